@@ -30,6 +30,7 @@ from langladder.embeddings.saved import load_vectors
 from langladder.embeddings.word2vec.method import Word2Vec, Word2VecConfig
 from langladder.models.classifier import Classifier
 from langladder.models.linear_classifier import LinearClassifier
+from langladder.models.making import Run
 from langladder.models.neural_classifier import NeuralClassifier
 from langladder.models.textcnn import TextCNN
 from langladder.models.tree_lstm import TreeLSTM
@@ -96,7 +97,7 @@ def train(name: str, rows: Splits, vectors: Path, seed: int) -> Classifier:
             input=ReadingInput(words="whitespace", vectors=str(own), spread=SPREAD, lowercase=lowercase),
             training=ReadingTraining.model_validate(QUIET | training),
         )
-        network, _ = make(kind, labels, rows.train, rows.dev, settings=settings, seed=seed, checkpoints=Path(work))
+        network, _ = make(kind, labels, rows.train, rows.dev, settings=settings, run=Run(seed, Path(work)))
     return network
 
 

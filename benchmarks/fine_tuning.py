@@ -23,7 +23,7 @@ from measure import machine, markdown, threads, verdict
 from public_data import Missing, data, find, read
 
 from langladder.data.reading import ReadingBatches
-from langladder.formats.bert_heads import fine_tuned_arrays, fine_tuned_config
+from langladder.formats.bert import fine_tuned_arrays, fine_tuned_config
 from langladder.ground.memory import keep_freed_memory
 from langladder.models.bert import BERTConfig
 from langladder.models.bert_classifier import BERTClassifier, BERTClassifierConfig

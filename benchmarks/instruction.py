@@ -31,6 +31,7 @@ from langladder.data.prompts import RolloutBatches
 from langladder.decoding.rollouts import Prompts, Response
 from langladder.models.gpt import GPTConfig
 from langladder.models.instructed import InstructedGPT
+from langladder.models.making import Run
 from langladder.models.reward import RewardConfig, RewardModel, pairwise_loss
 from langladder.tasks.policy.advantages import gae, token_rewards, whiten
 from langladder.tasks.policy.critic import make_critic
@@ -119,7 +120,7 @@ def our_ppo(body: Body, batch: int, steps: int) -> float:
     batches = Stamped(RolloutBatches(batch, 0, **counts, seed=1))
     with tempfile.TemporaryDirectory() as folder:
         task = PPO(policy, make_critic(policy, shared=True), config, asked)
-        train_task(task, batches, config, seed=1, checkpoints=Path(folder))
+        train_task(task, batches, config, Run(1, Path(folder)))
     return (batches.stamps[-1] - batches.stamps[UPDATES]) / steps
 
 
@@ -239,7 +240,7 @@ def our_reward(body: Body, ranked: list[RankedRows], batch: int, steps: int) -> 
     config = config.model_copy(update={"progress": False})
     batches = Stamped(RankingBatches(ranked, [], batch_size=batch, seed=1))
     with tempfile.TemporaryDirectory() as folder:
-        train_task(RewardModelling(model, config), batches, config, seed=1, checkpoints=Path(folder))
+        train_task(RewardModelling(model, config), batches, config, Run(1, Path(folder)))
     return (batches.stamps[-1] - batches.stamps[1]) / steps
 
 

@@ -31,6 +31,7 @@ from wikitext import split_text, word_ids
 from langladder.data.language_modelling import LanguageBatch, StreamBatches, WindowBatches
 from langladder.ground.memory import keep_freed_memory
 from langladder.models.gpt import GPT
+from langladder.models.making import Run
 from langladder.models.neural import NeuralLanguageModel
 from langladder.models.recurrent import RecurrentLM
 from langladder.tasks.language_modelling import LanguageModelling
@@ -83,7 +84,7 @@ def document(ids: np.ndarray) -> TokenStream:
 def train(model: NeuralLanguageModel, batches: Clocked[LanguageBatch], training: LMTrainingConfig) -> TrainingResult:
     """What `train_language_model` does, under a clock."""
     with tempfile.TemporaryDirectory() as work:
-        return train_task(LanguageModelling(model, training), batches, training, seed=1, checkpoints=Path(work))
+        return train_task(LanguageModelling(model, training), batches, training, Run(1, Path(work)))
 
 
 def train_bare(model: NeuralLanguageModel, batches: Clocked[LanguageBatch], training: LMTrainingConfig) -> None:

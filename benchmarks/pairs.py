@@ -10,6 +10,7 @@ from public_data import Missing, find, read
 from langladder.corpora.microworld import MicroworldConfig, generate_parallel
 from langladder.data.batches import StepBatches
 from langladder.data.translation import PairBatch
+from langladder.models.making import Run
 from langladder.models.translator import Translator
 from langladder.tasks.settings import TranslationTraining
 from langladder.tasks.training import train_task
@@ -62,7 +63,7 @@ def corpus(data: Path, vocabulary: int = 4000) -> tuple[PairStream, PairStream, 
 def train(model: Translator, batches: StepBatches[PairBatch], training: TranslationTraining) -> None:
     """What `train_translator` does, under a clock."""
     with tempfile.TemporaryDirectory() as work:
-        train_task(TranslationTask(model, training), batches, training, seed=1, checkpoints=Path(work))
+        train_task(TranslationTask(model, training), batches, training, Run(1, Path(work)))
     model.eval()
 
 

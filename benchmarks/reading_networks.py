@@ -29,6 +29,7 @@ from torch.nn import functional
 
 from langladder.ground.memory import keep_freed_memory
 from langladder.models.fasttext import FastText, FastTextConfig, make
+from langladder.models.making import Run
 from langladder.models.neural_classifier import NeuralClassifier
 from langladder.models.reading import collate
 from langladder.models.recurrent_classifier import RecurrentClassifier, RecurrentReaderConfig
@@ -152,7 +153,9 @@ def fasttext_pair(corpus: Corpus, python: str, rounds: int) -> tuple[float, floa
     """Words per second of the peer and of ours, the median ratio, and who the peer is."""
     words = 5 * sum(len(tree.words) for tree in corpus.trees)
     settings = SimpleNamespace(model=FastTextConfig(dim=100, lr=0.5, epochs=5, word_ngrams=2, words="whitespace"))
-    make(FastText, LABELS, corpus.examples[:50], [], settings=settings, seed=1)  # compiled before the clock starts
+    make(
+        FastText, LABELS, corpus.examples[:50], [], settings=settings, run=Run(1, Path())
+    )  # compiled before the clock starts
     found, peer = [], "fasttext"
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "train.txt"

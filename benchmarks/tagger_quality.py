@@ -21,6 +21,7 @@ from public_data import data
 from public_labels import sentences, tag_accuracy
 
 from langladder.models.counted_tagger import make as count
+from langladder.models.making import Run
 from langladder.models.tagger import Tagger
 from langladder.models.taggers.feature_crf import FeatureCRF
 from langladder.models.taggers.hmm import HMM
@@ -91,7 +92,7 @@ def _train(train: list[Tagged], dev: list[Tagged], tags: list[str], vectors: Pat
         training=TaggerTraining.model_validate(TRAINING),
     )
     with tempfile.TemporaryDirectory() as work:
-        model, _ = make(RecurrentTagger, tags, train, dev, settings=settings, seed=seed, checkpoints=Path(work))
+        model, _ = make(RecurrentTagger, tags, train, dev, settings=settings, run=Run(seed, Path(work)))
     return model
 
 

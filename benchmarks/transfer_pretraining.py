@@ -105,7 +105,7 @@ def _mixed(mix: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | N
     return mixed
 
 
-class Run:
+class Pretraining:
     """One pre-training: network, optimiser, where it stands."""
 
     def __init__(self, model: BERT, batches: MaskedBatches, plan: Plan) -> None:
@@ -169,7 +169,7 @@ class Run:
         return {name: getattr(self, name) for name in ("steps", "read", "tokens", "seconds")}
 
 
-def pretrain(run: Run, out: Path, tokenizer: Tokenizer, *, spent: float) -> None:
+def pretrain(run: Pretraining, out: Path, tokenizer: Tokenizer, *, spent: float) -> None:
     """Train until the time is over; the encoder stands in `out`/model then, the curve in `out`/log.csv.
 
     Args:
@@ -200,7 +200,7 @@ def seconds() -> float:
     return time.process_time() / torch.get_num_threads()
 
 
-def _train(run: Run, log: Path, checkpoint: Path) -> None:
+def _train(run: Pretraining, log: Path, checkpoint: Path) -> None:
     limit, before = 60 * run.plan.minutes, seconds()
     began, losses = run.seconds, list[float]()
     due = began + run.plan.every
@@ -216,7 +216,7 @@ def _train(run: Run, log: Path, checkpoint: Path) -> None:
             losses, due = [], run.seconds + run.plan.every
 
 
-def _note(log: Path, run: Run, figures: list[str]) -> None:
+def _note(log: Path, run: Pretraining, figures: list[str]) -> None:
     rate = run.plan.rate(run.seconds / (60 * run.plan.minutes))
     row = [f"{run.seconds / 60:.1f}", str(run.steps), str(run.tokens), f"{rate:.2e}", *figures]
     new = not log.is_file()

@@ -26,12 +26,23 @@ import torch
 from measure import machine, markdown
 from public_data import data
 from public_labels import Splits, label_accuracy, sentences, splits, tag_accuracy
-from transfer_pretraining import Plan, Run, agree, attend_in_fp32, batches_of, network, parameters, pretrain, seconds
+from transfer_pretraining import (
+    Plan,
+    Pretraining,
+    agree,
+    attend_in_fp32,
+    batches_of,
+    network,
+    parameters,
+    pretrain,
+    seconds,
+)
 from transfer_text import SETS, Corpus, as_read, normal, prepare
 
 from langladder.ground.artefacts import read_json
 from langladder.models.bert_classifier import BERTClassifier
 from langladder.models.bert_tagger import BERTTagger
+from langladder.models.making import Run
 from langladder.models.units import SubwordUnits
 from langladder.tasks.classification import train_classifier
 from langladder.tasks.fine_tuning import begin
@@ -174,9 +185,9 @@ def speed(
     markdown(f"BERT-mini, V = {vocabulary:,}, rows of {plan['length']}", columns, found, [machine(threads)])
 
 
-def _run(corpus: Corpus, plan: Plan) -> Run:
+def _run(corpus: Corpus, plan: Plan) -> Pretraining:
     model = network(corpus.tokenizer, plan)
-    return Run(model, batches_of(corpus.train, corpus.validation, model, corpus.tokenizer, plan), plan)
+    return Pretraining(model, batches_of(corpus.train, corpus.validation, model, corpus.tokenizer, plan), plan)
 
 
 @main.command()
@@ -283,7 +294,7 @@ def _accuracy(part: Any, base: Path, settings: Any, labels: int | None, seed: in
     training = (TaggerTraining if tagging else ReadingTraining).model_validate(settings.training)
     asked = SimpleNamespace(name=settings.name, model=kind.Config.model_validate(values), training=training)
     with tempfile.TemporaryDirectory() as work:
-        model = fine_tuned(kind, names, plain, dev, asked, base, seed=seed, checkpoints=Path(work))
+        model = fine_tuned(kind, names, plain, dev, asked, base, Run(seed, Path(work)))
     if tagging:
         return tag_accuracy(model, judged)
     return label_accuracy(model, [Example(one.text, None, one.label) for one in judged])
@@ -296,20 +307,18 @@ def fine_tuned(
     dev: list[Any],
     asked: Any,
     base: Path,
-    *,
-    seed: int,
-    checkpoints: Path,
+    run: Run,
 ) -> Any:
     """As `tasks.fine_tuning` makes it; in bf16 with attention in fp32, whose kernel torch has no fast bf16 form of."""
-    network, tokenizer = begin(kind, asked, base, len(names), seed=seed)
+    network, tokenizer = begin(kind, asked, base, len(names), seed=run.seed)
     if resolve_precision(asked.training) == "bf16":
         attend_in_fp32(network.features.encoder)
     if kind is BERTTagger:
         tagger = network.equip(tokenizer, names)
-        train_tagger(tagger, train, dev, asked.training, seed=seed, checkpoints=checkpoints)
+        train_tagger(tagger, train, dev, asked.training, run)
         return tagger
     classifier = network.equip(SubwordUnits(tokenizer), names)
-    train_classifier(classifier, train, dev, asked.training, seed=seed, checkpoints=checkpoints)
+    train_classifier(classifier, train, dev, asked.training, run)
     return classifier
 
 

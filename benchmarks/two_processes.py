@@ -26,6 +26,7 @@ from langladder.data.language_modelling import StreamBatches, WindowBatches
 from langladder.data.translation import TranslationBatches
 from langladder.ground.ranks import part
 from langladder.models.gpt import GPT, GPTConfig
+from langladder.models.making import Run
 from langladder.models.recurrent import RecurrentConfig, RecurrentLM
 from langladder.models.transformer import Transformer, TransformerConfig
 from langladder.tasks.language_modelling import LanguageModelling
@@ -94,7 +95,7 @@ def work(network: str, steps: int, threads: int) -> None:
 
     task.training_step = counted  # type: ignore[method-assign]
     with tempfile.TemporaryDirectory() as folder:
-        train_task(task, clock, task.config, seed=1, checkpoints=Path(folder))
+        train_task(task, clock, task.config, Run(1, Path(folder)))
     used = processor_seconds() - begun[0]
     tokens = sum(clock.sizes[SKIP:-1])
     print(json.dumps({"tokens": tokens, "clock": clock.stamps[-1] - clock.stamps[SKIP], "processor": used}))

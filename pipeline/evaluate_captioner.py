@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from langladder.corpora.scene_files import read_scenes
+from langladder.corpora.scenes import read_scenes
 from langladder.data.captioning import CODES, SceneCodes
 from langladder.decoding.beam_search import BeamConfig
 from langladder.evaluation.captions import evaluate_captions

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from langladder.corpora.speech_files import read_speech
+from langladder.corpora.speech import read_speech
 from langladder.evaluation.transcripts import TranscriptionConfig, evaluate_transcripts
 from langladder.models.ctc import CTCRecognizer
 from pipeline.provenance.job import tracked_job

@@ -42,8 +42,7 @@ def main(job: Any, out: Path) -> None:
 
 def _drawn(job: Any, sides: dict[str, list[Dialogue]], folder: Path) -> dict[str, list[Ranking]]:
     """Rankings of the model's answers by the gold judge, of every split."""
-    from langladder.corpora.instructions.judge import gold_rewards
-    from langladder.corpora.instructions.preferring import NoiseConfig, preferences
+    from langladder.corpora.instructions.judge import NoiseConfig, gold_rewards, preferences
     from langladder.decoding.sampled_preferences import sampled
     from langladder.models.instructed import read_instructed
     from langladder.text.labelled.templates import ChatTemplate

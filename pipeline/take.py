@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from langladder.formats.given import FILES, read_given
+from langladder.formats.imported import FILES, read_imported
 from langladder.formats.model_card import model_card
 from langladder.ground.artefacts import FORMAT_VERSION, write_json, write_text
 from langladder.ground.atomic import atomic_folder
@@ -20,7 +20,7 @@ def main(job: Any, out: Path) -> None:
 
 def take(name: str, source: Path, place: Path) -> None:
     """Write the model of the folder `source` into `place`, as langladder keeps models; what it came from beside it."""
-    model, tokenizer = read_given(source)
+    model, tokenizer = read_imported(source)
     kind = type(model).__name__
     inputs = {file: digest(source / file) for file in FILES if (source / file).is_file()}
     about = {"name": name, "title": f"{kind}, {NOT_TRAINED}"}

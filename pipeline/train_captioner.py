@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from langladder.corpora.scene_files import read_scenes
+from langladder.corpora.scenes import read_scenes
 from langladder.data.captioning import CODES, SceneCodes
 from langladder.ground.schema import locate
 from pipeline.provenance.job import tracked_job

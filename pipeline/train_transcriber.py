@@ -5,8 +5,7 @@ from typing import Any
 
 import torch
 
-from langladder.corpora.speech import ALPHABET
-from langladder.corpora.speech_files import read_speech
+from langladder.corpora.speech import ALPHABET, read_speech
 from langladder.ground.schema import locate
 from pipeline.provenance.job import tracked_job
 from pipeline.provenance.made import keep, make, watched

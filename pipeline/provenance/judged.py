@@ -6,8 +6,7 @@ from statistics import mean
 from typing import Any
 
 from langladder.evaluation.page import Page, Work
-from langladder.ground.artefacts import write_json
-from langladder.ground.infinity import to_plain
+from langladder.ground.artefacts import figures_to_json, write_json
 from pipeline.provenance.job import TrackedJob
 from pipeline.settings.run_folder import output
 
@@ -22,7 +21,7 @@ def keep_page(work: TrackedJob, out: Path, page: Page, *, aside: Mapping[str, An
         output(out, "reports/rungs", work.family, work.rung, ending=".json"),
         page.model_dump(mode="json", exclude=aside),
     )
-    write_json(output(out, "metrics", work.family, work.rung, ending=".json"), to_plain(page.figures()))
+    write_json(output(out, "metrics", work.family, work.rung, ending=".json"), figures_to_json(page.figures()))
 
 
 def work_of_reader(model: Any, rung: Any, lengths: Iterable[int]) -> Work | None:

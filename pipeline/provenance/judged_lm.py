@@ -8,9 +8,8 @@ from langladder.evaluation.language_model import evaluate_language_model
 from langladder.evaluation.page import Work
 from langladder.evaluation.word_vectors import WordVectorsPage
 from langladder.evaluation.work import work_of
-from langladder.formats.input_embedding import input_embedding
-from langladder.ground.artefacts import read_json
-from langladder.ground.infinity import show
+from langladder.formats.vector_files import input_embedding
+from langladder.ground.artefacts import format_figure, read_json
 from langladder.models.base import LanguageModel
 from langladder.models.neural import NeuralLanguageModel
 from langladder.text.storage.corpus_ids import TokenStream
@@ -46,8 +45,12 @@ def judge(job: Any, out: Path, *, family: str, stage: str) -> None:
         judged(work, out, page, folder, page.scores.figures())
     scores = page.scores
     name_of_figure, figure = scores.headline
-    above = "" if (floor := scores.above_floor_percent) is None else f", {show(floor, '.1f')} % above the entropy floor"
-    print(f"{stage} {name}: test {name_of_figure} {show(figure, '.2f')}{above}")
+    above = (
+        ""
+        if (floor := scores.above_floor_percent) is None
+        else f", {format_figure(floor, '.1f')} % above the entropy floor"
+    )
+    print(f"{stage} {name}: test {name_of_figure} {format_figure(figure, '.2f')}{above}")
 
 
 def _work(model: LanguageModel, rung: Any) -> Work | None:

@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from langladder.ground.artefacts import write_json
-from langladder.ground.infinity import to_plain
+from langladder.ground.artefacts import figures_to_json, write_json
 from langladder.ground.progress import working
 from langladder.ground.ranks import first
 from langladder.ground.schema import locate_function
+from langladder.models.making import Run
 from pipeline.provenance.finished import Trained
 from pipeline.provenance.job import TrackedJob
 from pipeline.settings.run_folder import output
@@ -28,7 +28,7 @@ def make(work: TrackedJob, rung: Any, seed: int, start: Any, *data: Any, **more:
     with working("loading what makes it"):  # Lightning takes its time: only for those that need it
         maker = locate_function(rung.maker)
     logger = work.run.lightning_logger if first() else None
-    made = maker(start, *data, seed=seed, checkpoints=work.checkpoints, logger=logger, **more)
+    made = maker(start, *data, run=Run(seed, work.checkpoints, logger), **more)
     if not first():
         raise Trained
     return made
@@ -59,7 +59,7 @@ def keep(
     if skipped := getattr(made, "vectors_skipped", 0):
         figures = {**figures, "vectors_skipped": skipped}
     work.write_curve(output(out, "curves", work.family, work.rung, ending=".csv"), made.curve)
-    write_json(output(out, "metrics", work.stage, work.rung, ending=".json"), to_plain(figures))
+    write_json(output(out, "metrics", work.stage, work.rung, ending=".json"), figures_to_json(figures))
     work.run.metrics({**figures, **made.cost})
     print(f"{work.stage} {work.rung}: {made.cost['seconds']:.0f} s, {said} → {place}")
 

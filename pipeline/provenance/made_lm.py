@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from langladder.evaluation.perplexity import score
-from langladder.ground.artefacts import read_json
-from langladder.ground.infinity import show
+from langladder.ground.artefacts import format_figure, read_json
 from langladder.models.base import LanguageModel
 from langladder.models.making import Made
 from langladder.text.storage.corpus_ids import TokenStream
@@ -33,5 +32,5 @@ def keep(work: TrackedJob, out: Path, model: LanguageModel, how: Made) -> None:
     figures |= {
         f"validation_{key}": scores[key] for key in ("perplexity_per_word", "bits_per_character", "bits_per_byte")
     }
-    said = f"validation {name} {show(value, '.2f')}"
+    said = f"validation {name} {format_figure(value, '.2f')}"
     made.keep(work, out, model, how, figures, said=said, beside=made.copies_of(*BESIDE))

@@ -8,7 +8,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from langladder.ground.errors import InputError
-from langladder.ground.remote_errors import without_secrets
+from langladder.ground.remote import without_secrets
 from langladder.ground.schema import short
 
 DEEP = 8  # settings inside settings

@@ -98,7 +98,7 @@ def misfits(chosen: Choices, rung: RungValues) -> list[str]:
 
 def _given_misfits(path: str, own: str, settings: dict[str, Any], key: str) -> list[str]:
     """Why a rung cannot grow from the network of a folder; nothing where it can, or the folder is not there."""
-    from langladder.formats.given import described
+    from langladder.formats.imported import described
 
     if not (ROOT / path).is_dir():
         return []

@@ -40,15 +40,15 @@ SOURCES: dict[tuple[str, str], tuple[str, str]] = {
         "langladder.text.labelled.question_files.read_question_files",
     ),
     ("instructions", "microworld"): (
-        "corpora.instructions.drawing.InstructionsConfig",
-        "langladder.corpora.instructions.drawing.write_instructions",
+        "corpora.instructions.demonstrations.InstructionsConfig",
+        "langladder.corpora.instructions.demonstrations.write_instructions",
     ),
     ("instructions", "files"): (
         "text.labelled.instruction_files.InstructionSource",
         "langladder.text.labelled.instruction_files.read_instructions",
     ),
-    ("scenes", "microworld"): ("corpora.scenes.SceneConfig", "langladder.corpora.scene_files.write_scenes"),
-    ("speech", "microworld"): ("corpora.speech.SpeechConfig", "langladder.corpora.speech_files.write_speech"),
+    ("scenes", "microworld"): ("corpora.scenes.SceneConfig", "langladder.corpora.scenes.write_scenes"),
+    ("speech", "microworld"): ("corpora.speech.SpeechConfig", "langladder.corpora.speech.write_speech"),
 }
 """Corpus (side, kind) → its settings, and the function that makes or reads it: (settings, folder) → what it has.
 
@@ -140,7 +140,7 @@ FIELDS: dict[str, Any] = {
     "countings": "counts.cooccurrence.AnyCounting",
     "evaluation": Evaluation,
     "paths": params.EvaluationSets,
-    "preferences": "corpora.instructions.preferring.PreferencesConfig",
+    "preferences": "corpora.instructions.judge.PreferencesConfig",
     "wanted": bool,
     "lms": list[Name],
     "tunes": list[Name],

@@ -15,9 +15,8 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 
 from langladder.families import families
-from langladder.ground.artefacts import read_json
+from langladder.ground.artefacts import figures_from_json, read_json
 from langladder.ground.errors import InputError
-from langladder.ground.infinity import from_plain
 
 INSTALL = "pip install 'langladder[cluster]'"
 SLURM = "slurm", "slurm_here", "submitit_slurm", "submitit_local"
@@ -76,4 +75,4 @@ def objective(family: str | None, asked: str | None, figures: Mapping[str, Any])
 def written(out: Path, stage: str, rung: str) -> dict[str, Any]:
     """The figures that a stage wrote for a rung below `out`; none where it writes none."""
     file = out / "metrics" / stage / f"{rung}.json"
-    return from_plain(read_json(file)) if file.is_file() else {}
+    return figures_from_json(read_json(file)) if file.is_file() else {}

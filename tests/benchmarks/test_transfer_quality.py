@@ -10,6 +10,7 @@ import torch
 
 from langladder.models.bert_classifier import BERTClassifier
 from langladder.models.bert_tagger import BERTTagger
+from langladder.models.making import Run
 from langladder.tasks.fine_tuning import make_classifier, make_tagger
 from langladder.tasks.settings import ReadingTraining
 from langladder.tasks.tagging_settings import TaggerTraining
@@ -34,9 +35,9 @@ def test_it_fine_tunes_as_the_stages_do(kind: Any, quality: Any, tmp_path: Path)
     rows: list[Any] = TAGGED if tagging else NAMED
     training = (TaggerTraining if tagging else ReadingTraining).model_validate(SHORT)
     asked = SimpleNamespace(name="x", model=kind.Config(), training=training)
-    ours = quality.fine_tuned(kind, ["a", "b"], rows, rows, asked, base, seed=3, checkpoints=tmp_path / "ours")
+    ours = quality.fine_tuned(kind, ["a", "b"], rows, rows, asked, base, Run(3, tmp_path / "ours"))
     make: Any = make_tagger if tagging else make_classifier
-    model, _ = make(kind, ["a", "b"], rows, rows, settings=asked, base=base, seed=3, checkpoints=tmp_path / "theirs")
+    model, _ = make(kind, ["a", "b"], rows, rows, settings=asked, base=base, run=Run(3, tmp_path / "theirs"))
     for one, other in zip(ours.parameters(), model.parameters(), strict=True):
         assert torch.equal(one, other)
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.explorer.conftest import place  # noqa: F401 - a folder of small models
 
 from tests.browser.looking import Visit, own, serving, settled, under_way
 from tests.browser.small_ladder import finish
+from tests.faces.explorer.conftest import place  # noqa: F401 - a folder of small models
 
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 ARGUMENTS += ["--disable-sync", "--no-first-run", "--disable-default-apps", "--disable-extensions"]

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.explorer import small_readers
-from tests.explorer.small_translators import translators
 
 from langladder.embeddings.base import WordVectors
+from tests.faces.explorer import small_readers
+from tests.faces.explorer.small_translators import translators
 
 WORDS = ["the", "man", "woman", "king", "queen", "she", "he", "dog", "cat", "horse", "paris", "doctor", "nurse", "<b>"]
 

@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
-from langladder.corpora.gaps import hidden_word
 from langladder.corpora.grammar import Grammar, Rule, Symbol
 from langladder.corpora.microworld import grammar
+from langladder.corpora.word_distributions import hidden_word
 
 S, NP, V = ("S",), ("NP",), ("V",)
 RULES: dict[Symbol, list[Rule]] = {

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from langladder.corpora.instructions.drawing import InstructionsConfig, demonstrations
+from langladder.corpora.instructions.demonstrations import InstructionsConfig, demonstrations
 from langladder.corpora.instructions.judge import gold_rewards, judge, judgements
-from langladder.corpora.instructions.kinds import KINDS, NOTHING, UNSEEN, Judgement, length, words_of
-from langladder.corpora.instructions.known import Known, known
+from langladder.corpora.instructions.kinds import KINDS, NOTHING, UNSEEN, Judgement, Known, known, length, words_of
 from langladder.corpora.world import world
 from langladder.ground.errors import InputError
 from langladder.text.labelled.instructions import Dialogue, Message

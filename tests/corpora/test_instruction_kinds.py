@@ -7,15 +7,14 @@ from random import Random
 
 import pytest
 
-from langladder.corpora.instructions.drawing import (
+from langladder.corpora.instructions.demonstrations import (
     InstructionsConfig,
     counts,
     demonstrations,
     write_instructions,
 )
-from langladder.corpora.instructions.judge import gold_rewards
+from langladder.corpora.instructions.judge import NoiseConfig, gold_rewards, preferences, ranked
 from langladder.corpora.instructions.kinds import KINDS, REWORDED, UNSEEN
-from langladder.corpora.instructions.preferring import NoiseConfig, preferences, ranked
 from langladder.corpora.lexicon import Size
 from langladder.corpora.microworld import MicroworldConfig, generate_text
 from langladder.corpora.world import world

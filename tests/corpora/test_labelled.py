@@ -9,12 +9,18 @@ from typing import Any
 import pytest
 
 from langladder.corpora import labelled
-from langladder.corpora.entailment_pairs import changes, draw_pair, draw_statement
+from langladder.corpora.entailment import changes, draw_pair, draw_statement
 from langladder.corpora.grammar import Grammar, Rule
-from langladder.corpora.labelled import LabelledWorldConfig, TaggedWorldConfig, drawing, write_labels, write_tags
-from langladder.corpora.parts_of_speech import CLOSED, PartsOfSpeech
-from langladder.corpora.readings import Readings
-from langladder.corpora.reviews import review
+from langladder.corpora.labelled import (
+    CLOSED,
+    LabelledWorldConfig,
+    PartsOfSpeech,
+    TaggedWorldConfig,
+    drawing,
+    write_labels,
+    write_tags,
+)
+from langladder.corpora.reviews import Readings, review
 from langladder.corpora.rules import reviews as rules
 from langladder.corpora.world import PRODUCTIONS, world
 from langladder.ground.errors import InputError

@@ -4,36 +4,36 @@ import math
 
 import pytest
 
-from langladder.corpora import inflection
+from langladder.corpora import lexicon
 from langladder.corpora.lexicon import Lexicon
-from langladder.corpora.rules.verbs import forms
+from langladder.corpora.rules.clauses import forms
 from langladder.corpora.world import FAVOURITE_SHARES, favour, world, zipf
 
 
 @pytest.mark.parametrize(
     ("rule", "word", "form"),
     [
-        (inflection.plural, "dog", "dogs"),
-        (inflection.plural, "box", "boxes"),
-        (inflection.plural, "cherry", "cherries"),
-        (inflection.plural, "donkey", "donkeys"),
-        (inflection.third_person, "go", "goes"),
-        (inflection.third_person, "watch", "watches"),
-        (inflection.past, "stop", "stopped"),
-        (inflection.past, "bake", "baked"),
-        (inflection.past, "hurry", "hurried"),
-        (inflection.past, "boil", "boiled"),
-        (inflection.past, "mix", "mixed"),
-        (inflection.progressive, "swim", "swimming"),
-        (inflection.progressive, "see", "seeing"),
-        (inflection.progressive, "study", "studying"),
-        (inflection.progressive, "bake", "baking"),
-        (inflection.comparative, "big", "bigger"),
-        (inflection.comparative, "happy", "happier"),
-        (inflection.superlative, "nice", "nicest"),
-        (inflection.article, "owl", "an"),
-        (inflection.article, "heir", "an"),
-        (inflection.article, "useful", "a"),
+        (lexicon.plural_of, "dog", "dogs"),
+        (lexicon.plural_of, "box", "boxes"),
+        (lexicon.plural_of, "cherry", "cherries"),
+        (lexicon.plural_of, "donkey", "donkeys"),
+        (lexicon.third_person_of, "go", "goes"),
+        (lexicon.third_person_of, "watch", "watches"),
+        (lexicon.past_of, "stop", "stopped"),
+        (lexicon.past_of, "bake", "baked"),
+        (lexicon.past_of, "hurry", "hurried"),
+        (lexicon.past_of, "boil", "boiled"),
+        (lexicon.past_of, "mix", "mixed"),
+        (lexicon.progressive_of, "swim", "swimming"),
+        (lexicon.progressive_of, "see", "seeing"),
+        (lexicon.progressive_of, "study", "studying"),
+        (lexicon.progressive_of, "bake", "baking"),
+        (lexicon.comparative_of, "big", "bigger"),
+        (lexicon.comparative_of, "happy", "happier"),
+        (lexicon.superlative_of, "nice", "nicest"),
+        (lexicon.article, "owl", "an"),
+        (lexicon.article, "heir", "an"),
+        (lexicon.article, "useful", "a"),
     ],
 )
 def test_golden_english_forms(rule, word: str, form: str) -> None:  # type: ignore[no-untyped-def]
@@ -53,8 +53,8 @@ def test_golden_irregular_forms() -> None:
 
 
 def test_golden_esperanto_endings() -> None:
-    assert inflection.esperanto_noun("hund", "p", "n") == "hundojn"
-    assert inflection.esperanto_adjective("grand", "s", "n") == "grandan"
+    assert lexicon.esperanto_noun("hund", "p", "n") == "hundojn"
+    assert lexicon.esperanto_adjective("grand", "s", "n") == "grandan"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from langladder.corpora.grammar import Grammar, Rule
 from langladder.corpora.microworld import grammar
-from langladder.corpora.next_words import END, NextWords
+from langladder.corpora.word_distributions import END, NextWords
 
 RULES = {
     "S": [

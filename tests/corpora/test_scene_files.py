@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langladder.corpora.scene_files import SCENES, read_scenes, write_scenes
-from langladder.corpora.scenes import SceneConfig, generate_scenes
+from langladder.corpora.scenes import SCENE_FOLDER, SceneConfig, generate_scenes, read_scenes, write_scenes
 from langladder.ground.errors import InputError
 from tests.hostile import fuzzed, read, strange_bytes, strange_json
 
@@ -55,7 +54,7 @@ def test_what_is_no_scene_is_named(drawn: Path, tmp_path: Path, column: str, val
     path = copy(drawn, tmp_path) / "test.parquet"
     columns = pq.read_table(path).to_pydict()
     columns[column][2] = value
-    pq.write_table(pa.table(columns, schema=SCENES), path)
+    pq.write_table(pa.table(columns, schema=SCENE_FOLDER), path)
     with pytest.raises(InputError, match=rf"test\.parquet, row 2: .*{said}"):
         read_scenes(tmp_path)
 
@@ -67,10 +66,10 @@ def test_other_files_are_refused(drawn: Path, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="no scenes of format 1 with a size of tiny, small, base"):
             read_scenes(folder)
     copy(drawn, folder)
-    pq.write_table(SCENES.empty_table(), folder / "validation.parquet")
+    pq.write_table(SCENE_FOLDER.empty_table(), folder / "validation.parquet")
     with pytest.raises(InputError, match=r"validation\.parquet: holds no scenes"):
         read_scenes(folder)
-    pq.write_table(pa.table({name: [[1]] for name in SCENES.names}), folder / "validation.parquet")
+    pq.write_table(pa.table({name: [[1]] for name in SCENE_FOLDER.names}), folder / "validation.parquet")
     with pytest.raises(InputError, match="columns of scenes are text"):
         read_scenes(folder)
 

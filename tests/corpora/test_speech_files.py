@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
-from langladder.corpora.speech import SpeechConfig, generate_speech
-from langladder.corpora.speech_files import read_speech, write_speech
+from langladder.corpora.speech import SpeechConfig, generate_speech, read_speech, write_speech
 from langladder.ground.errors import InputError
 from tests.hostile import fuzzed, read, strange_bytes, strange_json
 

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from langladder.corpora import microworld, sentiment
+from langladder.corpora import microworld, reviews
 from langladder.corpora.grammar import Tree
 from langladder.corpora.microworld import MicroworldConfig, count_words, generate_text, write_truth
 from langladder.corpora.truth import likeness
@@ -104,7 +104,7 @@ def test_golden_likeness() -> None:
 )
 def test_golden_sentiment_labels(sentence: str, label: int) -> None:
     tree = derive(sentence.removesuffix(" .").split())
-    labelled = sentiment.label_review(world("tiny"), tree)
+    labelled = reviews.label_review(world("tiny"), tree)
     assert labelled.label == label
     assert " ".join(labelled.words()) == sentence
 

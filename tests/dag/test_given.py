@@ -10,8 +10,6 @@ import torch
 import yaml
 from project_copy import copy_project, ran, run, smallest
 from test_growth import refused, resolved
-from tests.export.test_given_bert import VOCABULARY, folder_of
-from tests.export.test_given_gpt2 import folder_of as gpt2_folder_of
 
 from langladder.formats.model_card import model_card
 from langladder.models.bert import BERT
@@ -25,6 +23,8 @@ from langladder.text.tokenize.specials import UNK
 from langladder.text.tokenize.tokenizers import Tokenizer
 from pipeline.provenance import lineage
 from pipeline.take import take
+from tests.formats.test_given_bert import VOCABULARY, folder_of
+from tests.formats.test_given_gpt2 import folder_of as gpt2_folder_of
 
 
 def settings_of(kind: Any) -> Any:

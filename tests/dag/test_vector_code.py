@@ -36,7 +36,7 @@ def embed(names: set[str]) -> set[str]:
 @pytest.mark.parametrize(
     ("file", "jobs"),
     [
-        ("formats/glove_format.py", set()),
+        ("formats/vector_formats.py", set()),
         ("formats/vector_files.py", set()),
         ("tasks/muon.py", {"embed/skipgram_torch", "train_lm/lstm"}),
         ("counts/cooccurrence.py", {"cooccur", *embed(COUNTED)}),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from langladder.corpora.instructions.preferring import PreferencesConfig
+from langladder.corpora.instructions.judge import PreferencesConfig
 from langladder.decoding.sampled_preferences import sampled
 from langladder.models.instructed import InstructedGPT, read_instructed
 from langladder.text.labelled.templates import ChatTemplate

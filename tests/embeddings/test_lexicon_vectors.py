@@ -9,7 +9,7 @@ import pytest
 from nltk.corpus.reader.wordnet import WordNetCorpusReader
 from nltk.corpus.util import LazyCorpusLoader
 
-from langladder.corpora import taxonomy
+from langladder.corpora import truth
 from langladder.embeddings.lexicon import LexiconConfig, LexiconVectors
 from langladder.embeddings.method import Made
 from langladder.embeddings.synsets import Synsets
@@ -148,9 +148,9 @@ def test_coverage_golden(tmp_path: Path) -> None:
 
 
 def test_microworld_lexicon_roundtrip(tmp_path: Path) -> None:
-    taxonomy.write(tmp_path / "microworld.tsv")
+    truth.write_taxonomy(tmp_path / "microworld.tsv")
     lexicon = Synsets.read(tmp_path / "microworld.tsv")
-    assert lexicon.sets == Synsets.parse(taxonomy.lines(), "microworld").sets
+    assert lexicon.sets == Synsets.parse(truth.taxonomy_lines(), "microworld").sets
     assert {"country.group", "place.kind", "entity"} <= set(lexicon.distances("france.country"))
     assert {"city.group", "place.kind"} <= set(lexicon.distances("paris.city"))
     assert lexicon.path_similarity("dog", "dogs") == 1

@@ -14,6 +14,7 @@ from langladder.experiments.training import train_language_model
 from langladder.experiments.transfer import TASKS, Transfer, TransferConfig, drawn_texts
 from langladder.ground.errors import InputError
 from langladder.models.growing import TOKENIZER
+from langladder.models.making import Run
 from langladder.tasks import fine_tuning, masked_language_modelling
 
 SMALL = TransferConfig(
@@ -45,7 +46,7 @@ def test_training_parity_with_the_ladders(settings: dict[str, Any], bodies: Bodi
     how = SimpleNamespace(training=SMALL.pretraining("bert", **here))
     test = data.stream("validation")
     made = masked_language_modelling.make(
-        ladder, bodies.tokenizer, bodies.text, test, settings=how, seed=5, checkpoints=tmp_path
+        ladder, bodies.tokenizer, bodies.text, test, settings=how, run=Run(5, tmp_path)
     )
     assert made.curve
     for key, tensor in bare.state_dict().items():

@@ -7,7 +7,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from langladder.corpora.instructions.drawing import demonstrations
+from langladder.corpora.instructions.demonstrations import demonstrations
 from langladder.decoding.best_of_n import best_of_n_kl
 from langladder.evaluation.reward import judge_rewards, rewards_of
 from langladder.experiments.chain_settings import ChainConfig

@@ -17,6 +17,7 @@ from langladder.experiments.training import loss_a_token, train, train_language_
 from langladder.ground.errors import InputError
 from langladder.models.base import LanguageModel, predicted
 from langladder.models.gpt import GPT, GPTConfig
+from langladder.models.making import Run
 from langladder.models.neural import NeuralLanguageModel
 from langladder.models.recurrent import RecurrentConfig, RecurrentLM
 from langladder.tasks.optimisation import TrainingConfig
@@ -48,9 +49,7 @@ def test_training_parity_with_the_ladders(kind: str, data: Data, tmp_path: Path)
     text, vocab_size = data.stream("train"), data.tokenizer().vocab_size
     bare, ladder = network(kind, vocab_size), network(kind, vocab_size)
     losses = train_language_model(bare, text, config, seed=5)
-    result = language_modelling.train_language_model(
-        ladder, text, data.stream("test"), config, seed=5, checkpoints=tmp_path
-    )
+    result = language_modelling.train_language_model(ladder, text, data.stream("test"), config, Run(5, tmp_path))
     assert losses == pytest.approx([row["train_loss"] for row in result.curve], rel=1e-5)
     for name, tensor in bare.state_dict().items():
         torch.testing.assert_close(tensor, ladder.state_dict()[name], rtol=1e-4, atol=1e-6)

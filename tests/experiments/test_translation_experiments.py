@@ -24,6 +24,7 @@ from langladder.experiments.small_translators import Network, TranslationConfig,
 from langladder.experiments.source_reversal import Measured
 from langladder.experiments.translation_judge import Judge, tokenizer
 from langladder.ground.errors import InputError
+from langladder.models.making import Run
 from langladder.models.translator import Translator
 
 NETWORKS: list[Network] = ["seq2seq", "attention", "transformer"]
@@ -44,7 +45,7 @@ def test_training_parity_with_the_ladders(name: Network, data: Data, tmp_path: P
     torch.manual_seed(5)
     ladder = kind(kind.Config.model_validate(settings), bare.source_vocab_size, bare.target_vocab_size)
     how = SMALL.training(precision="fp32", accelerator="cpu", log_every=1, validate_every=8, progress=False)
-    result = train_translator(ladder, data.pairs("train"), data.pairs("validation"), how, seed=5, checkpoints=tmp_path)
+    result = train_translator(ladder, data.pairs("train"), data.pairs("validation"), how, Run(5, tmp_path))
     assert losses == pytest.approx([row["train_loss"] for row in result.curve], rel=1e-5)
     for key, tensor in bare.state_dict().items():
         torch.testing.assert_close(tensor, ladder.state_dict()[key], rtol=1e-4, atol=1e-6)

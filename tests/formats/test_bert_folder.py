@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from langladder.formats.bert import bert_arrays, bert_config, export_bert
-from langladder.formats.bert_folder import import_bert
+from langladder.formats.bert import bert_arrays, bert_config, export_bert, import_bert
 from langladder.ground.errors import InputError
 from langladder.models.bert import BERT, BERTConfig
 from langladder.models.bert_sizes import PRESETS

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from langladder.formats.bert_heads import export_fine_tuned, fine_tuned_arrays
+from langladder.formats.bert import export_fine_tuned, fine_tuned_arrays
 from langladder.ground.errors import InputError
 from langladder.models.bert_classifier import BERTClassifier
 from langladder.models.bert_span import BERTSpan

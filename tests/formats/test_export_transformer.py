@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.export.test_exports import run_as_declared
 from torch import nn
 
 from langladder.data.translation import pad
@@ -24,6 +23,7 @@ from langladder.nn.transformer_layers import NORM_EPS
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
+from tests.formats.test_exports import run_as_declared
 
 PAIRS = [("the cat sleeps .", "la kato dormas ."), ("a big dog saw the cat .", "granda hundo vidis la katon .")]
 SENTENCE = PAIRS[0][0]

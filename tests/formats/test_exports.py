@@ -15,8 +15,7 @@ from tokenizers import Tokenizer as Backend
 from langladder.decoding.conversation import Conversation
 from langladder.decoding.sampling import SamplingConfig
 from langladder.formats import onnx as onnx_files
-from langladder.formats.gpt2 import export_gpt2
-from langladder.formats.gpt2_folder import import_gpt2
+from langladder.formats.gpt2 import export_gpt2, import_gpt2
 from langladder.formats.onnx import export_onnx_recurrent
 from langladder.formats.torchscript import export_torchscript
 from langladder.ground.artefacts import read_json, write_json

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.export import test_given_bert, test_given_gpt2
 
-from langladder.formats.given import read_given
+from langladder.formats.imported import read_imported
 from langladder.text.tokenize.specials import UNK
+from tests.formats import test_given_bert, test_given_gpt2
 from tests.hostile import fuzzed, read, strange_bytes, strange_json
 
 MADE = {"bert": test_given_bert, "gpt2": test_given_gpt2}
@@ -29,7 +29,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def use(folder: Path) -> None:
     """Read a folder, and cut a text as it says."""
-    model, tokenizer = read_given(folder)
+    model, tokenizer = read_imported(folder)
     ids = tokenizer.encode("the Café ##s \u4e2d")
     assert all(UNK <= token < model.vocab_size for token in ids)
     tokenizer.decode(ids)

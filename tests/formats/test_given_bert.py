@@ -11,9 +11,8 @@ import torch
 from safetensors.numpy import load_file, save_file
 from safetensors.torch import save_file as save_torch
 
-from langladder.formats.bert import bert_arrays, bert_config
-from langladder.formats.bert_folder import given_bert
-from langladder.formats.given import described, read_given
+from langladder.formats.bert import bert_arrays, bert_config, import_foreign_bert
+from langladder.formats.imported import described, read_imported
 from langladder.ground.errors import InputError
 from langladder.models.bert import BERT, BERTConfig
 from langladder.models.encoder import Masked
@@ -65,7 +64,7 @@ def theirs_of(tokenizer: Tokenizer, ids: list[int]) -> list[int]:
 def test_golden_pieces_of_a_text(tmp_path: Path) -> None:
     """By hand: lower case, accents off, punctuation and Chinese characters apart, longest piece first."""
     folder_of(tmp_path)
-    tokenizer = given_bert(tmp_path)[1]
+    tokenizer = import_foreign_bert(tmp_path)[1]
     pieces = [[tokenizer.name(int(one)) for one in ids] for ids in tokenizer.encode_lines(TEXTS)]
     assert pieces[0] == ["the", "cat", "sleep", "##s", "."]
     assert pieces[1] == ["un", "##believ", "##able", ",", "a", "cafe", "中", "中", "!"]
@@ -81,7 +80,7 @@ def test_golden_pieces_of_a_text(tmp_path: Path) -> None:
 
 def test_hidden_states_and_gaps_are_those_of_the_folders_network(tmp_path: Path) -> None:
     written = folder_of(tmp_path)
-    model, tokenizer = given_bert(tmp_path)
+    model, tokenizer = import_foreign_bert(tmp_path)
     tokens, segments = model.framed(tokenizer.encode(TEXTS[0]), tokenizer.encode(TEXTS[1])[:4])
     tokens[2] = model.mask
     other = torch.tensor([theirs_of(tokenizer, tokens.tolist())])
@@ -110,11 +109,11 @@ def test_older_names_half_precision_and_a_bare_body_are_read(tmp_path: Path) -> 
     old = {name.replace("LayerNorm.weight", "LayerNorm.gamma"): array for name, array in arrays.items()}
     old = {name.replace("LayerNorm.bias", "LayerNorm.beta"): array for name, array in old.items()}
     save_file({name: array.astype(np.float16) for name, array in old.items()}, weights)
-    half = given_bert(tmp_path)[0]
+    half = import_foreign_bert(tmp_path)[0]
     torch.testing.assert_close(half.position, written.position, atol=1e-3, rtol=1e-3)
     body = {name.removeprefix("bert."): array for name, array in arrays.items() if name.startswith("bert.")}
     save_file(body, weights)
-    bare = given_bert(tmp_path)[0]
+    bare = import_foreign_bert(tmp_path)[0]
     assert bare.pooler is not None and torch.equal(bare.pooler.weight, written.pooler.weight)
     probabilities = bare.masked_log_probs(
         Masked(torch.tensor([[bare.cls, bare.mask]]), torch.zeros(1, 2).long(), *map(torch.tensor, ([1], [4], [])))
@@ -122,7 +121,7 @@ def test_older_names_half_precision_and_a_bare_body_are_read(tmp_path: Path) -> 
     assert probabilities[0, 4:].std() < 1e-7 and probabilities[0, 2] == 0  # it was taught none: all alike
     del arrays["bert.pooler.dense.weight"], arrays["bert.pooler.dense.bias"]  # BertForMaskedLM
     save_file({name: array for name, array in arrays.items() if "seq_relationship" not in name}, weights)
-    assert given_bert(tmp_path)[0].config.next_sentence is False
+    assert import_foreign_bert(tmp_path)[0].config.next_sentence is False
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
@@ -144,7 +143,7 @@ def test_half_precision_padding_added_specials_and_heads_of_a_body(
     (tmp_path / "config.json").write_text(json.dumps(about))
     added = [*tokenizer_json()["added_tokens"], {"id": tokens - 1, "content": "[USER]", "special": True}]
     (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer_json(added_tokens=added)))
-    model, tokenizer = given_bert(tmp_path)
+    model, tokenizer = import_foreign_bert(tmp_path)
     assert model.vocab_size == tokenizer.full_vocab_size == tokens + 2
     last = tokenizer.vocab_size - 1
     assert tokenizer.name(last) == "[USER]" and last not in tokenizer.encode("the [USER] dog")
@@ -157,14 +156,14 @@ def test_half_precision_padding_added_specials_and_heads_of_a_body(
 def test_either_file_says_how_text_is_cleaned(tmp_path: Path, said: dict[str, Any]) -> None:
     folder_of(tmp_path)
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(said))
-    lines = given_bert(tmp_path)[1].encode_lines(TEXTS)
+    lines = import_foreign_bert(tmp_path)[1].encode_lines(TEXTS)
     normalizer = tokenizer_json()["normalizer"] | {"lowercase": said.get("do_lower_case", True)}
     normalizer |= {"strip_accents": said.get("strip_accents")}
     (tmp_path / "tokenizer_config.json").unlink()
     (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer_json(normalizer=normalizer)))
-    for one, other in zip(lines, given_bert(tmp_path)[1].encode_lines(TEXTS), strict=True):
+    for one, other in zip(lines, import_foreign_bert(tmp_path)[1].encode_lines(TEXTS), strict=True):
         assert one.tolist() == other.tolist()
-    knows_cafe = "cafe" in [given_bert(tmp_path)[1].name(int(one)) for one in lines[1]]
+    knows_cafe = "cafe" in [import_foreign_bert(tmp_path)[1].name(int(one)) for one in lines[1]]
     assert knows_cafe == (said.get("do_lower_case", True) and said.get("strip_accents") is None)
 
 
@@ -233,7 +232,7 @@ def test_a_strangers_folder_is_refused_in_a_line(name: str, tmp_path: Path) -> N
     change, said = STRANGE[name]
     change(tmp_path / "theirs")
     with pytest.raises(InputError) as error:
-        read_given(tmp_path / "theirs")
+        read_imported(tmp_path / "theirs")
     assert said in str(error.value) and str(tmp_path / "theirs") in str(error.value) and "\n" not in str(error.value)
 
 
@@ -242,7 +241,7 @@ def test_a_strange_vocabulary_is_refused(lines: list[str], tmp_path: Path) -> No
     folder_of(tmp_path)
     (tmp_path / "vocab.txt").write_text("\n".join([*lines, *VOCABULARY]))
     with pytest.raises(InputError, match=r"stands there twice|is empty"):
-        given_bert(tmp_path)
+        import_foreign_bert(tmp_path)
 
 
 def test_switches_that_disagree_are_refused(tmp_path: Path) -> None:
@@ -250,7 +249,7 @@ def test_switches_that_disagree_are_refused(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer_json()))
     (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": false}')
     with pytest.raises(InputError, match=r"do_lower_case: False, but tokenizer\.json says True"):
-        given_bert(tmp_path)
+        import_foreign_bert(tmp_path)
 
 
 def test_settings_alone_say_what_it_is(tmp_path: Path) -> None:
@@ -278,7 +277,7 @@ def test_parity_with_a_folder_of_transformers(kind: str, tmp_path: Path) -> None
     vocabulary = {token: place for place, token in enumerate(VOCABULARY)}
     written = transformers.BertTokenizer(vocab=vocabulary)
     written.save_pretrained(tmp_path / "hf")
-    model, tokenizer = read_given(tmp_path / "hf")
+    model, tokenizer = read_imported(tmp_path / "hf")
     assert isinstance(model, BERT)
     for one, two in ((TEXTS[0], None), (TEXTS[1], TEXTS[3]), (TEXTS[3], TEXTS[0])):
         said = written(one, two) if two else written(one)

@@ -11,9 +11,8 @@ from safetensors.numpy import load_file, save_file
 from safetensors.torch import save_file as save_torch
 from tokenizers import pre_tokenizers
 
-from langladder.formats.given import read_given
-from langladder.formats.gpt2 import _gpt2_config, gpt2_arrays
-from langladder.formats.gpt2_folder import given_gpt2
+from langladder.formats.gpt2 import _gpt2_config, gpt2_arrays, import_foreign_gpt2
+from langladder.formats.imported import read_imported
 from langladder.ground.errors import InputError
 from langladder.models.gpt import GPT, GPTConfig
 from langladder.text.tokenize.specials import BOS, EOS, PAD, SPELLINGS
@@ -64,7 +63,7 @@ def theirs_of(tokenizer: Tokenizer, ids: list[int]) -> list[int]:
 def test_hidden_states_are_the_same_and_probabilities_nearly(tied: bool, tmp_path: Path) -> None:
     """PAD, UNK and BOS as outputs take at most 1/V of the probability each."""
     written = folder_of(tmp_path, tie_weights=tied)
-    model, tokenizer = given_gpt2(tmp_path)
+    model, tokenizer = import_foreign_gpt2(tmp_path)
     assert tokenizer.vocab_size == model.vocab_size == R + 3
     for text in TEXTS:
         ids = [BOS, *tokenizer.encode(text).tolist(), EOS]
@@ -80,14 +79,14 @@ def test_hidden_states_are_the_same_and_probabilities_nearly(tied: bool, tmp_pat
 
 def test_golden_pieces_of_a_text(tmp_path: Path) -> None:
     folder_of(tmp_path)
-    tokenizer = given_gpt2(tmp_path)[1]
+    tokenizer = import_foreign_gpt2(tmp_path)[1]
     assert [tokenizer.name(int(one)) for one in tokenizer.encode("the cat")] == ["the", "Ġcat"]
     assert not {BOS, EOS} & {*tokenizer.encode(TEXTS[2]).tolist()}  # no special is found in a text
     tokenizer.save(tmp_path / "again.json")
     again = Tokenizer.load(tmp_path / "again.json")
     assert (again.kind, again.vocab_size) == ("bpe_bytes", R + 3)
     (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer_json()))
-    for other in (again, given_gpt2(tmp_path)[1]):
+    for other in (again, import_foreign_gpt2(tmp_path)[1]):
         for one, two in zip(other.encode_lines(TEXTS), tokenizer.encode_lines(TEXTS), strict=True):
             assert one.tolist() == two.tolist()
 
@@ -129,7 +128,7 @@ def test_a_strangers_folder_is_refused_in_a_line(name: str, tmp_path: Path) -> N
     file, change, said = STRANGE[name]
     (tmp_path / file).write_text(json.dumps(json.loads((tmp_path / file).read_text()) | change))
     with pytest.raises(InputError) as error:
-        read_given(tmp_path)
+        read_imported(tmp_path)
     assert said in str(error.value) and str(tmp_path) in str(error.value) and "\n" not in str(error.value)
 
 
@@ -150,12 +149,12 @@ def test_half_precision_padding_and_heads_of_a_body(
     tied: bool, dtype: torch.dtype, step: float, tmp_path: Path
 ) -> None:
     written = folder_of(tmp_path, tie_weights=tied)
-    plain = given_gpt2(tmp_path)[0].state_dict()
+    plain = import_foreign_gpt2(tmp_path)[0].state_dict()
     rows = -(-R // 64) * 64
     assert rows > R
     heads = {"score.weight": np.ones((2, 16), np.float32), "classifier.bias": np.full(2, np.nan, np.float32)}
     stored(tmp_path, dtype, heads, rows)
-    model, tokenizer = given_gpt2(tmp_path)
+    model, tokenizer = import_foreign_gpt2(tmp_path)
     assert model.vocab_size == tokenizer.vocab_size == written.vocab_size + 3
     for name, tensor in model.state_dict().items():
         assert tensor.dtype == torch.float32
@@ -166,7 +165,7 @@ def test_rows_of_another_model_are_not_taken_for_padding(tmp_path: Path) -> None
     folder_of(tmp_path)
     stored(tmp_path, torch.float32, rows=R + 1)
     with pytest.raises(InputError, match="are not of one model"):
-        given_gpt2(tmp_path)
+        import_foreign_gpt2(tmp_path)
 
 
 @pytest.mark.parametrize("beside", [True, False])
@@ -185,7 +184,7 @@ def test_added_specials_keep_their_rows(beside: bool, padded: bool, tmp_path: Pa
     if padded:
         about = json.loads((tmp_path / "config.json").read_text())
         (tmp_path / "config.json").write_text(json.dumps(about | {"pad_token_id": R}))
-    model, tokenizer = given_gpt2(tmp_path)
+    model, tokenizer = import_foreign_gpt2(tmp_path)
     table, last = model.embedding.weight, tokenizer.vocab_size - 1
     assert model.vocab_size == tokenizer.vocab_size == R + 5 - padded
     assert tokenizer.piece(last) == "<|us er|>" and bool((table[last] == 3).all())
@@ -203,14 +202,14 @@ def test_added_tokens_of_no_known_kind_are_refused(tmp_path: Path) -> None:
     folder_of(tmp_path)
     (tmp_path / "added_tokens.json").write_text(json.dumps({"[PAD]": R}))
     with pytest.raises(InputError, match=r"added_tokens\.json: does not say which tokens are specials"):
-        given_gpt2(tmp_path)
+        import_foreign_gpt2(tmp_path)
 
 
 def test_weights_in_other_files_are_said_to_be_there(tmp_path: Path) -> None:
     folder_of(tmp_path)
     (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
     with pytest.raises(InputError, match=r"lacks model\.safetensors, and pytorch_model\.bin is not read"):
-        read_given(tmp_path)
+        read_imported(tmp_path)
 
 
 def test_an_id_beyond_all_tokens_is_refused_in_every_file(tmp_path: Path) -> None:
@@ -219,7 +218,7 @@ def test_an_id_beyond_all_tokens_is_refused_in_every_file(tmp_path: Path) -> Non
     tokens = json.loads((tmp_path / "vocab.json").read_text())
     (tmp_path / "vocab.json").write_text(json.dumps(tokens | {"the": 2**31}))
     with pytest.raises(InputError, match="ids are not 0"):
-        read_given(tmp_path)
+        read_imported(tmp_path)
     ours = {token: place for place, token in enumerate([*SPELLINGS, *VOCABULARY])}
     strange = tokenizer_json(model=MODEL | {"vocab": ours | {"the": 2**31}})
     (tmp_path / "tokenizer.json").write_text(json.dumps(strange))
@@ -227,7 +226,7 @@ def test_an_id_beyond_all_tokens_is_refused_in_every_file(tmp_path: Path) -> Non
     specials = {"bos_token_id": BOS, "eos_token_id": EOS, "pad_token_id": PAD}
     (tmp_path / "config.json").write_text(json.dumps(about | specials))
     with pytest.raises(InputError, match=r"model\.vocab: 'the' has the id 2147483648"):
-        read_given(tmp_path)
+        read_imported(tmp_path)
 
 
 def test_parity_with_a_folder_of_transformers(tmp_path: Path) -> None:
@@ -235,7 +234,7 @@ def test_parity_with_a_folder_of_transformers(tmp_path: Path) -> None:
     written = folder_of(tmp_path)
     peer = transformers.GPT2Model.from_pretrained(tmp_path).eval()
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
-    model, tokenizer = read_given(tmp_path)
+    model, tokenizer = read_imported(tmp_path)
     assert isinstance(model, GPT)
     for text in (TEXTS[0], TEXTS[1], TEXTS[3]):
         ids = tokenizer.encode(text).tolist()
@@ -260,7 +259,7 @@ def test_parity_with_a_body_of_transformers_in_bf16(kind: str, tmp_path: Path) -
     peer = peer.bfloat16()
     peer.save_pretrained(tmp_path / "hf")
     theirs.save_pretrained(tmp_path / "hf")
-    model, tokenizer = read_given(tmp_path / "hf")
+    model, tokenizer = read_imported(tmp_path / "hf")
     assert isinstance(model, GPT) and model.vocab_size == R + 3
     body = peer.float() if kind == "GPT2Model" else peer.float().transformer
     torch.testing.assert_close(model.embedding.weight[PAD], body.wte.weight[R])

@@ -23,9 +23,8 @@ from langladder.evaluation.word_vectors import WordVectorsPage
 from langladder.families import families
 from langladder.formats.loading import LOADING
 from langladder.formats.model_card import model_card
-from langladder.ground.artefacts import write_json
+from langladder.ground.artefacts import figures_to_json, write_json
 from langladder.ground.errors import InputError
-from langladder.ground.infinity import to_plain
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.counted_classifier import CountedClassifier
 from langladder.models.counted_tagger import tag_ids
@@ -219,7 +218,7 @@ def test_every_example_is_python() -> None:
 def test_an_infinite_score_is_shown_as_one(tmp_path: Path) -> None:
     n_gram(tmp_path)
     assert "| perplexity per word | ∞ |" in model_card(
-        tmp_path, to_plain({"perplexity_per_word": math.inf}), LANGUAGE_MODEL
+        tmp_path, figures_to_json({"perplexity_per_word": math.inf}), LANGUAGE_MODEL
     )
 
 

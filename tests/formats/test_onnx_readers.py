@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.export.test_bert_heads_folder import made
-from tests.export.test_exports import run_as_declared
 
-from langladder.formats.onnx_readers import export_onnx_encoder, export_onnx_reader
+from langladder.formats.onnx import export_onnx_encoder, export_onnx_reader
 from langladder.ground.errors import InputError
 from langladder.models.bert import BERT
 from langladder.models.bert_classifier import BERTClassifier
@@ -20,6 +18,8 @@ from langladder.models.reading import collate
 from langladder.nn.packing import Layout
 from langladder.text.labelled.labelled import Example
 from langladder.text.tokenize.specials import PAD
+from tests.formats.test_bert_heads_folder import made
+from tests.formats.test_exports import run_as_declared
 from tests.models.grown_rungs import PAIRS, SINGLES, saved_bert
 
 

@@ -11,7 +11,7 @@ from real_data import real
 from scipy.sparse import csr_matrix
 
 from langladder.embeddings.base import WordVectors
-from langladder.formats import glove_format, projector, vector_entries
+from langladder.formats import vector_files, vector_formats
 from langladder.formats.vector_files import FORMATS, Format, format_of, read_vectors, write_vectors
 from langladder.ground.errors import Damage, InputError
 
@@ -54,7 +54,7 @@ def test_roundtrip_in_every_format(tmp_path: Path, format: Format, name: str) ->
 
 @pytest.mark.parametrize("format", ["word2vec", "word2vec-binary", "glove", "projector", "safetensors"])
 def test_sparse_vectors_roundtrip(tmp_path: Path, format: Format, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vector_entries, "ROWS_AT_ONCE", 5)
+    monkeypatch.setattr(vector_formats, "ROWS_AT_ONCE", 5)
     matrix = np.where(np.random.default_rng(0).random((12, 9)) < 0.2, 1.5, 0).astype(np.float32)
     write_vectors(WordVectors(WORDS, csr_matrix(matrix)), tmp_path / "v", format)
     found = read_vectors(tmp_path / "v")
@@ -93,7 +93,7 @@ def test_reads_a_gzipped_binary_made_elsewhere_by_content(tmp_path: Path) -> Non
 def test_glove_reads_words_with_spaces(tmp_path: Path) -> None:
     path = tmp_path / "v.txt"
     path.write_bytes(b"the 0.5 -1\n. . . 1 2\n4 5 6\r\nat name@domain.com 3 4 \n")
-    words, matrix = glove_format.read(path)
+    words, matrix = vector_formats.read_glove(path)
     assert words == ["the", ". . .", "4", "at name@domain.com"]
     assert matrix.tolist() == [[0.5, -1], [1, 2], [5, 6], [3, 4]]
 
@@ -114,7 +114,7 @@ def test_malformed_glove_lines_are_named(tmp_path: Path, content: bytes, message
     path = tmp_path / "v.txt"
     path.write_bytes(content)
     with pytest.raises(InputError, match=message):
-        glove_format.read(path)
+        vector_formats.read_glove(path)
 
 
 def _numpy_file() -> bytes:
@@ -170,12 +170,12 @@ def test_a_safetensors_file_stands_for_its_folder(tmp_path: Path) -> None:
 
 def test_projector_tables(tmp_path: Path) -> None:
     vectors = some_vectors()
-    projector.write(tmp_path / "p", vectors.words, vectors.matrix, vectors.counts)
+    vector_files.write_projector(tmp_path / "p", vectors.words, vectors.matrix, vectors.counts)
     lines = (tmp_path / "p" / "metadata.tsv").read_text(encoding="utf-8").split("\n")
     assert lines[:2] == ["word\tcount", "the\t12"] and len(lines) == len(vectors) + 2
     assert (tmp_path / "p" / "vectors.tsv").read_text().count("\n") == len(vectors)
 
-    projector.write(tmp_path / "q", vectors.words, vectors.matrix)  # a single column has no header
+    vector_files.write_projector(tmp_path / "q", vectors.words, vectors.matrix)  # a single column has no header
     assert (tmp_path / "q" / "metadata.tsv").read_text(encoding="utf-8").startswith("the\nnaïve\n")
     (tmp_path / "q" / "metadata.tsv").write_text("the\n")
     with pytest.raises(InputError, match="1 words, but 12 vectors"):

@@ -9,7 +9,7 @@ from gensim.models import KeyedVectors
 from real_data import real
 
 from langladder.embeddings.base import WordVectors
-from langladder.formats import word2vec_format
+from langladder.formats import vector_formats
 from langladder.formats.vector_files import read_vectors
 from langladder.ground.errors import Damage, InputError
 
@@ -25,7 +25,7 @@ def random_vectors(seed: int = 0, size: int = 50, dim: int = 8) -> WordVectors:
 def test_word2vec_roundtrip_and_parity_with_gensim(tmp_path: Path, binary: bool) -> None:
     vectors = random_vectors()
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
-    word2vec_format.write(ours, vectors.words, vectors.matrix, binary=binary)
+    vector_formats.write_word2vec(ours, vectors.words, vectors.matrix, binary=binary)
     peer = KeyedVectors.load_word2vec_format(str(ours), binary=binary)
     assert list(peer.index_to_key) == vectors.words
     assert np.array_equal(peer.vectors, vectors.matrix)
@@ -33,7 +33,7 @@ def test_word2vec_roundtrip_and_parity_with_gensim(tmp_path: Path, binary: bool)
     peer.save_word2vec_format(str(theirs), binary=binary)
     for path in (ours, theirs):
         for told in (binary, None):
-            words, matrix = word2vec_format.read(path, binary=told)
+            words, matrix = vector_formats.read_word2vec(path, binary=told)
             assert words == vectors.words and np.array_equal(matrix, vectors.matrix)
 
 
@@ -89,7 +89,7 @@ def test_malformed_files_are_refused(tmp_path: Path, content: bytes, message: st
     path = tmp_path / "vectors"
     path.write_bytes(content)
     with pytest.raises(InputError, match=message):
-        WordVectors(*word2vec_format.read(path))
+        WordVectors(*vector_formats.read_word2vec(path))
 
 
 @pytest.mark.parametrize("end", [b"", b"\n"])
@@ -99,22 +99,22 @@ def test_damaged_entries_of_binary_files_are_left_out(tmp_path: Path, end: bytes
     content = binary(["the", "naïé", "the", "king", "queen"], matrix, end=end)
     path = tmp_path / "v.bin"
     path.write_bytes(content.replace("é ".encode(), b"\xc3 "))  # as the word2vec tool cuts its longest words
-    words, found = word2vec_format.read(path, damage=(damage := Damage()))
+    words, found = vector_formats.read_word2vec(path, damage=(damage := Damage()))
     assert words == ["the", "queen"] and np.array_equal(found, matrix[[0, 4]])
     assert list(damage.report()) == [
         "a word that is not UTF-8", "a word that stands there twice", "a number that is not finite",
     ]  # fmt: skip
     with pytest.raises(InputError, match=r"v\.bin: entry 2: a word that is not UTF-8; b'na"):
-        word2vec_format.read(path, damage=Damage("strict"))
+        vector_formats.read_word2vec(path, damage=Damage("strict"))
 
 
 @pytest.mark.parametrize("binary", [False, True])
 def test_a_word_twice_is_read_as_gensim_reads_it_parity(tmp_path: Path, binary: bool) -> None:
     vectors = random_vectors()
     vectors.words[7] = vectors.words[30] = "twice"
-    word2vec_format.write(tmp_path / "v", vectors.words, vectors.matrix, binary=binary)
+    vector_formats.write_word2vec(tmp_path / "v", vectors.words, vectors.matrix, binary=binary)
     peer = KeyedVectors.load_word2vec_format(str(tmp_path / "v"), binary=binary)
-    words, matrix = word2vec_format.read(tmp_path / "v")
+    words, matrix = vector_formats.read_word2vec(tmp_path / "v")
     assert list(peer.index_to_key)[:49] == words and np.array_equal(peer[words], matrix)  # gensim's 50th is None
 
 
@@ -126,7 +126,7 @@ def test_a_word_with_a_space_in_gensims_binary_file_is_refused(tmp_path: Path, p
     peer.add_vectors([*vectors.words[:place], word, *vectors.words[place + 1 :]], vectors.matrix)
     peer.save_word2vec_format(str(tmp_path / "v.bin"), binary=True)
     with pytest.raises(InputError, match=r"entry .* not word2vec's binary format"):
-        word2vec_format.read(tmp_path / "v.bin")
+        vector_formats.read_word2vec(tmp_path / "v.bin")
 
 
 def test_a_shift_that_leaves_words_intact_shows_in_the_numbers(tmp_path: Path) -> None:
@@ -136,12 +136,14 @@ def test_a_shift_that_leaves_words_intact_shows_in_the_numbers(tmp_path: Path) -
     for word in ("New a", "New ab", "New abc"):
         (tmp_path / "v.bin").write_bytes(binary([word, "king", "queen"], matrix))
         with pytest.raises(InputError, match=f"entry 2 of 3: the word before it, b'{word}', holds a space"):
-            word2vec_format.read(tmp_path / "v.bin")
+            vector_formats.read_word2vec(tmp_path / "v.bin")
 
 
 def test_bad_use_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
-        word2vec_format.read(tmp_path / "missing.txt")
+        vector_formats.read_word2vec(tmp_path / "missing.txt")
     with pytest.raises(InputError, match="New York"):
-        word2vec_format.write(tmp_path / "out.txt", ["New York"], np.ones((1, 2), dtype=np.float32), binary=False)
+        vector_formats.write_word2vec(
+            tmp_path / "out.txt", ["New York"], np.ones((1, 2), dtype=np.float32), binary=False
+        )
     assert list(tmp_path.iterdir()) == []

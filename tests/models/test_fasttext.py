@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from langladder.embeddings.ngram_buckets import fnv1a
 from langladder.ground.errors import InputError
+from langladder.kernels.hashing import fnv1a
 from langladder.models.classifier import Classifier
 from langladder.models.fasttext import FastText, FastTextConfig, make
 from langladder.models.fasttext_kernels import Paths, Texts, learn_texts
+from langladder.models.making import Run
 from langladder.nn.huffman import HuffmanTree
 from langladder.text.labelled.labelled import Example
 
@@ -27,7 +28,7 @@ LABELS = ["negative", "positive", "unsure"]
 
 def trained(**settings: Any) -> FastText:
     config = FastTextConfig.model_validate({"dim": 10, "words": "whitespace", "epochs": 60, "buckets": 999} | settings)
-    return make(FastText, LABELS, TRAIN, [], settings=SimpleNamespace(model=config), seed=1)[0]
+    return make(FastText, LABELS, TRAIN, [], settings=SimpleNamespace(model=config), run=Run(1, Path()))[0]
 
 
 @pytest.mark.parametrize("loss", ["softmax", "hierarchical"])
@@ -120,7 +121,7 @@ def test_explain_tells_the_score_apart() -> None:
 def test_a_pair_keeps_its_texts_apart() -> None:
     pairs = [Example("a b", "c", "yes"), Example("c", "a b", "no")]
     config = FastTextConfig(dim=8, words="whitespace", epochs=80)
-    model, _ = make(FastText, ["no", "yes"], pairs, [], settings=SimpleNamespace(model=config), seed=1)
+    model, _ = make(FastText, ["no", "yes"], pairs, [], settings=SimpleNamespace(model=config), run=Run(1, Path()))
     assert model.log_probs(pairs).argmax(axis=1).tolist() == [1, 0]
     explained = model.explain(pairs[0], 1)
     assert len(explained.weights) == len(explained.pieces) == 4 and explained.weights[2] == 0
@@ -142,8 +143,8 @@ def test_hostile_folder_is_refused(change: dict[str, Any], message: str, tmp_pat
 def test_bad_settings_and_texts_are_named() -> None:
     config = FastTextConfig(min_count=9, words="whitespace")
     with pytest.raises(InputError, match=r"min_count=9"):
-        make(FastText, LABELS, TRAIN, [], settings=SimpleNamespace(model=config), seed=1)
+        make(FastText, LABELS, TRAIN, [], settings=SimpleNamespace(model=config), run=Run(1, Path()))
     with pytest.raises(InputError, match="no training text"):
-        make(FastText, LABELS, [], [], settings=SimpleNamespace(model=config), seed=1)
+        make(FastText, LABELS, [], [], settings=SimpleNamespace(model=config), run=Run(1, Path()))
     with pytest.raises(InputError, match="diverged"):
         trained(lr=1e30)

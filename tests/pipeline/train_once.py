@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from langladder.models.making import Run
+
 HERE = Path(__file__).resolve().parent
 
 
@@ -25,9 +27,7 @@ def train_once(job: Any) -> list[dict[str, Any]]:
             make_stream(1),
             make_stream(2),
             LMTrainingConfig(**settings(checkpoint_every=100)),  # checkpoints at validations: 5, 10, 15
-            seed=1,
-            checkpoints=work.checkpoints,
-            logger=work.run.lightning_logger(),
+            Run(1, work.checkpoints, work.run.lightning_logger),
         )
         work.write_curve(Path("curve.csv"), result.curve)
         work.run.metrics({"seconds": result.seconds})

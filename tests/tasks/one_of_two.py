@@ -18,6 +18,7 @@ import torch
 from langladder.ground.ranks import first, part
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.bert import BERT, BERTConfig
+from langladder.models.making import Run
 from langladder.models.mean_embedding import MeanEmbedding
 from langladder.models.taggers.recurrent import RecurrentTagger
 from langladder.models.transformer import Transformer
@@ -48,7 +49,7 @@ def _language_model(kind: str, folder: Path, **more: Any) -> Any:
     for module in model.modules():
         vars(module).update(dict.fromkeys({"p", "dropout"} & set(vars(module)), 0.0))
     config = LMTrainingConfig(**settings(batch_size=4, **more))
-    made = train_language_model(model, make_stream(0), make_stream(1), config, seed=1, checkpoints=folder)
+    made = train_language_model(model, make_stream(0), make_stream(1), config, Run(1, folder))
     assert all(type(parameter) is torch.nn.Parameter for parameter in model.parameters())  # whole, to be saved as ever
     if first():
         best = read_checkpoint(folder / "best.safetensors")["state_dict"]
@@ -82,7 +83,7 @@ def pairs() -> PairStream:
 def _translator(model: Any, folder: Path) -> Any:
     values = settings(batch_tokens=24, label_smoothing=0.1)  # 3 to 12 pairs: uneven parts
     config = TranslationTraining(**{k: v for k, v in values.items() if k not in ("batch_size", "sequence_length")})
-    return train_translator(model, pairs(), pairs(), config, seed=1, checkpoints=folder)
+    return train_translator(model, pairs(), pairs(), config, Run(1, folder))
 
 
 def transformer(folder: Path) -> Any:
@@ -108,7 +109,7 @@ def bert(folder: Path, **more: Any) -> Any:
     config = BERTConfig(context=12, width=16, layers=1, heads=2, dropout=0.0, next_sentence=True)
     model = BERT(config, tokenizer.full_vocab_size)
     training = MaskedTraining(**settings(batch_size=6, sequence_length=12, **more))
-    return train_encoder(model, tokenizer, text, text, training, seed=3, checkpoints=folder)
+    return train_encoder(model, tokenizer, text, text, training, Run(3, folder))
 
 
 def bert_fsdp(folder: Path) -> Any:
@@ -127,8 +128,7 @@ def classifier(folder: Path) -> Any:
         train,
         test_classification.DATA[13:],
         settings=chosen,
-        seed=1,
-        checkpoints=folder,
+        run=Run(1, folder),
     )
     return made
 
@@ -138,9 +138,7 @@ def tagger(folder: Path) -> Any:
     values = test_tagging.SHORT | {"max_steps": 10, "word_dropout": 0.0, "batch_size": 4}
     chosen = test_tagging.chosen(model={"dropout": 0.0}, **values)
     corpus = test_tagging.corpus()
-    _, made = make_tagger(
-        RecurrentTagger, test_tagging.TAGS, corpus, corpus[:3], settings=chosen, seed=1, checkpoints=folder
-    )
+    _, made = make_tagger(RecurrentTagger, test_tagging.TAGS, corpus, corpus[:3], settings=chosen, run=Run(1, folder))
     return made
 
 

@@ -11,7 +11,7 @@ from langladder.data.preference_pairs import TokenPair
 from langladder.decoding.rollouts import Prompts, Response
 from langladder.models.gpt import GPT
 from langladder.models.instructed import InstructedGPT
-from langladder.tasks.policy.training import Run
+from langladder.models.making import Run
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 

@@ -9,6 +9,7 @@ from small_run import STEPS, make_model, make_stream, settings, stop_at
 
 from langladder.data.batches import StepBatches, Update
 from langladder.data.translation import PairBatch, collate
+from langladder.models.making import Run
 from langladder.models.transformer import Transformer, TransformerConfig
 from langladder.tasks.language_modelling import LanguageModelling, train_language_model
 from langladder.tasks.settings import LMTrainingConfig, TranslationTraining
@@ -56,7 +57,7 @@ def trained(pairs: PairStream, groups: list[int], work: Path) -> tuple[Transform
     model = Transformer(TransformerConfig(width=16, layers=1, heads=2, dropout=0.0), V, V)
     shown = {"progress": False, "log_every": 1, "accelerator": "cpu", "precision": "fp32"}
     config = TranslationTraining(max_steps=5, optimizer="sgd", lr=0.5, accumulate=len(groups), clip_norm=0.5, **shown)
-    return model, train_task(TranslationTask(model, config), Groups(pairs, groups), config, seed=1, checkpoints=work)
+    return model, train_task(TranslationTask(model, config), Groups(pairs, groups), config, Run(1, work))
 
 
 def test_parity_with_one_large_batch(small_pairs: PairStream, tmp_path: Path) -> None:
@@ -85,7 +86,7 @@ def test_interrupted_run_ends_with_the_same_bits(tmp_path: Path, monkeypatch: py
     def run(work: Path) -> tuple[torch.nn.Module, TrainingResult]:
         model = make_model("lstm")
         config = LMTrainingConfig(**settings(accumulate=3))
-        return model, train_language_model(model, make_stream(0), make_stream(1), config, seed=1, checkpoints=work)
+        return model, train_language_model(model, make_stream(0), make_stream(1), config, Run(1, work))
 
     reference, expected = run(tmp_path / "whole")
     with monkeypatch.context() as patch:

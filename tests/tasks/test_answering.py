@@ -11,6 +11,7 @@ from langladder.families import families
 from langladder.ground.errors import InputError
 from langladder.models.bert_span import BERTSpan
 from langladder.models.gpt_choice import GPTChoice
+from langladder.models.making import Run
 from langladder.tasks.answering import Answering, make
 from langladder.tasks.settings import ReadingTraining
 from tests.models.grown_rungs import saved_bert, saved_gpt
@@ -26,7 +27,7 @@ def trained(kind: type[Any], folder: Path, place: str, **model: Any) -> Any:
         (saved_bert if kind is BERTSpan else saved_gpt)(base, context=64)
     config = kind.Config.model_validate({"dropout": 0.0, "body_dropout": 0.1} | model)
     rung = SimpleNamespace(name="grown", model=config, training=ReadingTraining.model_validate(SHORT))
-    return make(kind, QUESTIONS, QUESTIONS, settings=rung, base=base, seed=1, checkpoints=folder / place)
+    return make(kind, QUESTIONS, QUESTIONS, settings=rung, base=base, run=Run(1, folder / place))
 
 
 @pytest.mark.parametrize("kind", [BERTSpan, GPTChoice])
@@ -54,7 +55,7 @@ def test_without_questions_nothing_is_learnt(tmp_path: Path) -> None:
     )
     base = saved_bert(tmp_path / "base")
     with pytest.raises(InputError, match="no training question"):
-        make(BERTSpan, [], [], settings=settings, base=base, seed=1, checkpoints=tmp_path / "a")
+        make(BERTSpan, [], [], settings=settings, base=base, run=Run(1, tmp_path / "a"))
 
 
 def test_what_a_rung_may_grow_from_is_settled_before_it_is_made() -> None:

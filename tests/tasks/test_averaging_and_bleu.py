@@ -20,6 +20,7 @@ from langladder.data.language_modelling import StreamBatches
 from langladder.evaluation.bleu import BleuConfig, corpus_bleu
 from langladder.faces.report.inputs import read_curve
 from langladder.ground.errors import InputError
+from langladder.models.making import Run
 from langladder.models.transformer import Transformer, TransformerConfig
 from langladder.models.translator import Translator
 from langladder.tasks.checkpoints import read_checkpoint
@@ -51,7 +52,7 @@ def equal(a: nn.Module, b: nn.Module) -> bool:
 def train_lm(work: Path, **changes: Any) -> tuple[nn.Module, TrainingResult]:
     model = make_model("lstm")
     config = LMTrainingConfig(**lm_settings(**changes))
-    return model, train_language_model(model, make_stream(0), make_stream(1), config, seed=1, checkpoints=work)
+    return model, train_language_model(model, make_stream(0), make_stream(1), config, Run(1, work))
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ def train(
         "progress": False, "accelerator": "cpu", "precision": "fp32", "early_stopping": "bleu", "bleu_pairs": 30,
     }  # fmt: skip
     config = TranslationTraining.model_validate(chosen | changes)
-    return model, train_translator(model, pairs, pairs, config, seed=1, checkpoints=work, target_tokenizer=tokenizer)
+    return model, train_translator(model, pairs, pairs, config, Run(1, work), target_tokenizer=tokenizer)
 
 
 def test_golden_mean_of_the_last_checkpoints(tmp_path: Path) -> None:
@@ -169,7 +170,7 @@ def test_average_without_validation_data(tmp_path: Path, pairs: PairStream) -> N
     model = Transformer(TransformerConfig(width=8, layers=1, heads=2), 12, 12)
     values = {"max_steps": 5, "validate_every": 2, "progress": False, "accelerator": "cpu", "precision": "fp32"}
     config = TranslationTraining.model_validate(values | {"average_checkpoints": 2})
-    result = train_translator(model, pairs, None, config, seed=1, checkpoints=tmp_path)
+    result = train_translator(model, pairs, None, config, Run(1, tmp_path))
     names = sorted(path.name for path in (tmp_path / "snapshots").iterdir())
     assert names == ["000000004.safetensors", "000000005.safetensors"] and result.best_validation_loss is None
     states = [read_checkpoint(tmp_path / "snapshots" / name)["state_dict"] for name in names]

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from langladder.corpora.scene_files import read_scenes, write_scenes
-from langladder.corpora.scenes import Described, Scene, SceneConfig, sentences
-from langladder.corpora.speech import ALPHABET, SpeechConfig, Utterance, generate_speech
-from langladder.corpora.speech_files import read_speech, write_speech
+from langladder.corpora.scenes import Described, Scene, SceneConfig, read_scenes, sentences, write_scenes
+from langladder.corpora.speech import ALPHABET, SpeechConfig, Utterance, generate_speech, read_speech, write_speech
 from langladder.corpora.world import world
 from langladder.data.captioning import CODES, SceneCodes
 from langladder.data.speech import SpeechBatches, collate, decode, encode
@@ -23,7 +21,7 @@ from langladder.ground.errors import InputError
 from langladder.ground.schema import locate_function
 from langladder.models.captioner import Captioner, CaptionerConfig
 from langladder.models.ctc import CTCConfig, CTCRecognizer
-from langladder.models.making import Made
+from langladder.models.making import Made, Run
 from langladder.tasks.settings import SpeechTraining, TranslationTraining
 from langladder.tasks.speech_recognition import CTCTask
 from langladder.tasks.translation import TranslationTask
@@ -53,7 +51,7 @@ def captioner(scenes: Path, out: Path, checkpoints: Path) -> Made:
     data = [corpus.splits[split] for split in ("train", "validation")]
     settings = SimpleNamespace(training=TranslationTraining(**TRAINING))
     make = locate_function(Captioner.maker)
-    made: Made = make(model, codes, *data, settings=settings, seed=1, checkpoints=checkpoints)
+    made: Made = make(model, codes, *data, settings=settings, run=Run(1, checkpoints))
     model.save(out)
     codes.save(out / CODES)
     return made
@@ -66,7 +64,7 @@ def recogniser(speech: Path, out: Path, checkpoints: Path) -> Made:
     data = [corpus.splits[split] for split in ("train", "validation")]
     settings = SimpleNamespace(training=SpeechTraining(**TRAINING))
     make = locate_function(CTCRecognizer.maker)
-    made: Made = make(model, None, *data, settings=settings, seed=1, checkpoints=checkpoints)
+    made: Made = make(model, None, *data, settings=settings, run=Run(1, checkpoints))
     model.save(out)
     return made
 

@@ -11,6 +11,7 @@ import torch
 from langladder.embeddings.base import WordVectors
 from langladder.ground.errors import InputError
 from langladder.models.classifier import Classifier
+from langladder.models.making import Run
 from langladder.models.mean_embedding import MeanEmbedding
 from langladder.models.units import SubwordUnits, WordUnits
 from langladder.tasks.classification import make
@@ -41,7 +42,7 @@ def settings(dim: int = 8, **changes: Any) -> SimpleNamespace:
 
 
 def trained(folder: Path, chosen: SimpleNamespace, **more: Any) -> tuple[Any, Any]:
-    return make(MeanEmbedding, LABELS, DATA[:60], DATA[60:], settings=chosen, seed=1, checkpoints=folder, **more)
+    return make(MeanEmbedding, LABELS, DATA[:60], DATA[60:], settings=chosen, run=Run(1, folder), **more)
 
 
 def vectors(dim: int = 8, size: float = 5.0) -> WordVectors:
@@ -165,8 +166,7 @@ def test_refuses(tmp_path: Path) -> None:
             [Example("a", label="other")],
             [],
             settings=settings(),
-            seed=1,
-            checkpoints=tmp_path / "d",
+            run=Run(1, tmp_path / "d"),
         )
     with pytest.raises(ValueError, match="begins with those of its base"):
         TransferInput(vectors="somewhere")

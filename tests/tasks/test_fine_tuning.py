@@ -13,6 +13,7 @@ from langladder.models.bert import BERT
 from langladder.models.bert_classifier import BERTClassifier
 from langladder.models.bert_tagger import BERTTagger
 from langladder.models.gpt_classifier import GPTClassifier
+from langladder.models.making import Run
 from langladder.tasks.fine_tuning import begin, make_classifier, make_tagger
 from langladder.tasks.settings import ReadingTraining
 from langladder.text.labelled.labelled import Tagged
@@ -32,7 +33,7 @@ def rung(kind: type[Any], **model: Any) -> Any:
 def classifier(kind: type[Any], folder: Path, place: str, **model: Any) -> Any:
     base = saved_gpt(folder / "base") if kind is GPTClassifier else saved_bert(folder / "base")
     return make_classifier(
-        kind, LABELS, PAIRS, SINGLES, settings=rung(kind, **model), base=base, seed=1, checkpoints=folder / place
+        kind, LABELS, PAIRS, SINGLES, settings=rung(kind, **model), base=base, run=Run(1, folder / place)
     )
 
 
@@ -59,7 +60,7 @@ def test_a_frozen_body_is_the_base_s_after_training_too(tmp_path: Path) -> None:
 def test_a_tagger_learns_beside_its_validation_sentences(tmp_path: Path) -> None:
     base = saved_bert(tmp_path / "base")
     model, made = make_tagger(
-        BERTTagger, ["D", "N"], TAGGED, TAGGED, settings=rung(BERTTagger), base=base, seed=1, checkpoints=tmp_path
+        BERTTagger, ["D", "N"], TAGGED, TAGGED, settings=rung(BERTTagger), base=base, run=Run(1, tmp_path)
     )
     assert [tuple(tags) for tags in model.tag([one.words for one in TAGGED])] == [one.tags for one in TAGGED]
     assert max(row["validation_accuracy"] for row in made.curve) == 1.0

@@ -5,6 +5,7 @@ import torch
 from small_run import make_model, make_stream, settings
 
 from langladder.data.language_modelling import WindowBatches
+from langladder.models.making import Run
 from langladder.tasks import float32
 from langladder.tasks.float32 import quick_products
 from langladder.tasks.language_modelling import LanguageModelling, train_language_model
@@ -94,8 +95,7 @@ def test_parity_of_training(kind, tmp_path, monkeypatch):
             make_stream(0),
             make_stream(1),
             LMTrainingConfig(**settings()),
-            seed=1,
-            checkpoints=tmp_path / name,
+            Run(1, tmp_path / name),
         )
         return [value for row in made.curve for value in row.values() if value is not None]
 

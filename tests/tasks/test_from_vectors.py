@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from langladder.embeddings.base import WordVectors
-from langladder.formats.input_embedding import input_embedding
-from langladder.formats.vector_files import read_vectors
+from langladder.formats.vector_files import input_embedding, read_vectors
 from langladder.ground.errors import Damage, InputError
 from langladder.models.gpt import GPT
 from langladder.models.neural import NeuralLanguageModel

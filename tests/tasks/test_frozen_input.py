@@ -9,6 +9,7 @@ from small_run import STEPS, make_stream, settings
 
 from langladder.embeddings.base import WordVectors
 from langladder.models.gpt import GPT
+from langladder.models.making import Run
 from langladder.models.neural import NeuralLanguageModel
 from langladder.models.recurrent import RecurrentLM
 from langladder.tasks.from_vectors import start_from_vectors
@@ -41,6 +42,6 @@ def test_frozen_table_stays_through_a_training_run(kind: str, frozen: bool, tmp_
     before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
 
     config = LMTrainingConfig.model_validate(settings(weight_decay=0.1, max_steps=STEPS))
-    train_language_model(model, make_stream(0), make_stream(1), config, seed=0, checkpoints=tmp_path / "work")
+    train_language_model(model, make_stream(0), make_stream(1), config, Run(0, tmp_path / "work"))
     moved = {name for name, parameter in model.named_parameters() if not torch.equal(parameter, before[name])}
     assert moved == set(before) - ({"embedding.weight"} if frozen else set())

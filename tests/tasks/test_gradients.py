@@ -1,6 +1,7 @@
 """Gradient norm and update ratio: against closed forms, in the curve and at the logger, without touching a bit."""
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 from small_run import make_model, make_stream, settings
 from torch import nn
 
+from langladder.models.making import Run
 from langladder.models.neural import NeuralLanguageModel
 from langladder.tasks import gradients
 from langladder.tasks.gradients import gradient_norm, makes_row, sampled, update_ratio
@@ -31,12 +33,12 @@ class Log:
         self.told.append((step, metrics))
 
 
-def train(work: Path, kind: str = "lstm", logger: Any = None, **changes: Any) -> tuple[Any, TrainingResult]:
+def train(
+    work: Path, kind: str = "lstm", logger: Callable[[], Any] | None = None, **changes: Any
+) -> tuple[Any, TrainingResult]:
     model: NeuralLanguageModel = make_model(kind)
     config = LMTrainingConfig(**settings(**changes))
-    return model, train_language_model(
-        model, make_stream(0), make_stream(1), config, seed=1, checkpoints=work, logger=logger
-    )
+    return model, train_language_model(model, make_stream(0), make_stream(1), config, Run(1, work, logger))
 
 
 def two_weights() -> nn.Module:
@@ -94,7 +96,7 @@ def test_rows_are_made_where_they_were() -> None:
 @pytest.mark.parametrize("kind", ["lstm", "gpt"])
 def test_every_row_has_both_and_so_has_the_log(kind: str, tmp_path: Path) -> None:
     log = Log()
-    _, result = train(tmp_path, kind, log)
+    _, result = train(tmp_path, kind, lambda: log)
     assert all(row["gradient_norm"] > 0 and 0 < row["update_ratio"] < 1 for row in result.curve)  # type: ignore[operator]
     told = {step: metrics for step, metrics in log.told if "train_loss" in metrics}
     assert list(told) == [row["step"] for row in result.curve]

@@ -12,7 +12,7 @@ from langladder.decoding.answers import answers
 from langladder.decoding.sampling import SamplingConfig, generate
 from langladder.ground.errors import InputError
 from langladder.models.instructed import InstructedGPT, begin
-from langladder.models.making import Made
+from langladder.models.making import Made, Run
 from langladder.tasks.instruction import InstructionTuning, JudgedSample, make
 from langladder.tasks.settings import InstructionTraining
 from langladder.text.labelled.instructions import Dialogue
@@ -36,7 +36,7 @@ def tuned(folder: Path, place: str = "a", **changes: Any) -> tuple[InstructedGPT
     train, validation = changes.pop("train", DIALOGUES), changes.pop("validation", DIALOGUES)
     rung = SimpleNamespace(name="sft", dropout=dropout, training=training(**changes))
     base = saved_base(folder / "base")
-    return make(base, train, validation, settings=rung, seed=1, checkpoints=folder / place, **more)
+    return make(base, train, validation, settings=rung, run=Run(1, folder / place), **more)
 
 
 def test_two_batches_are_learnt_by_heart_and_the_reward_says_so(tmp_path: Path) -> None:

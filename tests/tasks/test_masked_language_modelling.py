@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from langladder.ground.errors import InputError
 from langladder.models.bert import BERT, BERTConfig
+from langladder.models.making import Run
 from langladder.tasks.masked_language_modelling import MaskedLanguageModelling, train_encoder
 from langladder.tasks.masked_settings import MaskedTraining
 from langladder.text.storage.corpus_ids import TokenStream
@@ -46,7 +47,7 @@ def train(tokenizer: Tokenizer, text: TokenStream, folder: Path, *, pairs: bool 
     torch.manual_seed(0)
     config = BERTConfig(context=12, width=16, layers=1, heads=2, dropout=0.1, next_sentence=pairs)
     model = BERT(config, tokenizer.full_vocab_size)
-    return model, train_encoder(model, tokenizer, text, text, settings(**changes), seed=3, checkpoints=folder)
+    return model, train_encoder(model, tokenizer, text, text, settings(**changes), Run(3, folder))
 
 
 def test_golden_loss_is_the_sum_of_both_means() -> None:

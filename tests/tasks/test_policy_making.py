@@ -9,7 +9,7 @@ import torch
 
 from langladder.ground.errors import InputError
 from langladder.models.instructed import InstructedGPT, read_instructed
-from langladder.models.making import Made
+from langladder.models.making import Made, Run
 from langladder.models.reward import RewardModel, begin_reward
 from langladder.tasks.policy.making import Teaching, make, prompts_of, token_pairs
 from langladder.tasks.policy.settings import DPOTraining, ExpertIterationTraining, GRPOTraining, PPOTraining
@@ -45,7 +45,7 @@ def rung(method: str, **changes: Any) -> SimpleNamespace:
 
 
 def made(base: Path, folder: Path, method: str, teaching: Teaching, **changes: Any) -> tuple[InstructedGPT, Made]:
-    return make(base, teaching, settings=rung(method, **changes), seed=1, checkpoints=folder)
+    return make(base, teaching, settings=rung(method, **changes), run=Run(1, folder))
 
 
 @pytest.mark.parametrize("method", [*SETTINGS, "best_of_n"])

@@ -7,6 +7,7 @@ import torch
 from small_run import V, make_stream, moved, settings, stop_at
 
 from langladder.models.convolutional import ConvolutionalLM
+from langladder.models.making import Run
 from langladder.models.neural import NeuralLanguageModel
 from langladder.models.nnlm import NNLM
 from langladder.models.recurrent import RecurrentLM
@@ -31,7 +32,7 @@ def train(name: str, work: Path) -> NeuralLanguageModel:
     torch.manual_seed(0)
     model = kind(kind.Config.model_validate(config), V)  # type: ignore[attr-defined]
     training = LMTrainingConfig(**settings() | OPTIMIZERS.get(name, {}))
-    train_language_model(model, make_stream(0), make_stream(1), training, seed=1, checkpoints=work)
+    train_language_model(model, make_stream(0), make_stream(1), training, Run(1, work))
     return model
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from langladder.ground.errors import InputError
-from langladder.models.making import Made
+from langladder.models.making import Made, Run
 from langladder.models.reward import RewardModel
 from langladder.tasks.reward import RewardModelling, make
 from langladder.tasks.settings import RewardTraining
@@ -27,7 +27,7 @@ def trained(folder: Path, place: str = "a", **changes: Any) -> tuple[RewardModel
         name="reward", model=RewardModel.Config(dropout=dropout, body_dropout=dropout), training=training
     )
     base = saved_instructed(folder / "sft")
-    return make(base, train, validation, shown, settings=rung, seed=1, checkpoints=folder / place)
+    return make(base, train, validation, shown, settings=rung, run=Run(1, folder / place))
 
 
 @pytest.mark.parametrize(("pairs", "steps"), [("together", 30), ("apart", 75)])

@@ -8,6 +8,7 @@ import torch
 
 from langladder.embeddings.base import WordVectors
 from langladder.ground.errors import InputError
+from langladder.models.making import Run
 from langladder.models.tagger_words import TaggerWords
 from langladder.models.taggers.recurrent import RecurrentTagger
 from langladder.tasks.tagging import Tagging, make, start_embedding, train_tagger
@@ -38,7 +39,7 @@ def chosen(**changes) -> SimpleNamespace:
 def trained(folder, seed=1, train=None, tags=TAGS, vectors=None, **changes):
     settings = chosen(**changes)
     train = train or corpus()
-    return make(RecurrentTagger, tags, train, train[:2], settings=settings, seed=seed, checkpoints=folder, base=vectors)
+    return make(RecurrentTagger, tags, train, train[:2], settings=settings, run=Run(seed, folder), base=vectors)
 
 
 def network(**settings) -> RecurrentTagger:
@@ -98,7 +99,7 @@ def test_damaged_entries_of_the_vectors_are_left_out_and_counted_or_refused(tmp_
     settings = chosen(max_steps=2)
     settings.input = TransferInput()
     _, made = make(
-        RecurrentTagger, TAGS, corpus(), corpus()[:2], settings=settings, seed=1, checkpoints=tmp_path / "b", base=path
+        RecurrentTagger, TAGS, corpus(), corpus()[:2], settings=settings, run=Run(1, tmp_path / "b"), base=path
     )
     assert made.vectors_skipped == 1
 
@@ -143,4 +144,4 @@ def test_a_step_that_the_scheme_forbids_is_named(tmp_path):
 )
 def test_sentences_that_cannot_be_learnt_from(train, told, tmp_path):
     with pytest.raises(InputError, match=told):
-        train_tagger(network(), train, [], TaggerTraining.model_validate(SHORT), seed=1, checkpoints=tmp_path)
+        train_tagger(network(), train, [], TaggerTraining.model_validate(SHORT), Run(1, tmp_path))

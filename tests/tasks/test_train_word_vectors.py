@@ -9,6 +9,7 @@ from langladder.embeddings.base import WordVectors
 from langladder.embeddings.method import Made
 from langladder.embeddings.word2vec.skipgram import SkipGram, SkipGramConfig
 from langladder.ground.errors import InputError
+from langladder.models.making import Run
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.tasks.word_vectors import make
 from langladder.text.storage.corpus_ids import TokenStream
@@ -38,7 +39,7 @@ def world(lines: int = 600, seed: int = 0) -> WordCorpus:
 def train(
     work: Path, config: SkipGramConfig = CONFIG, training: TrainingConfig = TRAINING, seed: int = 1
 ) -> tuple[WordVectors, Made]:
-    made = make(SkipGram, config, world(), training=training, seed=seed, checkpoints=work)
+    made = make(SkipGram, config, world(), training=training, run=Run(seed, work))
     return made.vectors, made
 
 
@@ -96,7 +97,7 @@ def test_other_optimisers_and_summed_vectors(tmp_path: Path) -> None:
 
 
 def test_cost_is_measured(tmp_path: Path) -> None:
-    cost = make(SkipGram, CONFIG, world(), training=TRAINING, seed=1, checkpoints=tmp_path).cost
+    cost = make(SkipGram, CONFIG, world(), training=TRAINING, run=Run(1, tmp_path)).cost
     assert set(cost) == {"seconds", "tokens_per_second", "peak_memory_bytes"}
     assert cost["seconds"] > 0 and cost["tokens_per_second"] * cost["seconds"] == pytest.approx(3 * 3600, rel=0.01)
 

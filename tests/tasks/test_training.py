@@ -14,6 +14,7 @@ from small_run import STEPS, make_model, make_stream, settings, stop_at
 
 from langladder.data.language_modelling import StreamBatches, WindowBatches
 from langladder.ground.errors import InputError
+from langladder.models.making import Run
 from langladder.models.neural import NeuralLanguageModel
 from langladder.tasks.checkpoints import read_checkpoint
 from langladder.tasks.language_modelling import LanguageModelling, train_language_model
@@ -26,7 +27,7 @@ KINDS = ["lstm", "gpt"]
 def train(kind: str, work: Path, seed: int = 1, **changes) -> tuple[NeuralLanguageModel, TrainingResult]:
     model = make_model(kind)
     config = LMTrainingConfig(**settings(**changes))
-    return model, train_language_model(model, make_stream(0), make_stream(1), config, seed=seed, checkpoints=work)
+    return model, train_language_model(model, make_stream(0), make_stream(1), config, Run(seed, work))
 
 
 def equal(a: torch.nn.Module, b: torch.nn.Module) -> bool:

@@ -12,6 +12,7 @@ from langladder.data.translation import PairBatch
 from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.translate import translate
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
+from langladder.models.making import Run
 from langladder.tasks.settings import TranslationTraining
 from langladder.tasks.translation import TranslationTask, train_translator
 from langladder.text.storage.corpus_ids import PairStream
@@ -58,7 +59,7 @@ def settings(steps: int, **changes: object) -> TranslationTraining:
 @pytest.mark.slow
 def test_learns_to_reverse(reversal: PairStream, tmp_path: Path) -> None:
     network = model()
-    result = train_translator(network, reversal, reversal, settings(160), seed=1, checkpoints=tmp_path / "work")
+    result = train_translator(network, reversal, reversal, settings(160), Run(1, tmp_path / "work"))
     assert result.steps == 160
     assert result.best_validation_loss is not None
     assert result.best_validation_loss < 0.1
@@ -74,7 +75,7 @@ def test_learns_to_reverse(reversal: PairStream, tmp_path: Path) -> None:
 def test_same_seed_same_weights(reversal: PairStream, tmp_path: Path) -> None:
     networks = [model(), model()]
     for index, network in enumerate(networks):
-        train_translator(network, reversal, None, settings(5), seed=2, checkpoints=tmp_path / str(index))
+        train_translator(network, reversal, None, settings(5), Run(2, tmp_path / str(index)))
     for left, right in zip(networks[0].parameters(), networks[1].parameters(), strict=True):
         assert torch.equal(left, right)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from langladder.corpora.instructions.drawing import InstructionsConfig, write_instructions
+from langladder.corpora.instructions.demonstrations import InstructionsConfig, write_instructions
 from langladder.ground.errors import InputError
 from langladder.text.clean.steps import LimitsConfig, StepsConfig
 from langladder.text.labelled.clean_instructions import CleanInstructionsConfig, clean_instructions

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from remote_servers import BUCKET, s3_server, web_server
 
-from langladder.ground import remote_bytes
+from langladder.ground import remote
 from langladder.ground.errors import InputError
 from langladder.ground.remote import is_url, located
 from langladder.text.labelled.label_files import LabelledSource, read_labels
@@ -111,8 +111,8 @@ def test_the_web_gives_files_and_pages_of_links(corpus: Path, tmp_path: Path, pa
 def test_a_connection_that_breaks_is_taken_up_where_it_broke(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: bool
 ) -> None:
-    monkeypatch.setattr(remote_bytes, "PAUSE", 0)
-    monkeypatch.setattr(remote_bytes, "BLOCK", 2**18)
+    monkeypatch.setattr(remote, "PAUSE", 0)
+    monkeypatch.setattr(remote, "BLOCK", 2**18)
     (tmp_path / "x.txt").write_text(MANY)
     with web_server(tmp_path, parts=parts, breaks=3) as (url, told):
         assert "".join(f"{line}\n" for line in read_lines(located(f"{url}/x.txt"))) == MANY
@@ -123,7 +123,7 @@ def test_a_connection_that_breaks_is_taken_up_where_it_broke(
 
 
 def test_a_big_file_is_not_fetched_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote_bytes, "BLOCK", 2**18)
+    monkeypatch.setattr(remote, "BLOCK", 2**18)
     (tmp_path / "x.txt").write_text(MANY)
     with web_server(tmp_path) as (url, told):
         with reading(f"{url}/x.txt") as file:

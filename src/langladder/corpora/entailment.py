@@ -1,15 +1,33 @@
-"""Entailment pairs: a sentence of microworld, and what follows from it, contradicts it, or neither.
+"""Entailment: triples for the truth sets, and pairs to be labelled.
+
+Entailment pairs: a sentence of microworld, and what follows from it, contradicts it, or neither.
 
 Entailment: a modifier is left out, or a noun gives way to the word for its class. Contradiction: the deed is
 denied. Neutral: something is added that the premise does not say (Bowman et al. 2015 name the three labels).
+
+Pairs of sentences to be labelled: does the second follow from the first, contradict it, or neither?
+
+A hypothesis is the premise with one change.
+
+entailment      an adjective or the place is left out, or a noun gives way to the word for its class
+contradiction   the deed is denied, or no longer is, or the subject is the opposite
+neutral         a place or an adjective is added
+
+What nobody can tell is the same deed with another object: "the king bought the lamp" after "the king bought the book".
+If both tell of one event they contradict each other, else it is neutral (Bowman et al. 2015, section 2.1, on events
+that are the same); it is a contradiction with probability `ONE_EVENT`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from random import Random
+from typing import NamedTuple
 
 from langladder.corpora.lexicon import Noun, Verb
-from langladder.corpora.rules.verbs import forms
-from langladder.corpora.world import World, draw
+from langladder.corpora.rules.clauses import forms
+from langladder.corpora.world import DIRECT, World, draw
+
+# ---- triples of the truth sets
+
 
 LABELS = ("entailment", "contradiction", "neutral")
 
@@ -53,3 +71,102 @@ def _sentence(
     deed = negative if negated else positive
     words = ("the", adjective, subject.singular, *deed, "the", other, general or thing.singular, ".")
     return " ".join(word for word in words if word)
+
+
+# ---- pairs to be labelled
+
+
+ONE_EVENT = 0.65
+DENIED = 0.3  # of the premises
+ENTAILMENT, CONTRADICTION, NEUTRAL = LABELS
+
+
+class Statement(NamedTuple):
+    """Who did what: the big king did not buy the red lamp near the castle."""
+
+    subject: Noun
+    adjective: str
+    verb: Verb
+    thing: Noun
+    other: str  # adjective of the thing, or ""
+    place: str
+    denied: bool
+
+    def __str__(self) -> str:
+        positive, negative, _ = forms(self.verb, "s", "past")
+        deed = negative if self.denied else positive
+        where = ("near", "the", self.place) if self.place else ()
+        words = (
+            "the",
+            self.adjective,
+            self.subject.singular,
+            *deed,
+            "the",
+            self.other,
+            self.thing.singular,
+            *where,
+            ".",
+        )
+        return " ".join(word for word in words if word)
+
+
+class Pair(NamedTuple):
+    """A labelled pair with P(label | pair) of its label, and of the likeliest."""
+
+    premise: str
+    hypothesis: str
+    label: str
+    chance: float
+    ceiling: float
+
+
+def draw_pair(world: World, rng: Random, ambiguity: float) -> Pair:
+    """Draw a premise, then a change to it."""
+    premise = draw_statement(world, rng)
+    options = list(changes(world, premise, ambiguity))
+    drawn, label = draw([((one, label), weight) for weight, one, label in options], rng)
+    # P(label | pair) = Σ weights of the changes that give this hypothesis and label / Σ of those that give it
+    same = [(weight, one) for weight, other, one in options if other == drawn]
+    total = sum(weight for weight, _ in same)
+    chances = {name: sum(weight for weight, one in same if one == name) / total for name in LABELS}
+    return Pair(str(premise), str(drawn), label, chances[label], max(chances.values()))
+
+
+def draw_statement(world: World, rng: Random) -> Statement:
+    """A premise: with an adjective of the subject, one of the object or none, a place or none."""
+    subject = draw(world.nouns(("person",)), rng)
+    verb = draw([pair for pair in world.verbs(world.beings[subject.singular]) if pair[0].frame in DIRECT], rng)
+    thing = draw(world.objects(verb), rng)
+    described = world.adjectives(thing) if rng.random() < 0.6 else []
+    place = draw(world.nouns(("place",)), rng).singular if rng.random() < 0.4 else ""
+    adjective = draw(world.adjectives(subject), rng).positive
+    other = draw(described, rng).positive if described else ""
+    return Statement(subject, adjective, verb, thing, other, place, rng.random() < DENIED)
+
+
+def changes(world: World, premise: Statement, ambiguity: float) -> Iterator[tuple[float, Statement, str]]:
+    """(weight, hypothesis, label) of every change; `ambiguity`: the share of other objects."""
+    found: dict[str, list[tuple[float, Statement]]] = {name: [] for name in LABELS}
+    entailed = [premise._replace(adjective=""), premise._replace(thing=world.lexicon.classes[premise.thing.group])]
+    entailed += [premise._replace(other="")] if premise.other else []
+    entailed += [premise._replace(place="")] if premise.place else []
+    found[ENTAILMENT] = [(1.0, one) for one in entailed]
+    found[CONTRADICTION] = [(1.0, premise._replace(denied=not premise.denied))]
+    opposite = world.lexicon.adjectives[premise.adjective].opposite
+    found[CONTRADICTION] += [(1.0, premise._replace(adjective=opposite))] if opposite else []
+    if not premise.place:
+        found[NEUTRAL] = [(weight, premise._replace(place=noun.singular)) for noun, weight in world.nouns(("place",))]
+    elif not premise.other:
+        described = world.adjectives(premise.thing)
+        found[NEUTRAL] = [(weight, premise._replace(other=adjective.positive)) for adjective, weight in described]
+    there = {label: options for label, options in found.items() if options}
+    for label, options in there.items():
+        total = sum(weight for weight, _ in options)
+        yield from (((1 - ambiguity) * weight / total / len(there), one, label) for weight, one in options)
+    if ambiguity:
+        others = [(thing, weight) for thing, weight in world.objects(premise.verb) if thing != premise.thing]
+        total = sum(weight for _, weight in others)
+        for thing, weight in others:
+            one = premise._replace(thing=thing, other="")
+            yield ambiguity * ONE_EVENT * weight / total, one, CONTRADICTION
+            yield ambiguity * (1 - ONE_EVENT) * weight / total, one, NEUTRAL

@@ -90,13 +90,13 @@ class Derivation(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Expansion:
+class Expansion:
     """The rules of one nonterminal with their cumulative weights; what only drawing or parsing needs is made at use."""
 
     symbol: Symbol
     rules: list[Rule]
     cumulative: list[float]
-    parts: list[list["_Expansion"] | None]
+    parts: list[list["Expansion"] | None]
     by_anchor: dict[str, list[int]] | None = None
     by_two: dict[str, list[int]] | None = None
 
@@ -114,14 +114,14 @@ class Grammar:
 
     start: Symbol
     expand: Callable[[Symbol], Sequence[Rule]]
-    _expansions: dict[Symbol, _Expansion] = field(default_factory=dict, repr=False)
+    _expansions: dict[Symbol, Expansion] = field(default_factory=dict, repr=False)
 
     def rules(self, symbol: Symbol) -> list[tuple[float, Rule]]:
         """(probability, rule) of every rule of a nonterminal."""
         expansion = self._expansion(symbol)
         return [(expansion.probability(index), rule) for index, rule in enumerate(expansion.rules)]
 
-    def _expansion(self, symbol: Symbol) -> _Expansion:
+    def _expansion(self, symbol: Symbol) -> Expansion:
         expansion = self._expansions.get(symbol)
         if expansion is None:
             expansion = self._expansions[symbol] = _expand(symbol, list(self.expand(symbol)))
@@ -135,7 +135,7 @@ class Grammar:
         tree = self._sample(self._expansion(self.start if symbol is None else symbol), rng, logs)
         return Derivation(tree, math.fsum(logs))
 
-    def _sample(self, expansion: _Expansion, rng: Random, logs: list[float]) -> Tree:
+    def _sample(self, expansion: Expansion, rng: Random, logs: list[float]) -> Tree:
         cumulative = expansion.cumulative
         # cumulative[-1] is the sum of the weights; `min` guards against rounding at the upper end.
         index = min(bisect_right(cumulative, rng.random() * cumulative[-1]), len(cumulative) - 1)
@@ -151,7 +151,7 @@ class Grammar:
 
     def inside(self, tokens: Sequence[str], symbol: Symbol | None = None) -> float:
         """Natural-log probability of the source string, summed over all its derivations; −inf if there is none."""
-        chart = _Chart(self, tokens)
+        chart = Chart(self, tokens)
         probability = chart.spans(self.start if symbol is None else symbol, 0).get(len(tokens), 0.0)
         return math.log(probability) if probability > 0.0 else -math.inf
 
@@ -175,10 +175,10 @@ class Grammar:
                 yield (first, *rest)
 
 
-def _expand(symbol: Symbol, rules: list[Rule]) -> _Expansion:
+def _expand(symbol: Symbol, rules: list[Rule]) -> Expansion:
     if not rules or min(rule.weight for rule in rules) <= 0.0:
         raise ValueError(f"nonterminal {symbol}: needs at least one rule, and weights above 0")
-    return _Expansion(symbol, rules, list(accumulate([rule.weight for rule in rules])), [None] * len(rules))
+    return Expansion(symbol, rules, list(accumulate([rule.weight for rule in rules])), [None] * len(rules))
 
 
 def _nonterminals(rule: Rule) -> list[Symbol]:
@@ -190,7 +190,7 @@ def _nonterminals(rule: Rule) -> list[Symbol]:
     return symbols
 
 
-def _by_anchor(expansion: _Expansion) -> dict[str, list[int]]:
+def _by_anchor(expansion: Expansion) -> dict[str, list[int]]:
     """Anchor word → its rules; a terminal of the source side is an anchor, "" stands for none."""
     if expansion.by_anchor is None:
         expansion.by_anchor = {}
@@ -200,7 +200,7 @@ def _by_anchor(expansion: _Expansion) -> dict[str, list[int]]:
     return expansion.by_anchor
 
 
-def _by_two(expansion: _Expansion) -> dict[str, list[int]]:
+def rules_by_two_words(expansion: Expansion) -> dict[str, list[int]]:
     """Word → the rules that have it as one of their two rarest; "" stands for the rules with fewer than two.
 
     A sentence that lacks one of its words still has one of any two.
@@ -216,7 +216,7 @@ def _by_two(expansion: _Expansion) -> dict[str, list[int]]:
 
 
 @dataclass
-class _Chart:
+class Chart:
     """Inside probabilities of one sentence: for a nonterminal and a start, each possible end with its probability."""
 
     grammar: Grammar

@@ -8,10 +8,14 @@
 `ambiguity` is how much of them no reader can tell. Each example says P(label | text) of its label and of the likeliest
 one: the mean of the latter is the accuracy of the best possible classifier. No held-out text is in the training split;
 since texts are chosen whatever their label, that changes no P(label | text).
+
+Parts of speech are the universal ones (Nivre et al. 2020). Words of the lexicon have the tag of their table, function
+words that of `CLOSED`. A few go by the rule that wrote them: what is noun in one rule and verb in another, and words
+whose tag only the draw knows (`rules.labelled`).
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, Literal
@@ -21,18 +25,105 @@ from pydantic import Field
 
 from langladder.collector import never
 from langladder.corpora import rules  # noqa: F401 - registers the productions of the grammar
-from langladder.corpora.entailment_pairs import draw_pair
+from langladder.corpora.entailment import draw_pair
 from langladder.corpora.grammar import Tree
-from langladder.corpora.lexicon import Size
-from langladder.corpora.parts_of_speech import BY_DRAW, PartsOfSpeech
-from langladder.corpora.readings import Readings
-from langladder.corpora.reviews import review
+from langladder.corpora.lexicon import Lexicon, Size
+from langladder.corpora.reviews import Readings, review
 from langladder.corpora.world import World, world
 from langladder.ground.errors import InputError
 from langladder.ground.progress import tracked
 from langladder.ground.schema import Config
 from langladder.text.labelled.labelled import LABELLED, TAGGED
 from langladder.text.storage.tables import write_table
+
+# ---- parts of speech
+
+
+CLOSED = {
+    "DET": "the a an this every these some many my our his her their",
+    "AUX": "is are was were do does did will",
+    "PRON": "he she it they them him what that",
+    "ADP": "in near behind to of with for from than at",
+    "CCONJ": "and but",
+    "SCONJ": "because while",
+    "NUM": "one two three four five",
+    "PART": "not",
+    "ADV": "very rather really extremely never there here",
+    "ADJ": "other",
+    "NOUN": "capital currency people",
+    "PUNCT": ". , ?",
+    "VERB": "lives speaks pays speak pay learn paid left born loves travelled came returned saw liked disliked looked",
+}
+TIMES = {"NOUN": "week year night day morning evening moment", "DET": "every the", "ADP": "at", "NUM": "one"}
+TIMES |= {"ADJ": "last next"}  # other words of an opening: adverbs
+BY_DRAW = ("DeedNoun", "State", "Direction")  # nonterminals whose target side is the tag
+
+
+class PartsOfSpeech:
+    """Tags of the words of a size's sentences."""
+
+    def __init__(self, lexicon: Lexicon) -> None:
+        self._of: dict[str, str] = {}
+        for word, tag in _entries(lexicon):
+            self._of.setdefault(word, tag)
+        self._times = {word: tag for tag, words in TIMES.items() for word in words.split()}
+        self._verbs = {form for verb in lexicon.verbs.values() for form in verb.forms}
+        self._openings = {adverb.source for adverbs in lexicon.adverbs.values() for adverb in adverbs}
+
+    def tags(self, tree: Tree) -> list[str]:
+        """The tag of every word of a derivation."""
+        return [tag for _, tag in self._tagged(tree)]
+
+    def _tagged(self, tree: Tree) -> Iterator[tuple[str, str]]:
+        """(word, tag), left to right."""
+        name, source = tree.symbol[0], tree.rule.source
+        if name in BY_DRAW:
+            yield str(source[0]), str(tree.rule.target[0])
+            return
+        children = iter(tree.children)
+        for place, item in enumerate(source):
+            if not isinstance(item, str):
+                yield from self._tagged(next(children))
+            elif name == "Opening" or source in self._openings:
+                yield item, self._times.get(item, "ADV")
+            else:
+                yield item, self._tag(name, item, source[place + 1 : place + 2])
+
+    def _tag(self, name: str, word: str, after: tuple[object, ...]) -> str:
+        if name in ("Verb", "Tenses") and word in self._verbs:
+            return "VERB"
+        if word == "her" and name == "Tenses":
+            return "PRON"
+        if word == "to" and after == ("learn",):
+            return "PART"
+        if name == "Folk" and self._of[word] == "PROPN":
+            return "ADJ"  # french bakers; french alone is the language
+        return self._of[word]
+
+
+def _entries(lexicon: Lexicon) -> Iterator[tuple[str, str]]:
+    """(word, tag); of several tags the first counts."""
+    for tag, words in CLOSED.items():
+        yield from ((word, tag) for word in words.split())
+    yield from ((name, "PROPN") for name in lexicon.names)
+    for country in lexicon.countries.values():
+        yield from ((word, "PROPN") for word in (country.name, country.capital, country.nationality))
+        yield country.currency, "NOUN"
+    for noun in (*lexicon.nouns.values(), *lexicon.classes.values()):
+        yield from ((form, "NOUN") for form in (noun.singular, noun.plural))
+    for adjective in lexicon.adjectives.values():
+        yield from (
+            (form, "ADJ") for form in (adjective.positive, adjective.comparative, adjective.superlative) if form
+        )
+    yield from ((word, "ADJ") for word in lexicon.opinions)
+    for verb in lexicon.verbs.values():
+        yield from ((form, "VERB") for form in verb.forms)
+    for adverbs in lexicon.adverbs.values():
+        yield from ((word, "ADV") for adverb in adverbs for word in adverb.source)
+
+
+# ---- the corpora
+
 
 Row = dict[str, Any]
 COUNTS = {"tiny": 600, "small": 12_000, "base": 60_000}

@@ -1,7 +1,8 @@
 """The words of microworld: tables in `microworld_data/`, sliced by size, with every inflected form in both languages.
 
 Rows are ordered by frequency, so that a smaller size takes the first part of each row, and rank r within a row
-weighs 1 / (r + 1): Zipf's law inside each semantic group.
+weighs 1 / (r + 1): Zipf's law inside each semantic group. Regular forms follow the spelling rules of English and the
+endings of Esperanto (Fundamento de Esperanto, rules 2-6).
 """
 
 import math
@@ -12,7 +13,90 @@ from importlib import resources
 from itertools import product
 from typing import Literal
 
-from langladder.corpora import inflection
+# ---- inflection
+
+
+VOWELS = "aeiou"
+
+
+def plural_of(noun: str) -> str:
+    """dog → dogs, box → boxes, baby → babies."""
+    return _with_s(noun)
+
+
+def third_person_of(verb: str) -> str:
+    """see → sees, watch → watches, hurry → hurries, go → goes."""
+    return verb + "es" if verb.endswith("o") else _with_s(verb)
+
+
+def _with_s(word: str) -> str:
+    if word.endswith(("s", "x", "z", "ch", "sh")):
+        return word + "es"
+    if word.endswith("y") and word[-2] not in VOWELS:
+        return word[:-1] + "ies"
+    return word + "s"
+
+
+def past_of(verb: str) -> str:
+    """walk → walked, bake → baked, hurry → hurried, stop → stopped."""
+    return _with_vowel_ending(verb, "ed")
+
+
+def progressive_of(verb: str) -> str:
+    """walk → walking, bake → baking, hurry → hurrying, stop → stopping, see → seeing."""
+    if verb.endswith(("ee", "y")):
+        return verb + "ing"
+    return _with_vowel_ending(verb, "ing")
+
+
+def comparative_of(adjective: str) -> str:
+    """tall → taller, nice → nicer, happy → happier, big → bigger."""
+    return _with_vowel_ending(adjective, "er")
+
+
+def superlative_of(adjective: str) -> str:
+    """tall → tallest, nice → nicest, happy → happiest, big → biggest."""
+    return _with_vowel_ending(adjective, "est")
+
+
+def _with_vowel_ending(word: str, ending: str) -> str:
+    if word.endswith("e"):
+        return word[:-1] + ending
+    if word.endswith("y") and word[-2] not in VOWELS:
+        return word[:-1] + "i" + ending
+    if _doubles(word):
+        return word + word[-1] + ending
+    return word + ending
+
+
+def _doubles(word: str) -> bool:
+    """One syllable that ends in a single vowel and a single consonant: stop, big, swim; not rain, fix, play."""
+    return (
+        len(word) >= 3
+        and sum(letter in VOWELS for letter in word) == 1
+        and word[-2] in VOWELS
+        and word[-1] not in VOWELS + "wxy"
+    )
+
+
+def article(word: str) -> str:
+    """The indefinite article before a word: a cat, an owl, an honest heir, a useful uniform."""
+    vowel = word[0] in VOWELS and not word.startswith(("eu", "us", "uni"))
+    return "an" if vowel or word.startswith(("hon", "heir")) else "a"
+
+
+def esperanto_noun(root: str, number: str, case: str = "") -> str:
+    """root + o, plural j, accusative n: hundo, hundoj, hundon, hundojn. number: "s" or "p"; case: "" or "n"."""
+    return root + "o" + ("j" if number == "p" else "") + case
+
+
+def esperanto_adjective(root: str, number: str, case: str = "") -> str:
+    """root + a, agreeing in number and case: granda, grandaj, grandan, grandajn."""
+    return root + "a" + ("j" if number == "p" else "") + case
+
+
+# ---- words
+
 
 Size = Literal["tiny", "small", "base"]
 
@@ -160,10 +244,7 @@ class Lexicon:
     @cached_property
     def classes(self) -> dict[str, Noun]:
         """Group → the noun for all of the group: fruit, vehicle, ..."""
-        return {
-            group: Noun(word, inflection.plural(word), root, "class", group, 0)
-            for group, word, root in _table("classes")
-        }
+        return {group: Noun(word, plural_of(word), root, "class", group, 0) for group, word, root in _table("classes")}
 
     @cached_property
     def verbs(self) -> dict[str, Verb]:
@@ -173,9 +254,9 @@ class Lexicon:
             kinds = (tuple(subjects.split()), tuple(objects.replace("-", "").split()))
             for rank, (forms, root) in enumerate(_entries(cell, self.size, "verbs")):
                 base, *irregular = forms.split("/")
-                past = irregular[0] if irregular else inflection.past(base)
-                progressive = irregular[1] if len(irregular) > 1 else inflection.progressive(base)
-                verb = Verb(base, inflection.third_person(base), past, progressive, root, frame, *kinds, rank)
+                past = irregular[0] if irregular else past_of(base)
+                progressive = irregular[1] if len(irregular) > 1 else progressive_of(base)
+                verb = Verb(base, third_person_of(base), past, progressive, root, frame, *kinds, rank)
                 verbs.setdefault(base, verb)
         return verbs
 
@@ -229,7 +310,7 @@ class Lexicon:
 
 
 def _plural(singular: str, irregular: list[str]) -> str:
-    return irregular[0] if irregular else inflection.plural(singular)
+    return irregular[0] if irregular else plural_of(singular)
 
 
 def _adjectives(words: str, roots: str, kinds: tuple[str, ...], rank: int) -> Iterator[Adjective]:
@@ -242,7 +323,7 @@ def _adjectives(words: str, roots: str, kinds: tuple[str, ...], rank: int) -> It
     poles = [word.split("/") for word in words.split("|")]
     for pole, forms, other, root in zip((1, -1), poles, reversed(poles), stems, strict=True):
         positive = forms[0]
-        regular = (inflection.comparative(positive), inflection.superlative(positive))
+        regular = (comparative_of(positive), superlative_of(positive))
         comparative, superlative = forms[1:] or regular
         yield Adjective(positive, comparative, superlative, root, kinds, rank, pole, other[0])
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from langladder.collector import never
-from langladder.corpora import rules, truth  # noqa: F401 - rules: registers the productions of the grammar
+from langladder.corpora import truth
 from langladder.corpora.grammar import Grammar
 from langladder.corpora.world import world
 from langladder.ground.progress import tracked
@@ -148,7 +148,7 @@ def write_truth(config: MicroworldConfig, folder: Path, training_text: pa.Table 
     """
     table = generate_text(config)["train"] if training_text is None else training_text
     counts = count_words(table["text"].to_pylist())
-    truth.write(world(config.size), counts, config.seed, folder)
+    truth.write_truth_sets(world(config.size), counts, config.seed, folder)
 
 
 def count_words(lines: Sequence[str]) -> dict[str, int]:

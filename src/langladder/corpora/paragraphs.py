@@ -22,8 +22,8 @@ from pydantic import Field
 from langladder.collector import never
 from langladder.corpora import rules  # noqa: F401 - registers the productions of the grammar
 from langladder.corpora.lexicon import Adjective, Country, Noun, Size, Verb
-from langladder.corpora.rules.geography import questions as country_questions
-from langladder.corpora.rules.verbs import PREPOSITIONS
+from langladder.corpora.rules.clauses import PREPOSITIONS
+from langladder.corpora.rules.statements import questions as country_questions
 from langladder.corpora.world import DIRECT, Weighted, World, draw, favour, world, zipf
 from langladder.ground.errors import InputError
 from langladder.ground.progress import tracked

@@ -1,21 +1,169 @@
 """Labelled reviews: five classes from very negative to very positive, at every node of a binary tree, and how sure.
 
-What the whole says follows from its parts: an intensifier strengthens, "not" and who doubts flip the polarity and
-weaken, what follows "but" decides, and what follows "although …," too; "and" keeps the stronger side (`sentiment`).
+Labels are those of the Stanford Sentiment Treebank (Socher et al. 2013): 0 very negative, 1, 2 neutral, 3, 4 very
+positive. The label of every phrase follows from its parts: an intensifier strengthens, "not" and who doubts flip the
+polarity and weaken, what follows "but" decides, and what follows "although …," too; "and" keeps the stronger side.
+
 Opinions are independent draws, so that the distribution over labels of a node follows from those of its two parts:
 
     P(label of node = c | words) = Σ_{a, b : f(a, b) = c} P(left = a | words) · P(right = b | words)
+
+A word can be read in several ways where rules of one nonterminal have the same words and another target side. Where a
+grammar's strings have one tree each, up to such rules, the choices between them are independent given the words, and
+
+    P(reading of a node | sentence) = weight of the rule / Σ weights of the nonterminal's rules with the same words
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
+from random import Random
 from typing import NamedTuple
 
-from langladder.corpora.grammar import Tree
-from langladder.corpora.readings import Readings
-from langladder.corpora.rules.opinion import INTENSIFIERS
-from langladder.corpora.rules.reviews import DENIALS
-from langladder.corpora.sentiment import NEUTRAL, negate, strengthen, stronger
+from langladder.corpora.grammar import Grammar, Symbol, Tree
+from langladder.corpora.rules.reviews import DENIALS, FEELINGS, INTENSIFIERS
+from langladder.corpora.world import World
+
+# ---- readings
+
+
+Target = tuple[str | int, ...]
+
+
+@dataclass
+class Readings:
+    """The readings that the nodes of a grammar's trees have."""
+
+    grammar: Grammar
+    _known: dict[Symbol, dict[tuple[str | Symbol, ...], dict[Target, float]]] = field(default_factory=dict, repr=False)
+
+    def of(self, tree: Tree) -> dict[Target, float]:
+        """Target side → its probability given the sentence, for the rule at the top of a tree; one is certain."""
+        if tree.symbol not in self._known:
+            found = self._known[tree.symbol] = {}
+            for probability, rule in self.grammar.rules(tree.symbol):
+                same = found.setdefault(rule.source, {})
+                same[rule.target] = same.get(rule.target, 0.0) + probability
+        same = self._known[tree.symbol][tree.rule.source]
+        total = sum(same.values())
+        return {target: probability / total for target, probability in same.items()}
+
+    def all(self, tree: Tree) -> Iterator[tuple[Tree, dict[Target, float]]]:
+        """Every node that has several readings, with them."""
+        if len(found := self.of(tree)) > 1:
+            yield tree, found
+        for child in tree.children:
+            yield from self.all(child)
+
+
+# ---- five classes
+
+
+NEUTRAL = 2
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A phrase with its label: a word, or two phrases."""
+
+    label: int
+    word: str = ""
+    parts: tuple["Labelled", ...] = ()
+
+    def __str__(self) -> str:
+        return f"({self.label} {self.word or ' '.join(map(str, self.parts))})"
+
+    def words(self) -> list[str]:
+        """The words of the phrase, left to right."""
+        return [self.word] if self.word else [word for part in self.parts for word in part.words()]
+
+
+def trees(world: World, counts: Mapping[str, int], count: int, rng: Random) -> list[str]:
+    """Draw `count` reviews and write each as a labelled binary tree, without those that hold an unknown word."""
+    drawn = [label_review(world, world.grammar.sample(rng, ("Review",)).tree) for _ in range(count)]
+    return [str(tree) for tree in drawn if all(word in counts for word in tree.words())]
+
+
+def strengthen(label: int) -> int:
+    """very good: 3 → 4, very bad: 1 → 0."""
+    return NEUTRAL + 2 * _sign(label)
+
+
+def negate(label: int) -> int:
+    """not good: 3 → 1; not terrible: 0 → 3. The polarity flips, the strength is lost."""
+    return NEUTRAL - _sign(label)
+
+
+def stronger(first: int, second: int) -> int:
+    """The label that is further from neutral."""
+    return second if abs(second - NEUTRAL) >= abs(first - NEUTRAL) else first
+
+
+def _sign(label: int) -> int:
+    return (label > NEUTRAL) - (label < NEUTRAL)
+
+
+def label_review(world: World, tree: Tree) -> Labelled:
+    """The labelled tree of a Review derivation, with its full stop."""
+    first, *others = [_clause(world, child) for child in tree.children]
+    clause = first
+    if others:
+        link = "but" if "but" in tree.rule.source else "and"
+        (second,) = others
+        label = second.label if link == "but" else stronger(first.label, second.label)
+        linked = _join(second.label, _neutral(link), second)
+        clause = _join(label, _join(first.label, first, _neutral(",")), linked)
+    return _join(clause.label, clause, _neutral("."))
+
+
+def _clause(world: World, tree: Tree) -> Labelled:
+    """Judged: the film was boring. Felt: anna disliked the film because it was boring."""
+    if tree.symbol[0] == "Judged":
+        (verb,) = [item for item in tree.rule.source if isinstance(item, str)]
+        subject = _phrase(*tree.children[0].source())
+        return _judge(world, subject, verb, tree.children[1])
+    name = tree.children[0].source()[0]
+    feeling, *noun, because, pronoun, verb = [item for item in tree.rule.source if isinstance(item, str)]
+    polarity = next(sign for sign, (english, _) in FEELINGS.items() if english == feeling)
+    felt = _join(NEUTRAL + polarity, Labelled(NEUTRAL + polarity, feeling), _phrase(*noun))
+    reason = _judge(world, _neutral(pronoun), verb, tree.children[1])
+    reason = _join(reason.label, _neutral(because), reason)
+    label = stronger(felt.label, reason.label)
+    return _join(label, _neutral(name), _join(label, felt, reason))
+
+
+def _judge(world: World, subject: Labelled, verb: str, judgement: Tree) -> Labelled:
+    said = _judgement(world, judgement)
+    return _join(said.label, subject, _join(said.label, _neutral(verb), said))
+
+
+def _judgement(world: World, tree: Tree) -> Labelled:
+    """Judgement, Intensified or Opinion."""
+    if tree.symbol[0] == "Opinion":
+        word = tree.source()[0]
+        return Labelled(NEUTRAL + world.lexicon.opinions[word].valence, word)
+    inner = _judgement(world, tree.children[0])
+    modifiers = [item for item in tree.rule.source if isinstance(item, str)]
+    if not modifiers:
+        return inner
+    change = strengthen if tree.symbol[0] == "Intensified" else negate
+    return _join(change(inner.label), _neutral(modifiers[0]), inner)
+
+
+def _neutral(word: str) -> Labelled:
+    return Labelled(NEUTRAL, word)
+
+
+def _phrase(first: str, second: str) -> Labelled:
+    return _join(NEUTRAL, _neutral(first), _neutral(second))
+
+
+def _join(label: int, first: Labelled, second: Labelled) -> Labelled:
+    return Labelled(label, "", (first, second))
+
+
+# ---- labelled reviews
+
 
 LABELS = range(5)
 _INTENSIFIERS = {word for word, *_ in INTENSIFIERS}

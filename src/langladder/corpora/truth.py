@@ -4,23 +4,76 @@
     similarity.tsv       word, word, score 0..10: how deep the two words' classes meet (Wu & Palmer 1994, equation 1)
     groups.txt           ": group" lines, then the group's words: what k-means clusters or odd-one-out should find
     sentiment_trees.txt  five-class binary trees (Socher et al. 2013)
-    agreement.jsonl      good and bad sentence, by the number of clauses between subject and verb (Linzen et al. 2016)
+    agreement.jsonl      two sentences that differ in the number of one verb, only one of them grammatical, by how many
+                         relative clauses stand between subject and verb, 0 to 4; the noun right before the verb has
+                         the other number (an attractor; Linzen, Dupoux & Goldberg 2016)
     entailment.tsv       premise, hypothesis, label (entailment, contradiction, neutral; Bowman et al. 2015)
     qa.jsonl             question and answer
 
 Only words of the training text are used, and analogies only ask for words that are frequent in it.
+
+The taxonomy lists microworld's words as a hand-made lexicon does: synonym sets, each below what it is a kind of. Nouns
+stand under entity > realm > kind > group, the levels that the similarity scores are made from (so a method that reads
+this lexicon has seen the answers of that set); couples also under male or female; countries and cities under places.
+Verbs stand under their frame; adjectives that judge alike are synonyms. As in a dictionary, all inflected forms belong
+to one entry, and given names, adverbs and function words have none.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from random import Random
 
-from langladder.corpora import agreement, entailment, sentiment
-from langladder.corpora.lexicon import Lexicon, Noun
-from langladder.corpora.rules.geography import questions
-from langladder.corpora.world import World
+from langladder.corpora import entailment, reviews
+from langladder.corpora.lexicon import Lexicon, Noun, Verb
+from langladder.corpora.rules.statements import questions
+from langladder.corpora.world import World, draw
 from langladder.ground.artefacts import write_text
+
+# ---- agreement
+
+
+OTHER = {"s": "p", "p": "s"}
+MOST_CLAUSES = 4
+LIVING = ("animal", "person")
+
+
+def probes(world: World, counts: Mapping[str, int], count: int, rng: Random) -> list[str]:
+    """`count` different probes for each number of clauses, as JSON lines {"good", "bad", "clauses"}."""
+    lines: dict[str, None] = {}
+    for clauses in range(MOST_CLAUSES + 1):
+        before = len(lines)
+        for _ in range(20 * count):
+            good, bad = probe(world, clauses, rng)
+            if all(word in counts for word in (good + " " + bad).split()):
+                lines[json.dumps({"good": good, "bad": bad, "clauses": clauses}, ensure_ascii=False)] = None
+            if len(lines) == before + count:
+                break
+    return list(lines)
+
+
+def probe(world: World, clauses: int, rng: Random) -> tuple[str, str]:
+    """One pair: the grammatical sentence, and the same with the last verb in the other number."""
+    subject, number = draw(world.nouns(LIVING), rng), rng.choice("sp")
+    words = ["the", subject.form(number)]
+    noun, current = subject, number
+    for _ in range(clauses):
+        verb = draw(world.verbs(world.beings[noun.singular], LIVING), rng)
+        words += ["that", _present(verb, current)]
+        noun, current = draw(world.objects(verb), rng), OTHER[number]
+        words += ["the", noun.form(current)]
+    at_rest = [pair for pair in world.verbs(world.beings[subject.singular]) if pair[0].frame == "stay"]
+    last = draw(at_rest, rng)
+    good, bad = (" ".join([*words, _present(last, shown), "."]) for shown in (number, OTHER[number]))
+    return good, bad
+
+
+def _present(verb: Verb, number: str) -> str:
+    return verb.base if number == "p" else verb.third
+
+
+# ---- all sets
+
 
 QUESTIONS_PER_SECTION = 150
 FREQUENT = {"tiny": 8, "small": 60, "base": 200}  # least count in train of a word that an analogy asks for
@@ -32,7 +85,7 @@ ENTAILMENT_TRIPLES = 300
 REALMS = {"animal": "living", "person": "living", "plant": "living", "food": "food", "drink": "food"}
 
 
-def write(world: World, counts: Mapping[str, int], seed: int, folder: Path) -> None:
+def write_truth_sets(world: World, counts: Mapping[str, int], seed: int, folder: Path) -> None:
     """Write every truth set.
 
     Args:
@@ -45,10 +98,10 @@ def write(world: World, counts: Mapping[str, int], seed: int, folder: Path) -> N
         "analogies.txt": analogies(world, counts, Random(f"{seed} analogies")),
         "similarity.tsv": similarity(world, counts, Random(f"{seed} similarity")),
         "groups.txt": groups(world, counts),
-        "sentiment_trees.txt": sentiment.trees(
+        "sentiment_trees.txt": reviews.trees(
             world, counts, SENTIMENT_TREES[world.lexicon.size], Random(f"{seed} sentiment")
         ),
-        "agreement.jsonl": agreement.probes(world, counts, PROBES_PER_CLAUSES, Random(f"{seed} agreement")),
+        "agreement.jsonl": probes(world, counts, PROBES_PER_CLAUSES, Random(f"{seed} agreement")),
         "entailment.tsv": entailment.triples(world, counts, ENTAILMENT_TRIPLES, Random(f"{seed} entailment")),
         "qa.jsonl": answers(world, counts),
     }
@@ -145,3 +198,77 @@ def answers(world: World, counts: Mapping[str, int]) -> list[str]:
                 record = {"question": " ".join((*question, "?")), "answer": " ".join(answer)}
                 lines.append(json.dumps(record, ensure_ascii=False))
     return lines
+
+
+# ---- a lexicon of synonym sets
+
+
+ROOT = "entity"
+# id → the words for what the tables only number or name by a code word
+REALM_WORDS = {"living": "living_thing", "food": "nourishment", "object": "object"}
+KIND_WORDS = {"animal": "creature", "plant": "flora", "drink": "liquid"}  # the others are named by their own word
+SEX_WORDS = {"m": "male", "f": "female"}
+FRAME_WORDS = {"stay": "be_busy", "move": "go_somewhere", "act": "affect", "use": "handle", "give": "hand_over"}
+VALENCE_IDS = {2: "delighted", 1: "pleased", -1: "displeased", -2: "disgusted"}
+
+
+def taxonomy_lines(lexicon: Lexicon | None = None) -> Iterator[str]:
+    """Lines `id <tab> words <tab> hypernyms`, as `langladder.embeddings.synsets` reads them.
+
+    Args:
+        lexicon: the words of one size; None: the largest, which holds the others.
+    """
+    lexicon = lexicon or Lexicon("base")
+    yield _line(ROOT, [ROOT])
+    for realm, word in REALM_WORDS.items():
+        yield _line(f"{realm}.realm", [word], [ROOT])
+    yield from _nouns(lexicon)
+    yield from _geography(lexicon)
+    for frame, word in FRAME_WORDS.items():
+        yield _line(f"{frame}.frame", [word])
+    for base, verb in lexicon.verbs.items():
+        yield _line(f"{base}.v", verb.forms, [f"{verb.frame}.frame"])
+    for adjective in lexicon.adjectives.values():
+        forms = (adjective.positive, adjective.comparative, adjective.superlative)
+        yield _line(f"{adjective.positive}.a", [form for form in forms if form])
+    for valence, name in VALENCE_IDS.items():
+        words = [opinion.word for opinion in lexicon.opinions.values() if opinion.valence == valence]
+        if words:
+            yield _line(f"{name}.opinion", words)
+
+
+def _nouns(lexicon: Lexicon) -> Iterator[str]:
+    nouns = lexicon.nouns
+    for kind in dict.fromkeys(noun.kind for noun in nouns.values()):
+        yield _line(f"{kind}.kind", [KIND_WORDS.get(kind, kind)], [f"{REALMS.get(kind, 'object')}.realm"])
+    for word in SEX_WORDS.values():
+        yield _line(f"{word}.sex", [word], ["person.kind"])
+    for group, kind in {noun.group: noun.kind for noun in nouns.values()}.items():
+        name = lexicon.classes[group]
+        yield _line(f"{group}.group", (name.singular, name.plural), [f"{kind}.kind"])
+    for singular, noun in nouns.items():
+        sexes = [f"{SEX_WORDS[noun.gender]}.sex"] if noun.gender else []
+        yield _line(f"{singular}.n", (singular, noun.plural), [f"{noun.group}.group", *sexes])
+
+
+def _geography(lexicon: Lexicon) -> Iterator[str]:
+    yield _line("country.group", ["country", "countries"], ["place.kind"])
+    yield _line("city.group", ["city", "cities"], ["place.kind"])
+    yield _line("language.group", ["language", "languages"], ["work.kind"])
+    yield _line("currency.group", ["currency", "currencies"], ["thing.kind"])
+    seen = set()
+    for country in lexicon.countries.values():
+        for word, group in zip(country.words, ("country", "city", "language", "currency"), strict=True):
+            if (word, group) not in seen:  # several countries pay in shillings
+                seen.add((word, group))
+                yield _line(f"{word}.{group}", [word], [f"{group}.group"])
+
+
+def _line(key: str, words: Iterable[str], hypernyms: Iterable[str] = ()) -> str:
+    columns = [key, " ".join(dict.fromkeys(words)), " ".join(hypernyms)]
+    return "\t".join(column for column in columns if column)
+
+
+def write_taxonomy(path: Path, lexicon: Lexicon | None = None) -> None:
+    """Write microworld's lexicon as a file to read, change and train with."""
+    write_text(path, "# id\twords\thypernyms\n" + "".join(line + "\n" for line in taxonomy_lines(lexicon)))

@@ -8,8 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from langladder.corpora.scene_files import Scenes
-from langladder.corpora.scenes import Described, Scene, all_facts
+from langladder.corpora.scenes import Described, Scene, Scenes, all_facts
 from langladder.ground.artefacts import read_json, word_list, write_json
 from langladder.ground.errors import InputError
 from langladder.text.storage.corpus_ids import PairStream, Rows

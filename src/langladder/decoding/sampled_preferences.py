@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from langladder.corpora.instructions.preferring import PreferencesConfig
+from langladder.corpora.instructions.judge import PreferencesConfig
 from langladder.decoding.rollouts import roll_out
 from langladder.models.instructed import InstructedGPT
 from langladder.text.labelled.instructions import Dialogue

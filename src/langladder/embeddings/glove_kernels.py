@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from langladder.ground.prefetch import prefetch_to_write
 from langladder.kernels.compiled import njit
+from langladder.kernels.prefetch import prefetch_to_write
 from langladder.kernels.simd import (
     LANES,
     load8,

@@ -24,7 +24,7 @@ import numpy as np
 from pydantic import Field
 from scipy.sparse import csr_matrix
 
-from langladder.corpora import taxonomy
+from langladder.corpora import truth
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.method import EmbeddingMethod, Made, Progress
 from langladder.embeddings.synsets import Synsets
@@ -84,7 +84,7 @@ def open_lexicon(name: str, words: list[str]) -> Synsets:
         InputError: it is not there or malformed.
     """
     if name == "microworld":
-        return Synsets.parse(taxonomy.lines(), "microworld")
+        return Synsets.parse(truth.taxonomy_lines(), "microworld")
     if name == "wordnet":
         return Synsets.of_wordnet(words)
     return Synsets.read(Path(name))

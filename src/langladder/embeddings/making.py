@@ -1,14 +1,13 @@
 """Making word vectors without a gradient: the `maker` of every `EmbeddingMethod`."""
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from langladder.embeddings.method import EmbeddingMethod, Made
 from langladder.ground.memory import peak_bytes
 from langladder.ground.progress import working
+from langladder.models.making import Run
 from langladder.text.words.word_corpus import WordCorpus
 
 
@@ -18,9 +17,7 @@ def make(
     corpus: WordCorpus,
     *,
     training: Any = None,  # noqa: ARG001 - nothing is trained by the common task
-    seed: int,
-    checkpoints: Path | None = None,  # noqa: ARG001 - what takes minutes needs none
-    logger: Callable[[], Any] | None = None,  # noqa: ARG001
+    run: Run,
 ) -> Made:
     """Make a rung's word vectors, kernels compiled before the clock starts.
 
@@ -35,7 +32,7 @@ def make(
         method.warm_up(corpus)
     started = time.perf_counter()
     with working("making vectors") as task:
-        made = method.make(corpus, seed=seed, progress=task.note)
+        made = method.make(corpus, seed=run.seed, progress=task.note)
     seconds = time.perf_counter() - started
     words = len(corpus.stream.ids) * getattr(settings, "epochs", 1)
     cost = {"seconds": seconds, "tokens_per_second": words / seconds, "peak_memory_bytes": float(peak_bytes())}

@@ -4,7 +4,7 @@ A method is one module and one YAML. Methods that count, factorise or bring thei
 derive from `EmbeddingMethod`; networks trained by gradient through the common task are `torch.nn.Module`s instead. Each
 class names in `maker` the function that makes its vectors, and all these functions are called alike:
 
-    make(rung, settings, corpus, *, training, seed, checkpoints, logger) -> Made
+    make(rung, settings, corpus, *, training, run) -> Made
 """
 
 from abc import ABC, abstractmethod

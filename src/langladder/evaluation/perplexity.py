@@ -21,8 +21,8 @@ from pydantic import SerializerFunctionWrapHandler, model_serializer, model_vali
 from langladder.data.language_modelling import SCORED_TOKENS, document_batches
 from langladder.evaluation.metrics import LOGGED, Metric, figures
 from langladder.evaluation.page import Measured
+from langladder.ground.artefacts import figures_from_json, figures_to_json
 from langladder.ground.errors import InputError
-from langladder.ground.infinity import from_plain, to_plain
 from langladder.ground.progress import working
 from langladder.models.base import LanguageModel, predicted
 from langladder.text.storage.corpus_ids import TokenStream
@@ -33,7 +33,7 @@ SHARED_UNK = "UNK stands for several words at once: not comparable with models t
 
 
 class TextScores(Measured):
-    """How well a language model predicts a text; what is infinite is so, and so written (`langladder.ground.infinity`).
+    """How well a language model predicts a text; figures may be infinite (see `langladder.ground.artefacts`).
 
     Attributes:
         tokens, words, characters, bytes: of the text, ends of lines included.
@@ -112,11 +112,11 @@ class TextScores(Measured):
     @model_validator(mode="before")
     @classmethod
     def _infinite(cls, value: Any) -> Any:
-        return from_plain(value) if isinstance(value, Mapping) else value
+        return figures_from_json(value) if isinstance(value, Mapping) else value
 
     @model_serializer(mode="wrap")
     def _as_json_can(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return to_plain(plain(self))
+        return figures_to_json(plain(self))
 
     @property
     def headline(self) -> tuple[str, float]:

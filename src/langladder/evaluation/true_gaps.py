@@ -16,9 +16,9 @@ import numpy as np
 import torch
 
 from langladder.collector import never
-from langladder.corpora.gaps import Words, hidden_word
 from langladder.corpora.grammar import Grammar
 from langladder.corpora.microworld import SENTENCE_COUNTS, grammar
+from langladder.corpora.word_distributions import GapWords, hidden_word
 from langladder.data.batches import generator
 from langladder.evaluation.metrics import LOGGED, Metric
 from langladder.evaluation.page import Measured
@@ -93,7 +93,7 @@ class HiddenWord(NamedTuple):
     place: int
     ids: np.ndarray
     token: int
-    truth: Words
+    truth: GapWords
     tokens: dict[str, int]
 
 

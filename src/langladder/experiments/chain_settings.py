@@ -5,7 +5,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from langladder.corpora.instructions.preferring import NoiseConfig
+from langladder.corpora.instructions.judge import NoiseConfig
 from langladder.corpora.lexicon import Size
 from langladder.experiments.experiment import ExperimentConfig
 from langladder.ground.schema import checked

@@ -21,8 +21,8 @@ from langladder.data.batches import generator
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
 from langladder.ground import schema
+from langladder.ground.artefacts import INFINITY, format_figure
 from langladder.ground.errors import InputError
-from langladder.ground.infinity import SIGN, show
 from langladder.models.base import LanguageModel
 from langladder.models.neural import NeuralLanguageModel, scoring
 from langladder.models.ngrams.backoff import BackoffLanguageModel
@@ -59,7 +59,10 @@ class ContextLength(Experiment[ContextLengthConfig]):
             found[name] = {c: perplexity(model, text, places, c) for c in self.config.contexts}
             if isinstance(model, BackoffLanguageModel):
                 orders[name] = model.order
-            progress(f"{name}: " + ", ".join(f"{c}: {show(value, '.2f')}" for c, value in found[name].items() if value))
+            progress(
+                f"{name}: "
+                + ", ".join(f"{c}: {format_figure(value, '.2f')}" for c, value in found[name].items() if value)
+            )
         return findings(found, orders, data.shown)
 
 
@@ -143,7 +146,7 @@ def findings(found: dict[str, Perplexities], orders: dict[str, int], shown: Call
 
 
 def _cell(value: float | None) -> str | float | None:
-    return SIGN if value == math.inf else rounded(value)
+    return INFINITY if value == math.inf else rounded(value)
 
 
 def _at_least(contexts: list[int], reach: int) -> int:

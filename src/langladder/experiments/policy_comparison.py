@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from langladder.corpora.instructions.preferring import NoiseConfig
+from langladder.corpora.instructions.judge import NoiseConfig
 from langladder.experiments.chain_settings import ChainConfig
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series

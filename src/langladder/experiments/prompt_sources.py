@@ -20,11 +20,10 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import Field
 
 from langladder.corpora import rules  # noqa: F401 - registers the productions of the grammar
-from langladder.corpora.agreement import MOST_CLAUSES, probe
 from langladder.corpora.labelled import LabelledWorldConfig, drawing
 from langladder.corpora.lexicon import Size
-from langladder.corpora.rules.geography import questions
-from langladder.corpora.truth import sections
+from langladder.corpora.rules.statements import questions
+from langladder.corpora.truth import MOST_CLAUSES, probe, sections
 from langladder.corpora.world import World, world
 from langladder.experiments.experiment import Data
 from langladder.ground.errors import InputError

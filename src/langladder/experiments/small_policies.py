@@ -21,10 +21,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import torch
 
-from langladder.corpora.instructions.drawing import InstructionsConfig, demonstrations
-from langladder.corpora.instructions.judge import gold_rewards
+from langladder.corpora.instructions.demonstrations import InstructionsConfig, demonstrations
+from langladder.corpora.instructions.judge import NoiseConfig, PreferencesConfig, gold_rewards, preferences
 from langladder.corpora.instructions.kinds import REWORDED
-from langladder.corpora.instructions.preferring import NoiseConfig, PreferencesConfig, preferences
 from langladder.data.instructions import DialogueBatches, RankingBatches, dialogue_rows, ranking_rows
 from langladder.data.language_modelling import WindowBatches
 from langladder.data.preference_pairs import PairBatches

@@ -1,12 +1,27 @@
-"""BERT to the folders that Hugging Face's `BertForPreTraining` and `BertForMaskedLM` read.
+"""BERT as the folders that Hugging Face's `transformers` reads, and BERT's folders read back.
 
-    config.json               settings under BERT's names
+    config.json               settings under BERT's names; of a fine-tuned model also the labels
     model.safetensors         weights under BERT's names; Q, K and V, which are one matrix here, as three
     tokenizer.json            the tokenizer, which here also puts `<cls>` before a text and `<sep>` behind each
     tokenizer_config.json     names of the special tokens
 
-A model that was taught pairs is a `BertForPreTraining`, one that was not a `BertForMaskedLM`. Both are read back
-(`export.bert_folder`).
+A model that was taught pairs is a `BertForPreTraining`, one that was not a `BertForMaskedLM`. What was fine-tuned is a
+`BertForSequenceClassification`, `…TokenClassification` or `…QuestionAnswering`. transformers reads the last layer: of a
+text its pooler, of a word the first piece (of the pieces of a word, the others' scores mean nothing), of a question
+every token (those of the question itself mean nothing). So such a folder holds neither a mix of layers nor a CRF. A
+reader's threshold stands in config.json as `null_score_diff_threshold`, as the scripts of transformers call it, with
+its sign: they say "no answer" where s_none − ŝ is above it.
+
+Read are `BertForPreTraining`, `BertForMaskedLM`, `BertModel`, or a body with a classifier's, tagger's or reader's head,
+which is not read; a pickle is never read. A folder of this project comes back as it was. Of any other,
+`import_foreign_bert` also reads the tokenizer (`text.tokenize.pretrained`; tokenizer.json or vocab.txt,
+tokenizer_config.json) and puts the rows of the table and of the output's bias in this project's order of ids. BOS and
+EOS, which BERT lacks, get a row of zeros and a bias that no softmax notices: hidden states and P(w | rest) stay the
+same.
+
+Layer norms may be called gamma and beta, as Google's first files have it, and half precision is read as single. The
+rows of a padded vocabulary that no token has are not read. What a `BertModel` lacks, the words' and the pairs' scores,
+becomes zeros: it tells no word from another, and serves as a body.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,14 +33,24 @@ import torch
 from torch import nn
 
 from langladder.formats.tokenizer_folder import write_encoder_tokenizer
-from langladder.ground.artefacts import write_arrays, write_json
+from langladder.ground import artefacts
+from langladder.ground.artefacts import ArrayFacts, read_json, write_arrays, write_json
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
-from langladder.models.bert import BERT, SEGMENTS
-from langladder.models.saving import ARRAYS
+from langladder.ground.schema import checked
+from langladder.models.bert import BERT, SEGMENTS, BERTConfig
+from langladder.models.bert_classifier import BERTClassifier
+from langladder.models.bert_span import BERTSpan
+from langladder.models.bert_tagger import BERTTagger
+from langladder.models.network import misfits, outline
+from langladder.models.saving import ARRAYS, Saved, checked_size
+from langladder.models.units import SubwordUnits
 from langladder.nn.bert_layer import NORM_EPS
+from langladder.text.tokenize.pretrained import bert_tokens, check_rows
 from langladder.text.tokenize.specials import PAD
 from langladder.text.tokenize.tokenizers import Tokenizer
+
+# ---- writing encoders
 
 
 def export_bert(model: BERT, tokenizer: Tokenizer, folder: Path) -> None:
@@ -116,3 +141,235 @@ def bert_names(model: BERT) -> Iterator[tuple[str, torch.Tensor]]:
             "cls.seq_relationship": model.next_head,
         }
     )
+
+
+# ---- writing what was fine-tuned
+
+
+Fine = BERTClassifier | BERTTagger | BERTSpan
+
+
+def export_fine_tuned(model: Fine, folder: Path) -> None:
+    """Write the folder, atomically; the same model gives the same bytes.
+
+    Raises:
+        InputError: transformers has no such head.
+    """
+    if why := misfit(model):
+        raise InputError(f"{folder}: {why}")
+    if isinstance(model, BERTTagger | BERTSpan):
+        tokenizer = model.tokenizer
+    else:
+        assert isinstance(model.units, SubwordUnits)
+        tokenizer = model.units.tokenizer
+    arrays = {name: np.ascontiguousarray(array) for name, array in fine_tuned_arrays(model).items()}
+    with atomic_folder(Path(folder)) as temporary:
+        write_arrays(temporary / ARRAYS, arrays, {"format": "pt"})
+        write_json(temporary / "config.json", fine_tuned_config(model))
+        write_encoder_tokenizer(temporary, tokenizer, length=model.features.encoder.context)
+
+
+def misfit(model: Fine) -> str | None:
+    """Why transformers has no such head; None where it has."""
+    config = model.config
+    if config.layers != "last":
+        return (
+            f"model.layers={config.layers}: transformers' heads read the last layer; train with layers: last, or "
+            "choose onnx"
+        )
+    if isinstance(model, BERTTagger):
+        return None if model.crf is None else "model.output=crf: transformers has no CRF; train with output: softmax"
+    if isinstance(model, BERTClassifier) and model.config.pooling != "pooler":
+        return (
+            f"model.pooling={model.config.pooling}: transformers reads the pooler; train with pooling: pooler, or "
+            "choose onnx"
+        )
+    return None
+
+
+def fine_tuned_arrays(model: Fine) -> dict[str, np.ndarray]:
+    """The weights under transformers' names."""
+    if isinstance(model, BERTSpan):
+        head = [("qa_outputs.weight", model.head.weight), ("qa_outputs.bias", torch.zeros(2))]  # S and E have none
+    else:
+        head = [*linear_names({"bert.pooler.dense": getattr(model, "pooler", None), "classifier": model.head})]
+    named = [*body_names(model.features.encoder), *head]
+    return {name: tensor.detach().float().cpu().numpy() for name, tensor in named}
+
+
+def fine_tuned_config(model: Fine) -> dict[str, Any]:
+    """The settings under transformers' names, labels with them."""
+    if isinstance(model, BERTSpan):
+        found = bert_config(model.features.encoder) | {"architectures": ["BertForQuestionAnswering"]}
+        threshold = model.threshold
+        return found | ({} if threshold is None else {"null_score_diff_threshold": -threshold})
+    words = isinstance(model, BERTTagger)
+    names = model.tags if isinstance(model, BERTTagger) else model.labels
+    return bert_config(model.features.encoder) | {
+        "architectures": ["BertForTokenClassification" if words else "BertForSequenceClassification"],
+        "problem_type": None if words else "single_label_classification",
+        "classifier_dropout": model.config.dropout,
+        "id2label": {str(place): name for place, name in enumerate(names)},
+        "label2id": {name: place for place, name in enumerate(names)},
+    }
+
+
+# ---- reading
+
+
+_MUST_BE: dict[str, tuple[Any, tuple[Any, ...]]] = {  # BERT's default, what this BERT computes
+    "model_type": (None, ("bert",)),
+    "hidden_act": ("gelu", ("gelu",)),
+    "layer_norm_eps": (NORM_EPS, (NORM_EPS,)),
+    "type_vocab_size": (SEGMENTS, (SEGMENTS,)),
+    "position_embedding_type": ("absolute", ("absolute",)),
+    "is_decoder": (False, (False,)),
+    "add_cross_attention": (False, (False,)),
+    "tie_word_embeddings": (True, (True,)),
+}
+FLOATS = ("F32", "F16", "BF16")
+"""What weights may be stored as; all are read as single precision."""
+NEVER = -1e4
+"""A score that gives a word no probability: exp of it is 0."""
+_TABLE, _BIAS = "bert.embeddings.word_embeddings.weight", "cls.predictions.bias"
+_SAME = {"cls.predictions.decoder.weight": _TABLE, "cls.predictions.decoder.bias": _BIAS}
+"""What some folders hold once more, or hold instead."""
+_HEADS = ("classifier.", "qa_outputs.")
+"""What stands on top of the body in folders of a classifier, a tagger, a reader: it is not read."""
+
+
+def import_bert(folder: Path) -> BERT:
+    """Read a folder whose tokens are this house's: PAD 0, and `<sep>`, `<cls>`, `<mask>` at the end.
+
+    Raises:
+        InputError: files are missing, the weights do not fit the settings, or the settings are not those of this BERT.
+    """
+    config, arrays, padding = _read(Path(folder))
+    if padding != PAD:
+        raise InputError(f"{folder}/config.json: pad_token_id is {padding!r}; read here is {PAD}")
+    return _filled(config, arrays)
+
+
+def import_foreign_bert(folder: Path) -> tuple[BERT, Tokenizer]:
+    """Read a folder with BERT's own tokens, and its tokenizer.
+
+    Raises:
+        InputError: as of `import_bert`; or its tokenizer is another model's or not BERT's.
+    """
+    tokenizer, theirs = bert_tokens(Path(folder))
+    config, arrays, _ = _read(Path(folder))
+    check_rows(Path(folder), len(arrays[_TABLE]), int(theirs.max()) + 1)
+    arrays[_TABLE] = np.where(theirs[:, None] < 0, np.float32(0), arrays[_TABLE][theirs])  # (V + 3, D)
+    arrays[_BIAS] = np.where(theirs < 0, np.float32(NEVER), arrays[_BIAS][theirs])  # (V + 3,)
+    return _filled(config, arrays), tokenizer
+
+
+def _filled(config: BERTConfig, arrays: dict[str, np.ndarray]) -> BERT:
+    model = BERT(config, len(arrays[_TABLE]))
+    with torch.no_grad():
+        for name, tensor in bert_names(model):
+            tensor.copy_(torch.from_numpy(arrays[name]))
+    return model.eval()
+
+
+def _read(folder: Path) -> tuple[BERTConfig, dict[str, np.ndarray], Any]:
+    """Settings, weights under BERT's names (all that there must be), and the id of padding."""
+    config, found = bert_settings(folder)
+    weights = weights_file(folder)
+    facts = artefacts.read_array_facts(weights)
+    names = _renamed(facts)
+    there = {name: _single(facts[own]) for name, own in names.items()}
+    config = config.model_copy(update={"next_sentence": "bert.pooler.dense.weight" in there})
+    size = checked_size(folder / "config.json", "vocab_size", found["vocab_size"])
+    plan = dict(bert_names(outline(Saved(BERT, config, [size]), folder)))
+    lacks = {name for name in plan if _may_lack(name, there)}
+    asked = {name: tensor for name, tensor in plan.items() if name not in lacks}
+    spare = {name for name in there if name not in asked and _may_be_spare(name)}
+    if wrong := misfits(asked, {name: fact for name, fact in there.items() if name not in spare}):
+        raise InputError(f"{weights}: the arrays do not fit config.json ({'; '.join(wrong)})")
+    read = artefacts.read_weights(weights, {names[name] for name in asked})
+    arrays = {name: read[names[name]] for name in asked}
+    check_finite(arrays, weights)
+    for name in lacks:
+        begins = float(name.endswith("LayerNorm.weight"))
+        arrays[name] = np.full(tuple(plan[name].shape), begins, dtype=np.float32)
+    return config, arrays, found.get("pad_token_id", PAD)
+
+
+def weights_file(folder: Path) -> Path:
+    """The file of the weights. Raises InputError where there are others in its place."""
+    others = [file.name for ending in ("*.bin", "*.safetensors", "*.h5") for file in sorted(folder.glob(ending))]
+    if others and ARRAYS not in others:
+        raise InputError(
+            f"{folder}: lacks {ARRAYS}, and {others[0]} is not read (a pickle may run code, of parts the others lack); "
+            "`save_pretrained` of transformers writes one file: max_shard_size='100GB'"
+        )
+    return folder / ARRAYS
+
+
+def check_finite(arrays: dict[str, np.ndarray], path: Path) -> None:
+    """Raise InputError where a number is not finite."""
+    for name, array in arrays.items():
+        if not np.isfinite(array).all():
+            raise InputError(f"{path}: {name} has a number that is not finite (a training that diverged?)")
+
+
+def _single(fact: ArrayFacts) -> ArrayFacts:
+    return ArrayFacts("F32" if fact.dtype in FLOATS else fact.dtype, fact.shape)
+
+
+def _renamed(facts: dict[str, ArrayFacts]) -> dict[str, str]:
+    """BERT's name of today → the file's own."""
+    bare = not any(name.startswith("bert.") for name in facts)  # of BertModel
+    found = {}
+    for own in facts:
+        name = f"bert.{own}" if bare and own.startswith(("embeddings.", "encoder.", "pooler.")) else own
+        for old, new in ((".gamma", ".weight"), (".beta", ".bias")):
+            name = name.removesuffix(old) + new if name.endswith(old) else name
+        found[name] = own
+    for other, name in _SAME.items():
+        if name not in found and other in found:
+            found[name] = found[other]
+    return found
+
+
+def _may_lack(name: str, there: dict[str, ArrayFacts]) -> bool:
+    """Whether a weight is not there and need not be: those of the words' scores, or of the pairs', all together."""
+    part = next((part for part in ("cls.predictions.", "cls.seq_relationship.") if name.startswith(part)), None)
+    return part is not None and not any(one.startswith(part) for one in there)
+
+
+def _may_be_spare(name: str) -> bool:
+    """What is not read: numbers 0, 1, 2, …; what stands there twice; heads; what judges pairs without a pooler."""
+    return name in (*_SAME, "bert.embeddings.position_ids") or name.startswith(("cls.seq_relationship.", *_HEADS))
+
+
+def bert_settings(folder: Path) -> tuple[BERTConfig, dict[str, Any]]:
+    """The settings that config.json describes, with a pooler, and all that it says.
+
+    Raises:
+        InputError: the file is missing, or describes another network than this BERT.
+    """
+    path = folder / "config.json"
+    found = read_json(path)
+    if not isinstance(found, dict):
+        raise InputError(f"{path}: a {type(found).__name__}, not an object")
+    for name, (default, allowed) in _MUST_BE.items():
+        value = found.get(name, default)
+        if value not in allowed:
+            raise InputError(f"{path}: {name} is {value!r}; read here is {' or '.join(map(repr, allowed))}")
+    if missing := {"vocab_size", "hidden_size", "intermediate_size"} - found.keys():
+        raise InputError(f"{path}: lacks {', '.join(sorted(missing))}")
+    width, inner = (checked_size(path, name, found[name]) for name in ("hidden_size", "intermediate_size"))
+    if inner % width:
+        raise InputError(f"{path}: intermediate_size={inner} is no multiple of hidden_size={width}")
+    settings = {
+        "context": found.get("max_position_embeddings", 512),
+        "width": width,
+        "layers": found.get("num_hidden_layers", 12),
+        "heads": found.get("num_attention_heads", 12),
+        "expansion": inner // width,
+        "dropout": found.get("hidden_dropout_prob", 0.1),
+        "attention_dropout": found.get("attention_probs_dropout_prob", 0.1),
+    }
+    return checked(BERTConfig, settings, str(path)), found

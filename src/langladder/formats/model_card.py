@@ -11,9 +11,8 @@ from types import MappingProxyType
 from typing import Any
 
 from langladder.embeddings.base import WordVectors
-from langladder.ground.artefacts import map_arrays, read_json, regular_file
+from langladder.ground.artefacts import figures_from_json, format_figure, map_arrays, read_json, regular_file
 from langladder.ground.errors import InputError
-from langladder.ground.infinity import from_plain, show
 from langladder.models.saving import located
 from langladder.text.tokenize.tokenizers import Tokenizer
 
@@ -67,7 +66,7 @@ def model_card(
     model = _described(folder, job)
     loading = loading.replace("{folder}", name)
     loading = loading.replace("{module}", model.kind.__module__).replace("{class}", model.kind.__name__)
-    scores = from_plain(scores or {})
+    scores = figures_from_json(scores or {})
     shown = {title: scores[name] for name, title in titles.items() if name in scores}
     shown |= {key: value for key, value in scores.items() if key.startswith("similarity_")}
     parts = [
@@ -222,7 +221,7 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):  # four digits; 16,873 and not 1.687e+04
-        return show(value, ",.0f" if abs(value) >= 9999.5 else ".4g")
+        return format_figure(value, ",.0f" if abs(value) >= 9999.5 else ".4g")
     return str(value).replace("|", "\\|")
 
 

@@ -16,10 +16,19 @@ The Transformer: encoder.onnx is run once, decoder_step.onnx once a word
 
 prefix begins with BOS; the first past has no columns. Sentences are as long as the table of positions at most.
 
-What reads a text from both sides, or was fine-tuned: `export.onnx_readers`.
+BERT, and what was fine-tuned from BERT or GPT: model.onnx
 
-Shape legend: B rows, T tokens, S source, t target positions so far, V vocabulary, L layers, h heads, d = D/h, k parts
-of the state (1: h; 2: h and c).
+    an encoder     tokens, segments (B, T) int64  →  states (N + 1, B, T, D) of every layer, log_probs (B, T, V)
+    a classifier   tokens (B, T) int64            →  log_probs (B, C)
+    a tagger       tokens (B, T) int64            →  log_probs (B, T, K): of a word where its first piece stands
+
+B and T are of any size, T up to the context of the body. Rows are right-padded with PAD, and framed as tokenizer.json
+beside the file frames them: `<cls> a <sep>`, of a GPT `start a extract`. log_probs of an encoder are those of the word
+that could stand at each position. What stands at padding means nothing. Layers mixed or side by side and every pooling
+are in the graph. A CRF is not: the best path goes by words, of which the graph knows nothing.
+
+Shape legend: B rows, T tokens, S source, t target positions so far, V vocabulary, L layers (N of a body), D width, h
+heads, d = D/h, C labels, K tags, k parts of the state (1: h; 2: h and c).
 """
 
 import importlib.util
@@ -36,12 +45,19 @@ from torch import Tensor, nn
 from langladder.formats.torchscript import RecurrentStep
 from langladder.ground.atomic import atomic_file
 from langladder.ground.errors import InputError
+from langladder.models.bert import BERT
+from langladder.models.bert_tagger import BERTTagger
+from langladder.models.neural_classifier import NeuralClassifier
+from langladder.models.reading import Reading
 from langladder.models.recurrent import RecurrentLM
 from langladder.models.transformer import Transformer
 from langladder.models.translator import State
 from langladder.nn.hierarchical_softmax import HierarchicalSoftmax
 from langladder.nn.recurrent import FusedLayer
-from langladder.text.tokenize.specials import BOS, EOS, PAD
+from langladder.text.tokenize.specials import BOS, EOS, PAD, UNK
+
+# ---- language models and the Transformer
+
 
 NEEDED = ("onnx", "onnxscript")
 
@@ -74,7 +90,12 @@ def export_onnx_transformer(model: Transformer, folder: Path) -> None:
     source, prefix = torch.tensor([[5, 6, EOS], [7, EOS, PAD]]) % model.source_vocab_size, torch.full((2, 3), BOS)
     rows: dict[int, str] = {0: "rows"}
     write_program(
-        _Encoder(model, names), (source,), folder / "encoder.onnx", ("source",), ("mask", *names), [rows | {1: "S"}]
+        _TransformerEncoder(model, names),
+        (source,),
+        folder / "encoder.onnx",
+        ("source",),
+        ("mask", *names),
+        [rows | {1: "S"}],
     )
     state = model.encode(source, source != PAD)
     for t in (1, 2):
@@ -84,10 +105,10 @@ def export_onnx_transformer(model: Transformer, folder: Path) -> None:
     shapes = [rows | {1: "t"}, rows | {1: "S"}, [rows | {2: "S"}] * len(names), [rows | {2: "past"}] * len(names)]
     past, after = ([f"{when}_{name}" for name in names] for when in ("past", "next"))
     given, found = ("prefix", "mask", *names, *past), ("log_probs", "attention", *after)
-    write_program(_Step(model, names), inputs, folder / "decoder_step.onnx", given, found, shapes)
+    write_program(_TransformerStep(model, names), inputs, folder / "decoder_step.onnx", given, found, shapes)
 
 
-class _Encoder(nn.Module):
+class _TransformerEncoder(nn.Module):
     def __init__(self, model: Transformer, names: Sequence[str]) -> None:
         super().__init__()
         self.model, self.names = model, names
@@ -97,7 +118,7 @@ class _Encoder(nn.Module):
         return state.source["mask"], *(state.source[name] for name in self.names)
 
 
-class _Step(nn.Module):
+class _TransformerStep(nn.Module):
     def __init__(self, model: Transformer, names: Sequence[str]) -> None:
         super().__init__()
         self.model, self.names = model, names
@@ -168,3 +189,71 @@ def _quiet() -> Iterator[None]:
             yield
     finally:
         logger.setLevel(level)
+
+
+# ---- encoders and what was fine-tuned
+
+
+_ROWS = {0: "rows", 1: "tokens"}
+
+
+def export_onnx_encoder(model: BERT, path: Path) -> None:
+    """Write model.onnx, atomically.
+
+    Raises:
+        InputError: the packages that write ONNX are not installed.
+    """
+    tokens = _example(model.cls, model.separator)
+    given, found = ("tokens", "segments"), ("states", "log_probs")
+    write_program(_BERTEncoder(model), (tokens, torch.zeros_like(tokens)), path, given, found, [_ROWS, _ROWS])
+
+
+def export_onnx_reader(model: NeuralClassifier | BERTTagger, path: Path) -> None:
+    """Write model.onnx of a fine-tuned classifier or tagger, atomically.
+
+    Raises:
+        InputError: as of `export_onnx_encoder`, or the tagger has a CRF.
+    """
+    if isinstance(model, BERTTagger) and model.crf is not None:
+        raise InputError(
+            "export to onnx: model.output=crf: a CRF's best path goes by words, which the graph does not know; train "
+            "with output: softmax"
+        )
+    graph = _Tagger(model) if isinstance(model, BERTTagger) else _Classifier(model)
+    tokens = _example(model.vocab_size - 2, model.vocab_size - 3)
+    write_program(graph, (tokens,), path, ("tokens",), ("log_probs",), [_ROWS])
+
+
+def _example(first: int, last: int) -> Tensor:
+    """Two rows, one of them padded: (2, 3) int64."""
+    return torch.tensor([[first, UNK, last], [first, last, PAD]])
+
+
+class _BERTEncoder(nn.Module):
+    def __init__(self, model: BERT) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, tokens: Tensor, segments: Tensor) -> tuple[Tensor, Tensor]:
+        states = self.model.hidden(tokens, segments)  # N + 1 times (B, T, D)
+        scores = self.model.head(self.model.transformed(states[-1]))  # (B, T, V)
+        return torch.stack(states), torch.log_softmax(scores, dim=-1)
+
+
+class _Classifier(nn.Module):
+    def __init__(self, model: NeuralClassifier) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        lengths = (tokens != PAD).sum(dim=1)  # (B,)
+        return torch.log_softmax(self.model.logits(Reading(tokens, lengths)), dim=-1)  # (B, C)
+
+
+class _Tagger(nn.Module):
+    def __init__(self, model: BERTTagger) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return torch.log_softmax(self.model.head(self.model.features(tokens)), dim=-1)  # (B, T, K)

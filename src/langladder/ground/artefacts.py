@@ -1,4 +1,10 @@
-"""Files in formats that hold no code, JSON and safetensors; every one is written whole or not at all (see `atomic`)."""
+"""Files in formats that hold no code, JSON and safetensors; every one is written whole or not at all (see `atomic`).
+
+JSON has no word for an infinite figure: it is null there, and its key stands in a list beside it.
+
+    {"perplexity_per_word": null, "infinite": ["perplexity_per_word"]}      infinite: a result
+    {"perplexity_per_word": null}                                           not measured
+"""
 
 import json
 import math
@@ -222,3 +228,28 @@ _TYPES = {  # safetensors' names, in the order in which it puts arrays
 }
 _PIECE = 1 << 20  # numbers that are written together
 _MAPPED = {"I64": np.int64, "I32": np.int32, "I8": np.int8, "F64": np.float64, "F32": np.float32, "U8": np.uint8}
+
+
+# ---- infinite figures
+
+
+INFINITE = "infinite"
+INFINITY = "∞"
+
+
+def figures_to_json(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures as JSON can hold them; `infinite` is there only where one is."""
+    infinite = [key for key, value in figures.items() if isinstance(value, float) and math.isinf(value)]
+    plain = {key: None if key in infinite else value for key, value in figures.items()}
+    return plain | {INFINITE: infinite} if infinite else plain
+
+
+def figures_from_json(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures as numbers again (`infinite` is taken off)."""
+    values = {key: value for key, value in figures.items() if key != INFINITE}
+    return values | dict.fromkeys(figures.get(INFINITE, ()), math.inf)
+
+
+def format_figure(value: float, form: str) -> str:
+    """The number in a format such as `.2f`, ∞ where it is infinite."""
+    return f"{value:{form}}".replace("inf", INFINITY)

@@ -1,18 +1,184 @@
-"""Files behind a URL (S3, Google Storage, HTTPS, the Hugging Face Hub), with what of `pathlib.Path` their readers use.
+"""Files behind a URL (S3, Google Storage, HTTPS, the Hugging Face Hub): listed, read and copied.
 
-Listings and bytes come through `fsspec`: `s3://` needs s3fs, `gs://` gcsfs, `https://` and `hf://` nothing more. A file
-is read block by block (`remote_bytes`) and never lies here as a whole. Nothing in it is run.
+`Remote` has what of `pathlib.Path` its readers use. Listings and bytes come through `fsspec`: `s3://` needs s3fs,
+`gs://` gcsfs, `https://` and `hf://` nothing more. A file is read block by block and never lies here as a whole.
+Nothing in it is run. A connection that breaks is tried again from the byte where it broke, so a reader sees the whole
+file or an error, never a part of it. Web servers that give no parts of a file are read from the beginning, again for
+each step back.
+
+A copy stands in its place when it is whole, not before; here it replaces no folder, behind a URL no file of another
+name. Where it breaks off, what stood there stands there still. Bytes go through in pieces. A stranger's listing names
+what it likes: names that lead out of the folder are refused. What is fetched is checked by whoever reads it, as if it
+had come by hand.
+
+Of a folder here everything is copied or the copy is refused. A link to a file in the same folder, or in DVC's cache
+(where DVC may keep the content of its outputs), is copied as the file. Any other link is refused: a copy of it could
+hand on a file that its owner never put into the folder.
 """
 
 import io
+import os
 import re
-from collections.abc import Iterable
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 
-from langladder.ground.remote_bytes import RemoteBytes
-from langladder.ground.remote_errors import missing, told, without_secrets
+from langladder.ground.atomic import atomic_file, atomic_folder
+from langladder.ground.errors import InputError
+
+# ---- errors
+
+
+_PACKAGES = {"s3": "'langladder[cluster]'", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs", "abfs": "adlfs"}
+_CREDENTIALS = {
+    "s3": "; credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or AWS_PROFILE, the server from "
+    "AWS_ENDPOINT_URL (unset: Amazon's); FSSPEC_S3_ANON=true reads a public bucket without any",
+    "gs": "; credentials come from GOOGLE_APPLICATION_CREDENTIALS or `gcloud auth application-default login`",
+    "hf": "; credentials come from HF_TOKEN or `hf auth login`",
+}
+
+
+def without_secrets(text: str) -> str:
+    """A text whose URLs have lost what may be secret: user and password, the values of the query."""
+    text = re.sub(r"\b([a-z][a-z0-9+.-]*://)[^/?#\s]*@", r"\1", text, flags=re.IGNORECASE)
+    return re.sub(r"\b([a-z][a-z0-9+.-]*://[^?\s'\"]*)\?[^\s'\")]+", r"\1?…", text, flags=re.IGNORECASE)
+
+
+def is_missing(error: BaseException) -> bool:
+    """Whether a server has said that there is nothing; a web server that was not reached says the same by its cause."""
+    cause = error.__cause__
+    return cause is None or getattr(cause, "status", getattr(cause, "errno", 404)) in (404, 410) or cause is error
+
+
+def remote_error(url: str, error: BaseException) -> InputError:
+    """What went wrong with a URL, in a sentence."""
+    if isinstance(error, InputError):
+        return error
+    scheme, url = url.partition("://")[0], without_secrets(url)
+    said = without_secrets((str(error) or type(error).__name__).splitlines()[0])[:200]
+    if isinstance(error, ImportError):
+        package = _PACKAGES.get(scheme, "what it names")
+        return InputError(f"{url}: {scheme}:// needs a package that is not installed ({said}); pip install {package}")
+    if isinstance(error, FileNotFoundError) and is_missing(error):
+        return InputError(f"{url}: no such file, folder or bucket")
+    if isinstance(error, ValueError) and "Protocol not known" in said:
+        return InputError(f"{url}: {scheme}:// is not read; s3://, gs://, https:// and hf:// are, or a path")
+    if isinstance(error, PermissionError) or "Credential" in type(error).__name__:
+        return InputError(f"{url}: access is refused ({said}){_CREDENTIALS.get(scheme, '')}")
+    if isinstance(error, FileNotFoundError):
+        said = without_secrets(str(error.__cause__))[:200]
+    return InputError(f"{url}: cannot be read ({said})")
+
+
+# ---- bytes
+
+
+BLOCK = 2**23  # bytes that are asked for at once
+TRIES = 5
+PAUSE = 0.2  # seconds before the second try; each further one waits twice as long
+Result = TypeVar("Result")
+
+
+class RemoteBytes(io.RawIOBase):
+    """An open remote file: bytes or `InputError`."""
+
+    def __init__(self, url: str, system: Callable[[], tuple[Any, str]]) -> None:
+        self._url, self._system = url, system  # the file system of fsspec, and the file's path there
+        self._at = 0  # where the reader is
+        self._file: Any = None  # what is open, and where that is
+        self._file_at = 0
+        self._size: int | None = None  # None: the server does not say
+        self._parts = True  # whether the server gives parts of a file, as far as is known
+        self._version: Any = None
+        self._insist(self._open)
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def seekable(self) -> bool:
+        """It is, however the server takes it."""
+        return True
+
+    def tell(self) -> int:
+        """Where the reader is."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go elsewhere; nothing is read yet. Raises InputError for the end of what says no length."""
+        if whence == io.SEEK_END and self._size is None:
+            raise InputError(
+                f"{without_secrets(self._url)}: the server does not say how long it is; copy it first (langladder copy)"
+            )
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size or 0}[whence]
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        """Read what comes next. Raises InputError after `TRIES` tries."""
+        data = self._insist(lambda: self._read(len(buffer)))
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self._file is not None:
+            self._file.close()
+        super().close()
+
+    def _open(self) -> None:
+        system, path = self._system()
+        info = system.info(path)
+        version = [info.get(key) for key in ("size", "ETag", "Last-Modified")]
+        if self._version not in (None, version):
+            raise InputError(f"{without_secrets(self._url)}: it changed while it was read; run this again")
+        self._version, self._size = version, info.get("size")
+        self._parts &= info.get("partial", True)
+        self._file = system.open(path, "rb", block_size=BLOCK if self._parts else 0, cache_type="readahead")
+        self._file_at = 0
+
+    def _read(self, length: int) -> bytes:
+        if self._file is None or (self._at < self._file_at and not self._parts):
+            self._open()
+        if self._at != self._file_at and self._parts:
+            self._file_at = self._file.seek(self._at)
+        while self._file_at < self._at:
+            self._take(self._at - self._file_at)
+        return self._take(length)
+
+    def _take(self, length: int) -> bytes:
+        """The next bytes of what is open; none at its end only."""
+        try:
+            data: bytes = self._file.read(length)
+        except ValueError as error:
+            self._parts &= "range requests" not in str(error)
+            raise
+        if not data and length and self._file_at < (self._size or 0):
+            raise OSError(f"it ends at byte {self._file_at:,} of {self._size:,}")
+        self._file_at += len(data)
+        return data
+
+    def _insist(self, work: Callable[[], Result]) -> Result:
+        for attempt in range(TRIES):
+            try:
+                return work()
+            except (FileNotFoundError, PermissionError, ImportError, InputError) as error:
+                raise remote_error(self._url, error) from error
+            except Exception as error:
+                self._file = None
+                if attempt == TRIES - 1:
+                    raise remote_error(self._url, error) from error
+                time.sleep(PAUSE * 2**attempt)
+        raise AssertionError("unreachable")
+
+
+# ---- files and folders
+
 
 BUFFER = 2**20  # bytes that a reader holds
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://")
@@ -95,7 +261,7 @@ class Remote:
         try:
             return fsspec.core.url_to_fs(self.url)  # type: ignore[no-any-return]
         except Exception as error:
-            raise told(self.url, error) from error
+            raise remote_error(self.url, error) from error
 
     def _info(self) -> dict[str, Any] | None:
         system, path = self.system()
@@ -104,11 +270,11 @@ class Remote:
         try:
             found: dict[str, Any] = system.info(path)
         except FileNotFoundError as error:
-            if missing(error):
+            if is_missing(error):
                 return None
-            raise told(self.url, error) from error
+            raise remote_error(self.url, error) from error
         except Exception as error:
-            raise told(self.url, error) from error
+            raise remote_error(self.url, error) from error
         return found
 
     def _files(self) -> list["Remote"]:
@@ -116,7 +282,7 @@ class Remote:
         try:
             found = [system.unstrip_protocol(one) for one in system.find(path)]
         except Exception as error:
-            raise told(self.url, error) from error
+            raise remote_error(self.url, error) from error
         files = [Remote(url, listed=True) for url in found if not url.endswith("/")]
         return [file for file in files if file.parts != self.parts]
 
@@ -142,3 +308,132 @@ def below(folder: File, file: File) -> PurePath:
 def in_order(files: Iterable[File]) -> list[File]:
     """Files by their names, those of a URL as a copy of them here would be."""
     return sorted(files, key=lambda file: file.parts)
+
+
+# ---- copies
+
+
+PIECE = 2**23  # bytes
+CACHED = re.compile(r"/files/md5/[0-9a-f]{2}/[0-9a-f]{30}$")  # a file in a cache of DVC
+
+
+@contextmanager
+def fetched(path: str | File) -> Iterator[Path]:
+    """A path as it is, or a temporary copy of what is behind a URL; errors name the URL.
+
+    Raises:
+        InputError: there is nothing, or it cannot be read.
+    """
+    if not is_url(path):
+        yield Path(str(located(path)))
+        return
+    source = located(path)
+    with tempfile.TemporaryDirectory() as folder:
+        local = Path(folder) / source.name
+        copy(source, local)
+        try:
+            yield local
+        except InputError as error:
+            raise InputError(str(error).replace(str(local), str(source))) from error
+
+
+def copy(source: File, target: File, *, overwrite: bool = False) -> tuple[int, int]:
+    """Copy a file, or a folder with all that is below.
+
+    Args:
+        overwrite: whether a file that is there already may be replaced. Behind a URL, files of other names stay; here
+            only an empty folder is filled.
+
+    Returns:
+        How many files, and their bytes.
+
+    Raises:
+        InputError: there is no source, the target is there or inside the source, a link in a folder leads elsewhere, or
+            something cannot be read or written.
+    """
+    if not source.exists():
+        raise InputError(f"{source}: no such file or folder")
+    if _inside(target, source):
+        raise InputError(f"{target}: is inside {source}, which would be copied into itself; name a place outside")
+    if not overwrite and target.exists():
+        raise InputError(f"{target}: exists already; give --overwrite to replace it")
+    files = {".": source} if source.is_file() else _files_of(source)
+    if not files:
+        raise InputError(f"{source}: an empty folder; there is nothing to copy")
+    if isinstance(target, Remote):
+        return len(files), _upload(files, target)
+    if "." in files:
+        with atomic_file(target) as temporary:
+            return 1, _pour(source, temporary)
+    with atomic_folder(target) as folder:
+        return len(files), sum(_pour(file, folder / name) for name, file in files.items())
+
+
+def _inside(target: File, source: File) -> bool:
+    """Whether the target is a folder that is copied, or anywhere below it, links followed."""
+    if isinstance(target, Path) and isinstance(source, Path):
+        return source.is_dir() and target.resolve().is_relative_to(source.resolve())
+    both = isinstance(target, Remote) and isinstance(source, Remote) and target.scheme == source.scheme
+    return both and source.is_dir() and target.parts[: len(source.parts)] == source.parts
+
+
+def _files_of(folder: File) -> dict[str, File]:
+    """The path of each file below a folder → the file. Raises InputError where a path leads elsewhere."""
+    if isinstance(folder, Path):
+        return dict(sorted(_files_here(folder).items()))
+    found: dict[str, File] = {}
+    for file in in_order(folder.rglob("*")):
+        if file.is_file():
+            parts = below(folder, file).parts
+            if not parts or {"", ".", ".."} & set(parts) or "/" in parts:
+                raise InputError(f"{file}: a name that leads out of {folder}; nothing was copied")
+            found["/".join(parts)] = file
+    return found
+
+
+def _files_here(folder: Path) -> dict[str, File]:
+    found: dict[str, File] = {}
+    root = folder.resolve()
+    for place, folders, names in os.walk(folder, onerror=_unreadable):
+        for path in (Path(place, name) for name in (*folders, *names)):
+            if path.is_symlink():
+                there = path.resolve()
+                if not there.is_file() or not (there.is_relative_to(root) or CACHED.search(there.as_posix())):
+                    what = "a file outside" if there.is_file() else "a folder" if there.is_dir() else "nothing"
+                    raise InputError(
+                        f"{path}: a link to {what}; links are copied where they lead to a file in {folder} itself. "
+                        "Nothing was copied; remove the link or put what it means in its place"
+                    )
+            if path.is_file():
+                found[path.relative_to(folder).as_posix()] = path
+            elif not path.is_dir():
+                raise InputError(f"{path}: neither a file nor a folder; nothing was copied")
+    return found
+
+
+def _unreadable(error: OSError) -> None:
+    raise InputError(f"{error.filename}: cannot be read ({error.strerror}); nothing was copied") from error
+
+
+def _pour(source: File, target: Path) -> int:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with source.open("rb") as reading, target.open("wb") as writing:
+        shutil.copyfileobj(reading, writing, PIECE)
+        return writing.tell()
+
+
+def _upload(files: dict[str, File], target: Remote) -> int:
+    if target.is_web or target.scheme == "hf":
+        raise InputError(f"{target}: {target.scheme}:// is only read; write to s3://, gs:// or a path")
+    system, place = target.system()
+    size = 0
+    try:
+        with system.transaction:  # all files come to be at its end, or none
+            for name, file in files.items():
+                path = place if name == "." else f"{place.rstrip('/')}/{name}"
+                with file.open("rb") as reading, system.open(path, "wb", block_size=PIECE) as writing:
+                    shutil.copyfileobj(reading, writing, PIECE)
+                    size += writing.tell()
+    except Exception as error:
+        raise remote_error(target.url, error) from error
+    return size

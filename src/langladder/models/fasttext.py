@@ -26,14 +26,14 @@ import numpy as np
 from pydantic import Field
 from scipy.special import log_expit, log_softmax
 
-from langladder.embeddings.ngram_buckets import fnv1a
 from langladder.ground import schema
 from langladder.ground.errors import InputError
 from langladder.ground.progress import working
+from langladder.kernels.hashing import fnv1a
 from langladder.models.classifier import Explained, label_ids
 from langladder.models.counted_classifier import CountedClassifier, finite
 from langladder.models.fasttext_kernels import Paths, Texts, learn_texts, means
-from langladder.models.making import Made
+from langladder.models.making import Made, Run
 from langladder.models.units import WordUnits, units_from
 from langladder.nn.huffman import HuffmanTree
 from langladder.text.labelled.labelled import Example
@@ -259,7 +259,7 @@ def make(
     validation: Sequence[Example],
     *,
     settings: Any,
-    seed: int,
+    run: Run,
     **_: object,
 ) -> tuple[FastText, Made]:
     """Train a classifier; see `models.reading`. Kernels are compiled before the clock starts.
@@ -273,6 +273,6 @@ def make(
         kind(settings.model.model_copy(update={"epochs": 1}), labels).fit(train[:WARM_UP_TEXTS], validation)
     model = kind(settings.model, labels)
     started = time.perf_counter()
-    curve = model.fit(train, validation, seed)
+    curve = model.fit(train, validation, run.seed)
     seconds = time.perf_counter() - started
     return model, Made(curve, {"seconds": seconds, "tokens_per_second": settings.model.epochs * len(train) / seconds})

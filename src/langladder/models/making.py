@@ -3,19 +3,36 @@
 A maker is a function of a module, named by its dotted path. Only what is made in that way depends on the module: an
 n-gram model on no training loop, a model that begins at random on no reader of word vectors. All makers are called as
 
-    made = maker(model, tokenizer, train, validation, settings=…, seed=…, checkpoints=…, logger=…)
+    made = maker(model, tokenizer, train, validation, settings=…, run=…)
 
     model        just built; trained in place
     tokenizer    that of the text; of a translator, the source's and the target's
     train        token streams (language models) or pairs of sentences (translators)
     validation   the same, to watch
     settings     what the rung's file says: `training`, `input`, as far as the maker reads them
-    seed         of the batches' order and of dropout; the weights have begun already
-    checkpoints  folder; an interrupted training goes on from there
-    logger       opens a Lightning logger (called only by those that log), or None
+    run          the training's seed, folder of checkpoints and logger, see `Run`
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training of a rung, apart from its data and settings.
+
+    Attributes:
+        seed: of the batches' order and of dropout; of the first weights, too, where the maker builds the model.
+        checkpoints: folder; an interrupted training of the same run goes on from there.
+        logger: opens the Lightning logger of the learning curve, once, if anything is trained step by step; or None.
+            (`Any`, since models know nothing of Lightning.)
+    """
+
+    seed: int
+    checkpoints: Path
+    logger: Callable[[], Any] | None = None
 
 
 class Made(NamedTuple):

@@ -2,14 +2,14 @@
 
 All makers of classifiers are called as
 
-    model, made = maker(kind, labels, train, validation, settings=…, seed=…, checkpoints=…, logger=…, …)
+    model, made = maker(kind, labels, train, validation, settings=…, run=…, …)
 
     kind         the class that the rung names
     labels       their names, in the order of their ids
     train        labelled examples
     validation   the same, to watch
     settings     what the rung's file says: `model`, and for networks `input` and `training`
-    seed, checkpoints, logger      as in `models.making`
+    run          as in `models.making`
     tokenizer    path of the text's tokenizer, for subwords
     base         folder of the rung that it grows from: of its word vectors, instead of those that `settings.input`
                  names, or of the network whose weights it takes

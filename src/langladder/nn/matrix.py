@@ -1,4 +1,4 @@
-"""Products of small matrices where they lie, inside Numba kernels: `langladder.kernels.wide`, put together to whole matrices.
+"""Products of small matrices where they lie, inside Numba kernels: `kernels.wide`, put together to whole matrices.
 
 Arrays are flat float32, no bounds are checked, and results have room for columns rounded up to whole registers.
 """

@@ -109,7 +109,7 @@ class Shape(NamedTuple):
 
 def slide(shares: torch.Tensor, shape: Shape) -> Sequence[torch.Tensor]:
     """Σ_k z_{k, i−l+k} of each width: (B, T, Σ h F) → (B, L, F) each."""
-    if shares.requires_grad and not torch.compiler.is_compiling() and torch._C._get_tracing_state() is None:
+    if shares.requires_grad and not torch.compiler.is_compiling() and not torch.jit.is_tracing():
         found: tuple[torch.Tensor, ...] = _Slide.apply(shares, shape)  # type: ignore[no-untyped-call]
         return found
     return _slide(shares, shape)

@@ -20,7 +20,7 @@ def trains_by_kernel(*tensors: Tensor) -> bool:
         and any(x.requires_grad for x in tensors)
         and all(x.device.type == "cpu" and x.dtype in (torch.float32, torch.bfloat16) for x in tensors)
         and not torch.compiler.is_compiling()
-        and torch._C._get_tracing_state() is None
+        and not torch.jit.is_tracing()
         and type(tensors[0]) in (Tensor, torch.nn.Parameter)
     )
 

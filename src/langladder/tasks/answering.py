@@ -2,14 +2,14 @@
 
 All makers of readers are called as
 
-    model, made = maker(kind, train, validation, settings=…, seed=…, checkpoints=…, logger=…, base=…)
+    model, made = maker(kind, train, validation, settings=…, run=…, base=…)
 
     kind         the class that the rung names
     train        questions with their answers; validation: the same, to watch, and to fit the threshold of no answer on
-    settings, seed, checkpoints, logger, base      as in `models.reading`
+    settings, run, base      as in `models.reading`
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import torch
 
 from langladder.data.reading import ReadingBatches
 from langladder.ground.errors import InputError
-from langladder.models.making import Made
+from langladder.models.making import Made, Run
 from langladder.models.network_reader import NetworkReader
 from langladder.tasks.fine_tuning import begin
 from langladder.tasks.settings import ReadingTraining
@@ -76,10 +76,7 @@ def train_reader(
     train: Sequence[Question],
     validation: Sequence[Question],
     config: ReadingTraining,
-    *,
-    seed: int,
-    checkpoints: Path,
-    logger: Any = None,
+    run: Run,
 ) -> Made:
     """Train `model` in place; it ends with its best validation weights, on the CPU, in evaluation mode.
 
@@ -95,11 +92,11 @@ def train_reader(
 
     lengths = [[row.length for row in split] for split in rows]
     batches = QuestionBatches(
-        (lengths[0], lengths[1]), batch, batch_size=config.batch_size, seed=seed, terms=model.terms
+        (lengths[0], lengths[1]), batch, batch_size=config.batch_size, seed=run.seed, terms=model.terms
     )
     config = config.of(len(rows[0]))
     task = Answering(model, config)
-    result = train_task(task, batches, config, seed=seed, checkpoints=checkpoints, logger=logger)
+    result = train_task(task, batches, config, run)
     model.cpu().eval()
     model.fit_threshold(validation, needed=any(not question.answers for question in train))
     return Made(result.curve, result.cost, result.best_validation_loss)
@@ -112,15 +109,11 @@ def make(
     *,
     settings: Any,
     base: Path,
-    seed: int,
-    checkpoints: Path,
-    logger: Callable[[], Any] | None = None,
+    run: Run,
     **_: object,
 ) -> tuple[NetworkReader, Made]:
     """Fine-tune on questions; see the head of the module."""
-    network, tokenizer = begin(kind, settings, base, seed=seed)
+    network, tokenizer = begin(kind, settings, base, seed=run.seed)
     model: NetworkReader = network.equip(tokenizer)
-    made = train_reader(
-        model, train, validation, settings.training, seed=seed, checkpoints=checkpoints, logger=logger and logger()
-    )
+    made = train_reader(model, train, validation, settings.training, run)
     return model, made

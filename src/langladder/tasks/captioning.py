@@ -1,13 +1,12 @@
 """Captioning: a vector of facts about a scene → a sentence. Trained as translators are: likelihood of the words."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 from langladder.corpora.scenes import Described
 from langladder.data.captioning import SceneCodes
 from langladder.models.captioner import Captioner
-from langladder.models.making import Made
+from langladder.models.making import Made, Run
 from langladder.tasks.translation import train_translator
 
 
@@ -18,9 +17,7 @@ def make(
     validation: Sequence[Described],
     *,
     settings: Any,
-    seed: int,
-    checkpoints: Path,
-    logger: Callable[[], Any] | None = None,
+    run: Run,
 ) -> Made:
     """Train a captioner on scenes with their sentences; see `models.making`.
 
@@ -35,8 +32,6 @@ def make(
         codes.pairs(train),
         codes.pairs(validation),
         settings.training,
-        seed=seed,
-        checkpoints=checkpoints,
-        logger=logger and logger(),
+        run,
     )
     return Made(result.curve, result.cost, result.best_validation_loss)

@@ -3,7 +3,7 @@
 L = −(1/N) Σ_n log P(y_n | x_n)
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ import torch
 from langladder.data.reading import ReadingBatches
 from langladder.ground.errors import Damage, InputError
 from langladder.models.classifier import label_ids
-from langladder.models.making import Made
+from langladder.models.making import Made, Run
 from langladder.models.neural_classifier import NeuralClassifier
 from langladder.models.reading import Reading, collate
 from langladder.tasks.reading_units import start_embedding, units_for
@@ -70,10 +70,7 @@ def train_classifier(
     train: Sequence[Example],
     validation: Sequence[Example],
     config: ReadingTraining,
-    *,
-    seed: int,
-    checkpoints: Path,
-    logger: Any = None,
+    run: Run,
 ) -> Made:
     """Train `model` in place; it ends with its best validation weights, on the CPU, in evaluation mode.
 
@@ -94,13 +91,11 @@ def train_classifier(
         (lengths[0], lengths[1]),
         batch,
         batch_size=config.batch_size,
-        seed=seed,
+        seed=run.seed,
         terms=lambda one: model.terms(one.reading),
     )
     config = config.of(len(train))
-    result = train_task(
-        Classification(model, config), batches, config, seed=seed, checkpoints=checkpoints, logger=logger
-    )
+    result = train_task(Classification(model, config), batches, config, run)
     model.cpu().eval()
     return Made(result.curve, result.cost, result.best_validation_loss)
 
@@ -112,20 +107,16 @@ def make(
     validation: Sequence[Example],
     *,
     settings: Any,
-    seed: int,
-    checkpoints: Path,
-    logger: Callable[[], Any] | None = None,
+    run: Run,
     tokenizer: Path | None = None,
     base: Path | None = None,
 ) -> tuple[NeuralClassifier, Made]:
     """Train a classifier from its settings; see `models.reading`."""
     damage = Damage(settings.input.damaged)
     units, table = units_for(settings.input, train, tokenizer=tokenizer, vectors=base, damage=damage)
-    torch.manual_seed(seed)
+    torch.manual_seed(run.seed)
     model = kind(settings.model, units.full_vocab_size, len(labels)).equip(units, labels)
     start_embedding(model, table, frozen=settings.input.frozen, spread=settings.input.spread)
     model.start()
-    made = train_classifier(
-        model, train, validation, settings.training, seed=seed, checkpoints=checkpoints, logger=logger and logger()
-    )
+    made = train_classifier(model, train, validation, settings.training, run)
     return model, made._replace(vectors_skipped=sum(damage.counts.values()))

@@ -4,7 +4,7 @@
 weights and the tokenizer that it speaks.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import torch
 from langladder.ground.errors import InputError
 from langladder.models.bert_tagger import BERTTagger
 from langladder.models.growing import TOKENIZER, Grown, base_for, settings_with_body
-from langladder.models.making import Made
+from langladder.models.making import Made, Run
 from langladder.models.network import Network
 from langladder.models.neural_classifier import NeuralClassifier
 from langladder.models.units import SubwordUnits
@@ -70,17 +70,13 @@ def make_classifier(
     *,
     settings: Any,
     base: Path,
-    seed: int,
-    checkpoints: Path,
-    logger: Callable[[], Any] | None = None,
+    run: Run,
     **_: object,
 ) -> tuple[NeuralClassifier, Made]:
     """Fine-tune on labelled texts; see `models.reading`."""
-    network, tokenizer = begin(kind, settings, base, len(labels), seed=seed)
+    network, tokenizer = begin(kind, settings, base, len(labels), seed=run.seed)
     model: NeuralClassifier = network.equip(SubwordUnits(tokenizer), labels)
-    made = train_classifier(
-        model, train, validation, settings.training, seed=seed, checkpoints=checkpoints, logger=logger and logger()
-    )
+    made = train_classifier(model, train, validation, settings.training, run)
     return model, made
 
 
@@ -92,15 +88,11 @@ def make_tagger(
     *,
     settings: Any,
     base: Path,
-    seed: int,
-    checkpoints: Path,
-    logger: Callable[[], Any] | None = None,
+    run: Run,
     **_: object,
 ) -> tuple[BERTTagger, Made]:
     """Fine-tune on tagged sentences; see `models.reading`."""
-    network, tokenizer = begin(kind, settings, base, len(tags), seed=seed)
+    network, tokenizer = begin(kind, settings, base, len(tags), seed=run.seed)
     model: BERTTagger = network.equip(tokenizer, tags)
-    made = train_tagger(
-        model, train, validation, settings.training, seed=seed, checkpoints=checkpoints, logger=logger and logger()
-    )
+    made = train_tagger(model, train, validation, settings.training, run)
     return model, made

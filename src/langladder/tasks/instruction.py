@@ -7,7 +7,7 @@ What the user says is read and not learnt. Rows lie end to end without padding a
 models overfit by the loss after one epoch, and are still preferred more after several, so the reward chooses.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -21,7 +21,7 @@ from langladder.decoding.judging import Judge
 from langladder.decoding.sampling import SamplingConfig
 from langladder.ground.errors import InputError
 from langladder.models.instructed import InstructedGPT, begin
-from langladder.models.making import Made
+from langladder.models.making import Made, Run
 from langladder.models.neural import scoring
 from langladder.tasks.settings import InstructionTraining
 from langladder.tasks.task import Task
@@ -91,11 +91,9 @@ def train_instructed(
     train: Sequence[Dialogue],
     validation: Sequence[Dialogue],
     config: InstructionTraining,
+    run: Run,
     *,
-    seed: int,
-    checkpoints: Path,
     judge: Judge | None = None,
-    logger: Any = None,
 ) -> TrainingResult:
     """Train `model` in place; it ends with its best validation weights, on the CPU, in evaluation mode.
 
@@ -119,9 +117,9 @@ def train_instructed(
     if judge is not None and validation:
         sample = JudgedSample.of(validation, config.judged, judge, template, config.max_tokens)
     config = config.of(len(rows))
-    batches = DialogueBatches(rows, held_out, batch_size=config.batch_size, seed=seed)
+    batches = DialogueBatches(rows, held_out, batch_size=config.batch_size, seed=run.seed)
     task = InstructionTuning(model, config, sample)
-    result = train_task(task, batches, config, seed=seed, checkpoints=checkpoints, logger=logger)
+    result = train_task(task, batches, config, run)
     model.cpu().eval()
     return result
 
@@ -132,31 +130,26 @@ def make(
     validation: Sequence[Dialogue],
     *,
     settings: Any,
-    seed: int,
-    checkpoints: Path,
+    run: Run,
     judge: Judge | None = None,
-    logger: Callable[[], Any] | None = None,
 ) -> tuple[InstructedGPT, Made]:
     """Begin with the network in `base`, whose tokenizer lies beside it, and learn from dialogues.
 
     Args:
         settings: what the rung's file says: `dropout` (null: as its base's) and `training`.
         judge: see `Judge`; None: the loss alone is measured.
-        seed: of the markers' first weights, the batches' order and dropout.
 
     Raises:
         InputError: as `begin` and `train_instructed`.
     """
-    model, tokenizer = begin(base, seed=seed, dropout=settings.dropout)
+    model, tokenizer = begin(base, seed=run.seed, dropout=settings.dropout)
     result = train_instructed(
         model,
         tokenizer,
         train,
         validation,
         settings.training,
-        seed=seed,
-        checkpoints=checkpoints,
+        run,
         judge=judge,
-        logger=logger and logger(),
     )
     return model, Made(result.curve, result.cost, result.best_validation_loss)

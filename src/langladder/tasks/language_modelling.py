@@ -1,7 +1,5 @@
 """Training a language model on a token stream: next-token cross-entropy, the same for every network."""
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -10,7 +8,7 @@ from langladder.data.language_modelling import LanguageBatch, StreamBatches, Win
 from langladder.ground.errors import InputError
 from langladder.ground.ranks import gathered, ranks
 from langladder.models.base import predicted
-from langladder.models.making import Made
+from langladder.models.making import Made, Run
 from langladder.models.neural import NeuralLanguageModel
 from langladder.tasks.settings import LMTrainingConfig
 from langladder.tasks.task import Task
@@ -61,10 +59,7 @@ def train_language_model(
     train: TokenStream,
     validation: TokenStream,
     config: LMTrainingConfig,
-    *,
-    seed: int,
-    checkpoints: Path,
-    logger: Any = None,
+    run: Run,
 ) -> TrainingResult:
     """Train `model` in place; it ends with its best validation weights, on the CPU, in evaluation mode.
 
@@ -82,13 +77,11 @@ def train_language_model(
         validation,
         batch_size=config.batch_size,
         sequence_length=config.sequence_length,
-        seed=seed,
+        seed=run.seed,
         validation_tokens=config.validation_tokens,
     )
     model.prepare(train)
-    result = train_task(
-        LanguageModelling(model, config), batches, config, seed=seed, checkpoints=checkpoints, logger=logger
-    )
+    result = train_task(LanguageModelling(model, config), batches, config, run)
     model.cpu().eval()
     return result
 
@@ -100,12 +93,8 @@ def make(
     validation: TokenStream,
     *,
     settings: Any,
-    seed: int,
-    checkpoints: Path,
-    logger: Callable[[], Any] | None = None,
+    run: Run,
 ) -> Made:
     """Train a language model; see `models.making` and `train_language_model`."""
-    result = train_language_model(
-        model, train, validation, settings.training, seed=seed, checkpoints=checkpoints, logger=logger and logger()
-    )
+    result = train_language_model(model, train, validation, settings.training, run)
     return Made(result.curve, result.cost, result.best_validation_loss)

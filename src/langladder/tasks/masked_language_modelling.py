@@ -3,8 +3,6 @@
 L = L_MLM + L_NSP, each a mean, over masked tokens and over rows (Devlin et al. 2019, appendix A.2)
 """
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,7 +12,7 @@ from langladder.data.sentence_pairs import Pairs
 from langladder.ground.errors import InputError
 from langladder.models.bert import BERT
 from langladder.models.encoder import Masked
-from langladder.models.making import Made
+from langladder.models.making import Made, Run
 from langladder.tasks.masked_settings import MaskedTraining
 from langladder.tasks.task import Task
 from langladder.tasks.training import TrainingResult, train_task
@@ -59,10 +57,7 @@ def train_encoder(
     train: TokenStream,
     validation: TokenStream,
     config: MaskedTraining,
-    *,
-    seed: int,
-    checkpoints: Path,
-    logger: Any = None,
+    run: Run,
 ) -> TrainingResult:
     """Train `model` in place; it ends with its best validation weights, on the CPU, in evaluation mode.
 
@@ -82,12 +77,12 @@ def train_encoder(
         word_starts(tokenizer),
         config.masking,
         batch_size=config.batch_size,
-        seed=seed,
+        seed=run.seed,
         validation_tokens=config.validation_tokens,
         steps=config.max_steps,
     )
     task = MaskedLanguageModelling(model, config)
-    result = train_task(task, batches, config, seed=seed, checkpoints=checkpoints, logger=logger)
+    result = train_task(task, batches, config, run)
     model.cpu().eval()
     return result
 
@@ -99,13 +94,8 @@ def make(
     validation: TokenStream,
     *,
     settings: Any,
-    seed: int,
-    checkpoints: Path,
-    logger: Callable[[], Any] | None = None,
+    run: Run,
 ) -> Made:
     """Train an encoder; see `models.making` and `train_encoder`."""
-    logging = logger and logger()
-    result = train_encoder(
-        model, tokenizer, train, validation, settings.training, seed=seed, checkpoints=checkpoints, logger=logging
-    )
+    result = train_encoder(model, tokenizer, train, validation, settings.training, run)
     return Made(result.curve, result.cost, result.best_validation_loss)

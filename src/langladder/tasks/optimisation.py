@@ -195,7 +195,8 @@ def clip_gradients(module: nn.Module, largest: float) -> None:
     grads: list[Any] = _gradients(module)
     factor = _clipping(grads, largest)
     if grads and (factor.device.type != "cpu" or factor < 1):
-        torch._foreach_mul_([grad.to_local() if hasattr(grad, "to_local") else grad for grad in grads], factor)
+        for grad in grads:
+            (grad.to_local() if hasattr(grad, "to_local") else grad).mul_(factor)
 
 
 @torch.no_grad()

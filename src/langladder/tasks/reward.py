@@ -4,7 +4,7 @@ A pair drawn apart from the others of its prompt would show each response K − 
 after one (Ouyang et al. 2022, section 3.5). training.pairs=apart does so, to see it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import torch
 
 from langladder.data.instructions import RankingBatch, RankingBatches, ranking_rows
 from langladder.ground.errors import InputError
-from langladder.models.making import Made
+from langladder.models.making import Made, Run
 from langladder.models.neural import scoring
 from langladder.models.reward import RewardModel, begin_reward, pairwise_loss
 from langladder.tasks.settings import RewardTraining
@@ -60,10 +60,7 @@ def train_reward_model(
     validation: Sequence[Ranking],
     demonstrations: Sequence[Dialogue],
     config: RewardTraining,
-    *,
-    seed: int,
-    checkpoints: Path,
-    logger: Any = None,
+    run: Run,
 ) -> TrainingResult:
     """Train `model` in place; it ends with its best validation weights and a bias, on the CPU, in evaluation mode.
 
@@ -87,10 +84,8 @@ def train_reward_model(
     if not shown:
         raise InputError("rankings: no demonstration to set the reward model's bias by; give some")
     config = config.of(len(rows))
-    batches = RankingBatches(rows, held_out, batch_size=config.batch_size, seed=seed)
-    result = train_task(
-        RewardModelling(model, config), batches, config, seed=seed, checkpoints=checkpoints, logger=logger
-    )
+    batches = RankingBatches(rows, held_out, batch_size=config.batch_size, seed=run.seed)
+    result = train_task(RewardModelling(model, config), batches, config, run)
     model.cpu().eval()
     model.centre(shown)
     return result
@@ -103,9 +98,7 @@ def make(
     demonstrations: Sequence[Dialogue],
     *,
     settings: Any,
-    seed: int,
-    checkpoints: Path,
-    logger: Callable[[], Any] | None = None,
+    run: Run,
 ) -> tuple[RewardModel, Made]:
     """Begin with the InstructedGPT in `base`, whose tokenizer lies beside it, and learn from rankings.
 
@@ -116,15 +109,13 @@ def make(
     Raises:
         InputError: as `begin_reward` and `train_reward_model`.
     """
-    model = begin_reward(settings, base, seed=seed)
+    model = begin_reward(settings, base, seed=run.seed)
     result = train_reward_model(
         model,
         train,
         validation,
         demonstrations,
         settings.training,
-        seed=seed,
-        checkpoints=checkpoints,
-        logger=logger and logger(),
+        run,
     )
     return model, Made(result.curve, result.cost, result.best_validation_loss)

@@ -5,8 +5,7 @@ The likelihood of the labels, summed over all alignments, is what is learnt by:
 L = −(1/N) Σ log P(l | x)   over the utterances of a batch, N its characters
 """
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -14,7 +13,7 @@ import torch
 from langladder.corpora.speech import Utterance
 from langladder.data.speech import SpeechBatch, SpeechBatches
 from langladder.models.ctc import CTCRecognizer
-from langladder.models.making import Made
+from langladder.models.making import Made, Run
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.tasks.task import Task
 from langladder.tasks.training import train_task
@@ -43,18 +42,14 @@ def make(
     validation: Sequence[Utterance],
     *,
     settings: Any,
-    seed: int,
-    checkpoints: Path,
-    logger: Callable[[], Any] | None = None,
+    run: Run,
 ) -> Made:
     """Train a recogniser; it ends with its best validation weights, on the CPU, in evaluation mode.
 
     See `models.making`.
     """
     training = settings.training
-    batches = SpeechBatches(train, validation, batch_size=training.batch_size, seed=seed)
-    result = train_task(
-        CTCTask(model, training), batches, training, seed=seed, checkpoints=checkpoints, logger=logger and logger()
-    )
+    batches = SpeechBatches(train, validation, batch_size=training.batch_size, seed=run.seed)
+    result = train_task(CTCTask(model, training), batches, training, run)
     model.cpu().eval()
     return Made(result.curve, result.cost, result.best_validation_loss)

@@ -3,7 +3,7 @@
 L = −(1/N) Σ log P(y | x)   over the sentences of a batch, N its words
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from langladder.embeddings.base import WordVectors
 from langladder.formats.vector_files import read_vectors
 from langladder.ground.errors import Damage, InputError
 from langladder.models.counted_tagger import tag_ids
-from langladder.models.making import Made
+from langladder.models.making import Made, Run
 from langladder.models.network_tagger import NetworkTagger
 from langladder.models.neural_tagger import NeuralTagger
 from langladder.models.tagger_words import TaggerWords
@@ -95,10 +95,7 @@ def train_tagger(
     train: Sequence[Tagged],
     validation: Sequence[Tagged],
     config: ReadingTraining,
-    *,
-    seed: int,
-    checkpoints: Path,
-    logger: Any = None,
+    run: Run,
 ) -> Made:
     """Train `model` in place; it ends with its best validation weights, on the CPU, in evaluation mode.
 
@@ -125,10 +122,10 @@ def train_tagger(
             padded[place, : counts[side][row]] = tags[side][row]
         return TaggedBatch(sentences, torch.from_numpy(padded))
 
-    batches = TaggedBatches((lengths[0], lengths[1]), batch, batch_size=config.batch_size, seed=seed)
+    batches = TaggedBatches((lengths[0], lengths[1]), batch, batch_size=config.batch_size, seed=run.seed)
     config = config.of(len(splits[0]))
     task = Tagging(model, config, model.occurrences(encoded[0]))
-    result = train_task(task, batches, config, seed=seed, checkpoints=checkpoints, logger=logger)
+    result = train_task(task, batches, config, run)
     model.cpu().eval()
     return Made(result.curve, result.cost, result.best_validation_loss)
 
@@ -189,9 +186,7 @@ def make(
     validation: Sequence[Tagged],
     *,
     settings: Any,
-    seed: int,
-    checkpoints: Path,
-    logger: Callable[[], Any] | None = None,
+    run: Run,
     base: Path | None = None,
     **_: object,
 ) -> tuple[NeuralTagger, Made]:
@@ -207,10 +202,8 @@ def make(
         min_count=chosen.min_count,
         more=[] if found is None else found.words,
     )
-    torch.manual_seed(seed)
+    torch.manual_seed(run.seed)
     model = kind(settings.model, *words.sizes, len(tags)).equip(words, tags)
     start_embedding(model, found, frozen=chosen.frozen)
-    made = train_tagger(
-        model, train, validation, settings.training, seed=seed, checkpoints=checkpoints, logger=logger and logger()
-    )
+    made = train_tagger(model, train, validation, settings.training, run)
     return model, made._replace(vectors_skipped=sum(damage.counts.values()))

@@ -9,18 +9,20 @@ import logging
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import EarlyStopping
+from pytorch_lightning.loggers import Logger
 
 from langladder.data.batches import StepBatches, Update
 from langladder.ground.errors import InputError
 from langladder.ground.memory import keep_freed_memory, peak_bytes
 from langladder.ground.ranks import first, from_first, ranks
+from langladder.models.making import Run
 from langladder.tasks.averaging import Snapshots, all_snapshots, mean_weights, snapshots
 from langladder.tasks.callbacks import BestWeights, Recorder, ResumePoint, Row, StepBar, best_row, validations
 from langladder.tasks.checkpoints import SUFFIX, read_checkpoint
@@ -59,31 +61,28 @@ class TrainingResult:
         return {name: getattr(self, name) for name in ("seconds", "tokens_per_second", "peak_memory_bytes")}
 
 
-def train_task(
-    module: Task, batches: StepBatches[Any], config: TrainingConfig, *, seed: int, checkpoints: Path, logger: Any = None
-) -> TrainingResult:
+def train_task(module: Task, batches: StepBatches[Any], config: TrainingConfig, run: Run) -> TrainingResult:
     """Train `module`; it ends with its best validation weights (its last ones without validation).
 
     With `average_checkpoints` above 1 it ends with the mean weights of its last validations instead.
 
     Args:
         batches: training batch of each step, and the validation batches.
-        seed: of dropout; batches and initial weights have their own.
-        checkpoints: their folder. If it holds one of this very run, training goes on from there.
-        logger: a Lightning logger, or None.
+        run: its seed is of dropout; batches and initial weights have their own. Where its folder of checkpoints holds
+            one of this very run, training goes on from there.
 
     Raises:
-        InputError: `checkpoints` belongs to another run, early stopping without validation data, training diverged.
+        InputError: the checkpoint belongs to another run, early stopping without validation data, training diverged.
     """
     with joined(config):
-        return _train(module, batches, config, seed=seed, checkpoints=Path(from_first(str(checkpoints))), logger=logger)
+        checkpoints = Path(from_first(str(run.checkpoints)))
+        return _train(module, batches, config, replace(run, checkpoints=checkpoints))
 
 
-def _train(
-    module: Task, batches: StepBatches[Any], config: TrainingConfig, *, seed: int, checkpoints: Path, logger: Any
-) -> TrainingResult:
+def _train(module: Task, batches: StepBatches[Any], config: TrainingConfig, run: Run) -> TrainingResult:
+    checkpoints = run.checkpoints
     last, best, kept = checkpoints / f"last{SUFFIX}", checkpoints / f"best{SUFFIX}", checkpoints / "snapshots"
-    module.seed = seed
+    module.seed = run.seed
     recorder = Recorder(config, UpdateWatch(config))
     validation, precision = batches.validation(), resolve_precision(config, one_shape=batches.one_shape)
     if config.patience is not None and not len(validation):
@@ -98,6 +97,7 @@ def _train(
         if saved is None or not _finished(saved, module):
             done = 0 if saved is None else int(saved["steps_done"])
             callbacks = _callbacks(module, recorder, checkpoints, bool(len(validation)))
+            logger = run.logger() if run.logger and first() else None
             trainer = _trainer(config, precision, callbacks, checkpoints, config.max_steps - done, logger)
             loader = _Steps(module, batches, config)
             resume = None if saved is None else str(last)
@@ -147,7 +147,7 @@ def _trainer(
     callbacks: list[pl.Callback],
     checkpoints: Path,
     steps: int,
-    logger: Any = None,
+    logger: Logger | None = None,
 ) -> pl.Trainer:
     """The one Trainer. An "epoch" is the stretch up to the next validation."""
     return pl.Trainer(
@@ -156,7 +156,7 @@ def _trainer(
         **trainer_settings(config),
         precision="bf16-mixed" if precision == "bf16" else "32-true",
         callbacks=callbacks,
-        logger=(first() and logger) or False,
+        logger=logger or False,
         log_every_n_steps=config.log_every,
         num_sanity_val_steps=0,
         deterministic="warn",

@@ -16,9 +16,8 @@ translates some of its pairs greedily, and the weights of the highest BLEU are k
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -29,7 +28,7 @@ from langladder.data.translation import PairBatch, TranslationBatches
 from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.translate import translate
 from langladder.ground.errors import InputError
-from langladder.models.making import Made
+from langladder.models.making import Made, Run
 from langladder.models.translator import Translator
 from langladder.tasks.settings import TranslationTraining
 from langladder.tasks.task import Task
@@ -116,20 +115,16 @@ def train_translator(
     train: PairStream,
     validation: PairStream | None,
     config: TranslationTraining,
+    run: Run,
     *,
-    seed: int,
-    checkpoints: Path,
     target_tokenizer: Tokenizer | None = None,
     bleu_tokenize: str = "13a",
-    logger: Any = None,
 ) -> TrainingResult:
     """Train `model` on sentence pairs; it ends with its best validation weights, in evaluation mode.
 
     Args:
         target_tokenizer, bleu_tokenize: turns ids to text, and what sacreBLEU counts as its words, for
             early_stopping=bleu; not used otherwise.
-        seed: of the batches' order and of dropout.
-        checkpoints: their folder; an interrupted run goes on from there.
 
     Raises:
         InputError: no pair is short enough; no validation pairs or no tokenizer to take BLEU with; or as `train_task`.
@@ -147,13 +142,11 @@ def train_translator(
         validation,
         batch_tokens=config.batch_tokens,
         max_length=config.max_length,
-        seed=seed,
+        seed=run.seed,
         together=config.accumulate,
         padded=model.pads,
     )
-    result = train_task(
-        TranslationTask(model, config, sample), batches, config, seed=seed, checkpoints=checkpoints, logger=logger
-    )
+    result = train_task(TranslationTask(model, config, sample), batches, config, run)
     model.eval()
     return result
 
@@ -165,9 +158,7 @@ def make(
     validation: PairStream,
     *,
     settings: Any,
-    seed: int,
-    checkpoints: Path,
-    logger: Callable[[], Any] | None = None,
+    run: Run,
     bleu_tokenize: str = "13a",
 ) -> Made:
     """Train a translator; see `models.making` and `train_translator`. tokenizers: the source's and the target's."""
@@ -176,10 +167,8 @@ def make(
         train,
         validation,
         settings.training,
-        seed=seed,
-        checkpoints=checkpoints,
+        run,
         target_tokenizer=tokenizers[1],
         bleu_tokenize=bleu_tokenize,
-        logger=logger and logger(),
     )
     return Made(result.curve, result.cost, result.best_validation_loss)

@@ -1,7 +1,5 @@
 """Learning word vectors by gradient: the task that `train_task` trains, and the `maker` of such rungs."""
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,6 +9,7 @@ from langladder.embeddings.base import WordVectors
 from langladder.embeddings.method import Made
 from langladder.embeddings.word2vec.skipgram import SkipGram
 from langladder.ground.ranks import ranks
+from langladder.models.making import Run
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.tasks.task import Task
 from langladder.tasks.training import train_task
@@ -47,9 +46,7 @@ def make(
     corpus: WordCorpus,
     *,
     training: TrainingConfig,
-    seed: int,
-    checkpoints: Path,
-    logger: Callable[[], Any] | None = None,
+    run: Run,
 ) -> Made:
     """Train a network's word vectors.
 
@@ -58,27 +55,23 @@ def make(
         settings: a `rung.Config`.
         training: how to optimise. Its `max_steps` gives way to `settings.epochs`, and a warm-up longer than a tenth of
             the steps is shortened to that.
-        seed: of the first vectors, the order of the lines, subsampling, windows and noise.
-        checkpoints: their folder; training goes on from there if it holds one of this very run.
-        logger: makes the Lightning logger.
+        run: its seed is of the first vectors, the order of the lines, subsampling, windows and noise.
     """
     vocabulary = corpus.vocabulary
-    batches = SkipGramBatches(corpus.stream, vocabulary, settings, seed=seed)
+    batches = SkipGramBatches(corpus.stream, vocabulary, settings, seed=run.seed)
     steps = -(-settings.epochs * batches.steps_per_epoch // training.accumulate)
     training = training.model_copy(
         update={"max_steps": steps, "warmup_steps": min(training.warmup_steps, -(-steps // 10))}
     )
     with torch.random.fork_rng():
-        torch.manual_seed(seed)
+        torch.manual_seed(run.seed)
         network = rung(settings, len(vocabulary))
     result = train_task(
         WordVectorTask(network, training),
         batches,
         training,
-        seed=seed,
-        checkpoints=checkpoints,
-        logger=logger() if logger else None,
+        run,
     )
-    about = {"method": rung.__name__, "config": settings.model_dump(mode="json"), "seed": seed}
+    about = {"method": rung.__name__, "config": settings.model_dump(mode="json"), "seed": run.seed}
     vectors = WordVectors(vocabulary.words, network.word_vectors().cpu().numpy(), vocabulary.counts, about)
     return Made(vectors, result.curve, result.cost)

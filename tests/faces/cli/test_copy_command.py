@@ -16,8 +16,7 @@ from langladder.embeddings.base import WordVectors
 from langladder.faces.cli.main import app
 from langladder.formats.vector_files import read_vectors
 from langladder.ground.errors import InputError
-from langladder.ground.remote import Remote, located
-from langladder.ground.remote_copies import copy, fetched
+from langladder.ground.remote import Remote, copy, fetched, located
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,6 @@ import pytest
 import torch
 import yaml
 from click.testing import CliRunner
-from tests.export.test_bert_heads_folder import made
 
 from langladder.faces.cli.export import _choose
 from langladder.faces.cli.main import app
@@ -25,6 +24,7 @@ from langladder.models.bert_tagger import BERTTagger
 from langladder.models.encoder import Encoder
 from langladder.models.gpt_classifier import GPTClassifier
 from langladder.text.labelled.labelled import Example
+from tests.formats.test_bert_heads_folder import made
 from tests.models.grown_rungs import LABELS, saved_bert
 from tests.models.spoken import saved_instructed
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.export.test_given_bert import folder_of as bert_folder
-from tests.export.test_given_gpt2 import folder_of as gpt2_folder
 
 from langladder.faces.cli.main import app
+from tests.formats.test_given_bert import folder_of as bert_folder
+from tests.formats.test_given_gpt2 import folder_of as gpt2_folder
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "transfer.md").read_text(encoding="utf-8")
 SECTION = PAGE[PAGE.index("## A network that was trained elsewhere") :]

@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from langladder.faces.cli.main import app
 from langladder.faces.cli.score import _bits, _finite
 from langladder.formats.arpa import read_arpa, spell
-from langladder.formats.gpt2_folder import import_gpt2
+from langladder.formats.gpt2 import import_gpt2
 from langladder.ground.artefacts import write_json
 from langladder.models.base import LanguageModel
 from langladder.models.gpt import GPT

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from starlette.testclient import TestClient
-from tests.explorer.small_translators import translators
 
 from langladder.faces.cli.main import app
 from langladder.faces.explorer.app import create
 from langladder.faces.http.shelf import Shelf
+from tests.faces.explorer.small_translators import translators
 
 SENTENCE = "the dog  sleeps"
 

@@ -4,7 +4,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tests.explorer import small_readers
 
 from langladder.corpora.instructions.kinds import UNSEEN
 from langladder.decoding.answers import answers
@@ -15,6 +14,7 @@ from langladder.models.instructed import read_instructed
 from langladder.models.loaded import read_model
 from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.specials import BOS
+from tests.faces.explorer import small_readers
 from tests.models.spoken import TOKENIZER, asked
 
 GREEDY = SamplingConfig(strategy="greedy", max_tokens=6)

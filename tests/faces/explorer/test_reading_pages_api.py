@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
-from tests.explorer import small_readers
 
 from langladder.faces.explorer import instructing
 from langladder.faces.explorer.app import create
 from langladder.faces.explorer.ladder import link
 from langladder.faces.http.shelf import Shelf
+from tests.faces.explorer import small_readers
 
 HOSTILE = '<img src=x style="color:red" onerror=alert>'
 

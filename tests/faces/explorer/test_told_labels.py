@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from tests.explorer import small_readers
 
 from langladder.faces.explorer import told_labels
 from langladder.ground.errors import InputError
@@ -11,6 +10,7 @@ from langladder.models.classifier import Classifier
 from langladder.models.reader import Reader
 from langladder.models.tagger import Tagger
 from langladder.text.labelled.trees import parse_tree
+from tests.faces.explorer import small_readers
 
 TREE = "((good) ((film) (.)))"
 

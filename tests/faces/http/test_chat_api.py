@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
-from tests.serving.conftest import running
 
 from langladder.decoding.chosen_answers import chosen_answer
 from langladder.decoding.conversation import Conversation
@@ -20,6 +19,7 @@ from langladder.faces.http.shelf import Shelf
 from langladder.models.instructed import read_instructed
 from langladder.models.reward import RewardModel, begin_reward
 from langladder.text.labelled.templates import ChatTemplate
+from tests.faces.http.conftest import running
 from tests.models.spoken import TOKENIZER, asked, saved_base, saved_instructed
 
 TEMPLATE = ChatTemplate(TOKENIZER)

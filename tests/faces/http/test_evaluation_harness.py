@@ -3,10 +3,10 @@
 import math
 
 import pytest
-from tests.serving.conftest import LINES, running
 
 from langladder.faces.cli.score import score_sentences
 from langladder.faces.http.shelf import Shelf
+from tests.faces.http.conftest import LINES, running
 
 instances = pytest.importorskip("lm_eval.api.instance", reason="pip install 'lm-eval[api]'")
 api = pytest.importorskip("lm_eval.models.openai_completions", reason="pip install 'lm-eval[api]'")

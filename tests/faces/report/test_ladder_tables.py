@@ -15,7 +15,7 @@ from langladder.faces.report.inputs import ReportInputs
 from langladder.faces.report.language_models import headline, ladder_plot
 from langladder.faces.report.page import build_page
 from langladder.faces.report.tables import LadderTable, brief, ladder_rows, ladder_summary, to_markdown, to_rich
-from langladder.ground.infinity import to_plain
+from langladder.ground.artefacts import figures_to_json
 
 
 def column(table: LadderTable, title: str) -> list[tuple[str, bool]]:
@@ -174,7 +174,7 @@ def test_infinite_is_a_result_everywhere(inputs: ReportInputs) -> None:
         "bits_per_byte",
         "above_floor_percent",
     )
-    page["scores"] = to_plain(page["scores"] | dict.fromkeys(infinite, math.inf)) | {"impossible_tokens": 3}
+    page["scores"] = figures_to_json(page["scores"] | dict.fromkeys(infinite, math.inf)) | {"impossible_tokens": 3}
     with_it = with_rungs(inputs, "lm", [entry("lm", page), *inputs.of("lm")])
     table = ladder_rows(with_it)[0]
     assert [column(table, title)[0] for title in ("perplexity per word", "bits per byte", "above the floor")] == [

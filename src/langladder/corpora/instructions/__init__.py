@@ -1,5 +1,5 @@
 """Instructions of microworld and their gold judge, one module a subject. Importing this package registers all kinds."""
 
-from langladder.corpora.instructions import classes, clauses, facts, phrases
+from langladder.corpora.instructions import categories, clauses, facts, phrases
 
-__all__ = ["classes", "clauses", "facts", "phrases"]
+__all__ = ["categories", "clauses", "facts", "phrases"]

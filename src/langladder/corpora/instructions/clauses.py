@@ -3,10 +3,9 @@
 from random import Random
 from typing import NamedTuple
 
-from langladder.corpora.instructions.kinds import Fields, Judgement, Request, Words, instruction, length
-from langladder.corpora.instructions.known import known
+from langladder.corpora.instructions.kinds import Fields, Judgement, Request, Words, instruction, known, length
 from langladder.corpora.lexicon import Verb
-from langladder.corpora.rules.verbs import forms
+from langladder.corpora.rules.clauses import forms
 from langladder.corpora.world import PLURAL, World, draw, favour
 
 OTHER = {"s": "p", "p": "s"}

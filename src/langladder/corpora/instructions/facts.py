@@ -6,16 +6,17 @@ What the world does not know is to be refused: "i do not know .".
 from random import Random
 
 from langladder.corpora.instructions.kinds import (
+    RELATIONS,
     Fields,
     Judgement,
     Request,
     Words,
     bare,
     instruction,
+    known,
     length,
     one_word,
 )
-from langladder.corpora.instructions.known import RELATIONS, known
 from langladder.corpora.lexicon import Country
 from langladder.corpora.world import World, draw, favour, zipf
 

@@ -1,18 +1,39 @@
-"""The gold judge: how good an answer to an instruction of microworld is, by its grammar and the tables of its world.
+"""Who judges answers: the gold judge, and a labeller who errs.
+
+The gold judge: how good an answer to an instruction of microworld is, by its grammar and the tables of its world.
 
 What people want of an answer is nowhere to be seen, only a model of it (Ouyang et al. 2022, section 5.2). Of
 microworld's instructions it is known: this judge reads the request, never another answer and never a model.
+
+Preferences of a labeller who sees the gold reward, with as much noise as is wanted.
+
+    exact         by the gold reward
+    temperature   P(a before b) = σ((r_a − r_b) / T), as Bradley & Terry (1952) have it. Rankings of K by Gumbel noise:
+                  sort r_i / T + g_i, g_i ~ Gumbel(0, 1) (Plackett 1975; Luce 1959), whose pairs are just those
+    flips         a labeller who errs: P(ranking) ∝ φ^(pairs in the wrong order), φ = p / (1 − p) (Mallows 1957), so
+                  that neighbours change places with a probability of about p; a pair (K = 2) exactly with p
+
+Answers of equal reward share a rank whatever the noise, so that they make no pair, nor does an answer with itself.
 """
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from random import Random
+from typing import Literal
+
+from pydantic import Field
 
 from langladder.corpora import instructions  # noqa: F401 - registers the kinds
 from langladder.corpora.instructions.kinds import KINDS, NOTHING, Asked, Judgement, words_of
 from langladder.corpora.world import world
 from langladder.ground.errors import InputError
-from langladder.text.labelled.instructions import Dialogue
+from langladder.ground.schema import Config
+from langladder.text.labelled.instructions import Dialogue, Ranking
+
+# ---- the gold judge
+
 
 SIZES = ("tiny", "small", "base")
 MOST = 200  # words that are looked at: a longer answer is no answer to any of the kinds
@@ -67,3 +88,83 @@ def _read(asked: str | None) -> Asked:
     if kind not in KINDS or size not in SIZES:
         raise InputError(f"asked: kind {str(kind)[:40]!r} of size {str(size)[:40]!r}; allowed: {', '.join(KINDS)}")
     return Asked(kind, size, value)
+
+
+# ---- the labeller
+
+
+Judge = Callable[[Sequence[Dialogue]], Sequence[float]]
+
+
+class NoiseConfig(Config):
+    """How a labeller errs. amount: the temperature T, or the probability p of a flip."""
+
+    kind: Literal["exact", "temperature", "flips"] = "exact"
+    amount: float = Field(default=0.1, ge=0, le=100)
+
+
+class PreferencesConfig(Config):
+    """What is sampled and how it is ranked.
+
+    Attributes:
+        samples: K. prompts: of each split, the first ones; null: all.
+        demonstrations: whether the demonstration stands among the K.
+        noise: of the labeller of training and validation rankings; test and unseen are ranked by the gold reward.
+    """
+
+    samples: int = Field(default=4, ge=2, le=64)
+    prompts: int | None = Field(default=None, ge=1)
+    max_new_tokens: int = Field(default=32, ge=1, le=4096)
+    temperature: float = Field(default=1.0, gt=0, le=100)
+    demonstrations: bool = False
+    noise: NoiseConfig = NoiseConfig()
+
+
+def preferences(
+    samples: Iterable[tuple[Dialogue, Sequence[str]]], judge: Judge, noise: NoiseConfig, seed: int
+) -> list[Ranking]:
+    """Rank the answers to each prompt by their judged rewards.
+
+    Args:
+        samples: prompts (a response in them is not looked at) with K answers each; empty answers and copies of another
+            are left out.
+        judge: dialogues → their rewards.
+        seed: the noise of a ranking follows from it and from the ranking's place.
+
+    Returns:
+        The rankings in which some pair is not tied.
+    """
+    rankings = []
+    for number, (dialogue, answers) in enumerate(samples):
+        texts = tuple(dict.fromkeys(answer.strip() for answer in answers if answer.strip()))
+        if len(texts) < 2:
+            continue
+        rewards = [float(reward) for reward in judge([dialogue.answered(text) for text in texts])]
+        ranks = ranked(rewards, noise, Random(f"{seed} preferences {number}"))
+        ranking = Ranking(dialogue.prompt, texts, ranks, dialogue.kind, dialogue.asked)
+        if ranking.pairs():
+            rankings.append(ranking)
+    return rankings
+
+
+def ranked(rewards: Sequence[float], noise: NoiseConfig, rng: Random) -> tuple[int, ...]:
+    """The rank of each reward, 1 the best, as a labeller with this noise sees it; equal rewards share one."""
+    best_first = sorted(set(rewards), reverse=True)
+    if noise.kind == "temperature" and noise.amount > 0:
+        # −ln(−ln u) ~ Gumbel(0, 1)
+        seen = {reward: reward / noise.amount - math.log(-math.log(1.0 - rng.random())) for reward in best_first}
+        best_first.sort(key=lambda reward: -seen[reward])
+    elif noise.kind == "flips":
+        best_first = _mallows(best_first, noise.amount, rng)
+    return tuple(1 + best_first.index(reward) for reward in rewards)
+
+
+def _mallows(order: list[float], flip: float, rng: Random) -> list[float]:
+    """A ranking drawn around an order by repeated insertion (Doignon, Pekeč & Regenwetter 2004)."""
+    drawn: list[float] = []
+    for count, item in enumerate(order):
+        # P(j of the items before come behind it) ∝ φ^j; p and 1 − p as weights, so that p = 1 is allowed
+        weights = [flip**behind * (1.0 - flip) ** (count - behind) for behind in range(count + 1)]
+        behind = rng.choices(range(count + 1), weights)[0]
+        drawn.insert(count - behind, item)
+    return drawn

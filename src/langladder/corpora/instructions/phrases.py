@@ -6,10 +6,18 @@ Esperanto is asked for only where its words have plain letters, which every toke
 from collections.abc import Sequence
 from random import Random
 
-from langladder.corpora.inflection import esperanto_adjective, esperanto_noun
-from langladder.corpora.instructions.kinds import Fields, Judgement, Request, Words, bare, instruction, length, one_word
-from langladder.corpora.instructions.known import known
-from langladder.corpora.lexicon import Noun
+from langladder.corpora.instructions.kinds import (
+    Fields,
+    Judgement,
+    Request,
+    Words,
+    bare,
+    instruction,
+    known,
+    length,
+    one_word,
+)
+from langladder.corpora.lexicon import Noun, esperanto_adjective, esperanto_noun
 from langladder.corpora.world import PLURAL, World, draw, favour
 
 KINDS_OF_NOUN = ("animal", "person", "food", "thing", "work", "place")

@@ -69,7 +69,7 @@ def convert(
 def folder_of(format: "Format") -> "Owner | None":
     """The sort of folder that a format is; None for one that is a file."""
     from langladder.embeddings.base import VECTORS
-    from langladder.formats.projector import PROJECTOR
+    from langladder.formats.vector_files import PROJECTOR
 
     return {"safetensors": VECTORS, "projector": PROJECTOR}.get(format)
 
@@ -85,7 +85,7 @@ def _first(vectors: "WordVectors", top: int) -> "WordVectors":
 def _from_model(folder: Path, vocabulary: Path) -> "WordVectors":
     if not (folder / "config.json").is_file():
         raise InputError(f"{folder}: not a language model; --vocabulary goes with one (a folder with config.json)")
-    from langladder.formats.input_embedding import input_embedding
+    from langladder.formats.vector_files import input_embedding
     from langladder.text.words.vocabulary import Vocabulary
 
     return input_embedding(folder, Vocabulary.load(vocabulary))

@@ -32,7 +32,7 @@ def copy(source: "File", out: "File", overwrite: bool, as_json: bool) -> None:
       langladder copy models/lm/gpt s3://bucket/models/gpt
       langladder copy s3://bucket/encoders/mine input/encoders/mine
     """
-    from langladder.ground.remote_copies import copy as copied
+    from langladder.ground.remote import copy as copied
 
     reads = source if isinstance(source, Path) else None
     place = claim(out, overwrite, [reads], FOLDER if source.is_dir() else None, answers=as_json)

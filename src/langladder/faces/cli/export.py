@@ -263,7 +263,7 @@ def _write_transformer(model: "Transformer", tokenizers: "list[Tokenizer]", out:
 
 def _write_encoder(model: "BERT", tokenizer: "Tokenizer", out: Path, format: ExportFormat) -> None:
     if format == "onnx":
-        from langladder.formats.onnx_readers import export_onnx_encoder
+        from langladder.formats.onnx import export_onnx_encoder
         from langladder.formats.tokenizer_folder import write_encoder_tokenizer
 
         export_onnx_encoder(model, out / "model.onnx")

@@ -61,8 +61,8 @@ def write_fine_tuned(model: "Fine", out: Path, format: str) -> None:
     Raises:
         InputError: the format has no such head.
     """
-    from langladder.formats.bert_heads import export_fine_tuned
-    from langladder.formats.onnx_readers import export_onnx_reader
+    from langladder.formats.bert import export_fine_tuned
+    from langladder.formats.onnx import export_onnx_reader
     from langladder.formats.tokenizer_folder import write_encoder_tokenizer
     from langladder.ground.artefacts import write_json
     from langladder.models.bert_span import BERTSpan

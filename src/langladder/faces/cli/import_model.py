@@ -49,7 +49,7 @@ def import_model(source: "File", out: Path, tokens: Path | None, overwrite: bool
     from langladder.formats.model_card import model_card
     from langladder.ground.artefacts import write_text
     from langladder.ground.atomic import atomic_folder
-    from langladder.ground.remote_copies import fetched
+    from langladder.ground.remote import fetched
     from langladder.models.encoder import Encoder
     from langladder.models.saving import MODEL
 
@@ -75,13 +75,13 @@ def _read(source: Path, tokens: Path | None) -> "tuple[LanguageModel | BERT, Tok
     from langladder.text.tokenize.tokenizers import Tokenizer, of_words
 
     if (source / "config.json").is_file():
-        from langladder.formats.bert_folder import import_bert
-        from langladder.formats.given import described, read_given
-        from langladder.formats.gpt2_folder import import_gpt2
+        from langladder.formats.bert import import_bert
+        from langladder.formats.gpt2 import import_gpt2
+        from langladder.formats.imported import described, read_imported
         from langladder.models.bert import BERT
 
         if tokens is None:
-            return read_given(source)
+            return read_imported(source)
         reader = import_bert if described(source)[0] is BERT else import_gpt2
         return reader(source), Tokenizer.load(tokens)
     if source.is_dir():

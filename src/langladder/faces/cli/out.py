@@ -99,7 +99,7 @@ def to(place: File) -> Iterator[Path]:
         temporary = Path(folder) / (place.name if isinstance(place, Remote) else "out")
         yield temporary
         if isinstance(place, Remote):
-            from langladder.ground.remote_copies import copy
+            from langladder.ground.remote import copy
 
             copy(temporary, place, overwrite=True)
             return

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, get_args
 
-from langladder.corpora.instructions.drawing import InstructionsConfig, demonstrations
+from langladder.corpora.instructions.demonstrations import InstructionsConfig, demonstrations
 from langladder.corpora.instructions.judge import judge
 from langladder.corpora.lexicon import Size
 from langladder.data.instructions import check_prompt

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from langladder.faces.http.kinds import described
 
 if TYPE_CHECKING:
-    from langladder.corpora.next_words import NextWords
+    from langladder.corpora.word_distributions import NextWords
 
 SIZES = {"tiny": "tiny", "small": "small", "medium": "small", "base": "base"}  # of a ladder → of its microworld
 MOST_WORDS = 120  # of a sentence
@@ -63,7 +63,7 @@ def _truth(size: Any) -> "NextWords":
     """With a grammar of its own, so that what it keeps goes with it."""
     from langladder.corpora.grammar import Grammar
     from langladder.corpora.microworld import grammar
-    from langladder.corpora.next_words import NextWords
+    from langladder.corpora.word_distributions import NextWords
 
     shared = grammar(size)
     return NextWords(Grammar(shared.start, shared.expand))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import wraps
 
 from langladder.evaluation.metrics import Metric
-from langladder.ground.infinity import SIGN
+from langladder.ground.artefacts import INFINITY
 
 DASH = "–"
 Style = Callable[[float], str]
@@ -16,7 +16,7 @@ def _or_infinite(style: Style) -> Style:
 
     @wraps(style)
     def shown(value: float) -> str:
-        return ("−" if value < 0 else "") + SIGN if math.isinf(value) else style(value)
+        return ("−" if value < 0 else "") + INFINITY if math.isinf(value) else style(value)
 
     return shown
 

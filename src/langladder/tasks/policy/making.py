@@ -3,7 +3,7 @@
 best_of_n leaves the base's weights as they are: what is chosen is chosen when it answers.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,9 +12,9 @@ from langladder.decoding.judging import Judge, by_judge, by_reward_model
 from langladder.decoding.rollouts import Prompts
 from langladder.ground.errors import InputError
 from langladder.models.instructed import InstructedGPT, read_instructed
-from langladder.models.making import Made
+from langladder.models.making import Made, Run
 from langladder.models.reward import RewardModel
-from langladder.tasks.policy.training import Run, train_by_expert_iteration, train_dpo, train_grpo, train_ppo
+from langladder.tasks.policy.training import train_by_expert_iteration, train_dpo, train_grpo, train_ppo
 from langladder.text.labelled.instructions import Dialogue, Ranking
 from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.storage.corpus_ids import TokenStream
@@ -47,9 +47,7 @@ def make(
     teaching: Teaching,
     *,
     settings: Any,
-    seed: int,
-    checkpoints: Path,
-    logger: Callable[[], Any] | None = None,
+    run: Run,
 ) -> tuple[InstructedGPT, Made]:
     """Begin with the InstructedGPT in `base`, whose tokenizer lies beside it, and align it.
 
@@ -65,7 +63,6 @@ def make(
     if settings.method == "best_of_n":
         return policy, Made([], {"seconds": 0.0})
     template, config = ChatTemplate(tokenizer), settings.training
-    run = Run(seed, checkpoints, logger and logger())
     room = policy.context - config.max_new_tokens
     if settings.method == "dpo":
         train, held_out = (token_pairs(template, side, policy.context) for side in teaching.preferences)

@@ -5,8 +5,7 @@ weights that `keep` asks for, on the CPU, in evaluation mode.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,7 +15,7 @@ from langladder.data.preference_pairs import PairBatches, TokenPair, check_pairs
 from langladder.data.prompts import RolloutBatches
 from langladder.decoding.rollouts import Prompts, check_prompts
 from langladder.ground.errors import InputError
-from langladder.models.making import Made
+from langladder.models.making import Made, Run
 from langladder.models.neural import NeuralLanguageModel
 from langladder.models.reward import RewardModel
 from langladder.tasks.policy.critic import critic_from, make_critic
@@ -37,14 +36,6 @@ from langladder.tasks.training import train_task
 from langladder.text.storage.corpus_ids import TokenStream
 
 History = list[dict[str, float]]
-
-
-class Run(NamedTuple):
-    """What every training needs beside its data: see `train_task`."""
-
-    seed: int
-    checkpoints: Path
-    logger: Any = None
 
 
 def train_ppo(
@@ -150,7 +141,7 @@ def _train(task: OnPolicy, config: OnPolicyTraining, run: Run, text: TokenStream
 def _run(task: PolicyTask, policy: NeuralLanguageModel, batches: Any, run: Run) -> Made:
     config = task.config
     begun = task.measured_at_start(run.seed)
-    result = train_task(task, batches, config, seed=run.seed, checkpoints=run.checkpoints, logger=run.logger)
+    result = train_task(task, batches, config, run)
     policy.cpu().eval()
     return Made([*begun, *shown(result.curve)], result.cost, result.best_validation_loss)
 

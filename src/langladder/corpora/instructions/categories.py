@@ -2,11 +2,19 @@
 
 from random import Random
 
-from langladder.corpora.inflection import article
-from langladder.corpora.instructions.kinds import Fields, Judgement, Request, Words, bare, instruction, length, one_word
-from langladder.corpora.instructions.known import known
-from langladder.corpora.lexicon import Noun
-from langladder.corpora.sentiment import NEUTRAL, label_review
+from langladder.corpora.instructions.kinds import (
+    Fields,
+    Judgement,
+    Request,
+    Words,
+    bare,
+    instruction,
+    known,
+    length,
+    one_word,
+)
+from langladder.corpora.lexicon import Noun, article
+from langladder.corpora.reviews import NEUTRAL, label_review
 from langladder.corpora.world import World
 
 NUMBERS = {"two": 2, "three": 3}

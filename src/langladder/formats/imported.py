@@ -1,15 +1,15 @@
 """A network that was trained elsewhere, with its tokenizer, from whatever folder it came in.
 
-BERT for transformers      `export.bert_folder`; with its own tokens or with this house's
-GPT-2 for transformers     `export.gpt2_folder`; the same
-a model of this house      an encoder or a GPT with its tokenizer.json, as another checkout made it
+BERT for transformers      `formats.bert`; with its own tokens or with this project's
+GPT-2 for transformers     `formats.gpt2`; the same
+a model of this project    an encoder or a GPT with its tokenizer.json, as another checkout made it
 """
 
 from pathlib import Path
 from typing import Any
 
-from langladder.formats.bert_folder import bert_settings, given_bert, import_bert
-from langladder.formats.gpt2_folder import given_gpt2, gpt2_settings, import_gpt2
+from langladder.formats.bert import bert_settings, import_bert, import_foreign_bert
+from langladder.formats.gpt2 import gpt2_settings, import_foreign_gpt2, import_gpt2
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
@@ -46,7 +46,7 @@ def described(folder: Path) -> tuple[type[Network], Config]:
     raise InputError(f"{path}: model_type: {str(said.get('model_type'))[:40]!r}; read here is {_allowed()}")
 
 
-def read_given(folder: Path) -> tuple[BERT | GPT, Tokenizer]:
+def read_imported(folder: Path) -> tuple[BERT | GPT, Tokenizer]:
     """The network and its tokenizer.
 
     Raises:
@@ -55,8 +55,8 @@ def read_given(folder: Path) -> tuple[BERT | GPT, Tokenizer]:
     folder = Path(folder)
     kind, _ = described(folder)
     foreign = "_target_" not in read_json(folder / "config.json")
-    if foreign and not _speaks_ours(folder):
-        return given_bert(folder) if kind is BERT else given_gpt2(folder)
+    if foreign and not _has_our_specials(folder):
+        return import_foreign_bert(folder) if kind is BERT else import_foreign_gpt2(folder)
     model: Any = kind.load(folder) if not foreign else import_bert(folder) if kind is BERT else import_gpt2(folder)
     tokenizer = Tokenizer.load(folder / "tokenizer.json")
     known = tokenizer.full_vocab_size if isinstance(model, BERT) else tokenizer.vocab_size
@@ -70,7 +70,7 @@ def read_given(folder: Path) -> tuple[BERT | GPT, Tokenizer]:
     return model, tokenizer
 
 
-def _speaks_ours(folder: Path) -> bool:
+def _has_our_specials(folder: Path) -> bool:
     """Whether the tokenizer of a folder has this house's specials."""
     path = folder / "tokenizer.json"
     found: Any = read_json(path) if path.exists() else {}

@@ -1,4 +1,6 @@
-"""What the grammar gives every next word: P(w | w_1 … w_{t−1}), the truth that a language model is after.
+"""The true distributions of words under the grammar: of the next word, and of a hidden one.
+
+What the grammar gives every next word: P(w | w_1 … w_{t−1}), the truth that a language model is after.
 
 The prefix probability of a context-free grammar (Jelinek & Lafferty 1991, "Computation of the probability of initial
 substring generation by stochastic context-free grammars") is the sum over all derivations whose string begins with the
@@ -13,13 +15,24 @@ so that one pass over a sentence gives the distribution of the next word after e
 
 where first(X) is the distribution of the first word of X. The grammar is proper (the strings that X yields sum to 1),
 without left recursion and without empty yields, as `grammar` has it.
+
+The true distribution of a hidden word: P(w | the other words) under the grammar that drew the sentence.
+
+    P(w | rest) = P(sentence with w) / Σ_v P(sentence with v)
+
+One chart gives all words at once. A span that covers the gap has a probability for every word in it, a span that does
+not has one number; no derivation covers the gap twice, so that products stay linear in the gap (the inside algorithm
+over a lattice of one confusion set: Baker 1979; Manning & Schütze 1999, section 11.3).
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from langladder.corpora.grammar import Grammar, Symbol
+from langladder.corpora.grammar import Chart, Expansion, Grammar, Rule, Symbol, rules_by_two_words
+
+# ---- the next word
+
 
 END = ""
 """Stands for the end of the sentence among the words."""
@@ -39,7 +52,7 @@ class NextWords:
         Returns:
             One a prefix; an empty one from the place on where no sentence of the grammar begins like this.
         """
-        ends, opens = _Chart(self, words).cell(self.grammar.start, 0)
+        ends, opens = _PrefixChart(self, words).cell(self.grammar.start, 0)
         found = [self.first(self.grammar.start)]
         for length in range(1, len(words) + 1):
             joint: dict[str, float] = {END: ends[length]} if length in ends else {}
@@ -73,7 +86,7 @@ Opens = dict[int, dict[Item, float]]
 
 
 @dataclass
-class _Chart:
+class _PrefixChart:
     """The cells of one sentence."""
 
     known: NextWords
@@ -123,3 +136,99 @@ class _Chart:
             places = following
         for end, probability in places.items():
             ends[end] = ends.get(end, 0.0) + probability
+
+
+# ---- a hidden word
+
+
+GapWords = dict[str, float]
+"""What stands in the gap, with the probability of the span then; {"": p} of a span without the gap."""
+
+NONE = ""
+
+
+def hidden_word(grammar: Grammar, tokens: Sequence[str], place: int) -> GapWords:
+    """Word → P(word | the rest), largest first; {} where the grammar has no such sentence.
+
+    Args:
+        tokens: of the sentence. place: of the hidden one; what stands there does not matter.
+    """
+    chart = _GapChart(grammar, list(tokens), place)
+    found = chart.spans(grammar.start, 0).get(len(tokens), {})
+    total = sum(found.values())
+    return {word: p / total for word, p in sorted(found.items(), key=lambda item: (-item[1], item[0]))}
+
+
+@dataclass
+class _GapChart:
+    """Inside probabilities with a gap: for a nonterminal and a start, each possible end with the words of the gap."""
+
+    grammar: Grammar
+    tokens: list[str]
+    place: int
+    _cells: dict[tuple[Symbol, int], dict[int, GapWords] | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """What begins behind the gap has a chart of plain numbers."""
+        self._behind = Chart(self.grammar, self.tokens)
+
+    def spans(self, symbol: Symbol, start: int) -> dict[int, GapWords]:
+        """End position → the words of the gap, with the probability that `symbol` yields tokens[start:end]."""
+        if start > self.place:
+            return {end: {NONE: p} for end, p in self._behind.spans(symbol, start).items()}
+        key = (symbol, start)
+        if key in self._cells:
+            cell = self._cells[key]
+            if cell is None:
+                raise ValueError(f"nonterminal {symbol} is left-recursive")
+            return cell
+        self._cells[key] = None
+        ends: dict[int, GapWords] = {}
+        expansion = self.grammar._expansion(symbol)
+        for index in self._possible(expansion, start):
+            for end, words in self._match(expansion.rules[index], start).items():
+                _add(ends.setdefault(end, {}), words, expansion.probability(index))
+        self._cells[key] = ends
+        return ends
+
+    def _possible(self, expansion: Expansion, start: int) -> list[int]:
+        """The rules that lack at most one word, which then is that of the gap, and can begin at `start`; in order."""
+        shown = {"", *self.tokens[start : self.place], *self.tokens[self.place + 1 :]}
+        by_two = rules_by_two_words(expansion)
+        possible = sorted({index for word in shown for index in by_two.get(word, ())})
+        if start == self.place:
+            return possible
+        here = self.tokens[start] if start < len(self.tokens) else None
+        firsts = ((index, expansion.rules[index].source[0]) for index in possible)
+        return [index for index, first in firsts if first == here or not isinstance(first, str)]
+
+    def _match(self, rule: Rule, start: int) -> dict[int, GapWords]:
+        ends: dict[int, GapWords] = {start: {NONE: 1.0}}
+        for item in rule.source:
+            following: dict[int, GapWords] = {}
+            for position, before in ends.items():
+                if isinstance(item, str):
+                    if position == self.place:
+                        following.setdefault(position + 1, {})[item] = before[NONE]
+                    elif position < len(self.tokens) and self.tokens[position] == item:
+                        following[position + 1] = before
+                else:
+                    for end, inside in self.spans(item, position).items():
+                        _add_product(following.setdefault(end, {}), before, inside)
+            if not following:
+                return {}
+            ends = following
+        return ends
+
+
+def _add(total: GapWords, words: GapWords, factor: float) -> None:
+    for word, p in words.items():
+        total[word] = total.get(word, 0.0) + factor * p
+
+
+def _add_product(total: GapWords, before: GapWords, inside: GapWords) -> None:
+    """One of the two has no gap in it."""
+    if NONE in inside:
+        _add(total, before, inside[NONE])
+    else:
+        _add(total, inside, before[NONE])

@@ -1,0 +1,292 @@
+"""Productions of the labelled corpora: questions, names, parts of speech.
+
+Questions to be labelled by what they ask for. Of "what did anna see ?" only the answer would tell.
+
+The target side begins with the label.
+
+Sentences that name persons, places and organisations; the target side is the IOB2 tag of each word.
+
+Some names are those of a person and of a place, or of a person and of a company. "anna travelled to victoria ." says
+which; of "anna talked about victoria ." nobody can tell.
+
+Sentences with what parts of speech are about: a word that is noun here and verb there, and one that nobody can tell.
+
+"the walk was long" and "they walk" show which of the two "walk" is. Of "the door was closed ." nobody can say whether
+"closed" is an adjective or a verb. The target side of `UNCLEAR` words is their tag.
+"""
+
+from langladder.corpora.grammar import Rule, Symbol
+from langladder.corpora.lexicon import Noun, Verb
+from langladder.corpora.world import DIRECT, World, favour, numbered, production, zipf
+
+# ---- questions
+
+
+QUESTION_KINDS = {
+    "animal": "animal",
+    "person": "person",
+    "place": "place",
+    "food": "food",
+    "drink": "food",
+}  # others: thing
+WHEN = ("when", "time"), ("where", "place"), ("why", "reason")
+ABOUT = (
+    (("what", "is", "the", "capital", "of"), "place"),
+    (("what", "is", "the", "currency", "of"), "money"),
+    (("what", "do", "people", "speak", "in"), "language"),
+    (("who", "comes", "from"), "person"),
+)
+
+
+@production("Asked")
+def asked(_world: World, ambiguity: float) -> list[Rule]:
+    """Asked → a question whose words say what it asks for, or Open, and a question mark."""
+    shares = {"Who": 0.2, "When": 0.25, "HowMany": 0.2, "Which": 0.2, "About": 0.15}
+    rules = [Rule((1 - ambiguity) * share, ((name,), "?"), (0,)) for name, share in shares.items()]
+    return [*rules, Rule(ambiguity, (("Open",), "?"), (0,))] if ambiguity else rules
+
+
+@production("About")
+def about(world: World) -> list[Rule]:
+    """About → a question about a country."""
+    countries = favour(zipf(world.lexicon.countries.values()))
+    return [Rule(weight, (*words, country.name), (label,)) for country, weight in countries for words, label in ABOUT]
+
+
+@production("Who")
+def who(world: World) -> list[Rule]:
+    """Who → who ate the apple."""
+    rules = []
+    for verb, weight in _verbs(world):
+        for noun, number, share in numbered(world.objects(verb)):
+            rules.append(Rule(weight * share, ("who", verb.past, "the", noun.form(number)), ("person",)))
+    return rules
+
+
+@production("When")
+def when(world: World) -> list[Rule]:
+    """When → when did anna eat the apple; also where and why."""
+    rules = []
+    for word, label in WHEN:
+        for verb, weight in _verbs(world):
+            for noun, share in favour(world.objects(verb)):
+                source = (word, "did", ("Anyone",), verb.base, "the", noun.singular)
+                rules.append(Rule(weight * share / 3, source, (label, 0), (verb.base,)))
+    return rules
+
+
+@production("HowMany")
+def how_many(world: World) -> list[Rule]:
+    """HowMany → how many apples did anna eat."""
+    return [
+        Rule(weight * share, ("how", "many", noun.plural, "did", ("Anyone",), verb.base), ("number", 0), (verb.base,))
+        for verb, weight in _verbs(world)
+        for noun, share in favour(world.objects(verb))
+    ]
+
+
+@production("Which")
+def which(world: World) -> list[Rule]:
+    """Which → which fruit did anna eat: the word for all of a group says of which kind the answer is."""
+    rules = []
+    for verb, weight in _verbs(world):
+        for noun, share in world.objects(verb):
+            word = world.lexicon.classes[noun.group].singular
+            rules.append(
+                Rule(weight * share, ("which", word, "did", ("Anyone",), verb.base), (label_of(noun), 0), (word,))
+            )
+    return merged(rules)
+
+
+@production("Open")
+def open_(world: World) -> list[Rule]:
+    """Open → what did anna see: anything that can be seen."""
+    verbs = [pair for pair in _verbs(world) if len({label_of(noun) for noun, _ in world.objects(pair[0])}) > 1]
+    anchored = [(verb, weight, (verb.base,)) for verb, weight in verbs]
+    return [
+        Rule(weight, ("what", "did", ("Anyone",), ("Sought", verb.base)), (1, 0), anchor)
+        for verb, weight, anchor in anchored
+    ]
+
+
+@production("Sought")
+def sought(world: World, base: str) -> list[Rule]:
+    """Sought → the verb, with what its object is."""
+    rules = [Rule(weight, (base,), (label_of(noun),)) for noun, weight in world.objects(world.lexicon.verbs[base])]
+    return merged(rules)
+
+
+def label_of(noun: Noun) -> str:
+    """What a question asks for whose answer is a noun."""
+    return QUESTION_KINDS.get(noun.kind, "thing")
+
+
+def merged(rules: list[Rule]) -> list[Rule]:
+    """Rules that are alike as one, with the sum of their weights."""
+    found: dict[tuple[object, object], Rule] = {}
+    for rule in rules:
+        key = (rule.source, rule.target)
+        found[key] = rule._replace(weight=rule.weight + (found[key].weight if key in found else 0.0))
+    return list(found.values())
+
+
+def _verbs(world: World) -> list[tuple[Verb, float]]:
+    verbs = [verb for verb in world.lexicon.verbs.values() if verb.frame in DIRECT and "person" in verb.subjects]
+    return favour(zipf(verb for verb in verbs if world.objects(verb)))
+
+
+# ---- names
+
+
+ENTITY_KINDS = {"PER": 0.4, "LOC": 0.35, "ORG": 0.25}
+SHARED_SHARE = 0.2  # of names whose kind the sentence shows
+FAMILIES = ("novak", "rossi", "meyer", "silva", "tanaka", "larsen", "dubois", "petrov", "garcia", "haddad")
+CITIES = ("victoria", "florence", "jordan", "charlotte", "sydney", "austin", "lincoln", "madison")
+COMPANIES = ("ford", "hilton", "bosch", "barclay", "cartier", "dyson", "ferrari", "heinz")
+PARTS = ("ministry", "bank", "university", "museum")
+# word: names of the kinds that follow one another, and the words between them
+CLEAR: tuple[tuple[float, str], ...] = (
+    *((0.14, "PER travelled to LOC"), (0.12, "PER works for ORG in LOC"), (0.1, "ORG opened a shop in LOC")),
+    *((0.1, "PER and PER met in LOC"), (0.1, "ORG hired PER yesterday"), (0.08, "LOC lies near LOC")),
+    *((0.1, "our friend PER lives in LOC"), (0.08, "the shares of ORG fell"), (0.08, "PER married PER")),
+)
+OPEN = ("PER talked about ANY", "PER wrote a book about ANY", "ANY was on the mind of PER", "PER never forgot ANY")
+
+
+@production("Naming")
+def naming(_world: World, ambiguity: float) -> list[Rule]:
+    """Naming → a sentence that shows of which kind its names are, or one that does not."""
+    rules = [_rule(0.5 * share / sum(one for one, _ in CLEAR), f"{pattern} .", ambiguity) for share, pattern in CLEAR]
+    return rules + [_rule(0.5 / len(OPEN), f"{pattern} .", ambiguity) for pattern in OPEN]
+
+
+def _rule(weight: float, pattern: str, ambiguity: float) -> Rule:
+    """A rule from a pattern of words and kinds of name."""
+    source: list[str | Symbol] = []
+    target: list[str | int] = []
+    for word in pattern.split():
+        if word.isupper():
+            target.append(sum(isinstance(item, tuple) for item in source))
+            source.append(("AnyName", ambiguity) if word == "ANY" else ("Name", word))
+        else:
+            source.append(word)
+            target.append("O")
+    return Rule(weight, tuple(source), tuple(target))
+
+
+@production("AnyName")
+def any_name(_world: World, ambiguity: float) -> list[Rule]:
+    """AnyName → a name that is of one kind only, or one that is of two."""
+    rules = [Rule((1 - ambiguity) * share, (("OwnName", kind),), (0,)) for kind, share in ENTITY_KINDS.items()]
+    return [*rules, Rule(ambiguity, (("SharedName",),), (0,))] if ambiguity else rules
+
+
+@production("SharedName")
+def shared_name(_world: World) -> list[Rule]:
+    """SharedName → a city or company that is called like a person, or that person."""
+    rules = []
+    for kind, names in (("LOC", CITIES), ("ORG", COMPANIES)):
+        for rank, name in enumerate(names):
+            person = 0.3 + 0.05 * rank  # some are more often meant as a person than others
+            rules += [Rule(person, (name,), ("B-PER",)), Rule(1 - person, (name,), (f"B-{kind}",))]
+    return rules
+
+
+@production("Name")
+def name(_world: World, kind: str) -> list[Rule]:
+    """Name → OwnName | a name that other kinds share."""
+    shared = {"PER": (*CITIES, *COMPANIES), "LOC": CITIES, "ORG": COMPANIES}[kind]
+    rules = [Rule(SHARED_SHARE / len(shared), (word,), (f"B-{kind}",)) for word in shared]
+    return [Rule(1 - SHARED_SHARE, (("OwnName", kind),), (0,)), *rules]
+
+
+@production("OwnName")
+def own_name(world: World, kind: str) -> list[Rule]:
+    """OwnName → anna | anna novak; france | paris; bank of france | paris university | novak brothers."""
+    countries = favour(zipf(world.lexicon.countries.values()))
+    if kind == "LOC":
+        both = [(word, weight / 2) for country, weight in countries for word in (country.name, country.capital)]
+        return [Rule(weight, (word,), ("B-LOC",)) for word, weight in both]
+    if kind == "PER":
+        given = [(name, weight) for name, weight in favour(world.names())]
+        families = [(given_name, weight, family) for given_name, weight in given for family in FAMILIES]
+        rules = [Rule(0.5 * weight, (name,), ("B-PER",)) for name, weight in given]
+        return rules + [
+            Rule(0.5 * weight / len(FAMILIES), (name, family), ("B-PER", "I-PER")) for name, weight, family in families
+        ]
+    rules = [Rule(0.3 / len(FAMILIES), (family, "brothers"), ("B-ORG", "I-ORG")) for family in FAMILIES]
+    for country, weight in countries:
+        for part in PARTS:
+            share = 0.35 * weight / len(PARTS)
+            rules.append(Rule(share, (part, "of", country.name), ("B-ORG", "I-ORG", "I-ORG")))
+            rules.append(Rule(share, (country.capital, part), ("B-ORG", "I-ORG")))
+    return rules
+
+
+# ---- parts of speech
+
+
+THINGS = ("thing", "furniture", "vehicle", "tool", "work")
+# (word, chance that it is an adjective and no verb)
+STATES = (
+    *(("closed", 0.6), ("locked", 0.45), ("frozen", 0.7), ("finished", 0.4), ("damaged", 0.5), ("hidden", 0.55)),
+    *(("covered", 0.35), ("decorated", 0.4), ("crowded", 0.7), ("lost", 0.6), ("spoiled", 0.5), ("prepared", 0.45)),
+)
+# (word, chance that it is an adverb and no adposition)
+DIRECTIONS = (("up", 0.6), ("down", 0.65), ("around", 0.5), ("over", 0.4), ("inside", 0.55), ("along", 0.45))
+QUALITIES = ("long", "short", "good", "bad")
+
+
+@production("Spoken")
+def spoken(_world: World, ambiguity: float) -> list[Rule]:
+    """Spoken → a sentence of microworld | a deed as a noun | one with two words that nobody can tell."""
+    rules = [
+        Rule(0.75 * (1 - ambiguity), (("Sentence",),), (0,)),
+        Rule(0.25 * (1 - ambiguity), (("Named",), "."), (0,)),
+    ]
+    return [*rules, Rule(ambiguity, (("Unclear",), "and", ("Unclear",), "."), (0, 1))] if ambiguity else rules
+
+
+@production("Named")
+def named(world: World) -> list[Rule]:
+    """Named → the walk was long | name liked the walk."""
+    rules = []
+    verbs = [verb for verb in world.lexicon.verbs.values() if "person" in verb.subjects]
+    for verb, weight in zipf(verb for verb in verbs if verb.frame in ("stay", "move")):
+        deed = ("DeedNoun", verb.base)
+        share = 0.5 * weight / len(QUALITIES)
+        rules += [Rule(share, ("the", deed, "was", word), (0,), (verb.base,)) for word in QUALITIES]
+        rules.append(Rule(0.5 * weight, (("Anyone",), "liked", "the", deed), (0, 1), (verb.base,)))
+    return rules
+
+
+@production("DeedNoun")
+def deed_noun(_world: World, base: str) -> list[Rule]:
+    """DeedNoun → the bare form of a verb."""
+    return [Rule(1.0, (base,), ("NOUN",))]
+
+
+@production("Unclear")
+def unclear(world: World) -> list[Rule]:
+    """Unclear → the door was State | name looked Direction."""
+    rules = [Rule(0.4, (("Anyone",), "looked", ("Direction",)), (0, 1))]
+    for noun, number, weight in numbered(favour(world.nouns(THINGS))):
+        source = ("the", noun.form(number), "were" if number == "p" else "was", ("State",))
+        rules.append(Rule(0.6 * weight, source, (0,), (noun.form(number),)))
+    return rules
+
+
+@production("State")
+def state(_world: World) -> list[Rule]:
+    """State → a participle, as an adjective or as a verb."""
+    return [rule for word, chance in STATES for rule in _either(word, chance, "ADJ", "VERB")]
+
+
+@production("Direction")
+def direction(_world: World) -> list[Rule]:
+    """Direction → up, as an adverb or as an adposition."""
+    return [rule for word, chance in DIRECTIONS for rule in _either(word, chance, "ADV", "ADP")]
+
+
+def _either(word: str, chance: float, one: str, other: str) -> list[Rule]:
+    return [Rule(chance, (word,), (one,)), Rule(1 - chance, (word,), (other,))]
