@@ -77,7 +77,7 @@ def test_blank_lines_explained_and_in_a_table(run: Run, monkeypatch: pytest.Monk
     lines = run("logistic", "--explain", text="\nbad film .\n").stdout.splitlines()
     assert lines[0].startswith("Words: ") and lines[1] == "" and lines[2].startswith("no 0.")
     terminal = SimpleNamespace(isatty=lambda: True)
-    monkeypatch.setattr("langladder.faces.cli.classify.sys", SimpleNamespace(stdin=terminal, stdout=terminal))
+    monkeypatch.setattr("langladder.faces.cli.readers.sys", SimpleNamespace(stdin=terminal, stdout=terminal))
     result = run("logistic", tmp_path / "lines", "--top", 2)
     assert result.exit_code == 0 and "good film ." in result.stdout
 
@@ -184,7 +184,7 @@ def test_a_conversation_goes_on_after_a_mistake(run: Run, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(builtins, "input", typing)
     terminal = SimpleNamespace(isatty=lambda: True)
-    monkeypatch.setattr("langladder.faces.cli.classify.sys", SimpleNamespace(stdin=terminal, stdout=terminal))
+    monkeypatch.setattr("langladder.faces.cli.readers.sys", SimpleNamespace(stdin=terminal, stdout=terminal))
     result = run("logistic", "--explain")
     assert result.exit_code == 0, result.output
     assert result.stdout.count("Words:") == 1 and "3 texts with tabs" in result.stderr

@@ -25,6 +25,7 @@ class Number(click.FloatRange):
     """A number within bounds; neither NaN, which lies within all bounds, nor infinite."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number; a usage error for any other text."""
         number: float = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
@@ -37,6 +38,7 @@ class PathOrURL(click.ParamType):  # type: ignore[type-arg]
     name = "path or url"
 
     def convert(self, value: Any, _param: click.Parameter | None, _context: click.Context | None) -> File:
+        """What it names."""
         return located(value)
 
 
@@ -83,7 +85,7 @@ def _declared(field: FieldInfo) -> dict[str, Any]:
         }.items():
             if hasattr(one, bound):
                 limits |= {limit: getattr(one, bound)} | ({is_open: True} if is_open else {})
-    types: dict[Any, click.ParamType] = {int: click.IntRange(**limits), float: Number(**limits), Path: FOLDER}
+    types: dict[Any, click.ParamType[Any]] = {int: click.IntRange(**limits), float: Number(**limits), Path: FOLDER}
     return shared | {"type": types.get(kinds[0])}
 
 
