@@ -13,13 +13,13 @@ import pytest
 import regex  # type: ignore[import-untyped]
 import yaml
 
+from langladder.answers.loading import LoadedModel
 from langladder.embeddings.base import WordVectors
 from langladder.faces.cli.perplexity import score_file
 from langladder.faces.cli.score import score_sentences
 from langladder.faces.http.embeddings import text_vector
 from langladder.faces.report.bidi import enclosing
 from langladder.ground.errors import InputError
-from langladder.models.loaded import LoadedModel
 from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.text.clean.statistics import TextStatistics
 from langladder.text.clean.steps import StepsConfig, build_steps, normalisation_of, run_steps

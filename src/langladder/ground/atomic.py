@@ -5,7 +5,7 @@
 2. A file replaces a file, a folder a folder, never the one the other.
 3. A folder is replaced only by its `Owner`: one that holds anything else than what the owner writes stays, and so does
    every folder where no owner is named (an empty one is filled). Files are replaced without asking, as `open(…, "w")`
-   does; the command line asks for `--overwrite` first (`langladder.faces.cli.out`).
+   does; the command line asks for `--overwrite` first (`langladder.faces.cli.output`).
 4. A link to a folder is followed. A link to a file is replaced itself, because DVC may link an output into its cache.
    What is neither file nor folder (/dev/null, a pipe) is written to and stays.
 5. New files and folders have the permissions that the umask gives; a file that is replaced hands its own on.

@@ -14,9 +14,10 @@ import pytest
 import torch
 from click.testing import CliRunner, Result
 
-from langladder.faces.cli import weights_shown
+from langladder.answers.classify import classify, example_of
+from langladder.answers.requests import ClassifyRequest
+from langladder.faces.cli import readers
 from langladder.faces.cli.main import app
-from langladder.faces.http.labelling import answer, parsed
 from langladder.ground.errors import InputError
 from langladder.models.classifier import Classifier
 from langladder.models.linear_classifier import LinearClassifier
@@ -76,7 +77,7 @@ def test_blank_lines_explained_and_in_a_table(run: Run, monkeypatch: pytest.Monk
     lines = run("logistic", "--explain", text="\nbad film .\n").stdout.splitlines()
     assert lines[0].startswith("Words: ") and lines[1] == "" and lines[2].startswith("no 0.")
     terminal = SimpleNamespace(isatty=lambda: True)
-    monkeypatch.setattr("langladder.faces.cli.classify.sys", SimpleNamespace(stdin=terminal, stdout=terminal))
+    monkeypatch.setattr("langladder.faces.cli.readers.sys", SimpleNamespace(stdin=terminal, stdout=terminal))
     result = run("logistic", tmp_path / "lines", "--top", 2)
     assert result.exit_code == 0 and "good film ." in result.stdout
 
@@ -163,12 +164,12 @@ def test_colours_on_a_terminal(monkeypatch: pytest.MonkeyPatch, folders: Path) -
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
     model = Classifier.load(folders / "logistic")
-    (found,) = answer(model, [Example("bad film .")], 1, explain=True)
-    shown = weights_shown.explanation(found)
-    assert click.style("bad", fg=weights_shown.BLACK, bg=weights_shown.FOR[-1]) in shown
-    assert click.unstyle(shown).splitlines()[1] == "  bad film ." and "fuller" in weights_shown.legend_line()
+    (found,) = classify(model, [Example("bad film .")], ClassifyRequest(explain=True))
+    shown = readers.explanation(found)
+    assert click.style("bad", fg=readers.BLACK, bg=readers.FOR[-1]) in shown
+    assert click.unstyle(shown).splitlines()[1] == "  bad film ." and "fuller" in readers.legend_line()
     monkeypatch.setenv("NO_COLOR", "1")
-    assert "bad[++++]" in weights_shown.explanation(found)
+    assert "bad[++++]" in readers.explanation(found)
 
 
 def test_a_conversation_goes_on_after_a_mistake(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +184,7 @@ def test_a_conversation_goes_on_after_a_mistake(run: Run, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(builtins, "input", typing)
     terminal = SimpleNamespace(isatty=lambda: True)
-    monkeypatch.setattr("langladder.faces.cli.classify.sys", SimpleNamespace(stdin=terminal, stdout=terminal))
+    monkeypatch.setattr("langladder.faces.cli.readers.sys", SimpleNamespace(stdin=terminal, stdout=terminal))
     result = run("logistic", "--explain")
     assert result.exit_code == 0, result.output
     assert result.stdout.count("Words:") == 1 and "3 texts with tabs" in result.stderr
@@ -223,6 +224,6 @@ def test_what_cannot_be_asked_is_refused(run: Run, tmp_path: Path) -> None:
 def test_ties_stand_in_the_order_of_the_labels(folders: Path) -> None:
     model = Classifier.load(folders / "majority")
     model.log_probs = lambda examples: np.log(np.full((len(examples), 2), 0.5))  # type: ignore[method-assign]
-    assert answer(model, [Example("a")], 2, explain=False)[0].top == [("no", 0.5), ("yes", 0.5)]
+    assert classify(model, [Example("a")], ClassifyRequest(top=2))[0].top == [("no", 0.5), ("yes", 0.5)]
     with pytest.raises(InputError, match="3 texts with tabs"):
-        parsed(model, "a\tb\tc")
+        example_of(model, "a\tb\tc")

@@ -2,6 +2,7 @@
 
 import json
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from langladder.answers.classify import classify, example_of
+from langladder.answers.loading import read_model
+from langladder.answers.requests import ClassifyRequest, TagRequest
+from langladder.answers.tag import tag
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.ngram_buckets import NgramBuckets
 from langladder.embeddings.saved import load_vectors
@@ -17,14 +22,11 @@ from langladder.evaluation.similarity import evaluate_similarity
 from langladder.faces.cli.main import app
 from langladder.faces.cli.perplexity import score_file
 from langladder.faces.http.embeddings import text_vector
-from langladder.faces.http.labelling import answer, parsed
-from langladder.faces.http.tagging import tag_lines
 from langladder.ground.artefacts import read_json, write_json
 from langladder.ground.errors import InputError
 from langladder.models.classifier import Classifier
 from langladder.models.counted_tagger import tag_ids
 from langladder.models.linear_classifier import LinearClassifier
-from langladder.models.loaded import read_model
 from langladder.models.mean_embedding import MeanEmbedding
 from langladder.models.neural_classifier import NeuralClassifier
 from langladder.models.ngrams.kneser_ney import KneserNey
@@ -92,12 +94,12 @@ def test_a_word_has_the_same_tag_in_every_form(tmp_path: Path) -> None:
     model.save(tmp_path / "hmm")
     loaded = Tagger.load(tmp_path / "hmm")
     assert loaded.normalisation == HMM.load(tmp_path / "hmm").normalisation == WRITTEN
-    (first,) = tag_lines(loaded, [NFC], "whitespace", explain=True)
+    (first,) = tag(loaded, [NFC], TagRequest(explain=True))
     for line in (NFD, LOUD):
-        (other,) = tag_lines(loaded, [line], "whitespace", explain=True)
-        assert other == first | {"words": line.split(" ")}  # the words as they were given
-    hidden = tag_lines(loaded, [f"{NFC}.\u200f", f"{NFD}."], "apart", explain=False)
-    assert [one["words"] for one in hidden] == [["büyük", "ev", "."], [*NFD.split(" "), "."]]
+        (other,) = tag(loaded, [line], TagRequest(explain=True))
+        assert other == replace(first, words=line.split(" "))  # the words as they were given
+    hidden = tag(loaded, [f"{NFC}.\u200f", f"{NFD}."], TagRequest(words="apart"))
+    assert [one.words for one in hidden] == [["büyük", "ev", "."], [*NFD.split(" "), "."]]
     result = run("tag", tmp_path / "hmm", NFD, NFC, "--json")
     assert result.stderr == "note: 1 of 2 lines was normalised as the training text was (NFC)\n"
     found = [one["tags"] for one in json.loads(result.stdout)["sentences"]]
@@ -125,7 +127,7 @@ def test_a_text_has_the_same_label_in_every_form(make: Any, tmp_path: Path) -> N
     model.save(tmp_path / "model")
     loaded = Classifier.load(tmp_path / "model")
     texts = ["büyük güzel", unicodedata.normalize("NFD", "büyük güzel"), "BÜYÜK\u00ad GÜZEL"]
-    answers = answer(loaded, [parsed(loaded, text) for text in texts], 2, explain=True)
+    answers = classify(loaded, [example_of(loaded, text) for text in texts], ClassifyRequest(top=2, explain=True))
     assert answers[0].top == answers[1].top == answers[2].top
     assert [one.example.text for one in answers] == texts
     result = run("classify", tmp_path / "model", *texts, "--json")

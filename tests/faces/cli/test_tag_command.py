@@ -69,5 +69,5 @@ def test_what_is_no_tagger_is_refused(model, tmp_path):
 
 
 def test_words_of_the_option_are_those_of_the_settings() -> None:
-    (option,) = (one for one in app.get_command(Context(app), "tag").params if one.name == "mode")
+    (option,) = (one for one in app.get_command(Context(app), "tag").params if one.name == "words")
     assert isinstance(option.type, Choice) and set(option.type.choices) == set(CHOICES)

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from langladder.answers.classify import classify
+from langladder.answers.requests import ClassifyRequest
 from langladder.embeddings.base import WordVectors
 from langladder.faces.cli.main import app
 from langladder.faces.cli.output import echo, print_json
-from langladder.faces.cli.weights_shown import explanation
-from langladder.faces.http.labelling import answer
+from langladder.faces.cli.readers import explanation
 from langladder.ground.errors import InputError, printable
 from langladder.models.counted_tagger import tag_ids
 from langladder.models.linear_classifier import LinearClassifier
@@ -94,5 +95,5 @@ def test_messages_and_explanations_hold_no_control_characters(models: Path) -> N
     assert str(InputError(f"{TITLE}: no\n字\té")) == "\\x1b]0;owned\\x07: no\n字\té"
     assert printable("\x85\u2028é字😀\x00") == "\\x85\u2028é字😀\\x00"
     model = LinearClassifier.load(models / "classifier")
-    (found,) = answer(model, [Example(f"good film{COLOUR}")], 2, explain=True)
+    (found,) = classify(model, [Example(f"good film{COLOUR}")], ClassifyRequest(top=2, explain=True))
     assert not OBEYED.search(explanation(found)) and "\x1b[31m" not in explanation(found)

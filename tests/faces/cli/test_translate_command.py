@@ -16,9 +16,9 @@ import torch
 from click.testing import CliRunner, Result
 
 from langladder.data.translation import pad
-from langladder.faces.cli.attention_map import attention_lines
+from langladder.faces.cli.input import input_lines
 from langladder.faces.cli.main import app
-from langladder.faces.cli.reading import lines_given
+from langladder.faces.cli.translate import attention_lines
 from langladder.ground.errors import InputError
 from langladder.models.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.translator import State
@@ -257,7 +257,7 @@ def test_a_line_that_is_no_sentence_is_refused_before_it_is_tokenized(
         assert result.exit_code == 2 and where in result.stderr and len(result.stderr) < 300, result.output
     assert not (tmp_path / "out.txt").exists()
     with pytest.raises(InputError, match=r"in\.txt:2: a line longer than 400,000 bytes"):
-        list(lines_given([str(tmp_path / "in.txt")]))
+        list(input_lines([str(tmp_path / "in.txt")]))
 
 
 def test_a_pipe_that_is_not_utf8_is_told(folder: Path) -> None:

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from langladder.answers.loading import read_model
 from langladder.corpora.instructions.kinds import UNSEEN
 from langladder.decoding.answers import answers
 from langladder.decoding.sampling import SamplingConfig, generate
 from langladder.faces.explorer import instructing
 from langladder.ground.errors import InputError
 from langladder.models.instructed import read_instructed
-from langladder.models.loaded import read_model
 from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.specials import BOS
 from tests.faces.explorer import small_readers

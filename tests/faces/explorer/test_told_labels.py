@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from langladder.answers.classify import right_branching
 from langladder.faces.explorer import told_labels
 from langladder.ground.errors import InputError
 from langladder.models.classifier import Classifier
@@ -60,7 +61,7 @@ def test_a_text_without_brackets_branches_to_the_right(models: Path) -> None:
     plain = told_labels.labels(classifier(models, "trees"), "good film .")
     assert "branches to the right" in plain["note"]
     assert plain["labels"] == told_labels.labels(classifier(models, "trees"), TREE)["labels"]
-    assert parse_tree(told_labels.right_branching(["a", "b", "c"])) == parse_tree("((a) ((b) (c)))")
+    assert parse_tree(right_branching(["a", "b", "c"])) == parse_tree("((a) ((b) (c)))")
 
 
 def test_a_large_tree_is_told_but_not_drawn(models: Path) -> None:

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from langladder.faces.cli.output import interval, json_option, print_json, print_table, read_given, vectors_argument
+from langladder.faces.cli.options import json_option, vectors_argument
+from langladder.faces.cli.output import interval, print_json, print_table, read_vectors_argument
 from langladder.faces.cli.words import file_of, note_spelled
 from langladder.ground.errors import Damage
 
@@ -36,7 +37,7 @@ def analogy(
     """
     if len(asked) not in (1, 3):
         raise click.UsageError(f"{len(asked)} words: an analogy asks three, A B C (or give one file of questions)")
-    known = read_given(vectors, damage)
+    known = read_vectors_argument(vectors, damage)
     if len(asked) == 1:
         _answer_file(known, asked[0], METHODS[method], restrict, damage, as_json)
         return

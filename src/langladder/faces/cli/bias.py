@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from langladder.faces.cli.convert import FORMATS, folder_of
-from langladder.faces.cli.out import claim, overwrite_option
-from langladder.faces.cli.output import echo, json_option, print_json, print_table, read_given, vectors_argument
+from langladder.faces.cli.options import json_option, overwrite_option, vectors_argument
+from langladder.faces.cli.output import claim, echo, print_json, print_table, read_vectors_argument
 from langladder.ground.errors import Damage
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def weat(vectors: str, damage: Damage, tests: Path, as_json: bool) -> None:
     """
     from langladder.evaluation.bias import evaluate_weat
 
-    found = evaluate_weat(read_given(vectors, damage), tests)
+    found = evaluate_weat(read_vectors_argument(vectors, damage), tests)
     if as_json:
         print_json(found, damage)
         return
@@ -126,7 +126,9 @@ def _debias(
     from langladder.embeddings.word_lists import BiasLists
     from langladder.evaluation.bias import debias_and_audit
 
-    return debias_and_audit(read_given(vectors, damage), BiasLists.read(lists), weat=weat, components=components)
+    return debias_and_audit(
+        read_vectors_argument(vectors, damage), BiasLists.read(lists), weat=weat, components=components
+    )
 
 
 def _show(found: dict[str, Any]) -> None:

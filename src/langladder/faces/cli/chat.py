@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from langladder.faces.cli.output import echo, json_option, print_json, print_table
-from langladder.faces.cli.reading import LARGEST_SEED, Number, asked, standard_input
+from langladder.answers.requests import LARGEST_SEED
+from langladder.faces.cli.input import standard_input, typed_lines
+from langladder.faces.cli.options import Number, json_option
+from langladder.faces.cli.output import echo, print_json, print_table
 from langladder.faces.http.choosers import MOST, chooser_of
 from langladder.ground.errors import InputError
 
@@ -59,7 +61,7 @@ def chat(
         return
     if as_json:
         raise click.UsageError("--json answers turns that are given: by --say, or through a pipe")
-    for turn in asked("A turn of yours, or Ctrl-D to end."):
+    for turn in typed_lines("A turn of yours, or Ctrl-D to end."):
         try:
             if turn.strip():
                 _show(None, _answers(conversations, turn))

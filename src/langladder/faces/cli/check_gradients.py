@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from langladder.faces.cli.output import echo, json_option, print_json, print_table
-from langladder.faces.cli.reading import is_folder
+from langladder.faces.cli.input import is_folder
+from langladder.faces.cli.options import json_option
+from langladder.faces.cli.output import echo, print_json, print_table
 from langladder.ground.errors import InputError
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from langladder.faces.cli.out import Place, claim, overwrite_option, tell, to
-from langladder.faces.cli.output import json_option, print_json, read_given, vectors_argument
+from langladder.faces.cli.options import PathOrURL, json_option, overwrite_option, vectors_argument
+from langladder.faces.cli.output import claim, print_json, read_vectors_argument, report_written, to
 from langladder.ground.errors import Damage, InputError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ FORMATS = ("safetensors", "word2vec", "word2vec-binary", "glove", "projector")
 
 @click.command()
 @vectors_argument
-@click.argument("out", type=Place())
+@click.argument("out", type=PathOrURL())
 @click.option("--to", "format", type=click.Choice(FORMATS), help="The format, where the name of OUT does not say it.")
 @click.option("--top", type=click.IntRange(min=1), help="Keep the first (most frequent) so many words.")
 @click.option("--vocabulary", type=click.Path(path_type=Path), help="Words to read from a model: a vocabulary.json.")
@@ -54,7 +54,7 @@ def convert(
 
     chosen = format or format_of(str(out))
     place = claim(out, overwrite, [vectors, vocabulary], folder_of(chosen), answers=as_json)
-    known = read_given(vectors, damage) if vocabulary is None else _from_model(Path(vectors), vocabulary)
+    known = read_vectors_argument(vectors, damage) if vocabulary is None else _from_model(Path(vectors), vocabulary)
     if top is not None:
         known = _first(known, top)
     with to(place) as path:
@@ -63,7 +63,7 @@ def convert(
     if as_json:
         print_json({"out": str(out), "format": chosen, "words": words, "dimension": dimension}, damage)
     else:
-        tell(place, f"{words:,} words × {dimension} → {out} ({chosen})")
+        report_written(place, f"{words:,} words × {dimension} → {out} ({chosen})")
 
 
 def folder_of(format: "Format") -> "Owner | None":

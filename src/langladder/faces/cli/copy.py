@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from langladder.faces.cli.out import Place, claim, overwrite_option, tell, to
-from langladder.faces.cli.output import json_option, print_json
+from langladder.faces.cli.options import PathOrURL, json_option, overwrite_option
+from langladder.faces.cli.output import claim, print_json, report_written, to
 from langladder.ground.atomic import Owner
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ FOLDER = Owner("a copy that may be replaced", (), lambda _: False)  # only an em
 
 
 @click.command()
-@click.argument("source", type=Place())
-@click.argument("out", type=Place())
+@click.argument("source", type=PathOrURL())
+@click.argument("out", type=PathOrURL())
 @overwrite_option
 @json_option
 def copy(source: "File", out: "File", overwrite: bool, as_json: bool) -> None:
@@ -44,4 +44,4 @@ def copy(source: "File", out: "File", overwrite: bool, as_json: bool) -> None:
     if as_json:
         print_json({"out": str(out), "files": files, "bytes": size})
     else:
-        tell(place, f"{source} → {out} ({files:,} file{'s' * (files != 1)}, {size:,} bytes)")
+        report_written(place, f"{source} → {out} ({files:,} file{'s' * (files != 1)}, {size:,} bytes)")

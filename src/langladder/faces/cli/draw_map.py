@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from langladder.answers.requests import LARGEST_SEED
 from langladder.evaluation.maps import METHODS
-from langladder.faces.cli.out import claim, overwrite_option
-from langladder.faces.cli.output import echo, json_option, print_json, read_given, vectors_argument
-from langladder.faces.cli.reading import LARGEST_SEED, Number
+from langladder.faces.cli.options import Number, json_option, overwrite_option, vectors_argument
+from langladder.faces.cli.output import claim, echo, print_json, read_vectors_argument
 from langladder.ground.errors import Damage, InputError
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def draw_map(
     from langladder.evaluation.maps import word_map
     from langladder.evaluation.word_questions import find
 
-    known = read_given(vectors, damage)
+    known = read_vectors_argument(vectors, damage)
     groups = dict.fromkeys(words, "") | ({} if file is None else _read_groups(file))
     for word in groups:
         find(known, word)

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
-from langladder.faces.cli.encoders import is_encoder, read_encoder
+from langladder.answers.loading import is_encoder, read_encoder, read_model
 from langladder.faces.cli.fine_tuned import fine_tuned_family, read_fine_tuned, write_fine_tuned
-from langladder.faces.cli.out import Place, claim, overwrite_option, to
-from langladder.faces.cli.output import echo, json_option, print_json
+from langladder.faces.cli.options import PathOrURL, json_option, overwrite_option
+from langladder.faces.cli.output import claim, echo, print_json, to
 from langladder.ground.atomic import Owner
 from langladder.ground.errors import InputError
-from langladder.models.loaded import read_model
 
 if TYPE_CHECKING:
     from langladder.faces.cli.fine_tuned import Fine
@@ -41,7 +40,7 @@ EXPORT = Owner("a folder that langladder exported", ("README.md", *_TOKENIZERS, 
 
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
-@click.argument("out", type=Place())
+@click.argument("out", type=PathOrURL())
 @click.option(
     "--to",
     "format",
@@ -137,9 +136,9 @@ def _check_words(tokenizer: "Tokenizer", model: Path, format: ExportFormat) -> N
 def _read(folder: Path) -> "tuple[LanguageModel | BERT | Translator | Fine, list[Tokenizer]]":
     """The model with its tokenizer, or with that of the source and that of the target."""
     if (folder / "source.json").is_file():
-        from langladder.faces.http.translators import LoadedTranslator
+        from langladder.answers.loading import read_translator
 
-        translator = LoadedTranslator.load(folder)
+        translator = read_translator(folder)
         return translator.model, [translator.source, translator.target]
     if fine_tuned_family(folder):
         return read_fine_tuned(folder), []

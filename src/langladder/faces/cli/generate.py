@@ -5,8 +5,9 @@ from typing import Any
 
 import click
 
-from langladder.faces.cli.output import json_option, print_json, print_table
-from langladder.models.loaded import LoadedModel, read_model
+from langladder.answers.loading import LoadedModel, read_model
+from langladder.faces.cli.options import json_option
+from langladder.faces.cli.output import print_json, print_table
 
 
 @click.command()

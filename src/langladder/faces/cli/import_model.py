@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from langladder.faces.cli.out import Place, claim, overwrite_option
-from langladder.faces.cli.output import echo, json_option, print_json
+from langladder.faces.cli.options import PathOrURL, json_option, overwrite_option
+from langladder.faces.cli.output import claim, echo, print_json
 from langladder.ground.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command("import")
-@click.argument("source", type=Place())
+@click.argument("source", type=PathOrURL())
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option(
     "--tokenizer",

@@ -6,27 +6,24 @@ import click
 
 from langladder.collector import rarely
 from langladder.faces.cli.analogy import analogy
-from langladder.faces.cli.answer import answer
 from langladder.faces.cli.bias import bias
 from langladder.faces.cli.chat import chat
 from langladder.faces.cli.check_gradients import check_gradients
-from langladder.faces.cli.classify import classify
 from langladder.faces.cli.convert import convert
 from langladder.faces.cli.copy import copy
 from langladder.faces.cli.draw_map import draw_map
 from langladder.faces.cli.explore import explore
 from langladder.faces.cli.export import export
-from langladder.faces.cli.fill import fill
 from langladder.faces.cli.generate import generate
 from langladder.faces.cli.import_model import import_model
+from langladder.faces.cli.input import refuse_broken_text
 from langladder.faces.cli.neighbours import neighbours
 from langladder.faces.cli.perplexity import perplexity
 from langladder.faces.cli.prompt import prompt
-from langladder.faces.cli.reading import refuse_broken_text
+from langladder.faces.cli.readers import answer, classify, fill, tag
 from langladder.faces.cli.score import score
 from langladder.faces.cli.serve import serve
 from langladder.faces.cli.similarity import similarity
-from langladder.faces.cli.tag import tag
 from langladder.faces.cli.translate import translate
 from langladder.ground.atomic import disk_error
 from langladder.ground.errors import InputError, printable

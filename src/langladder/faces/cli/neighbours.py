@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from langladder.faces.cli.output import json_option, print_json, print_table, read_given, vectors_argument
+from langladder.faces.cli.options import json_option, vectors_argument
+from langladder.faces.cli.output import print_json, print_table, read_vectors_argument
 from langladder.faces.cli.words import note_spelled
 from langladder.ground.errors import Damage
 
@@ -33,7 +34,7 @@ def neighbours(
     """
     from langladder.evaluation.word_questions import nearest
 
-    known = read_given(vectors, damage)
+    known = read_vectors_argument(vectors, damage)
     note_spelled(known, words)
     found = {word: nearest(known, word, count, measure) for word in words}
     if as_json:

@@ -1,46 +1,42 @@
-"""How commands answer: tables for people, JSON for machines.
+"""How commands answer: tables for people, JSON for machines; and where they may write.
 
 Into a pipe or file go plain text lines as long as they need to be; on a terminal long words are folded, never cut, and
 control characters of what a model says are shown, not obeyed (`langladder.ground.errors.printable`).
+
+A command never writes over what is there without --overwrite, nor over what it reads. Everything is checked before the
+work begins. A folder is replaced, even then, only where it is of the sort that the command writes
+(`langladder.ground.atomic`). Links are followed, as a shell's `>` does, and `-` is the standard output.
 """
 
 import json
 import re
+import shutil
 import sys
-from collections.abc import Callable, Container, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+import tempfile
+from collections.abc import Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from langladder.ground.atomic import Owner, check_file, check_folder
 from langladder.ground.errors import Damage, InputError, printable
-from langladder.ground.remote import located
+from langladder.ground.remote import File, Remote
 
 if TYPE_CHECKING:
     from langladder.embeddings.base import WordVectors
     from langladder.text.words.normalisation import Normalisation
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Target = TypeVar("Target", bound=File)
 Cell = str | int | float | None
 
-_WIDE = 100_000  # columns of a pipe
+STDOUT = Path("-")
+_PIPE_COLUMNS = 100_000
 
 
-def vectors_argument(function: Function) -> Function:
-    """The argument VECTORS, first of every command, and the option --damaged, as `damage`."""
-    damaged = click.option(
-        "--damaged",
-        "damage",
-        type=click.Choice(["skip", "strict"]),
-        default="skip",
-        show_default=True,
-        callback=lambda _context, _option, policy: Damage(policy),
-        help="Damaged entries of VECTORS: skip leaves them out and counts them, strict refuses the file.",
-    )
-    return click.argument("vectors", metavar="VECTORS", callback=_there)(damaged(function))
-
-
-def read_given(vectors: str, damage: Damage) -> "WordVectors":
-    """The word vectors that a command was given; of entries left out, a warning goes to the standard error.
+def read_vectors_argument(vectors: str, damage: Damage) -> "WordVectors":
+    """The word vectors of a command; of entries left out, a warning goes to the standard error.
 
     Raises:
         InputError: see `read_vectors`.
@@ -48,19 +44,6 @@ def read_given(vectors: str, damage: Damage) -> "WordVectors":
     from langladder.formats.vector_files import read_vectors
 
     return read_vectors(vectors, damage)
-
-
-def _there(context: click.Context, _: click.Parameter, vectors: str) -> str:
-    """What is given first must be there: a word in its place is the likeliest slip."""
-    if not context.resilient_parsing and not located(vectors).exists():
-        first = "what comes first is where the word vectors are, such as models/embedding/skipgram"
-        raise InputError(f"{vectors}: no such file or folder; {first}")
-    return vectors
-
-
-def json_option(function: Function) -> Function:
-    """The option --json, as `as_json`."""
-    return click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")(function)
 
 
 def echo(text: str, err: bool = False) -> None:
@@ -120,18 +103,18 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], title: s
     if not rows:
         return
     terminal = sys.stdout.isatty()
-    width, colours = (None, "auto") if terminal else (_WIDE, None)
+    width, colours = (None, "auto") if terminal else (_PIPE_COLUMNS, None)
     console = Console(width=width, color_system=colours, force_terminal=terminal, highlight=False)  # type: ignore[arg-type]
     table = Table(box=box.SIMPLE_HEAD, title=None if title is None else Text(printable(title)), title_justify="left")
-    for place, column in enumerate(columns):
-        numeric = any(isinstance(row[place], int | float) for row in rows)
+    for number, column in enumerate(columns):
+        numeric = any(isinstance(row[number], int | float) for row in rows)
         table.add_column(Text(printable(column)), justify="right" if numeric else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(Text(printable(_shown(cell))) for cell in row))  # `Text`: a word such as [bold] is no markup
+        table.add_row(*(Text(printable(_cell(cell))) for cell in row))  # `Text`: a word such as [bold] is no markup
     console.print(table)
 
 
-def _shown(cell: Cell) -> str:
+def _cell(cell: Cell) -> str:
     if cell is None:
         return "–"
     if isinstance(cell, float):
@@ -142,3 +125,77 @@ def _shown(cell: Cell) -> str:
 def interval(figure: Sequence[float] | None) -> str | None:
     """A 95 % interval as text."""
     return None if figure is None else f"{figure[0]:.3f} … {figure[1]:.3f}"
+
+
+def claim(
+    out: Target,
+    overwrite: bool,
+    reads: Iterable[Path | str | None] = (),
+    folder: Owner | None = None,
+    *,
+    answers: bool = False,
+) -> Target:
+    """The path to write to, links followed.
+
+    Args:
+        reads: what the command reads, in files and folders.
+        folder: the sort of folder that is written; None: a file.
+        answers: whether something else goes to the standard output, as with --json.
+
+    Raises:
+        InputError: something is there and `overwrite` is not given, or it is not of this sort, or it is read.
+    """
+    if isinstance(out, Remote):
+        if not overwrite and out.exists():
+            raise InputError(f"{out}: exists already; give --overwrite to replace it")
+        return out
+    if out == STDOUT:
+        if folder is not None or answers:
+            what = "a folder cannot go to the standard output" if folder else "the standard output has the answer"
+            raise InputError(f"-: {what}; name a place")
+        return out
+    path = out.resolve() if out.is_symlink() and (out.is_file() or out.is_dir() or not out.exists()) else out
+    for read in reads:
+        if read is not None and (problem := _overlap(Path(read), path)):
+            raise InputError(f"{out}: {problem}; write somewhere else")
+    empty = folder is not None and path.is_dir() and not any(path.iterdir())
+    if folder is None:
+        check_file(path)
+    else:
+        check_folder(path, folder)
+    if not overwrite and not empty and (path.is_file() or path.is_dir()):
+        raise InputError(f"{out}: exists already; give --overwrite to replace it")
+    return cast(Target, path)
+
+
+def _overlap(read: Path, path: Path) -> str | None:
+    """What is wrong where something that is there already is read, whole or in part."""
+    if not read.exists() or not (path.is_file() or path.is_dir()):
+        return None
+    if path.resolve() in read.resolve().parents:
+        return f"holds {read}, which this command reads"
+    return "is read by this command" if read.samefile(path) or read.resolve() in path.resolve().parents else None
+
+
+@contextmanager
+def to(out: File) -> Iterator[Path]:
+    """`out` itself, or a temporary one that goes to the standard output or behind the URL at the end."""
+    if isinstance(out, Path) and out != STDOUT:
+        yield out
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        temporary = Path(folder) / (out.name if isinstance(out, Remote) else "out")
+        yield temporary
+        if isinstance(out, Remote):
+            from langladder.ground.remote import copy
+
+            copy(temporary, out, overwrite=True)
+            return
+        with temporary.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+
+
+def report_written(out: File, line: str) -> None:
+    """Say what was written; on stderr where the standard output carries it."""
+    echo(line, err=out == STDOUT)

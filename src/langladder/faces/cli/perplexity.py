@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from langladder.faces.cli.output import json_option, note_normalised, print_json, print_table
-from langladder.faces.cli.reading import is_folder
-from langladder.models.loaded import LoadedModel, read_model
+from langladder.answers.loading import LoadedModel, read_model
+from langladder.faces.cli.input import is_folder
+from langladder.faces.cli.options import json_option
+from langladder.faces.cli.output import note_normalised, print_json, print_table
 
 if TYPE_CHECKING:
     from langladder.evaluation.perplexity import TextScores

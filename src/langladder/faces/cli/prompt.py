@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from langladder.faces.cli.output import echo, interval, json_option, print_json, print_table
-from langladder.faces.cli.reading import asked
-from langladder.models.loaded import LoadedModel, read_model
+from langladder.answers.loading import LoadedModel, read_model
+from langladder.faces.cli.input import typed_lines
+from langladder.faces.cli.options import json_option
+from langladder.faces.cli.output import echo, interval, print_json, print_table
 
 if TYPE_CHECKING:
     from langladder.evaluation.prompting import Prompter
@@ -64,7 +65,7 @@ def prompt(
     if text is not None:
         _answer(loaded, text, options, after, calibrate, as_json)
         return
-    for line in asked("A text a line; Ctrl-D ends.") if sys.stdin.isatty() else sys.stdin:
+    for line in typed_lines("A text a line; Ctrl-D ends.") if sys.stdin.isatty() else sys.stdin:
         if line.strip():
             _answer(loaded, line.strip(), options, after, calibrate, as_json)
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
-from langladder.faces.cli.output import json_option, note_normalised, print_json, print_table
-from langladder.faces.cli.reading import is_folder, standard_input
+from langladder.answers.loading import LoadedModel, read_model
+from langladder.faces.cli.input import is_folder, standard_input
+from langladder.faces.cli.options import json_option
+from langladder.faces.cli.output import note_normalised, print_json, print_table
 from langladder.ground.errors import InputError
-from langladder.models.loaded import LoadedModel, read_model
 
 
 @click.command()

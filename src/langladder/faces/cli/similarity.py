@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from langladder.faces.cli.output import interval, json_option, print_json, print_table, read_given, vectors_argument
+from langladder.faces.cli.options import json_option, vectors_argument
+from langladder.faces.cli.output import interval, print_json, print_table, read_vectors_argument
 from langladder.faces.cli.words import file_of, note_spelled
 from langladder.ground.errors import Damage
 
@@ -39,7 +40,7 @@ def similarity(vectors: str, damage: Damage, asked: tuple[str, ...], measure: "M
     """
     if len(asked) not in (1, 2):
         raise click.UsageError(f"{len(asked)} words: name two, or one file of pairs")
-    known = read_given(vectors, damage)
+    known = read_vectors_argument(vectors, damage)
     if len(asked) == 2:
         _compare(known, *asked, damage, as_json)
         return

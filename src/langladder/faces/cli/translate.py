@@ -1,47 +1,38 @@
 """`langladder translate`: sentences, files, or a conversation, by one translator or several side by side."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from langladder.faces.cli.out import STDOUT, claim, overwrite_option
-from langladder.faces.cli.output import Cell, as_text, echo, json_option, print_json, print_table
-from langladder.faces.cli.reading import LARGEST_SEED, LONGEST_LINE, TOO_LONG, Number, asked, standard_input
-from langladder.ground.errors import InputError
+from langladder.answers.requests import TranslateRequest
+from langladder.faces.cli.input import LONGEST_LINE, TOO_LONG, standard_input, typed_lines
+from langladder.faces.cli.options import FOLDER, json_option, options, overwrite_option
+from langladder.faces.cli.output import STDOUT, Cell, as_text, claim, echo, print_json, print_table
+from langladder.ground.errors import InputError, printable
+from langladder.text.words.direction import clusters, direction
 
 if TYPE_CHECKING:
-    from langladder.faces.cli.translators import Answer, Request
+    from langladder.answers.loading import LoadedTranslator
+    from langladder.answers.translate import SentenceTranslations
 
 CHUNK = 512  # lines searched together: long enough to be sorted by length, short enough to see them come
+SHADES = ("  ", "░░", "▒▒", "▓▓", "██")  # of attention: below 5 %, 25 %, 50 %, 75 %, and above
+BOUNDS = (0.05, 0.25, 0.5, 0.75)
+KEPT = "\u200e"  # between letters that run to the left: a terminal that turns them leaves each in its column
+WIDEST = 40  # source tokens beside each other where the answer goes into a pipe
 
 
 @click.command(short_help="Translate sentences, a file, or what comes through a pipe.")
-@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("model", type=FOLDER)
 @click.argument("sentences", nargs=-1, metavar="[SENTENCE]...")
-@click.option("-m", "--model", "others", type=click.Path(path_type=Path), multiple=True, help="Another, side by side.")
-@click.option("-f", "--file", type=click.Path(path_type=Path), help="Sentences to translate, one per line (also .gz).")
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Write here, not to the terminal (also .gz).")
-@click.option("--beam", type=click.IntRange(1, 1000), default=5, show_default=True, help="Beam width; 1 is greedy.")
-@click.option("--alpha", type=Number(0, 2), default=0.7, show_default=True, help="Length normalisation.")
-@click.option("--length-form", type=click.Choice(["power", "gnmt"]), default="power", show_default=True)
-@click.option("--coverage", type=Number(0, 100), default=0.0, help="Weight of the coverage penalty.")
-@click.option("--n-best", type=click.IntRange(1, 1000), default=1, show_default=True, help="Translations to show.")
-@click.option("--groups", type=click.IntRange(1, 1000), default=1, show_default=True, help="Of diverse beam search.")
-@click.option("--diversity", type=Number(0, 1000), default=0.5, show_default=True, help="Between the groups.")
-@click.option("--min-length", type=click.IntRange(0, 10_000), default=1, show_default=True, help="Fewest tokens.")
-@click.option("--max-length", type=click.IntRange(1, 10_000), default=200, show_default=True, help="Most tokens.")
-@click.option("--sample", is_flag=True, help="Draw --n-best translations instead of searching.")
-@click.option("--temperature", type=Number(0.01, 100), default=1.0, help="Of --sample.")
-@click.option("--top-k", type=click.IntRange(min=1), help="Of --sample.")
-@click.option("--top-p", type=Number(0, 1, min_open=True), help="Of --sample.")
-@click.option("--seed", type=click.IntRange(0, LARGEST_SEED), default=0, show_default=True, help="Of --sample.")
-@click.option("--attention", is_flag=True, help="Show what each token was written from.")
-@click.option(
-    "--attention-svg", type=click.Path(path_type=Path), help="Draw that into a file (one sentence, one model)."
-)
+@click.option("-m", "--model", "others", type=FOLDER, multiple=True, help="Another, side by side.")
+@click.option("-f", "--file", type=FOLDER, help="Sentences to translate, one per line (also .gz).")
+@click.option("-o", "--out", type=FOLDER, help="Write here, not to the terminal (also .gz).")
+@options(TranslateRequest)
+@click.option("--attention-svg", type=FOLDER, help="Draw that into a file (one sentence, one model).")
 @overwrite_option
 @click.option("--progress/--no-progress", default=None, help="A bar  [default: where lines do not show it].")
 @json_option
@@ -51,12 +42,11 @@ def translate(
     others: tuple[Path, ...],
     file: Path | None,
     out: Path | None,
-    attention: bool,
+    request: TranslateRequest,
     attention_svg: Path | None,
     overwrite: bool,
     progress: bool | None,
     as_json: bool,
-    **search: Any,
 ) -> None:
     """Translate each SENTENCE, or a file, or what comes through a pipe; without any of these, ask for sentences.
 
@@ -73,32 +63,39 @@ def translate(
         raise click.UsageError("sentences and --file: give either")
     if attention_svg is not None and (len(sentences) != 1 or others):
         raise click.UsageError("--attention-svg draws one sentence of one model")
-    out, attention_svg = _places(out, attention_svg, overwrite, [model, *others, file])
-    from langladder.faces.cli.translators import Request
+    out, attention_svg = _claimed(out, attention_svg, overwrite, [model, *others, file])
+    from langladder.answers.translate import read_translators
 
-    request = Request.build([model, *others], attention, search)
+    request.search()  # refuses options that contradict each other before a model is read
+    models = read_translators([model, *others])
     if attention_svg is not None:
-        request.draw(sentences[0], attention_svg)
+        _draw_attention(models[0], sentences[0], request, attention_svg)
     if not sentences and file is None and sys.stdin.isatty():
-        _converse(request, as_json)
+        _converse(models, request, as_json)
         return
     lines = list(sentences) if sentences else _read(file)
     if progress is None:
         progress = not sentences and sys.stderr.isatty() and (out is not None or not sys.stdout.isatty())
-    answers = _answers(request, lines, progress)
+    answers = _answers(models, request, lines, progress)
+    plain = _is_plain(models, request)
     if out is not None:
-        _write(out, answers, request, as_json)
+        _write(out, answers, plain, as_json)
     elif as_json:
         print_json({"sentences": [answer.as_dict() for answer in answers]})
     else:
         for answer in answers:
-            _show(answer, request)
+            _print(answer, plain)
 
 
-def _places(
+def _is_plain(models: "Sequence[LoadedTranslator]", request: TranslateRequest) -> bool:
+    """Whether a line a sentence says all."""
+    return len(models) == 1 and request.n_best == 1 and not request.attention
+
+
+def _claimed(
     out: Path | None, picture: Path | None, overwrite: bool, reads: list[Path | None]
 ) -> tuple[Path | None, Path | None]:
-    """Both places to write, where they are asked for; the standard output is None, as if --out were not given."""
+    """Both paths to write to, where they are requested; the standard output is None, as if --out were not given."""
     if picture == STDOUT:
         raise InputError("--attention-svg -: name a file")
     text, drawing = (None if path is None else claim(path, overwrite, reads) for path in (out, picture))
@@ -115,22 +112,25 @@ def _read(file: Path | None) -> list[str]:
     return list(read_lines(file, max_bytes=LONGEST_LINE, advice=TOO_LONG))
 
 
-def _answers(request: "Request", lines: list[str], progress: bool) -> Iterator["Answer"]:
+def _answers(
+    models: "Sequence[LoadedTranslator]", request: TranslateRequest, lines: list[str], progress: bool
+) -> "Iterator[SentenceTranslations]":
+    from langladder.answers.translate import translate_by_all
     from langladder.ground.progress import working
 
     with working("translating", len(lines), "sentences", always=progress) as task:
         for start in range(0, len(lines), CHUNK):
             part = lines[start : start + CHUNK]
-            yield from request.answer(part)
+            yield from translate_by_all(models, part, request.search(), attention=request.attention)
             task.advance(len(part))
 
 
-def _write(out: Path, answers: Iterator["Answer"], request: "Request", as_json: bool) -> None:
+def _write(out: Path, answers: "Iterator[SentenceTranslations]", plain: bool, as_json: bool) -> None:
     from langladder.text.read.lines import writing
 
     if as_json:
         text = as_text({"sentences": [answer.as_dict() for answer in answers]}) + "\n"
-    elif request.plain:
+    elif plain:
         text = "".join(answer.best + "\n" for answer in answers)
     else:
         raise InputError(f"{out}: a text file takes one translation of one model a line; for more, add --json")
@@ -138,8 +138,20 @@ def _write(out: Path, answers: Iterator["Answer"], request: "Request", as_json: 
         file.write(text.encode())
 
 
-def _show(answer: "Answer", request: "Request") -> None:
-    if request.plain:
+def _converse(models: "Sequence[LoadedTranslator]", request: TranslateRequest, as_json: bool) -> None:
+    from langladder.answers.translate import translate_by_all
+
+    for line in typed_lines("A sentence a line; Ctrl-D ends."):
+        try:
+            (answer,) = translate_by_all(models, [line], request.search(), attention=request.attention)
+        except InputError as error:
+            echo(f"Error: {error}", err=True)
+            continue
+        print_json(answer.as_dict()) if as_json else _print(answer, _is_plain(models, request))
+
+
+def _print(answer: "SentenceTranslations", plain: bool) -> None:
+    if plain:
         echo(answer.best)
         return
     rows: list[list[Cell]] = [
@@ -148,20 +160,85 @@ def _show(answer: "Answer", request: "Request") -> None:
         for place, candidate in enumerate(found.candidates)
     ]
     print_table(["model", "translation", "score", "log P"], rows, title=answer.source or " ")
-    if request.attention:
-        from langladder.faces.cli.attention_map import print_attention
-
-        for found in answer.found:
-            best = found.candidates[0] if found.candidates else None
-            if best is not None and best.attention is not None:
-                print_attention(found.model, best.source_tokens, best.output_tokens, best.attention)
+    for found in answer.found:
+        best = found.candidates[0] if found.candidates else None
+        if best is not None and best.attention is not None:
+            print_attention(found.model, best.source_tokens, best.output_tokens, best.attention)
 
 
-def _converse(request: "Request", as_json: bool) -> None:
-    for line in asked("A sentence a line; Ctrl-D ends."):
-        try:
-            (answer,) = request.answer([line])
-        except InputError as error:
-            echo(f"Error: {error}", err=True)
-            continue
-        print_json(answer.as_dict()) if as_json else _show(answer, request)
+def _draw_attention(loaded: "LoadedTranslator", line: str, request: TranslateRequest, path: Path) -> None:
+    """Draw what was read for each token of the best translation, as SVG.
+
+    Raises:
+        InputError: the model has no attention, or the line is empty.
+    """
+    from langladder.answers.translate import translate as translated
+    from langladder.evaluation.translation import Translation
+    from langladder.faces.report.translators import attention_plot
+    from langladder.ground.artefacts import write_text
+
+    (found,) = translated(loaded, [line], request.search(), attention=True)
+    if not found.candidates:
+        raise InputError("--attention-svg: the sentence is empty")
+    best = found.candidates[0]
+    example = Translation(
+        source=line,
+        reference="",
+        output=best.text,
+        source_tokens=best.source_tokens,
+        output_tokens=best.output_tokens,
+        attention=best.attention,
+    )
+    svg = attention_plot(example, "attention", found.model, standalone=True)
+    assert svg is not None  # `found` has weights
+    write_text(path, svg)
+
+
+def print_attention(
+    title: str, source: Sequence[str], output: Sequence[str], weights: Sequence[Sequence[float]]
+) -> None:
+    """Print attention as characters: a row an output token, a column a source token, the fuller the more was read.
+
+    A column is two cells of the terminal wide, as a Chinese character is; a letter keeps its marks. The columns of a
+    source that runs to the left begin at the right. The map is cut into parts as wide as the terminal.
+
+    Args:
+        weights: (output tokens, source tokens).
+    """
+    from rich.console import Console
+    from rich.text import Text
+
+    source, output = ([printable(token.strip()) for token in tokens] for tokens in (source, output))
+    terminal = sys.stdout.isatty()
+    console = Console(force_terminal=terminal, highlight=False, color_system="auto" if terminal else None)
+    fits = max(1, (console.width - _label_width(output) - 2) // 2) if terminal else WIDEST
+    console.print(Text(printable(f"attention of {title}")), soft_wrap=True)
+    for first in range(0, len(source), fits):
+        part = slice(first, first + fits)
+        for line in attention_lines(source[part], output, [row[part] for row in weights]):
+            console.print(Text(line), soft_wrap=True)
+
+
+def attention_lines(source: Sequence[str], output: Sequence[str], weights: Sequence[Sequence[float]]) -> list[str]:
+    """The map as lines: source tokens from top to bottom over their columns, then a line an output token."""
+    from rich.cells import cell_len
+
+    between = ""
+    if direction(" ".join(source)) == "rtl":
+        source, weights, between = source[::-1], [row[::-1] for row in weights], KEPT
+    width = _label_width(output)
+    columns = [clusters(token) for token in source]
+    height = max(map(len, columns))
+    columns = [[" "] * (height - len(letters)) + list(letters) for letters in columns]
+    rows = (between.join(letter + " " * (2 - cell_len(letter)) for letter in row) for row in zip(*columns, strict=True))
+    lines = [" " * (width + 1) + row for row in rows]
+    for token, row_weights in zip(output, weights, strict=True):
+        label = " " * (width - cell_len(token)) + token
+        lines.append(label + " " + "".join(SHADES[sum(weight >= bound for bound in BOUNDS)] for weight in row_weights))
+    return [line.rstrip(f" {KEPT}") for line in lines]
+
+
+def _label_width(output: Sequence[str]) -> int:
+    from rich.cells import cell_len
+
+    return max(map(cell_len, output))

@@ -4,9 +4,18 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from langladder.evaluation.classifier import Decision, Node, decision
-from langladder.faces.http.labelling import answer, normalised, parsed
-from langladder.faces.http.tagging import tag_lines
+from langladder.answers.classify import (
+    classify,
+    example_of,
+    normalised,
+    reads_trees,
+    right_branching,
+    words_below,
+    words_of_tree,
+)
+from langladder.answers.requests import ClassifyRequest, TagRequest
+from langladder.answers.tag import tag
+from langladder.evaluation.classifier import Decision, decision
 from langladder.faces.report.bidi import plain
 from langladder.faces.report.classifiers import attended, marked
 from langladder.faces.report.tree_plot import MOST_NODES, legend, tree_plot
@@ -15,7 +24,6 @@ from langladder.models.classifier import Classifier
 from langladder.models.reader import Reader
 from langladder.models.tagger import Tagger
 from langladder.text.labelled.questions import Question
-from langladder.text.labelled.trees import DEEPEST, Tree, parse_tree
 from langladder.text.words.segmenters import WordChoice
 
 TAGS = {
@@ -58,13 +66,13 @@ def labels(model: Classifier, text: str) -> dict[str, Any]:
     """
     if len(text.split()) > MOST_WORDS:
         raise InputError(f"a text of {len(text.split()):,} words; the explorer reads {MOST_WORDS:,}: cut it")
-    plain = getattr(model, "reads_trees", False) and not text.lstrip().startswith("(")
+    plain = reads_trees(model) and not text.lstrip().startswith("(")
     if plain:
-        example = parsed(model, right_branching(text.split()))
+        example = example_of(model, right_branching(text.split()))
     else:
-        example = parsed(model, text if getattr(model, "reads_trees", False) else words_of_tree(text))
+        example = example_of(model, text if reads_trees(model) else words_of_tree(text))
     example = normalised(model, example)
-    (found,) = answer(model, [example], len(model.labels), explain=False)
+    (found,) = classify(model, [example], ClassifyRequest(top=None))
     why = decision(model, example, model.labels.index(found.top[0][0]), found.top[0][1])
     note = "no brackets were given: read as a tree that branches to the right" if plain else ""
     return {
@@ -74,38 +82,6 @@ def labels(model: Classifier, text: str) -> dict[str, Any]:
         "attention": [asdict(mark) for mark in attended(why.pieces, why.attention, why.text)] if why.attention else [],
         **_drawn(why, model.labels),
     }
-
-
-def right_branching(words: Sequence[str]) -> str:
-    """A bracketed tree over words that have no brackets: (a (b c)).
-
-    Raises:
-        InputError: there is no word, there are too many for a tree, or one holds a bracket.
-    """
-    if not 0 < len(words) <= DEEPEST // 4 or any("(" in word or ")" in word for word in words):
-        raise InputError(
-            "this classifier reads trees: type a sentence, of up to "
-            f"{DEEPEST // 4:,} words and none with brackets in it, or a tree such as ((it) ((was) ((not) (boring))))"
-        )
-    text = f"({words[-1]})"
-    for word in reversed(words[:-1]):
-        text = f"(({word}) {text})"
-    return text
-
-
-def words_of_tree(text: str) -> str:
-    """The words of a bracketed tree; any other text as it is."""
-    tree = _tree(text)
-    return text.strip() if tree is None else " ".join(tree.words)
-
-
-def _tree(text: str) -> Tree | None:
-    if not text.lstrip().startswith("("):
-        return None
-    try:
-        return parse_tree(text)
-    except ValueError:
-        return None  # a text in brackets
 
 
 def _drawn(why: Decision, names: Sequence[str]) -> dict[str, Any]:
@@ -118,21 +94,13 @@ def _drawn(why: Decision, names: Sequence[str]) -> dict[str, Any]:
     )
     told = [
         {"text": " ".join(words[place] for place in covered), "label": node.said, "probability": node.probability}
-        for node, covered in zip(why.tree, _covered(why.tree), strict=True)
+        for node, covered in zip(why.tree, words_below(why.tree), strict=True)
     ]
     signs = {label: sign for label, (sign, _) in legend(names).items()}
     nodes = told[::-1][:MOST_NODES]
     # the page may bear no styles in its markup: its script sets them
     markup = None if drawn is None else str(drawn).replace(' style="', ' data-style="')
     return {"tree": markup, "nodes": nodes, "legend": signs, "too_large": drawn is None}
-
-
-def _covered(nodes: Sequence[Node]) -> list[list[int]]:
-    found: list[list[int]] = []
-    for node in nodes:
-        own = [] if node.word is None else [node.word]
-        found.append(sorted(own + [word for child in node.children for word in found[child]]))
-    return found
 
 
 def tags(model: Tagger, sentence: str, mode: WordChoice) -> dict[str, Any]:
@@ -147,11 +115,11 @@ def tags(model: Tagger, sentence: str, mode: WordChoice) -> dict[str, Any]:
     line = " ".join(words_of_tree(sentence).split())
     if len(line.split()) > MOST_WORDS:
         raise InputError(f"a sentence of {len(line.split()):,} words; the explorer tags {MOST_WORDS:,}: cut it")
-    (found,) = tag_lines(model, [line], mode, explain=True)
-    if not found["words"]:
+    (found,) = tag(model, [line], TagRequest(words=mode, explain=True))
+    if not found.words:
         raise InputError("no word to tag; type a sentence")
-    names = [*found["tags"], *(tag for tag in found["second"] if tag is not None)]
-    return found | {"names": {tag: tag_in_words(tag) for tag in dict.fromkeys(names)}}
+    names = [*found.tags, *(name for name in found.second or () if name is not None)]
+    return found.as_dict() | {"names": {name: tag_in_words(name) for name in dict.fromkeys(names)}}
 
 
 def tag_in_words(tag: str) -> str:

@@ -17,8 +17,8 @@ from langladder.ground.errors import InputError
 if TYPE_CHECKING:
     import numpy as np
 
+    from langladder.answers.loading import LoadedTranslator
     from langladder.decoding.beam_search import BeamConfig
-    from langladder.faces.http.translators import LoadedTranslator
 
 MOST_CHARACTERS = 1_000
 MOST_TOKENS = 120  # of a sentence: every step of its search is shown
@@ -114,9 +114,9 @@ def _held(shelf: Shelf, name: str) -> Held:
 
 
 def _read(folder: Path) -> Held:
-    from langladder.faces.http.translators import LoadedTranslator
+    from langladder.answers.loading import read_translator
 
-    loaded = LoadedTranslator.load(folder)
+    loaded = read_translator(folder)
     loaded.model.eval()
     return Held(loaded, threading.Lock())
 

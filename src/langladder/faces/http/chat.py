@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
+from langladder.answers.loading import read_model
 from langladder.data.instructions import check_prompt
 from langladder.decoding.chosen_answers import Chooser, chosen_answer
 from langladder.decoding.sampling import check_bias
@@ -23,7 +24,6 @@ from langladder.faces.http.requests import MOST_LIKELIEST, MOST_TOKENS, DrawingR
 from langladder.faces.http.shelf import Rung, Shelf
 from langladder.ground.errors import InputError
 from langladder.models.instructed import InstructedGPT
-from langladder.models.loaded import read_model
 from langladder.text.labelled.instructions import Message, check_messages
 from langladder.text.labelled.templates import ChatTemplate
 

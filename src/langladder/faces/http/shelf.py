@@ -188,7 +188,7 @@ def _state(folder: Path) -> tuple[int, int]:
 
 
 def _read_language_model(folder: Path) -> Rung:
-    from langladder.models.loaded import read_model
+    from langladder.answers.loading import read_model
 
     loaded = read_model(folder)
     return Rung(loaded.model, loaded.tokenizer, threading.Lock())

@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from langladder.answers.classify import classify, example_of
+from langladder.answers.loading import LoadedTranslator, read_tagger, read_translator
+from langladder.answers.requests import ClassifyRequest, TagRequest
+from langladder.answers.tag import tag
+from langladder.answers.translate import translate
 from langladder.decoding.beam_search import BeamConfig
-from langladder.faces.cli.tag import read_tagger
-from langladder.faces.http import labelling
-from langladder.faces.http.tagging import tag_lines
-from langladder.faces.http.translators import LoadedTranslator
 from langladder.faces.mlflow.kind import Column, Kind, Rows
 from langladder.ground.errors import InputError
 from langladder.ground.schema import checked
@@ -48,7 +49,7 @@ class Classifying(Kind):
     def answer(self, rows: Rows, asked: dict[str, Any]) -> Rows:
         """See `Kind.answer`."""
         del asked
-        found = labelling.answer(self.model, [self._example(row) for row in rows], len(self.model.labels), False)
+        found = classify(self.model, [self._example(row) for row in rows], ClassifyRequest(top=None))
         answers = []
         for one in found:
             labels, probabilities = zip(*one.top, strict=True)
@@ -59,7 +60,7 @@ class Classifying(Kind):
     def _example(self, row: dict[str, Any]) -> Example:
         if row["second"]:
             return Example(row["text"].strip(), row["second"].strip())
-        return labelling.parsed(self.model, row["text"].replace("\t", " "))
+        return example_of(self.model, row["text"].replace("\t", " "))
 
 
 class Tagging(Kind):
@@ -87,8 +88,8 @@ class Tagging(Kind):
         """See `Kind.answer`; words as the training text has them, or as the parameter says that they are cut."""
         if asked["words"] not in CHOICES:
             raise InputError(f"params: words: {asked['words']!r} is not allowed; one of {', '.join(CHOICES)}")
-        found = tag_lines(self.model, [row["text"] for row in rows], asked["words"], explain=True)
-        return [{column.name: one[column.name] for column in self.gives} for one in found]
+        found = tag(self.model, [row["text"] for row in rows], TagRequest(words=asked["words"], explain=True))
+        return [{column.name: getattr(one, column.name) for column in self.gives} for one in found]
 
 
 class Answering(Kind):
@@ -150,7 +151,7 @@ class Translating(Kind):
     @classmethod
     def load(cls, folder: Path) -> Self:
         """See `Kind.load`."""
-        return cls(LoadedTranslator.load(folder))
+        return cls(read_translator(folder))
 
     @classmethod
     def example(cls, folder: Path) -> dict[str, Any]:
@@ -160,6 +161,6 @@ class Translating(Kind):
 
     def answer(self, rows: Rows, asked: dict[str, Any]) -> Rows:
         """See `Kind.answer`."""
-        found = self.loaded.answer([row["text"] for row in rows], checked(BeamConfig, asked, "params"), attention=False)
+        found = translate(self.loaded, [row["text"] for row in rows], checked(BeamConfig, asked, "params"))
         best = [one.candidates[0] if one.candidates else None for one in found]
         return [{"translation": one.text if one else "", "score": one.score if one else None} for one in best]

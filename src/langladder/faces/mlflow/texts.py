@@ -3,17 +3,16 @@
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from langladder.answers.loading import LoadedEncoder, LoadedModel, read_encoder, read_model
 from langladder.decoding.fill import fill
 from langladder.decoding.sampling import SamplingConfig, generate_batch
 from langladder.embeddings.base import WordVectors
-from langladder.faces.cli.encoders import LoadedEncoder, read_encoder
 from langladder.faces.cli.score import score_sentences
 from langladder.faces.http.embeddings import text_vector
 from langladder.faces.mlflow.kind import Column, Kind, Rows
 from langladder.formats.vector_files import read_vectors
 from langladder.ground.artefacts import read_json
 from langladder.ground.schema import checked
-from langladder.models.loaded import LoadedModel, read_model
 from langladder.text.tokenize.specials import BOS
 
 TEXT = "the old king sleeps ."

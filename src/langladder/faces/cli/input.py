@@ -1,32 +1,18 @@
-"""What the commands are given, taken with care: numbers within bounds, Unicode, words that may be paths."""
+"""What the commands read: arguments that may be texts or names of files, lines of a pipe, lines that are typed."""
 
-import math
 import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
 from langladder.faces.cli.output import echo
 from langladder.ground.errors import InputError
 
-LARGEST_SEED = 2**32 - 1
 LONGEST_LINE = 400_000  # bytes: no model reads more at once, and a tokenizer takes 150 times as much memory
 TOO_LONG = "; a line is one text: cut it"
 _NAME = re.compile(r"\S*/\S*|\S+\.(txt|tsv|csv|jsonl?|gz|text)")  # more likely the name of a file than a text
-
-
-class Number(click.FloatRange):
-    """A number within bounds; neither NaN, which lies within all bounds, nor infinite."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The number; a usage error for any other text."""
-        number: float = super().convert(value, param, ctx)
-        if not math.isfinite(number):
-            self.fail(f"{value} is not a finite number.", param, ctx)
-        return number
 
 
 def refuse_broken_text(arguments: list[str]) -> None:
@@ -57,7 +43,7 @@ def standard_input() -> list[str]:
     return lines
 
 
-def asked(hint: str) -> Iterator[str]:
+def typed_lines(hint: str) -> Iterator[str]:
     """What the user types after `> `, a line at a time; Ctrl-D or Ctrl-C ends it.
 
     Args:
@@ -76,18 +62,18 @@ def asked(hint: str) -> Iterator[str]:
         yield line
 
 
-def lines_given(given: Sequence[str]) -> Iterator[tuple[str, str]]:
+def input_lines(words: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Lines of the files among some words, the other words as they are, each with where it stands.
 
     Args:
-        given: words of the command line; `-` is the standard input, and so is none at all.
+        words: of the command line; `-` is the standard input, and so is none at all.
 
     Raises:
         InputError: what looks like the name of a file is none; a file is no text, or a line is too long.
     """
     from langladder.text.read.lines import read_lines
 
-    for word in given or ("-",):
+    for word in words or ("-",):
         if word == "-":
             yield from ((f"standard input:{number}", line) for number, line in enumerate(standard_input(), start=1))
         elif _is_file(word):

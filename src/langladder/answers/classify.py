@@ -1,0 +1,159 @@
+"""Classify: the label of a text, how sure the model is, and which words speak for it.
+
+A line is a text, two with a tab between them, or a bracketed tree for a classifier of trees. The model reads a text as
+its training text is written; the answer has it as it was given.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from langladder.answers.requests import ClassifyRequest
+from langladder.evaluation.classifier import Decision, Node, decision
+from langladder.ground.errors import InputError
+from langladder.models.classifier import Classifier
+from langladder.text.labelled.labelled import Example
+from langladder.text.labelled.trees import DEEPEST, Tree, bracketed, parse_tree
+
+BLANK = Example("")  # a blank line, which has no label
+MOST_PIECES = 10_000  # of a text: what a network reads at once takes memory by their number, or by its square
+
+
+@dataclass(frozen=True)
+class Classification:
+    """What a classifier says of a text.
+
+    Attributes:
+        line: the text, or two with a tab between them.
+        top: the best labels with their probabilities, the likeliest first.
+        explained: why, where it was requested.
+    """
+
+    line: str
+    example: Example
+    top: list[tuple[str, float]]
+    explained: Decision | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON; what the text does not have, or was not requested, is left out."""
+        found: dict[str, Any] = {"text": self.example.text}
+        if self.example.second is not None:
+            found["second"] = self.example.second
+        found["labels"] = [{"label": label, "probability": p} for label, p in self.top]
+        if self.explained is not None:
+            names = [("piece", self.explained.pieces), ("weight", self.explained.weights)]
+            names += [("attention", self.explained.attention)] if self.explained.attention else []
+            columns = zip(*(values for _, values in names), strict=True)
+            found["words"] = [dict(zip([name for name, _ in names], row, strict=True)) for row in columns]
+            if self.explained.tree:
+                found["nodes"] = [node.model_dump(exclude={"label"}) for node in self.explained.tree]
+        return found
+
+
+def classify(model: Classifier, examples: Sequence[Example], request: ClassifyRequest) -> list[Classification]:
+    """The best labels of each example; none of `BLANK`.
+
+    Raises:
+        InputError: an example cannot be read or is too long, or the classifier cannot explain its choice.
+    """
+    units: Any = getattr(model, "units", None)  # majority reads nothing
+    written = [None if example is BLANK else normalised(model, example) for example in examples]
+    filled = [example for example in written if example is not None]
+    for example in filled if units else ():
+        if (pieces := len(units.example(example).pieces)) > MOST_PIECES:
+            raise InputError(f"{example.text[:40]!r} … has {pieces:,} words; a text may have {MOST_PIECES:,}: cut it")
+    scores = iter(model.log_probs(filled) if filled else [])
+    found = []
+    for example, read in zip(examples, written, strict=True):
+        if read is None:
+            found.append(Classification("", example, []))
+            continue
+        p = np.exp(next(scores))  # (C,)
+        order = np.argsort(-p, kind="stable")[: request.top]
+        best = [(model.labels[place], round(float(p[place]), 6)) for place in order]
+        line = example.text if example.second is None else f"{example.text}\t{example.second}"
+        why = decision(model, read, int(order[0]), best[0][1]) if request.explain else None
+        if why is not None and not why.weights:
+            raise InputError(f"{type(model).__name__} does not look at words and cannot tell which count; no --explain")
+        found.append(Classification(line, example, best, why))
+    return found
+
+
+def reads_trees(model: Classifier) -> bool:
+    """Whether a classifier reads bracketed trees."""
+    return bool(getattr(model, "reads_trees", False))
+
+
+def example_of(model: Classifier, line: str, where: str = "") -> Example:
+    """The text, the two texts or the tree of a line.
+
+    Args:
+        where: file and line, for the message.
+
+    Raises:
+        InputError: more than two texts, an empty one of two, or no tree for a classifier that reads trees.
+    """
+    at = f"{where}: " if where else ""
+    if reads_trees(model):
+        try:
+            tree = parse_tree(line)
+        except ValueError as error:
+            wanted = "this classifier reads bracketed trees, such as ((it) ((was) ((not) (boring))))"
+            raise InputError(f"{at}{error}; {wanted}") from error
+        return Example(" ".join(tree.words), tree=line.strip())
+    texts = [part.strip() for part in line.split("\t")]
+    if len(texts) > 2 or (len(texts) == 2 and not all(texts)):
+        held = f"{len(texts)} texts with tabs between them" if all(texts) else "a tab beside an empty text"
+        raise InputError(f"{at}{held}; a line is one text, or two, neither of them empty")
+    return Example(texts[0], texts[1] if len(texts) == 2 else None)
+
+
+def normalised(model: Classifier, example: Example) -> Example:
+    """An example as the training text of the model is written; of a tree, each word by itself."""
+    written = model.normalisation
+    if example.tree is not None:
+        tree = parse_tree(example.tree)
+        words = tuple(map(written.word, tree.words))
+        return (
+            example if words == tree.words else Example(" ".join(words), tree=bracketed(Tree(*tree[:3], words), {})[-1])
+        )
+    second = None if example.second is None else written.normalise(example.second)
+    return Example(written.normalise(example.text), second)
+
+
+def right_branching(words: Sequence[str]) -> str:
+    """A bracketed tree over words that have no brackets: (a (b c)).
+
+    Raises:
+        InputError: there is no word, there are too many for a tree, or one holds a bracket.
+    """
+    if not 0 < len(words) <= DEEPEST // 4 or any("(" in word or ")" in word for word in words):
+        raise InputError(
+            "this classifier reads trees: type a sentence, of up to "
+            f"{DEEPEST // 4:,} words and none with brackets in it, or a tree such as ((it) ((was) ((not) (boring))))"
+        )
+    text = f"({words[-1]})"
+    for word in reversed(words[:-1]):
+        text = f"(({word}) {text})"
+    return text
+
+
+def words_of_tree(text: str) -> str:
+    """The words of a bracketed tree; any other text as it is, even where it stands in brackets."""
+    if text.lstrip().startswith("("):
+        try:
+            return " ".join(parse_tree(text).words)
+        except ValueError:
+            pass
+    return text.strip()
+
+
+def words_below(nodes: Sequence[Node]) -> list[list[int]]:
+    """The words that each node of a tree covers, by their places; the nodes stand children first."""
+    found: list[list[int]] = []
+    for node in nodes:
+        own = [] if node.word is None else [node.word]
+        found.append(sorted(own + [word for child in node.children for word in found[child]]))
+    return found

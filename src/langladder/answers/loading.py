@@ -1,0 +1,128 @@
+"""Saved models with what they read, from their folders.
+
+A folder that the pipeline wrote holds `config.json` and `model.safetensors`; beside them lie the tokenizers of what
+reads tokens and the conventions of the training text.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from langladder.ground.artefacts import read_json
+from langladder.ground.errors import InputError
+from langladder.models.base import LanguageModel
+from langladder.models.bert import BERT
+from langladder.models.classifier import Classifier
+from langladder.models.reader import Reader
+from langladder.models.tagger import Tagger
+from langladder.models.translator import Translator
+from langladder.text.tokenize.tokenizers import Tokenizer
+from langladder.text.words.conventions import Conventions, conventions_of
+
+
+class LoadedModel(NamedTuple):
+    """A saved language model, what it reads and what the user calls it.
+
+    conventions: how its training text was read; of models from elsewhere the default.
+    """
+
+    name: str
+    model: LanguageModel
+    tokenizer: Tokenizer
+    conventions: Conventions
+
+
+class LoadedEncoder(NamedTuple):
+    """A saved encoder and what it reads."""
+
+    model: BERT
+    tokenizer: Tokenizer
+
+
+@dataclass(frozen=True)
+class LoadedTranslator:
+    """A saved translator with the tokenizers of both languages."""
+
+    name: str
+    model: Translator
+    source: Tokenizer
+    target: Tokenizer
+
+
+def read_model(folder: Path) -> LoadedModel:
+    """A language model and its tokenizer.
+
+    Raises:
+        InputError: no saved language model, files damaged, or a tokenizer of another size.
+    """
+    if not (folder / "config.json").is_file():
+        wanted = "a folder with config.json, model.safetensors and tokenizer.json, such as models/lm/gpt"
+        raise InputError(f"{folder}: no saved language model; expected {wanted}")
+    model, tokenizer = LanguageModel.load(folder), Tokenizer.load(folder / "tokenizer.json")
+    known = tokenizer.full_vocab_size if model.reads_markers else tokenizer.vocab_size
+    if model.vocab_size != known:
+        raise InputError(f"{folder}: the model has {model.vocab_size} tokens, its tokenizer.json {known}")
+    return LoadedModel(folder.name, model, tokenizer, conventions_of(folder))
+
+
+def is_encoder(folder: Path) -> bool:
+    """Whether a folder says that it holds an encoder."""
+    path = folder / "config.json"
+    description = read_json(path) if path.is_file() else None
+    return isinstance(description, dict) and description.get("_target_") == "langladder.models.bert.BERT"
+
+
+def read_encoder(folder: Path) -> LoadedEncoder:
+    """An encoder and its tokenizer.
+
+    Raises:
+        InputError: no saved encoder, files damaged, or a tokenizer of another size.
+    """
+    if not (folder / "config.json").is_file():
+        wanted = "a folder with config.json, model.safetensors and tokenizer.json, such as models/encoder/bert_mini"
+        raise InputError(f"{folder}: no saved encoder; expected {wanted}")
+    model, tokenizer = BERT.load(folder), Tokenizer.load(folder / "tokenizer.json")
+    if model.vocab_size != tokenizer.full_vocab_size:
+        raise InputError(
+            f"{folder}: the model has {model.vocab_size} tokens, its tokenizer.json {tokenizer.full_vocab_size}"
+        )
+    return LoadedEncoder(model, tokenizer)
+
+
+def read_translator(folder: Path) -> LoadedTranslator:
+    """A translator with its tokenizers. Raises InputError for anything else."""
+    _check(folder, "a translator", "models/translator/")
+    model = Translator.load(folder)
+    sides = {}
+    for side, size in (("source", model.source_vocab_size), ("target", model.target_vocab_size)):
+        sides[side] = Tokenizer.load(folder / f"{side}.json")
+        if sides[side].vocab_size != size:
+            raise InputError(f"{folder}: the model has {size} tokens, its {side}.json {sides[side].vocab_size}")
+    return LoadedTranslator(folder.resolve().name, model, **sides)
+
+
+def read_classifier(folder: Path) -> Classifier:
+    """A classifier. Raises InputError for anything else."""
+    _check(folder, "a classifier", "models/classifier/")
+    return Classifier.load(folder)
+
+
+def read_tagger(folder: Path) -> Tagger:
+    """A tagger. Raises InputError for anything else."""
+    _check(folder, "a tagger", "models/tagger/")
+    return Tagger.load(folder)
+
+
+def read_reader(folder: Path) -> Reader:
+    """A reader of questions. Raises InputError for anything else."""
+    _check(folder, "a reader", "models/reader/")
+    return Reader.load(folder)
+
+
+def _check(folder: Path, what: str, where: str) -> None:
+    try:
+        found = (folder / "config.json").is_file()
+    except (OSError, ValueError):  # a sentence in its place may be too long for any name
+        found = False
+    if not found:
+        raise InputError(f"{folder}: not {what} (a folder with config.json); see {where}")

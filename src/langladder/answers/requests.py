@@ -1,0 +1,179 @@
+"""What can be set of each question: names, types, limits, defaults and help (a field's description).
+
+The texts that a question is about are given beside its request, since they come in batches. Loads neither torch nor
+numpy: the command line reads its options from these classes before it knows which command it is to run.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field, ValidationError
+
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config
+from langladder.text.words.segmenters import WordChoice
+
+if TYPE_CHECKING:
+    from langladder.decoding.beam_search import BeamConfig
+    from langladder.decoding.sample_translations import SampleConfig
+    from langladder.decoding.sampling import SamplingConfig
+
+LARGEST_SEED = 2**32 - 1
+MOST_ANSWERS = 1000
+MOST_CHOSEN_FROM = 4096
+"""Answers of which a reward model chooses one."""
+
+Shown = Annotated[int, Field(ge=1, le=MOST_ANSWERS)]
+Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
+
+
+class OptionsRequest(Config):
+    """Which option is likeliest after a text."""
+
+    options: Sequence[str] = Field(default=(), description="An answer to TEXT; two or more.")
+    after: str = Field(default="", description="What follows every answer, such as ' .'")
+    calibrate: str | None = Field(
+        default=None, title="WORDS", description="Divide by P(option | WORDS): what announces an answer."
+    )
+
+
+class GenerateRequest(Config):
+    """How a language model goes on."""
+
+    greedy: bool = Field(default=False, description="Always take the likeliest token, instead of drawing one.")
+    temperature: float = Field(default=1.0, ge=0.01, le=100, description="Below 1 bolder, above 1 wilder.")
+    top_k: int | None = Field(default=None, ge=1, description="Draw among the k likeliest tokens.")
+    top_p: float | None = Field(
+        default=None, gt=0, le=1, description="Draw among the likeliest tokens that hold this probability together."
+    )
+    repetition_penalty: float = Field(default=1.0, ge=1, le=100, description="Above 1: repeat less.")
+    max_tokens: int = Field(default=50, ge=0, le=100_000, description="Most tokens after the prompt.")
+    samples: Shown = Field(default=1, description="Texts of each prompt.")
+    seed: int = Field(default=0, ge=0, lt=2**63, description="Same seed, same texts.")
+
+    def sampling(self) -> "SamplingConfig":
+        """How tokens are drawn."""
+        from langladder.decoding.sampling import SamplingConfig
+
+        strategy: Literal["greedy", "sample"] = "greedy" if self.greedy else "sample"
+        return SamplingConfig(strategy=strategy, **self.model_dump(exclude={"greedy", "samples"}))
+
+
+class FillRequest(Config):
+    """How many words for each gap."""
+
+    best: Shown = Field(default=5, description="Words for each gap.")
+
+
+class TranslateRequest(Config):
+    """How translations are searched for, or drawn; see `decoding.beam_search` and `decoding.sample_translations`."""
+
+    beam: int = Field(default=5, ge=1, le=1000, description="Beam width; 1 is greedy.")
+    alpha: float = Field(default=0.7, ge=0, le=2, description="Length normalisation.")
+    length_form: Literal["power", "gnmt"] = "power"
+    coverage: float = Field(default=0.0, ge=0, le=100, description="Weight of the coverage penalty.")
+    n_best: Shown = Field(default=1, description="Translations to show.")
+    groups: int = Field(default=1, ge=1, le=1000, description="Of diverse beam search.")
+    diversity: float = Field(default=0.5, ge=0, le=1000, description="Between the groups.")
+    min_length: int = Field(default=1, ge=0, le=10_000, description="Fewest tokens.")
+    max_length: int = Field(default=200, ge=1, le=10_000, description="Most tokens.")
+    sample: bool = Field(default=False, description="Draw --n-best translations instead of searching.")
+    temperature: float = Field(default=1.0, ge=0.01, le=100, description="Of --sample.")
+    top_k: int | None = Field(default=None, ge=1, description="Of --sample.")
+    top_p: float | None = Field(default=None, gt=0, le=1, description="Of --sample.")
+    seed: Seed = Field(default=0, description="Of --sample.")
+    attention: bool = Field(default=False, description="Show what each token was written from.")
+
+    def search(self) -> "BeamConfig | SampleConfig":
+        """How the decoder works.
+
+        Raises:
+            InputError: options contradict each other.
+        """
+        from langladder.decoding.beam_search import BeamConfig
+        from langladder.decoding.sample_translations import SampleConfig
+
+        both = {"sample", "attention", "beam"}
+        drawing = {"temperature", "top_k", "top_p", "seed"}
+        try:
+            if self.sample:
+                return SampleConfig(samples=self.n_best, **self.model_dump(include={*drawing, "max_length"}))
+            return BeamConfig(width=self.beam, **self.model_dump(exclude=both | drawing))
+        except ValidationError as error:
+            raise InputError("; ".join(str(part["msg"]) for part in error.errors())) from error
+
+
+class ClassifyRequest(Config):
+    """How much is said of a text's label."""
+
+    explain: bool = Field(default=False, description="Show how much each word speaks for the label, or against it.")
+    top: int | None = Field(default=1, ge=1, le=MOST_ANSWERS, description="Labels to show.")
+    """None: all."""
+
+
+class TagRequest(Config):
+    """What a word is, and how much is said of its tag."""
+
+    explain: bool = Field(default=False, description="Show how likely each tag is, and the second best.")
+    words: WordChoice = Field(
+        default="whitespace",
+        description="What a word is: whitespace, what stands between spaces; apart, the same without the punctuation "
+        "at its ends; unicode, a run of letters; jieba, fugashi, pythainlp: as these cut Chinese, Japanese, Thai.",
+    )
+
+
+class AnswerRequest(Config):
+    """What there is to choose from, and how much is answered."""
+
+    options: Sequence[str] = Field(default=(), description='An answer to choose from; give two or more, "" for none.')
+    best: Shown = Field(default=1, description="Answers to show.")
+
+
+class NeighboursRequest(Config):
+    """How many words are near, and what near means."""
+
+    count: int = Field(default=10, ge=1, description="Neighbours of each word.")
+    measure: Literal["cosine", "dot", "euclidean"] = Field(default="cosine", description="What near means.")
+
+
+class AnalogyRequest(Config):
+    """How many answers to a : b = c : ?, and by which method."""
+
+    count: int = Field(default=5, ge=1, description="Answers to show.")
+    method: Literal["add", "mul"] = Field(default="add", description="3CosAdd or 3CosMul.")
+    restrict: int | None = Field(default=None, ge=1, description="Answer from the most frequent so many words only.")
+
+
+class SimilarityRequest(Config):
+    """By what pairs are ranked."""
+
+    measure: Literal["cosine", "dot", "euclidean"] = Field(
+        default="cosine", description="By what the pairs of a file are ranked."
+    )
+
+
+class ChatRequest(Config):
+    """How a dialogue is led."""
+
+    system: str = Field(default="", description="What stands before all turns.")
+    forget: bool = Field(default=False, description="Each turn begins a new dialogue.")
+    sample: bool = Field(default=False, description="Draw each token, instead of taking the likeliest one.")
+    temperature: float = Field(default=1.0, ge=0.01, le=100, description="Of what is drawn.")
+    max_tokens: int = Field(default=40, ge=1, le=8192, description="Most of an answer.")
+    seed: Seed = Field(default=0, description="Of what is drawn.")
+    best_of: int | None = Field(
+        default=None, title="N", ge=1, le=MOST_CHOSEN_FROM, description="Answer N times; --judge says which is given."
+    )
+    judge: Path | None = Field(default=None, title="FOLDER", description="The reward model that chooses.")
+
+    def sampling(self) -> "SamplingConfig":
+        """How tokens are drawn."""
+        from langladder.decoding.sampling import SamplingConfig
+
+        return SamplingConfig(
+            strategy="sample" if self.sample else "greedy",
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            seed=self.seed,
+        )

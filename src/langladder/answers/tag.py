@@ -1,0 +1,71 @@
+"""Tag: a tag for each word of a sentence, and how likely it is given the whole of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from langladder.answers.requests import TagRequest
+from langladder.models.tagger import Tagger
+from langladder.text.words.segmenters import splitter_of
+
+
+@dataclass(frozen=True)
+class TaggedLine:
+    """The words of a line and their tags; none of a blank one.
+
+    Attributes:
+        probabilities: of each tag, given the whole sentence (the marginal), where they were requested; with them come
+            the `second` best tags and theirs, None where the tagger knows a single tag.
+    """
+
+    words: list[str]
+    tags: list[str]
+    probabilities: list[float] | None = None
+    second: list[str | None] | None = None
+    second_probabilities: list[float | None] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON; what was not requested is left out."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+def tag(model: Tagger, lines: Sequence[str], request: TagRequest) -> list[TaggedLine]:
+    """The words of each line with their tags.
+
+    The model reads each word as its training text is written; the answer has the words as they were given, except
+    where invisible characters hide where one ends.
+    """
+    split = splitter_of(request.words)
+    sentences = [split(line) for line in lines]
+    if request.words != "whitespace" and model.normalisation.names:
+        written = [split(line) for line in model.normalisation.normalise_all(lines)]
+        sentences = [
+            words if len(words) == len(other) else other for words, other in zip(sentences, written, strict=True)
+        ]
+    filled = [[model.normalisation.word(word) for word in words] for words in sentences if words]
+    tags = iter(model.tag(filled) if filled else [])
+    found = [TaggedLine(words, next(tags) if words else []) for words in sentences]
+    if not request.explain:
+        return found
+    log_probs = iter(model.log_probs(filled) if filled else [])
+    empty = np.zeros((0, len(model.tags)))
+    return [_explained(model, line, np.exp(next(log_probs)) if line.words else empty) for line in found]
+
+
+def _explained(model: Tagger, line: TaggedLine, p: np.ndarray) -> TaggedLine:
+    """A line with the probabilities p (T, K) of the tags of its words."""
+    best = np.array([model.tags.index(name) for name in line.tags], dtype=np.int64)
+    rows = np.arange(len(best))
+    probabilities = [round(float(value), 4) for value in p[rows, best]]
+    p[rows, best] = -1.0
+    second = p.argmax(axis=1) if len(best) else best
+    single = len(model.tags) == 1
+    return TaggedLine(
+        line.words,
+        line.tags,
+        probabilities,
+        [None if single else model.tags[place] for place in second],
+        [None if single else round(float(value), 4) for value in p[rows, second]],
+    )

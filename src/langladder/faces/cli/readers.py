@@ -1,0 +1,346 @@
+"""`langladder classify`, `tag`, `answer` and `fill`: what is asked of each line of a text."""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from langladder.answers.requests import AnswerRequest, ClassifyRequest, FillRequest, TagRequest
+from langladder.faces.cli.input import input_lines, typed_lines
+from langladder.faces.cli.options import FOLDER, json_option, options
+from langladder.faces.cli.output import echo, note_normalised, print_json, print_table
+from langladder.ground.errors import InputError, printable
+
+if TYPE_CHECKING:
+    from langladder.answers.classify import Classification
+    from langladder.answers.tag import TaggedLine
+    from langladder.evaluation.classifier import Node
+    from langladder.models.classifier import Classifier
+    from langladder.models.reader import Found, Reader
+    from langladder.models.tagger import Tagger
+
+TEXTS = 256  # classified together: enough for like lengths to stand together, few enough to see answers come
+SENTENCES = 512  # tagged together
+TAG_COLOURS = (
+    *("cyan", "green", "yellow", "magenta", "blue"),
+    *("bright_red", "bright_cyan", "bright_green", "bright_yellow"),
+)
+# of the 256 colours of a terminal, from pale to full, with black letters: they are the same on dark and on light
+FOR, AGAINST, SEEN = (195, 153, 111, 75), (224, 217, 210, 203), (194, 157, 120, 83)
+LEVELS = 4
+BLACK = 16
+
+
+@click.command(short_help="Label texts, a file, or what comes through a pipe.")
+@click.argument("model", type=FOLDER)
+@click.argument("texts", nargs=-1, metavar="[FILE | TEXT]...")
+@options(ClassifyRequest)
+@json_option
+def classify(model: Path, texts: tuple[str, ...], request: ClassifyRequest, as_json: bool) -> None:
+    """Label each TEXT, and the texts in each FILE, one a line (also .gz; - is the standard input).
+    As many answers come out as lines went in: a blank one has no label.
+
+    Without any, read what comes through a pipe, or ask for texts. MODEL is a folder that the pipeline wrote. Two texts
+    of a pair stand on a line with a tab between them; a classifier of trees reads bracketed trees, one a line.
+
+    On a terminal a table answers; into a pipe go lines of label, probability and text, with tabs between them.
+
+    \b
+    Examples:
+      langladder classify models/classifier/logistic reviews.txt --top 2
+      langladder classify models/classifier/bilstm "the film was not boring ." --explain
+      langladder classify models/classifier/tree_lstm "((not) (boring))" --explain
+    """
+    from langladder.answers.classify import BLANK, example_of
+    from langladder.answers.classify import classify as classified
+    from langladder.answers.loading import read_classifier
+
+    classifier = read_classifier(model)
+    if not texts and sys.stdin.isatty():
+        _classify_typed(classifier, request, as_json)
+        return
+    lines = list(input_lines(texts))
+    note_normalised(classifier.normalisation, [line for _, line in lines], "lines")
+    examples = [example_of(classifier, line, where) if line.strip() else BLANK for where, line in lines]
+    answers: list[Classification] = []
+    for first in range(0, len(examples), TEXTS):
+        part = classified(classifier, examples[first : first + TEXTS], request)
+        if as_json:
+            answers += part
+        else:
+            _print_labels(part, legend=first == 0)
+    if as_json:
+        print_json({"labels": classifier.labels, "texts": [one.as_dict() for one in answers]})
+
+
+def _classify_typed(classifier: "Classifier", request: ClassifyRequest, as_json: bool) -> None:
+    from langladder.answers.classify import classify as classified
+    from langladder.answers.classify import example_of
+
+    legend = True
+    for line in typed_lines("A text a line; Ctrl-D ends."):
+        if not line.strip():
+            continue
+        try:
+            found = classified(classifier, [example_of(classifier, line)], request)
+        except InputError as error:
+            echo(f"Error: {error}", err=True)
+            continue
+        print_json(found[0].as_dict()) if as_json else _print_labels(found, legend=legend)
+        legend = False
+
+
+def _print_labels(answers: "Sequence[Classification]", *, legend: bool) -> None:
+    if any(one.explained is not None for one in answers):
+        if legend:
+            click.echo(legend_line())
+        for one in answers:
+            click.echo(explanation(one) if one.explained is not None else "")
+    elif not sys.stdout.isatty():
+        for one in answers:
+            echo("\t".join([*(f"{label}\t{p:.4f}" for label, p in one.top), one.line]))
+    else:
+        most = max((len(one.top) for one in answers), default=0)
+        columns = ["label", "p", *(name for place in range(2, most + 1) for name in (f"{place}.", "p")), "text"]
+        rows = [
+            [
+                *(cell for found in one.top for cell in found),
+                *[""] * 2 * (most - len(one.top)),
+                one.line.replace("\t", " ‖ "),
+            ]
+            for one in answers
+        ]
+        print_table(columns, rows)
+
+
+def coloured() -> bool:
+    """Whether the standard output is a terminal that shows colours (https://no-color.org)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def legend_line() -> str:
+    """What the colours of words mean; where there are no colours, the signs behind them."""
+    speaking = [_marked("speaks for the label", 1.0, 1.0, FOR), _marked("against it", -1.0, 1.0, AGAINST)]
+    return f"Words: {', '.join(speaking)}; the stronger, the {'fuller' if coloured() else 'more'}."
+
+
+def explanation(answer: "Classification") -> str:
+    """The labels of a text; below them its words with their weights, their attention, the nodes of its tree."""
+    why = answer.explained
+    assert why is not None
+    lines = [printable(", ".join(f"{label} {p:.4f}" for label, p in answer.top))]
+    most = max(map(abs, why.weights), default=0.0)
+    words = (
+        _marked(_word(piece), weight, most, FOR if weight > 0 else AGAINST)
+        for piece, weight in zip(why.pieces, why.weights, strict=True)
+    )
+    lines.append("  " + " ".join(words))
+    if why.attention:
+        lines.append("  attention: " + _attended(why.pieces, why.attention))
+    if why.tree:
+        lines += _nodes(why.tree, answer.example.text.split(" "))
+    return "\n".join(lines)
+
+
+def _attended(pieces: Sequence[str], weights: Sequence[float]) -> str:
+    """In per cent where there are no colours."""
+    most, rows = max(weights, default=0.0), list(zip(pieces, weights, strict=True))
+    if coloured():
+        return " ".join(_marked(_word(piece), weight, most, SEEN) for piece, weight in rows)
+    return " ".join(f"{_word(piece)}[{100 * weight:.0f}]" for piece, weight in rows)
+
+
+def _word(piece: str) -> str:
+    return printable(piece.strip("▁ ")) or "␣"
+
+
+def _marked(text: str, weight: float, most: float, colours: Sequence[int]) -> str:
+    level = round(LEVELS * abs(weight) / most) if most > 0 else 0
+    if not level:
+        return text
+    if coloured():
+        return click.style(text, fg=BLACK, bg=colours[level - 1])
+    return f"{text}[{('+' if weight > 0 else '-') * level}]"
+
+
+def _nodes(nodes: "Sequence[Node]", words: Sequence[str]) -> Iterator[str]:
+    """A line a node, the root first, each below and right of the one that it is part of."""
+    from langladder.answers.classify import words_below
+
+    waiting, covered = [(len(nodes) - 1, 0)], words_below(nodes)
+    while waiting:
+        place, depth = waiting.pop()
+        node = nodes[place]
+        text = f"{node.said} {node.probability:.2f}  {' '.join(words[w] for w in covered[place])}"
+        yield "  " * (depth + 1) + printable(text)
+        waiting += [(child, depth + 1) for child in sorted(node.children, key=lambda one: -covered[one][0])]
+
+
+@click.command(short_help="Tag the words of sentences, of a file, or of what comes through a pipe.")
+@click.argument("model", type=FOLDER)
+@click.argument("texts", nargs=-1, metavar="[FILE | SENTENCE]...")
+@options(TagRequest)
+@json_option
+def tag(model: Path, texts: tuple[str, ...], request: TagRequest, as_json: bool) -> None:
+    """Tag the words of each SENTENCE, and of those in each FILE, one a line (also .gz; - is the standard input).
+    As many lines come out as went in: a blank one is answered by an empty one.
+
+    Without any, read what comes through a pipe, or ask for sentences. MODEL is a folder that the pipeline wrote. Words
+    should look as in the training text, punctuation apart: `the dog sleeps .`; --words apart takes it off.
+
+    The probability of a tag is that given the whole sentence (the marginal); on a terminal each tag has its colour.
+
+    \b
+    Examples:
+      langladder tag models/tagger/bilstm_crf "the dog sleeps ." --explain
+      langladder tag models/tagger/hmm sentences.txt --json
+      langladder tag models/tagger/bilstm_crf
+    """
+    from langladder.answers.loading import read_tagger
+    from langladder.answers.tag import tag as tagged
+
+    tagger = read_tagger(model)
+    if not texts and sys.stdin.isatty():
+        for line in typed_lines("A sentence a line, words apart from punctuation; Ctrl-D ends."):
+            if line.strip():
+                (answer,) = tagged(tagger, [line], request)
+                print_json(answer.as_dict()) if as_json else _print_tags(tagger, [answer])
+        return
+    lines = [line for _, line in input_lines(texts)]
+    note_normalised(tagger.normalisation, lines, "lines")
+    answers: list[TaggedLine] = []
+    for first in range(0, len(lines), SENTENCES):
+        part = tagged(tagger, lines[first : first + SENTENCES], request)
+        if as_json:
+            answers += part
+        else:
+            _print_tags(tagger, part)
+    if as_json:
+        print_json({"sentences": [answer.as_dict() for answer in answers]})
+
+
+def _print_tags(model: "Tagger", answers: "Sequence[TaggedLine]") -> None:
+    colours = {name: TAG_COLOURS[place % len(TAG_COLOURS)] for place, name in enumerate(model.tags)}
+    for one in answers:
+        # into a pipe or file click leaves the colours out
+        plain = printable if sys.stdout.isatty() else str
+        tagged = zip(one.words, one.tags, strict=True)
+        click.echo(" ".join(f"{plain(word)}/{click.style(plain(name), fg=colours[name])}" for word, name in tagged))
+        if one.words and one.probabilities and one.second and one.second_probabilities:
+            rows = list(zip(one.words, one.tags, one.probabilities, one.second, one.second_probabilities, strict=True))
+            print_table(["word", "tag", "p", "second best", "p"], rows)
+
+
+@click.command(short_help="Answer questions about a paragraph from what stands in it.")
+@click.argument("model", type=FOLDER)
+@click.argument("texts", nargs=-1, metavar="[FILE | QUESTION]...")
+@click.option(
+    "--context", "paragraph", metavar="FILE | TEXT", required=True, help="The paragraph, or a file that has it."
+)
+@options(AnswerRequest, options="--option")
+@json_option
+def answer(model: Path, texts: tuple[str, ...], paragraph: str, request: AnswerRequest, as_json: bool) -> None:
+    """Answer each QUESTION, and those in each FILE, one a line (also .gz; - is the standard input).
+
+    Without any, read what comes through a pipe, or ask for questions. MODEL is a folder that the pipeline wrote. The
+    answer is a span of the paragraph, or one of the options where MODEL chooses among options. On a terminal it is
+    marked in the paragraph; into a pipe go lines of answer, first character, score and question, with tabs between; a
+    blank line is answered by an empty one.
+
+    \b
+    Examples:
+      langladder answer models/reader_transfer/bert_span "where does anna live ?" --context text.txt
+      langladder answer models/reader/sliding_window questions.txt --context "anna lives in paris ."
+      langladder answer models/reader_transfer/gpt_choice "where does anna live ?" --context text.txt
+        --option paris --option berlin
+    """
+    from langladder.answers.loading import read_reader
+
+    reader, chosen = read_reader(model), list(request.options)
+    if chosen and not reader.chooses:
+        raise InputError(f"--option: {model} finds a span in the paragraph, and chooses among no options")
+    if len(chosen) == 1 or len(set(chosen)) < len(chosen):
+        raise InputError(f"--option: {chosen} are not two or more different ones to choose from")
+    context = " ".join(line.strip() for _, line in input_lines([paragraph]) if line.strip())
+    if not context:
+        raise InputError(f"--context: {paragraph[:60]!r} is empty")
+    if not texts and sys.stdin.isatty():
+        for line in typed_lines("A question a line; Ctrl-D ends."):
+            if line.strip():
+                _print_answers(reader, context, [line], request, as_json)
+        return
+    _print_answers(reader, context, [line for _, line in input_lines(texts)], request, as_json)
+
+
+def _print_answers(reader: "Reader", context: str, lines: Sequence[str], request: AnswerRequest, as_json: bool) -> None:
+    from langladder.answers.answer import answer as answered
+    from langladder.text.labelled.questions import Question
+
+    found = answered(reader, [Question(context, line.strip(), (), tuple(request.options)) for line in lines], request)
+    if as_json:
+        questions = [
+            {"question": line, "answers": [_as_dict(one) for one in some]}
+            for line, some in zip(lines, found, strict=True)
+        ]
+        print_json({"context": context, "questions": questions})
+        return
+    for line, some in zip(lines, found, strict=True):
+        if not some:
+            click.echo("")
+            continue
+        if not sys.stdout.isatty():
+            for one in some:
+                echo(f"{one.text}\t{one.start if one.start >= 0 else ''}\t{one.score:.4f}\t{line}")
+            continue
+        echo(line)
+        click.echo(_in_context(context, some[0]))
+        print_table(["answer", "score", "p"], [(one.text or "no answer", one.score, one.probability) for one in some])
+
+
+def _in_context(context: str, found: "Found") -> str:
+    if found.start < 0:
+        return printable(context)
+    end = found.start + len(found.text)
+    span = click.style(printable(found.text), fg="green", bold=True)
+    return printable(context[: found.start]) + span + printable(context[end:])
+
+
+def _as_dict(found: "Found") -> dict[str, Any]:
+    """As JSON: of what is no span, `start` is null."""
+    return found._asdict() | {"start": found.start if found.start >= 0 else None}
+
+
+@click.command(short_help="Fill the gaps (<mask>) of sentences, of a file, or of what comes through a pipe.")
+@click.argument("model", type=FOLDER)
+@click.argument("texts", nargs=-1, metavar="[FILE | SENTENCE]...")
+@options(FillRequest)
+@json_option
+def fill(model: Path, texts: tuple[str, ...], request: FillRequest, as_json: bool) -> None:
+    """Fill the gaps of each SENTENCE, and of those in each FILE, one a line (also .gz; - is the standard input).
+
+    MODEL is an encoder's folder. `<mask>` stands for one token, a word that is frequent enough to be one or a part of a
+    word; several gaps are filled each by itself.
+
+    \b
+    Examples:
+      langladder fill models/encoder/bert_mini "the <mask> sleeps ."
+      langladder fill models/encoder/bert_mini sentences.txt --best 1 --json
+    """
+    from langladder.answers.fill import fill as filled
+    from langladder.answers.loading import read_encoder
+
+    encoder = read_encoder(model)
+    answers = []
+    for _, line in input_lines(texts):
+        gaps = filled(encoder, line, request) if line.strip() else []
+        if as_json:
+            answers.append({"sentence": line, "gaps": [[one._asdict() for one in gap] for gap in gaps]})
+            continue
+        echo(line)
+        rows = [(place, one.text, f"{one.probability:.3f}") for place, gap in enumerate(gaps, start=1) for one in gap]
+        print_table(["gap", "word", "p"], rows)
+    if as_json:
+        print_json({"sentences": answers})
