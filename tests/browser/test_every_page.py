@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from langladder.faces.explorer.pages import PAGES
+from langladder.faces.explorer.app import PAGES
 from tests.browser.looking import Visit, settled
 
 PATHS = ["/", *(f"/{page.name}" for page in PAGES), "/docs"]

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from pydantic import ValidationError
@@ -17,12 +18,14 @@ from langladder.decoding.sampling import (
     keep_nucleus,
     penalise,
 )
-from langladder.decoding.stream import stream
+from langladder.decoding.stream import TextStream, stream
 from langladder.ground.errors import InputError
 from langladder.models.base import LanguageModel
 from langladder.models.gpt import GPT
 from langladder.models.recurrent import RecurrentLM
 from langladder.text.tokenize.specials import BOS, EOS, PAD
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 
 LOG_PROBS = torch.tensor([[0.1, 0.0, 0.2, 0.05, 0.4, 0.15, 0.07, 0.03]]).log()  # PAD UNK BOS EOS and four words
 
@@ -250,3 +253,14 @@ def test_no_prompts_and_nothing_possible():
     assert generate_batch(Fixed(), [], SamplingConfig()) == []
     assert generate(Silent(), [BOS], SamplingConfig()) == [[]]
     assert generate(Silent(), [BOS], SamplingConfig(strategy="greedy")) == [[]]
+
+
+@pytest.mark.parametrize("kind", ["word", "character", "bpe_bytes", "bpe_words", "wordpiece", "unigram"])
+def test_a_text_that_grows_is_that_of_all_its_tokens(kind):
+    lines = ["the cat sees the old king .", "a pair of naïve cafés , 日本 🙂", "ab abc abcd"] * 3
+    config = TokenizerConfig(kind=kind, vocab_size=None if kind in ("word", "character") else 330)
+    tokenizer = train_tokenizer(lines, config)
+    drawn = np.random.default_rng(1).integers(0, tokenizer.vocab_size, size=300).tolist()
+    for ids in ([*tokenizer.encode(" ".join(lines)).tolist(), EOS, 5, BOS, BOS, 6], drawn):
+        growing = TextStream(tokenizer)
+        assert [growing.add(token) for token in ids] == [tokenizer.decode(ids[: end + 1]) for end in range(len(ids))]

@@ -12,6 +12,7 @@ from langladder.decoding.sampling import SamplingConfig, candidates, device_of, 
 from langladder.ground.errors import InputError
 from langladder.models.base import LanguageModel
 from langladder.text.tokenize.specials import BOS, EOS
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 
 class Drawn(NamedTuple):
@@ -58,3 +59,24 @@ def distributions(model: LanguageModel, ids: Sequence[int]) -> Iterator[torch.Te
     for token in ids[:-1]:
         log_probs, state = model.advance(torch.tensor([[token]], device=device), state)  # (1, V)
         yield log_probs[0].cpu()
+
+
+class TextStream:
+    """The text of ids that come one by one: that of all of them together, while only the last ones are decoded anew.
+
+    They are decoded behind one that is decoded already, since a first token has no white space before it.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._ids: list[int] = []  # the last ones
+        self._before, self._known = "", ""  # the text up to the first of these, and that of the first of these
+
+    def add(self, token: int) -> str:
+        """The text with one id more."""
+        self._ids.append(token)
+        text = self._before + self._tokenizer.decode(self._ids)[len(self._known) :]
+        alone = self._tokenizer.decode([token])
+        if alone and not text.endswith("\ufffd"):  # which may be the beginning of a character
+            self._ids, self._before, self._known = [token], text, alone
+        return text

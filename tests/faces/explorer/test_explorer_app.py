@@ -11,13 +11,12 @@ from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 from starlette.testclient import TestClient
 
-from langladder.faces.explorer import safety
-from langladder.faces.explorer.app import create
+from langladder.faces.explorer import app as explorer
+from langladder.faces.explorer.app import PAGES, create
 from langladder.faces.explorer.page import Page
-from langladder.faces.explorer.pages import PAGES
 from langladder.faces.http import guard
+from langladder.faces.http.server import streamed
 from langladder.faces.http.shelf import Shelf
-from langladder.faces.http.streaming import streamed
 
 LINKS = re.compile(r"""(?:src|href|action)=["']([^"']*)""")
 
@@ -59,7 +58,8 @@ def test_scripts_put_no_data_into_markup(client) -> None:
 
 
 def test_other_hosts_and_origins_are_refused(client) -> None:
-    assert client.get("/", headers={"host": "evil.example"}).status_code == 400
+    answer = client.get("/", headers={"host": "evil.example"})
+    assert answer.status_code == 400 and "evil.example" in answer.json()["error"]["message"]
     body = {"texts": ["a"], "models": []}
     for headers in ({"origin": "https://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"}):
         answer = client.post("/api/surprisal/score", json=body, headers=headers)
@@ -101,7 +101,7 @@ def test_who_waits_too_long_hears_it(models, monkeypatch) -> None:
 
         return routes
 
-    monkeypatch.setattr(safety, "PATIENCE", 0.2)
+    monkeypatch.setattr(explorer, "PATIENCE", 0.2)
     slow = Page("slow", "Slow", "It waits.", "api.html.j2", "none.js", router, at_once=1)
     with TestClient(create(models, pages=[*PAGES, slow])) as client, ThreadPoolExecutor(1) as pool:
         first = pool.submit(client.post, "/api/slow/wait", json={})
@@ -163,7 +163,7 @@ def test_what_fails_shows_no_traceback(models) -> None:
 
         @routes.post("/later")
         def later() -> StreamingResponse:
-            return streamed(1 // place for place in (1, 0))
+            return streamed({"whole": 1 // number} for number in (1, 0))
 
         return routes
 

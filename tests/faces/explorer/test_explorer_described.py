@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from langladder.faces.explorer.app import create
-from langladder.faces.explorer.pages import PAGES
+from langladder.faces.explorer.app import PAGES, create
 from langladder.faces.http.shelf import Shelf
 from tests.drawn_requests import answered_as_described
 

@@ -1,6 +1,7 @@
 """The page of tokenizers: which there are, their tokens, and steps that end in these."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -86,7 +87,7 @@ def test_tokens_are_the_tokenizer_s(asked) -> None:
 @pytest.mark.parametrize("kind", ["bpe_bytes", "bpe_words", "character"])
 def test_merges_replayed_as_the_page_does_end_in_the_tokens(kind: str) -> None:
     steps = Steps(train_tokenizer(LINES, TokenizerConfig(kind=kind, vocab_size=KINDS[kind])))
-    found = follow(steps, "the cats\nsat there")
+    found: Any = follow(steps, "the cats\nsat there")
     symbols = found["symbols"]
     for step in found["steps"]:
         assert step["rank"] < found["learnt"]

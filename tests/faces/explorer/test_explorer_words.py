@@ -141,7 +141,7 @@ def test_a_slow_map_is_made_elsewhere_once_and_kept() -> None:
     job = maps.job(drawn, 10, "tsne")
     assert maps.job(drawn, 10, "tsne") is job
     told = [event for _ in range(9) for event in events(job, patience=60)]
-    assert any("iteration" in event.get("said", "") for event in told)
+    assert any("iteration" in str(event.get("said")) for event in told)
     np.testing.assert_allclose(job.found.points, word_map(drawn, WORDS[:10], "tsne").points, rtol=1e-4)
     assert [*events(job)] == [told[-1]]
 
@@ -175,6 +175,8 @@ def test_a_map_by_umap_is_made_in_a_process_of_its_own(asked, tmp_path: Path, mo
     monkeypatch.syspath_prepend(tmp_path)
     assert asked("about", {"model": "drawn"})["missing"] == {}
     *_, found = asked("map", {"model": "drawn", "count": 10, "method": "umap"})
+    while "again" in found:  # on a busy machine
+        *_, found = asked("map", {"model": "drawn", "count": 10, "method": "umap"})
     assert found["words"] == WORDS[:10] and found["explained"] is None
     rows = vectors().dense(np.arange(10)).astype(np.float64)
     rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True))[:, :2]

@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,8 @@ from langladder.answers.loading import read_model
 from langladder.corpora.instructions.kinds import UNSEEN
 from langladder.decoding.answers import answers
 from langladder.decoding.sampling import SamplingConfig, generate
-from langladder.faces.explorer import instructing
+from langladder.faces.explorer import microworld
+from langladder.faces.explorer.instruct import answer_as_it_grows
 from langladder.ground.errors import InputError
 from langladder.models.instructed import read_instructed
 from langladder.text.labelled.templates import ChatTemplate
@@ -17,6 +19,7 @@ from langladder.text.tokenize.specials import BOS
 from tests.faces.explorer import small_readers
 from tests.models.spoken import TOKENIZER, asked
 
+evaluate: Any = microworld.evaluate_answer  # JSON, as the page reads it
 GREEDY = SamplingConfig(strategy="greedy", max_tokens=6)
 
 
@@ -30,14 +33,14 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("config", [GREEDY, SamplingConfig(seed=3, max_tokens=6, temperature=1.5)])
 def test_an_answer_grows_to_what_is_given_at_once(models: Path, config: SamplingConfig) -> None:
     model, tokenizer = read_instructed(models / "instruct/sft")
-    grown = list(instructing.streamed(model.eval(), tokenizer, "say cat", config))
+    grown = list(answer_as_it_grows(model.eval(), tokenizer, "say cat", config))
     assert grown[-1] == answers(model, ChatTemplate(TOKENIZER), [asked("say cat")], config)[0]
     assert all(longer.startswith(text) for text, longer in pairwise(grown))
 
 
 def test_a_model_that_did_not_learn_to_answer_goes_on(models: Path) -> None:
     _, model, tokenizer, _ = read_model(models / "lm/gpt")
-    *_, last = instructing.streamed(model, tokenizer, " say cat ", GREEDY)
+    *_, last = answer_as_it_grows(model, tokenizer, " say cat ", GREEDY)
     (ids,) = generate(model, [BOS, *tokenizer.encode("say cat").tolist()], GREEDY)
     assert last == tokenizer.decode(ids).strip()
 
@@ -46,25 +49,25 @@ def test_an_instruction_without_room_or_words_is_refused(models: Path) -> None:
     model, tokenizer = read_instructed(models / "instruct/sft")
     for text in (" ", "say " * 40):
         with pytest.raises(InputError, match="instruction"):
-            list(instructing.streamed(model, tokenizer, text, GREEDY))
+            list(answer_as_it_grows(model, tokenizer, text, GREEDY))
 
 
 def test_right_answers_to_the_examples_are_judged_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(instructing, "DRAWN", {"train": 300, "unseen": 60})
-    instructing.requests.cache_clear()
-    shown = instructing.examples("tiny")
+    monkeypatch.setattr(microworld, "DRAWN", {"train": 300, "unseen": 60})
+    microworld.requests.cache_clear()
+    shown = microworld.examples("tiny")
     assert len({one["kind"] for one in shown}) >= 15 and UNSEEN & {one["kind"] for one in shown}
-    known = [one for one in shown if instructing.judged("tiny", f"  {one['text'].upper()} ", "")["known"]]
+    known = [one for one in shown if evaluate("tiny", f"  {one['text'].upper()} ", "")["known"]]
     assert len(known) == len(shown)
     for one in known:
-        assert instructing.judged("tiny", one["text"], one["answer"])["reward"] == 1.0, one
-    wrong = instructing.judged("tiny", known[0]["text"], "the the of")
+        assert evaluate("tiny", one["text"], one["answer"])["reward"] == 1.0, one
+    wrong = evaluate("tiny", known[0]["text"], "the the of")
     assert wrong["reward"] < 0.7 and set(wrong["parts"]) == {"grammatical", "true", "form", "length"}
-    assert instructing.judged("tiny", known[0]["text"], "")["reward"] == 0.0
-    instructing.requests.cache_clear()
+    assert evaluate("tiny", known[0]["text"], "")["reward"] == 0.0
+    microworld.requests.cache_clear()
 
 
 def test_what_the_grammar_does_not_draw_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(instructing, "requests", lambda _size: {})
-    found = instructing.judged("tiny", "write a poem", "no")
+    monkeypatch.setattr(microworld, "requests", lambda _size: {})
+    found = evaluate("tiny", "write a poem", "no")
     assert not found["known"] and "microworld" in found["why"]

@@ -11,13 +11,15 @@ from starlette.testclient import TestClient
 
 from langladder.faces.cli.explore import explore
 from langladder.faces.explorer.app import create
-from langladder.faces.explorer.last_run import grown, last_run
+from langladder.faces.explorer.ladder import read_last_run
 from langladder.faces.http.shelf import Shelf
 from langladder.faces.report.inputs import RungMetadata, Timing
 from langladder.faces.report.tables import ladder_id, ladder_rows, ladder_summary, ladder_timings
 from langladder.ground.errors import InputError
 
-FACTS = {"year": 1997, "tokens_per_second": 25693.2, "seconds": 86.7, "peak_memory_bytes": 816656384, "run": "4e1e"}
+FACTS = {"tokens_per_second": 25693.2, "seconds": 86.7, "peak_memory_bytes": 816656384, "run": "4e1e"}
+
+LINEAGE = {"year": 1997, "base": "lm/gru", "reads": "models/reward/r"}
 
 
 def write_timings(place: Path, **rungs: object) -> None:
@@ -41,19 +43,20 @@ def rung(name: str, title: str, per_word: float) -> dict[str, object]:
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     (tmp_path / "reports").mkdir()
-    ladder = {"chosen": {"size": "tiny", "seed": 1}, "lm": [rung("lstm", "LSTM & co", 9.3), rung("gru", "GRU", 9.9)]}
+    ladder = {
+        "chosen": {"size": "tiny", "seed": 1},
+        "lm": [rung("lstm", "LSTM & co", 9.3) | LINEAGE, rung("gru", "GRU", 9.9)],
+    }
     (tmp_path / "reports/ladder.json").write_text(json.dumps(ladder))
     write_timings(tmp_path, lstm=FACTS)
     (tmp_path / "curves/lm").mkdir(parents=True)
     (tmp_path / "curves/lm/lstm.csv").write_text("step,train_loss,validation_loss\n10,3.5,\n20,3.1,3.2\n")
     (tmp_path / "models/lm/lstm").mkdir(parents=True)
-    about = {"lineage": [{"rung": "lm/gru", "title": "GRU"}], "settings": {"lm": {"reads": "models/reward/r"}}}
-    (tmp_path / "models/lm/lstm/provenance.json").write_text(json.dumps(about))
     return tmp_path
 
 
 def test_a_finished_run_is_told_with_its_years_and_times(place: Path) -> None:
-    found = last_run(place)
+    found = read_last_run(place)
     lstm, gru = found.of("lm")
     assert (lstm.metadata.year, lstm.metadata.base, lstm.metadata.reads) == (1997, "lm/gru", "models/reward/r")
     assert (lstm.timing.seconds, lstm.timing.tokens_per_second, lstm.timing.run) == (86.7, 25693.2, "4e1e")
@@ -66,7 +69,7 @@ def test_a_finished_run_is_told_with_its_years_and_times(place: Path) -> None:
 
 
 def test_rungs_of_one_title_have_times_of_their_own(place: Path) -> None:
-    inputs = last_run(place)
+    inputs = read_last_run(place)
     lstm, gru = inputs.of("lm")
     other = RungMetadata(title=lstm.title, year=2014)
     twins = [replace(lstm, timing=Timing(seconds=10.0)), replace(gru, metadata=other)]
@@ -74,7 +77,7 @@ def test_rungs_of_one_title_have_times_of_their_own(place: Path) -> None:
     inputs = replace(inputs, rungs={**inputs.rungs, "lm": twins})
     for name, value in (("ladder", ladder_summary(inputs)), ("timings", ladder_timings(inputs))):
         (place / f"reports/{name}.json").write_text(json.dumps(value))
-    found = last_run(place).of("lm")
+    found = read_last_run(place).of("lm")
     assert [rung.title for rung in found] == ["LSTM & co", "LSTM & co"]
     assert [rung.timing.seconds for rung in found] == [10.0, 99.0]
     assert [rung.metadata.year for rung in found] == [1997, 2014]
@@ -84,27 +87,25 @@ def test_times_of_another_ladder_are_not_shown(place: Path) -> None:
     ladder = json.loads((place / "reports/ladder.json").read_text())
     ladder["lm"][0]["scores"]["perplexity_per_word"] = 9.2
     (place / "reports/ladder.json").write_text(json.dumps(ladder))
-    assert {rung.timing for rung in last_run(place).of("lm")} == {Timing()}
+    assert {rung.timing for rung in read_last_run(place).of("lm")} == {Timing()}
 
 
-def test_without_timings_the_scores_are_there_and_without_a_ladder_nothing(place: Path, tmp_path: Path) -> None:
+def test_without_timings_the_scores_are_there(place: Path) -> None:
     (place / "reports/timings.json").unlink()
-    (table,) = ladder_rows(last_run(place))
+    (table,) = ladder_rows(read_last_run(place))
     assert "time" not in [column.title for column in table.columns]
-    assert last_run(tmp_path / "nowhere") is None
 
 
 def test_a_damaged_ladder_is_named(place: Path) -> None:
     for text in ("{", "[]", '{"chosen": {}, "lm": [{"name": 3}]}', '{"chosen": 3}'):
         (place / "reports/ladder.json").write_text(text)
         with pytest.raises(InputError, match=r"ladder\.json"):
-            last_run(place)
+            read_last_run(place)
 
 
 @pytest.mark.parametrize(
     ("facts", "told"),
     [
-        ({"year": "soon"}, r"lm/lstm\.year"),
         ({"seconds": "fast"}, r"lm/lstm\.seconds"),
         ({"seconds": float("1e999")}, r"timings\.json"),
         ({"peak_memory_bytes": [1]}, r"lm/lstm\.peak_memory_bytes"),
@@ -117,19 +118,11 @@ def test_damaged_timings_are_named(place: Path, facts: object, told: str) -> Non
     text = (place / "reports/timings.json").read_text().replace("Infinity", "1e999")
     (place / "reports/timings.json").write_text(text)
     with pytest.raises(InputError, match=told):
-        last_run(place)
+        read_last_run(place)
     for text in ("{", "[]", '{"rungs": 3}'):
         (place / "reports/timings.json").write_text(text)
         with pytest.raises(InputError, match=r"timings\.json"):
-            last_run(place)
-
-
-def test_a_strangers_provenance_is_no_lineage(tmp_path: Path) -> None:
-    strange = ("{", "3", '{"lineage": 3}', '{"lineage": [3]}', '{"lineage": [{"rung": 3}], "settings": []}')
-    for text in strange:
-        (tmp_path / "provenance.json").write_text(text)
-        assert grown(tmp_path) == (None, None)
-    assert grown(tmp_path / "nowhere") == (None, None)
+            read_last_run(place)
 
 
 def test_the_page_of_the_ladder_has_the_links(place: Path) -> None:
@@ -159,7 +152,7 @@ def test_the_links_follow_the_tracking_server_and_hide_its_password(
     (place / "models/lm/lstm/config.json").write_text("{}")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", server)
     apps: list[Starlette] = []
-    monkeypatch.setattr("langladder.faces.http.starting.run", lambda app, *_: apps.append(app))
+    monkeypatch.setattr("langladder.faces.http.server.run", lambda app, *_: apps.append(app))
     for more, wanted in (([], shown), (["--mlflow", "http://other"], "http://other")):
         ended = CliRunner().invoke(explore, [str(place / "models"), *more])
         assert ended.exit_code == 0, ended.output

@@ -8,7 +8,7 @@ import torch
 from langladder.corpora.microworld import grammar
 from langladder.evaluation.surprisal import bits_of_rows, guess, row_of, surprisals
 from langladder.faces.cli.score import score_sentences
-from langladder.faces.explorer import truth
+from langladder.faces.explorer import microworld
 from langladder.text.tokenize.specials import BOS, EOS
 
 MODELS = ("kneser_ney", "lstm", "gpt")
@@ -142,8 +142,8 @@ def test_probes_are_offered(ask) -> None:
 def test_what_is_kept_of_the_grammar_has_a_bound(ask, monkeypatch) -> None:
     asked = {"texts": ["the cat sleeps ."]}
     before = ask("/api/surprisal/truth", asked)
-    kept = truth._truth("tiny")
-    monkeypatch.setattr(truth, "MOST_SYMBOLS", kept.symbols - 1)
+    kept = microworld._next_words("tiny")
+    monkeypatch.setattr(microworld, "MOST_SYMBOLS", kept.symbols - 1)
     assert ask("/api/surprisal/truth", asked) == before
-    assert truth._truth("tiny") is not kept
+    assert microworld._next_words("tiny") is not kept
     assert ask("/api/surprisal/truth", asked) == before

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from langladder.faces.explorer import instructing
+from langladder.faces.explorer import microworld
 from langladder.faces.explorer.app import create
 from langladder.faces.explorer.ladder import link
 from langladder.faces.http.shelf import Shelf
@@ -80,8 +80,8 @@ def test_odd_texts_are_answered(path: str, text: str, reading: TestClient) -> No
 
 
 def test_two_models_answer_and_the_judge_is_asked(reading: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(instructing, "DRAWN", {"train": 100, "unseen": 20})
-    instructing.requests.cache_clear()
+    monkeypatch.setattr(microworld, "DRAWN", {"train": 100, "unseen": 20})
+    microworld.requests.cache_clear()
     shown = reading.post("/api/instruct/examples", json={}).json()
     assert shown and {"kind", "shown", "text", "answer"} == set(shown[0])
     body = {"instruction": "say cat", "models": ["sft", "ppo", "gpt", "svd"], "max_tokens": 5}
@@ -93,7 +93,7 @@ def test_two_models_answer_and_the_judge_is_asked(reading: TestClient, monkeypat
     body["instruction"] = "say " * 200
     assert events(reading, "/api/instruct/answer", body)["sft"][-1]["end"] == "error"
     assert reading.post("/api/instruct/answer", json=body | {"instruction": "x" * 100_000}).status_code == 400
-    instructing.requests.cache_clear()
+    microworld.requests.cache_clear()
 
 
 def test_a_folder_without_report_lists_its_models(reading: TestClient) -> None:

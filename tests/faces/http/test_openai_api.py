@@ -4,6 +4,7 @@ import base64
 import json
 import math
 import socket
+import time
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
 
@@ -13,9 +14,9 @@ import torch
 from starlette.testclient import TestClient
 
 from langladder.decoding.sampling import SamplingConfig, generate_batch
-from langladder.decoding.stream import distributions, stream
+from langladder.decoding.stream import Drawn, distributions, stream
 from langladder.faces.cli.score import score_sentences
-from langladder.faces.http import guard
+from langladder.faces.http import completions, guard
 from langladder.faces.http.api import create
 from langladder.faces.http.guard import MOST_BYTES
 from langladder.faces.http.shelf import Shelf, UnknownModelError
@@ -146,12 +147,47 @@ def test_bodies_that_are_no_json_are_refused_in_openai_s_form(shelf, body) -> No
     assert answer.json()["error"]["type"] == "invalid_request_error"
 
 
+def test_an_answer_ends_when_its_client_has_left(server, monkeypatch) -> None:
+    drawn = []
+
+    def endless(model, *_, **__):
+        while True:
+            drawn.append(Drawn(7, torch.zeros(model.vocab_size)))
+            yield drawn[-1]
+            time.sleep(0.01)
+
+    monkeypatch.setattr(completions, "stream", endless)
+    connection = HTTPConnection(server.removeprefix("http://"))
+    body = json.dumps({"model": "gpt", "prompt": "the"})
+    connection.request("POST", "/v1/completions", body, {"content-type": "application/json"})
+    until = time.monotonic() + 30
+    while len(drawn) < 3 and time.monotonic() < until:
+        time.sleep(0.01)
+    connection.close()
+    before = 0
+    while len(drawn) > before and time.monotonic() < until:
+        before = len(drawn)
+        time.sleep(0.5)
+    assert len(drawn) == before > 2
+
+
+def test_messages_hold_no_control_characters(ask) -> None:
+    status, answer = ask("/v1/%1b[2J")
+    assert status == 404 and "\\x1b[2J" in answer["error"]["message"]
+
+
+def test_without_a_seed_each_request_draws_anew(ask) -> None:
+    answers = [ask("/v1/completions", {"model": "gpt", "max_tokens": 30})[1]["choices"][0]["text"] for _ in range(2)]
+    assert answers[0] != answers[1]
+
+
 def test_null_is_the_default(ask) -> None:
     options = ["prompt", "max_tokens", "temperature", "top_p", "top_k", "n", "stream", "stream_options", "logprobs"]
-    options += ["echo", "stop", "seed", "best_of", "suffix", "user", "logit_bias", "presence_penalty"]
-    status, answer = ask("/v1/completions", {"model": "gpt"} | dict.fromkeys([*options, "frequency_penalty"]))
+    options += ["echo", "stop", "best_of", "suffix", "user", "logit_bias", "presence_penalty", "frequency_penalty"]
+    gpt = {"model": "gpt", "seed": 1}
+    status, answer = ask("/v1/completions", gpt | dict.fromkeys(options))
     assert status == 200
-    assert answer["choices"] == ask("/v1/completions", {"model": "gpt"})[1]["choices"]
+    assert answer["choices"] == ask("/v1/completions", gpt)[1]["choices"]
     openais = {"reasoning_effort": None, "tools": None, "seed": -5, "top_k": 2**31}  # nulls of what is not offered
     assert ask("/v1/completions", {"model": "gpt", "prompt": "the"} | openais)[0] == 200
     assert ask("/v1/completions", {"model": "gpt", "prompt": "the", "seed": 2**63 - 1})[0] == 200

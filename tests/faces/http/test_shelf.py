@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import langladder.models
-from langladder.faces.http.kinds import kind_of, title_of
+from langladder.answers.kinds import kind_of, title_of
 from langladder.faces.http.shelf import Shelf
 from langladder.ground.errors import InputError
 

@@ -40,8 +40,8 @@ def explore(models: tuple[Path, ...], host: str, port: int, memory: str, mlflow:
         raise InputError("models: no such folder here; name one that holds saved models, or make them by `make repro`")
     from langladder.faces.explorer.app import create
     from langladder.faces.http.guard import LOOPBACK
+    from langladder.faces.http.server import run
     from langladder.faces.http.shelf import Shelf
-    from langladder.faces.http.starting import run
 
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # requests run side by side, each in a thread of its own
     shelf = Shelf.below(models or (Path("models"),), granted, _place(models))

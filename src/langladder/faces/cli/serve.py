@@ -24,8 +24,8 @@ def serve(models: tuple[Path, ...], host: str, port: int, memory: str) -> None:
     from langladder.engine.choosing import bytes_of
     from langladder.faces.http import api
     from langladder.faces.http.guard import LOOPBACK
+    from langladder.faces.http.server import run
     from langladder.faces.http.shelf import Shelf
-    from langladder.faces.http.starting import run
 
     try:
         granted = bytes_of(memory)

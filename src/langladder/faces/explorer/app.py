@@ -1,30 +1,59 @@
 """The explorer's application: pages, their scripts and styles, their API, and a page that lists the API.
 
-Pages and styles are the report's own, made on this machine: nothing is loaded from elsewhere. `safety` says what is
-refused.
+Pages and styles are the report's own, made on this machine: nothing is loaded from elsewhere.
+
+What is refused, beside what `guard` refuses: requests of pages of other origins, too much at once, and what takes too
+long. A page elsewhere may send requests to this machine from the browser of whoever reads it. Its requests bear an
+Origin of its own (https://fetch.spec.whatwg.org/#origin-header), or its name as the Host: both are refused. What is
+sent says that it loads nothing from elsewhere and stands in no frame.
 """
 
+import asyncio
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.resources import files
-from typing import Any
+from urllib.parse import urlsplit
 
+from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI, Request, Response
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 from jinja2 import ChoiceLoader, Environment, PackageLoader, PrefixLoader, StrictUndefined
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from langladder.answers.kinds import title_of
+from langladder.faces.explorer import continuing, instruct, ladder, reading, surprisal, tokenizing, translating, words
 from langladder.faces.explorer.page import Page
-from langladder.faces.explorer.pages import PAGES
-from langladder.faces.explorer.safety import protect
-from langladder.faces.http.guard import LOOPBACK, REFUSALS
-from langladder.faces.http.kinds import title_of
+from langladder.faces.http.guard import LOOPBACK, REFUSALS, guard
 from langladder.faces.http.shelf import Shelf
 from langladder.ground.errors import InputError
 
-KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+PAGES: tuple[Page, ...] = (
+    ladder.PAGE,
+    surprisal.PAGE,
+    continuing.PAGE,
+    words.PAGE,
+    tokenizing.PAGE,
+    translating.PAGE,
+    reading.PAGE,
+    instruct.PAGE,
+)
+"""In the order in which they are listed; a page more is a module, a template, a script and its line here."""
+TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 THREADS = 100  # more than all pages compute at once, so that a page is always shown
+PATIENCE = 20.0  # seconds that a request waits for its turn
+LONGEST = 120.0  # seconds that an answer may take
+HEADERS = {
+    "content-security-policy": "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
 
 
 def create(
@@ -41,18 +70,20 @@ def create(
         languages: text, source and target (of pairs), labels, tags, questions, instructions → BCP 47 tag, where known.
     """
     app = FastAPI(title="langladder explorer", docs_url=None, redoc_url=None, lifespan=_begin, responses=REFUSALS)
-    protect(app, hosts, {f"/api/{page.name}": page.at_once for page in pages})
+    app.add_middleware(Turns, at_once={f"/api/{page.name}": page.at_once for page in pages})
+    guard(app, hosts)
+    app.add_middleware(SameOrigin)
     environment = _environment()
     static = _static()
 
-    def shown(template: str, **context: Any) -> HTMLResponse:
+    def render(template: str, **context: object) -> HTMLResponse:
         return HTMLResponse(
             environment.get_template(template).render(pages=pages, languages=languages or {}, **context)
         )
 
     def page_of(page: Page) -> HTMLResponse:
         shelf.look()
-        return shown(page.template, page=page, models=partial(_models, shelf), shelf=shelf)
+        return render(page.template, page=page, models=partial(_models, shelf), shelf=shelf)
 
     @app.get("/", include_in_schema=False)
     def first() -> HTMLResponse:
@@ -68,7 +99,7 @@ def create(
 
     @app.get("/docs", include_in_schema=False)
     def docs() -> HTMLResponse:
-        return shown("api.html.j2", page=None, paths=app.openapi()["paths"], json=partial(json.dumps, indent=1))
+        return render("api.html.j2", page=None, paths=app.openapi()["paths"], json=partial(json.dumps, indent=1))
 
     for page in pages:
         app.include_router(page.router(shelf), prefix=f"/api/{page.name}", tags=[page.title])
@@ -77,9 +108,7 @@ def create(
 
 
 @asynccontextmanager
-async def _begin(_: FastAPI) -> Any:
-    from anyio.to_thread import current_default_thread_limiter
-
+async def _begin(_: FastAPI) -> AsyncIterator[None]:
     current_default_thread_limiter().total_tokens = THREADS
     yield
 
@@ -106,13 +135,91 @@ def _environment() -> Environment:
 
 def _static() -> dict[str, tuple[bytes, str, str]]:
     """Name → what is served: the explorer's files, and the styles and scripts of the report."""
-    import hashlib
-
     found = {}
-    for place in (files("langladder.faces.report") / "templates", files("langladder.faces.explorer") / "static"):
-        for file in place.iterdir():
+    for folder in (files("langladder.faces.report") / "templates", files("langladder.faces.explorer") / "static"):
+        for file in folder.iterdir():
             ending = f".{file.name.rpartition('.')[2]}"
-            if ending in KINDS:
+            if ending in TYPES:
                 body = file.read_bytes()
-                found[file.name] = (body, KINDS[ending], f'"{hashlib.sha256(body).hexdigest()[:20]}"')
+                found[file.name] = (body, TYPES[ending], f'"{hashlib.sha256(body).hexdigest()[:20]}"')
     return found
+
+
+class SameOrigin:
+    """Refuses what a page of another origin asks, and says with each answer what a browser may do with it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        if scope["method"] not in ("GET", "HEAD") and _foreign(headers):
+            refusal = _refusal(403, "requests of pages elsewhere are refused; ask from the explorer's own page")
+            await refusal(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                known = {name.lower() for name, _ in message["headers"]}
+                more = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+                message["headers"] = [*message["headers"], *(pair for pair in more if pair[0] not in known)]
+            await send(message)
+
+        await self.app(scope, receive, send_with_headers)
+
+
+class Turns:
+    """Lets so many requests to each page's API be computed at a time; others wait their turn, but not for ever.
+
+    Args:
+        at_once: beginning of a path → how many requests to it are computed at a time.
+    """
+
+    def __init__(self, app: ASGIApp, at_once: Mapping[str, int]) -> None:
+        self.app = app
+        self.free = {path: asyncio.Semaphore(most) for path, most in at_once.items()}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        path = scope.get("path", "")
+        free = next((free for begin, free in self.free.items() if path.startswith(f"{begin}/")), None)
+        if scope["type"] != "http" or free is None:
+            await self.app(scope, receive, send)
+            return
+        try:
+            await asyncio.wait_for(free.acquire(), PATIENCE)
+        except TimeoutError:
+            refusal = _refusal(503, f"others have been asking for {PATIENCE:.0f} seconds; try again")
+            await refusal(scope, receive, send)
+            return
+        begun = False
+
+        async def send_and_note(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            async with asyncio.timeout(LONGEST):
+                await self.app(scope, receive, send_and_note)
+        except TimeoutError:
+            if not begun:
+                refusal = _refusal(503, f"this took longer than {LONGEST:.0f} seconds; ask for less at once")
+                await refusal(scope, receive, send)
+        finally:
+            free.release()
+
+
+def _foreign(headers: Mapping[str, str]) -> bool:
+    origin = headers.get("origin")
+    if origin is not None:
+        return urlsplit(origin).netloc.lower() != headers.get("host", "").lower()
+    return headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
+
+
+def _refusal(status: int, message: str) -> Response:
+    return JSONResponse({"error": {"message": message}}, status, {"retry-after": "5"} if status == 503 else None)

@@ -1,29 +1,28 @@
 """One prompt, continued by every language model side by side, token by token."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any
 
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from langladder.faces.explorer.page import Page
+from langladder.decoding.sampling import SamplingConfig
+from langladder.decoding.stream import stream
+from langladder.faces.explorer.page import ModelName, Page, in_turn
+from langladder.faces.http.server import Json, streamed
 from langladder.faces.http.shelf import Shelf
-from langladder.faces.http.streaming import streamed
-from langladder.ground.errors import InputError
+from langladder.text.tokenize.specials import BOS, EOS
 
 MOST_CHARACTERS = 5_000
 MOST_MODELS = 20
 MOST_TOKENS = 400
-
-Name = Annotated[str, Field(max_length=500)]
 
 
 class Continuing(BaseModel):
     """A prompt, and how tokens are drawn: temperature 0 takes the likeliest."""
 
     prompt: str = Field(default="", max_length=MOST_CHARACTERS)
-    models: list[Name] = Field(max_length=MOST_MODELS)
+    models: list[ModelName] = Field(max_length=MOST_MODELS)
     temperature: float = Field(default=1.0, ge=0, le=100, allow_inf_nan=False)
     top_k: int | None = Field(default=None, ge=1, le=2**31)
     top_p: float | None = Field(default=None, gt=0, le=1)
@@ -32,47 +31,29 @@ class Continuing(BaseModel):
 
 
 def router(shelf: Shelf) -> APIRouter:
-    """See `Page`."""
+    """What answers the page's script."""
     routes = APIRouter()
 
     @routes.post("/text", response_class=StreamingResponse)
-    def text(asked: Continuing) -> StreamingResponse:
+    def text(request: Continuing) -> StreamingResponse:
         """What each model says after the prompt: an event a token, {"model", "text" so far}, `end` with the last."""
-        return streamed(_continued(shelf, asked))
+        return streamed(in_turn(request.models, lambda name: _continued(shelf, name, request)))
 
     return routes
 
 
-def _continued(shelf: Shelf, asked: Continuing) -> Iterator[dict[str, Any]]:
-    """The models take turns, a token each, so that all columns grow at once."""
-    growing = {name: _one(shelf, name, asked) for name in dict.fromkeys(asked.models)}
-    while growing:
-        for name, pieces in list(growing.items()):
-            try:
-                event = next(pieces)
-            except InputError as error:
-                event = {"error": {"message": str(error)}, "end": "error"}
-            if "end" in event:
-                del growing[name]
-            yield {"model": name} | event
-
-
-def _one(shelf: Shelf, name: str, asked: Continuing) -> Iterator[dict[str, Any]]:
+def _continued(shelf: Shelf, name: str, request: Continuing) -> Iterator[Json]:
     """What one model says; it is locked for a token at a time, so that nobody waits for a whole text."""
-    from langladder.decoding.sampling import SamplingConfig
-    from langladder.decoding.stream import stream
-    from langladder.text.tokenize.specials import BOS, EOS
-
     rung = shelf.language_model(name)
     config = SamplingConfig(
-        strategy="sample" if asked.temperature else "greedy",
-        temperature=max(0.01, asked.temperature),
-        top_k=asked.top_k,
-        top_p=asked.top_p,
-        seed=asked.seed,
-        max_tokens=asked.max_tokens,
+        strategy="sample" if request.temperature else "greedy",
+        temperature=max(0.01, request.temperature),
+        top_k=request.top_k,
+        top_p=request.top_p,
+        seed=request.seed,
+        max_tokens=request.max_tokens,
     )
-    ids = rung.tokenizer.encode(asked.prompt).tolist()
+    ids = rung.tokenizer.encode(request.prompt).tolist()
     begun, drawn = len(rung.tokenizer.decode(ids)), stream(rung.model, [BOS, *ids], config)
     while True:
         with rung.lock:

@@ -1,92 +1,140 @@
-"""One instruction, answered by two models side by side as they write, and judged by microworld's gold judge."""
+"""One instruction, answered by two models side by side as they write, and judged by microworld's gold judge.
+
+A model that learnt to answer reads the chat template; any other language model reads the instruction as a text and
+goes on, which is what it grew from.
+"""
 
 from collections.abc import Iterator
-from typing import Annotated, Any
 
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from langladder.faces.explorer import truth
-from langladder.faces.explorer.page import Page
+from langladder.corpora.lexicon import Size
+from langladder.data.instructions import check_prompt
+from langladder.decoding.chosen_answers import Chooser, chosen_answer
+from langladder.decoding.sampling import SamplingConfig
+from langladder.decoding.stream import stream
+from langladder.faces.explorer import microworld
+from langladder.faces.explorer.page import ModelName, Page, in_turn
+from langladder.faces.http.chat import read_answering
+from langladder.faces.http.server import Json, streamed
 from langladder.faces.http.shelf import Shelf
-from langladder.faces.http.streaming import streamed
 from langladder.ground.errors import InputError
+from langladder.models.base import LanguageModel
+from langladder.models.instructed import InstructedGPT
+from langladder.text.labelled.instructions import USER, Message
+from langladder.text.labelled.templates import ChatTemplate
+from langladder.text.tokenize.specials import BOS, EOS
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 MOST_CHARACTERS = 2_000
 MOST_TOKENS = 200
-
-Name = Annotated[str, Field(max_length=500)]
 
 
 class Instructing(BaseModel):
     """An instruction, who answers it, and how: temperature 0 takes the likeliest token."""
 
     instruction: str = Field(max_length=MOST_CHARACTERS)
-    models: list[Name] = Field(max_length=4)
+    models: list[ModelName] = Field(max_length=4)
     temperature: float = Field(default=0.0, ge=0, le=100, allow_inf_nan=False)
     seed: int = Field(default=0, ge=0, lt=2**32)
     max_tokens: int = Field(default=40, ge=1, le=MOST_TOKENS)
 
 
 def router(shelf: Shelf) -> APIRouter:
-    """See `Page`."""
+    """What answers the page's script."""
     routes = APIRouter()
 
     @routes.post("/examples")
     def examples() -> list[dict[str, str]]:
         """Some instructions of each kind, with a right answer; `shown`: unseen where training has none of the kind."""
-        from langladder.faces.explorer.instructing import examples
-
-        return examples(_size(shelf))
+        return microworld.examples(_size(shelf))
 
     @routes.post("/answer", response_class=StreamingResponse)
-    def answer(asked: Instructing) -> StreamingResponse:
+    def answer(request: Instructing) -> StreamingResponse:
         """Events: {"model", "text" so far}; the last of each model has {"end", "judged"}."""
-        return streamed(_answers(shelf, asked))
+        return streamed(in_turn(request.models, lambda name: _answered(shelf, name, request)))
 
     return routes
 
 
-def _size(shelf: Shelf) -> Any:
-    return truth.size_of(shelf.place) or "small"
+def _size(shelf: Shelf) -> Size:
+    return microworld.size_of(shelf.place) or "small"
 
 
-def _answers(shelf: Shelf, asked: Instructing) -> Iterator[dict[str, Any]]:
-    """The models take turns, a token each, so that both columns grow at once."""
-    growing = {name: _one(shelf, name, asked) for name in dict.fromkeys(asked.models)}
-    while growing:
-        for name, pieces in list(growing.items()):
-            try:
-                event = next(pieces)
-            except InputError as error:
-                event = {"error": {"message": str(error)}, "end": "error"}
-            if "end" in event:
-                del growing[name]
-            yield {"model": name} | event
-
-
-def _one(shelf: Shelf, name: str, asked: Instructing) -> Iterator[dict[str, Any]]:
-    from langladder.decoding.sampling import SamplingConfig
-    from langladder.faces.explorer.instructing import judged, streamed
-    from langladder.faces.http.chat import Answering, read_answering
-
-    found: Answering = shelf.have("answering", shelf.find(name), read_answering)
+def _answered(shelf: Shelf, name: str, request: Instructing) -> Iterator[Json]:
+    found = shelf.have("answering", shelf.find(name), read_answering)
     config = SamplingConfig(
-        strategy="sample" if asked.temperature else "greedy",
-        temperature=max(0.01, asked.temperature or 1.0),  # a best-of-n draws even so
-        seed=asked.seed,
-        max_tokens=asked.max_tokens,
+        strategy="sample" if request.temperature else "greedy",
+        temperature=max(0.01, request.temperature or 1.0),  # a best-of-n draws even so
+        seed=request.seed,
+        max_tokens=request.max_tokens,
     )
-    text, pieces = "", streamed(found.model, found.tokenizer, asked.instruction, config, found.chooser)
+    text, texts = "", answer_as_it_grows(found.model, found.tokenizer, request.instruction, config, found.chooser)
     while True:
         with found.lock:
-            piece = next(pieces, None)
-        if piece is None:
-            yield {"text": text, "end": "whole", "judged": judged(_size(shelf), asked.instruction, text)}
+            longer = next(texts, None)
+        if longer is None:
+            evaluation = microworld.evaluate_answer(_size(shelf), request.instruction, text)
+            yield {"text": text, "end": "whole", "judged": evaluation}
             return
-        text = piece
+        text = longer
         yield {"text": text}
+
+
+def check_instruction(model: LanguageModel, tokenizer: Tokenizer, instruction: str) -> None:
+    """Raise InputError where there is nothing to answer, or no room for an answer."""
+    if not instruction.strip():
+        raise InputError("no instruction; type one, or choose an example")
+    if isinstance(model, InstructedGPT):
+        dialogue = (Message(USER, instruction),)
+        check_prompt(ChatTemplate(tokenizer).prompt(dialogue), model.context, "the instruction", dialogue)
+
+
+def answer_as_it_grows(
+    model: LanguageModel,
+    tokenizer: Tokenizer,
+    instruction: str,
+    config: SamplingConfig,
+    chooser: Chooser | None = None,
+) -> Iterator[str]:
+    """The answer as it grows: each text holds the one before it, as far as its characters are whole.
+
+    Args:
+        chooser: of a best-of-n, whose answer comes all at once.
+
+    Raises:
+        InputError: as `check_instruction`.
+    """
+    instruction = instruction.strip()
+    check_instruction(model, tokenizer, instruction)
+    dialogue = (Message(USER, instruction),)
+    if not isinstance(model, InstructedGPT):
+        prompt = [BOS, *tokenizer.encode(instruction).tolist()]
+        yield from _drawn(model, tokenizer, prompt, config)
+        return
+    template = ChatTemplate(tokenizer)
+    if chooser is not None:
+        yield chosen_answer(model, template, dialogue, config, chooser)
+        return
+    row = template.prompt(dialogue).tolist()
+    room = config.model_copy(update={"max_tokens": min(config.max_tokens, model.context - len(row))})
+    yield from _drawn(model, tokenizer, row, room)
+
+
+def _drawn(model: LanguageModel, tokenizer: Tokenizer, prompt: list[int], config: SamplingConfig) -> Iterator[str]:
+    ids: list[int] = []
+    text = ""
+    for token, _ in stream(model, prompt, config):
+        if token == EOS:
+            break
+        ids.append(token)
+        if (longer := tokenizer.decode(ids).strip()) != text and not longer.endswith("\ufffd"):
+            text = longer
+            yield text
+    if (whole := tokenizer.decode(ids).strip()) != text or not text:
+        yield whole
 
 
 PAGE = Page(

@@ -1,15 +1,30 @@
-"""The ladder of the last run: its tables, which run made a rung, what it grew from, how it learnt."""
+"""The ladder of the last run: its tables, which run made a rung, what it grew from, how it learnt.
+
+Scores and lineage come from `reports/ladder.json`, times and runs of MLflow from `reports/timings.json`, if it belongs
+to that ladder, learning curves from `curves/`. All but the first may be missing.
+"""
 
 import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from math import isfinite
 from pathlib import Path
-from typing import Any
 
 from fastapi import APIRouter
+from pydantic import ValidationError
 
+from langladder.answers.kinds import kind_of, title_of
 from langladder.faces.explorer.page import Page
-from langladder.faces.http.kinds import kind_of, title_of
+from langladder.faces.http.server import Json
 from langladder.faces.http.shelf import Shelf
+from langladder.faces.report.comparison import read_summary
+from langladder.faces.report.family_tree import family_tree_sections
+from langladder.faces.report.inputs import CurvePoint, ReportInputs, Timing, read_curve
+from langladder.faces.report.section import family_headline
+from langladder.faces.report.tables import LadderTable, ladder_id, ladder_rows
+from langladder.families import families
+from langladder.ground.artefacts import read_json
+from langladder.ground.errors import InputError
 
 MEASURES = {
     "validation_loss": "loss on the validation split, nats",
@@ -24,43 +39,88 @@ _RUN = re.compile(r"[0-9a-zA-Z_-]{1,64}")
 
 
 def router(shelf: Shelf) -> APIRouter:
-    """See `Page`."""
+    """What answers the page's script."""
     routes = APIRouter()
 
+    def last_run() -> ReportInputs | None:
+        file = shelf.place / "reports" / "ladder.json"
+        if not file.is_file():
+            return None
+        return shelf.have("last run", file, lambda _: read_last_run(shelf.place))
+
     @routes.post("/run")
-    def run() -> dict[str, Any]:
+    def run() -> Json:
         """Tables and family tree of the last run, or the models on the shelf where there is no report."""
         shelf.look()
         models = [
             {"name": name, "title": title_of(folder), "kind": kind_of(folder)} for name, folder in shelf.folders.items()
         ]
-        if not _file(shelf).is_file():
+        inputs = last_run()
+        if inputs is None:
             return {"found": False, "models": models}
-        return {"found": True, "models": models} | _told(_inputs(shelf), shelf.tracking)
+        return {"found": True, "models": models} | _as_json(inputs, shelf.tracking)
 
     @routes.post("/curves")
-    def curves() -> list[dict[str, Any]]:
+    def curves() -> list[Json]:
         """Learning curves by family: [[step, value], …] of each rung and measure."""
-        return _curves(_inputs(shelf)) if _file(shelf).is_file() else []
+        inputs = last_run()
+        return [] if inputs is None else _curves(inputs)
 
     return routes
 
 
-def _file(shelf: Shelf) -> Path:
-    return shelf.place / "reports" / "ladder.json"
+def read_last_run(root: Path) -> ReportInputs:
+    """The ladder of a folder.
+
+    Raises:
+        InputError: its files are missing, damaged, or of another version.
+    """
+    file = root / "reports" / "ladder.json"
+    summary = read_json(file)
+    inputs = read_summary(summary, str(file), list(families().values()))
+    timings = read_timings(root / "reports" / "timings.json", ladder_id(summary))
+    rungs = {}
+    for family, found in inputs.rungs.items():
+        files = [root / "curves" / family / f"{rung.name}.csv" for rung in found]
+        rungs[family] = [
+            replace(
+                rung,
+                timing=timings.get(f"{family}/{rung.name}", Timing()),
+                curve=tuple(read_curve(curve)) if curve.is_file() else (),
+            )
+            for rung, curve in zip(found, files, strict=True)
+        ]
+    return replace(inputs, rungs=rungs)
 
 
-def _inputs(shelf: Shelf) -> Any:
-    from langladder.faces.explorer.last_run import last_run
+def read_timings(path: Path, ladder: str) -> dict[str, Timing]:
+    """Rung (`family/name`) → what it cost; {} where there is no file, or one of another ladder.
 
-    return shelf.have("last run", _file(shelf), lambda _: last_run(shelf.place))
+    Args:
+        ladder: see `ladder_id`.
+
+    Raises:
+        InputError: the file is damaged (names the rung).
+    """
+    if not path.is_file():
+        return {}
+    value = read_json(path)
+    if not isinstance(value, dict) or not isinstance(value.get("rungs"), dict):
+        raise InputError(f"{path}: nothing under `rungs`; `dvc repro -f -s report` writes it anew")
+    if value.get("ladder") != ladder:
+        return {}
+    found = {}
+    for name, timing in value["rungs"].items():
+        try:
+            found[name] = Timing.model_validate(timing)
+        except ValidationError as error:
+            problem = error.errors()[0]
+            where = ".".join(map(str, ("rungs", name[:80], *problem["loc"])))
+            raise InputError(f"{path}: {where}: {problem['msg']}; `dvc repro -f -s report` writes it anew") from error
+    return found
 
 
-def _told(inputs: Any, tracking: str) -> dict[str, Any]:
-    from langladder.faces.report.family_tree import family_tree_sections
-    from langladder.faces.report.section import family_headline
-    from langladder.faces.report.tables import ladder_rows
-
+def _as_json(inputs: ReportInputs, tracking: str) -> Json:
     runs = {(one.name, rung.name): rung.timing.run for one in inputs.families for rung in inputs.of(one.name)}
     headlines = [family_headline(family, inputs) for family in inputs.families]
     trees = [section.context for section in family_tree_sections(inputs)]
@@ -79,7 +139,7 @@ def _told(inputs: Any, tracking: str) -> dict[str, Any]:
     }
 
 
-def _table(table: Any, runs: dict[tuple[str, str], str | None], tracking: str) -> dict[str, Any]:
+def _table(table: LadderTable, runs: Mapping[tuple[str, str], str | None], tracking: str) -> Json:
     place = 0
     groups = []
     for approach, found in table.approaches():
@@ -105,8 +165,8 @@ def link(run: str | None, tracking: str) -> str | None:
     return f"{tracking.rstrip('/')}/#/runs/{run}" if run and tracking and _RUN.fullmatch(run) else None
 
 
-def _curves(inputs: Any) -> list[dict[str, Any]]:
-    found = []
+def _curves(inputs: ReportInputs) -> list[Json]:
+    found: list[Json] = []
     for family in inputs.families:
         rungs = []
         for rung in inputs.of(family.name):
@@ -119,7 +179,7 @@ def _curves(inputs: Any) -> list[dict[str, Any]]:
     return found
 
 
-def _points(curve: Any, measure: str) -> list[list[float]]:
+def _points(curve: Iterable[CurvePoint], measure: str) -> list[list[float]]:
     values = [(point.step, getattr(point, measure)) for point in curve]
     return [[step, value] for step, value in values if value is not None and isfinite(value)]
 

@@ -1,18 +1,40 @@
 """One text under every classifier and tagger, a question under every reader: labels, words, trees, tags, answers."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, TypeVar
 
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from langladder.faces.explorer.page import Page
+from langladder.answers.answer import answer
+from langladder.answers.classify import (
+    classify,
+    example_of,
+    normalised,
+    reads_trees,
+    right_branching,
+    words_below,
+    words_of_tree,
+)
+from langladder.answers.loading import read_classifier, read_reader, read_tagger
+from langladder.answers.requests import AnswerRequest, ClassifyRequest, TagRequest
+from langladder.answers.tag import tag
+from langladder.evaluation.classifier import Decision, decision
+from langladder.faces.explorer.page import ModelName, Page, each_model
+from langladder.faces.http.server import Json, streamed
 from langladder.faces.http.shelf import Shelf
-from langladder.faces.http.streaming import streamed
+from langladder.faces.report.bidi import plain
+from langladder.faces.report.classifiers import attended, marked
+from langladder.faces.report.tree_plot import MOST_NODES, legend, tree_plot
 from langladder.ground.errors import InputError
+from langladder.models.classifier import Classifier
+from langladder.models.reader import Reader
+from langladder.models.tagger import Tagger
+from langladder.text.labelled.questions import Question
 from langladder.text.words.segmenters import WordChoice
 
 MOST_CHARACTERS = 20_000
@@ -20,8 +42,35 @@ MOST_MODELS = 40
 MOST_OPTIONS = 20
 
 Text = Annotated[str, Field(max_length=MOST_CHARACTERS)]
-Name = Annotated[str, Field(max_length=500)]
-Models = Annotated[list[Name], Field(max_length=MOST_MODELS)]
+Models = Annotated[list[ModelName], Field(max_length=MOST_MODELS)]
+Model = TypeVar("Model", Classifier, Tagger, Reader)
+
+TAGS = {
+    "ADJ": "adjective",
+    "ADP": "adposition",
+    "ADV": "adverb",
+    "AUX": "auxiliary",
+    "DET": "determiner",
+    "CCONJ": "coordinating conjunction",
+    "INTJ": "interjection",
+    "NOUN": "noun",
+    "NUM": "numeral",
+    "VERB": "verb",
+    "PART": "particle",
+    "PRON": "pronoun",
+    "PROPN": "proper noun",
+    "PUNCT": "punctuation",
+    "SYM": "symbol",
+    "SCONJ": "subordinating conjunction",
+    "X": "other",
+    "PER": "person",
+    "LOC": "place",
+    "ORG": "organisation",
+    "MISC": "another name",
+}
+"""Universal parts of speech (Nivre et al. 2020) and the entities of CoNLL-2003, in words."""
+POSITIONS = {"B": "first word of a", "I": "inside a", "E": "last word of a", "S": "whole"}
+MOST_WORDS = 2_000  # of a sentence, or of a paragraph
 
 
 class Labelling(BaseModel):
@@ -49,75 +98,142 @@ class Answering(BaseModel):
 
 
 def router(shelf: Shelf) -> APIRouter:
-    """See `Page`."""
+    """What answers the page's script."""
     routes = APIRouter()
 
     @routes.post("/labels", response_class=StreamingResponse)
-    def labels(asked: Labelling) -> StreamingResponse:
+    def labels(request: Labelling) -> StreamingResponse:
         """What each classifier says: an event a model, with labels, weighed words, attention and the tree's nodes."""
-
-        def told(model: Any) -> dict[str, Any]:
-            from langladder.faces.explorer.told_labels import labels
-
-            return labels(model, asked.text)
-
-        return streamed(_each(shelf, asked.models, _classifier, told))
+        return _each(shelf, request.models, read_classifier, lambda model: label_text(model, request.text))
 
     @routes.post("/tags", response_class=StreamingResponse)
-    def tags(asked: Tagging) -> StreamingResponse:
+    def tags(request: Tagging) -> StreamingResponse:
         """What each tagger says of each word: an event a model, with the second best tags and what tags mean."""
-
-        def told(model: Any) -> dict[str, Any]:
-            from langladder.faces.explorer.told_labels import tags
-
-            return tags(model, asked.text, asked.words)
-
-        return streamed(_each(shelf, asked.models, _tagger, told))
+        return _each(shelf, request.models, read_tagger, lambda model: tag_text(model, request.text, request.words))
 
     @routes.post("/answers", response_class=StreamingResponse)
-    def answers(asked: Answering) -> StreamingResponse:
+    def answers(request: Answering) -> StreamingResponse:
         """The best answers of each reader, an event a model; `start` is −1 where no span was found."""
-
-        def told(model: Any) -> dict[str, Any]:
-            from langladder.faces.explorer.told_labels import found_answers
-
-            return found_answers(model, asked.context, asked.question, asked.options)
-
-        return streamed(_each(shelf, asked.models, _reader, told))
+        return _each(
+            shelf,
+            request.models,
+            read_reader,
+            lambda model: answer_question(model, request.context, request.question, request.options),
+        )
 
     return routes
 
 
 def _each(
-    shelf: Shelf, names: Sequence[str], read: Callable[[Path], Any], told: Callable[[Any], dict[str, Any]]
-) -> Iterator[dict[str, Any]]:
+    shelf: Shelf, names: Sequence[str], load: Callable[[Path], Model], question: Callable[[Model], Json]
+) -> StreamingResponse:
     """An event a model; each answers one question at a time, since weights of words come from its gradients."""
-    for name in dict.fromkeys(names):
-        try:
-            model, lock = shelf.have(read.__name__, shelf.find(name), lambda folder: (read(folder), threading.Lock()))
-            with lock:
-                found = told(model)
-            yield {"model": name} | found
-        except InputError as error:
-            yield {"model": name, "error": {"message": str(error)}}
+
+    def read(folder: Path) -> tuple[Model, threading.Lock]:
+        return load(folder), threading.Lock()
+
+    def answered(name: str) -> Json:
+        model, lock = shelf.have(f"{load.__qualname__}", shelf.find(name), read)
+        with lock:
+            return question(model)
+
+    return streamed(each_model(names, answered))
 
 
-def _classifier(folder: Path) -> Any:
-    from langladder.models.classifier import Classifier
+def label_text(model: Classifier, text: str) -> Json:
+    """The probability of each label, how much each word speaks for the likeliest, what is said of the nodes of a tree.
 
-    return Classifier.load(folder)
+    Args:
+        text: a text, two with a tab between them, or a bracketed tree. A classifier that reads no trees reads its
+            words; one that does reads a text without brackets as a tree that branches to the right.
+
+    Raises:
+        InputError: it is none of these, or too long.
+    """
+    if len(text.split()) > MOST_WORDS:
+        raise InputError(f"a text of {len(text.split()):,} words; the explorer reads {MOST_WORDS:,}: cut it")
+    unbracketed = reads_trees(model) and not text.lstrip().startswith("(")
+    if unbracketed:
+        text = right_branching(text.split())
+    example = normalised(model, example_of(model, text if reads_trees(model) else words_of_tree(text)))
+    (found,) = classify(model, [example], ClassifyRequest(top=None))
+    why = decision(model, example, model.labels.index(found.top[0][0]), found.top[0][1])
+    note = "no brackets were given: read as a tree that branches to the right" if unbracketed else ""
+    return {
+        "note": note,
+        "labels": [{"label": label, "probability": p} for label, p in found.top],
+        "words": [asdict(mark) for mark in marked(why.pieces, why.weights, why.text)],
+        "attention": [asdict(mark) for mark in attended(why.pieces, why.attention, why.text)] if why.attention else [],
+        **_drawn(why, model.labels),
+    }
 
 
-def _tagger(folder: Path) -> Any:
-    from langladder.models.tagger import Tagger
+def _drawn(why: Decision, names: Sequence[str]) -> Json:
+    """The tree as a drawing, and the same in words, the root first."""
+    if not why.tree:
+        return {"tree": None, "nodes": [], "legend": {}, "too_large": False}
+    words = why.text.split(" ")
+    drawn = tree_plot(
+        why.tree, words, names, f"The tree of {plain(why.text[:200])}, each node with its likeliest label"
+    )
+    nodes = [
+        {"text": " ".join(words[place] for place in covered), "label": node.said, "probability": node.probability}
+        for node, covered in zip(why.tree, words_below(why.tree), strict=True)
+    ]
+    signs = {label: sign for label, (sign, _) in legend(names).items()}
+    # the page may bear no styles in its markup: its script sets them
+    markup = None if drawn is None else str(drawn).replace(' style="', ' data-style="')
+    return {"tree": markup, "nodes": nodes[::-1][:MOST_NODES], "legend": signs, "too_large": drawn is None}
 
-    return Tagger.load(folder)
+
+def tag_text(model: Tagger, sentence: str, mode: WordChoice) -> Json:
+    """A tag for each word with its probability, given the whole sentence, and the second best.
+
+    Args:
+        mode: what is a word, as for `langladder tag`.
+
+    Raises:
+        InputError: there is no word, or there are too many.
+    """
+    line = " ".join(words_of_tree(sentence).split())
+    if len(line.split()) > MOST_WORDS:
+        raise InputError(f"a sentence of {len(line.split()):,} words; the explorer tags {MOST_WORDS:,}: cut it")
+    (found,) = tag(model, [line], TagRequest(words=mode, explain=True))
+    if not found.words:
+        raise InputError("no word to tag; type a sentence")
+    names = [*found.tags, *(name for name in found.second or () if name is not None)]
+    return found.as_dict() | {"names": {name: tag_in_words(name) for name in dict.fromkeys(names)}}
 
 
-def _reader(folder: Path) -> Any:
-    from langladder.models.reader import Reader
+def tag_in_words(tag: str) -> str:
+    """What a tag means, "" where that is not known: NOUN is a noun, B-PER the first word of a person."""
+    if tag == "O":
+        return "no name"
+    position, dash, kind = tag.partition("-")
+    if dash and position in POSITIONS and kind in TAGS:
+        return f"{POSITIONS[position]} {TAGS[kind]}"
+    return TAGS.get(tag, "")
 
-    return Reader.load(folder)
+
+def answer_question(model: Reader, context: str, question: str, options: Sequence[str], best: int = 5) -> Json:
+    """The best answers to a question about a paragraph, with where they stand in it.
+
+    Args:
+        options: the answers to choose from, for a reader that chooses.
+
+    Raises:
+        InputError: nothing is asked, of nothing, too much is read, or there is nothing to choose from.
+    """
+    context, question = " ".join(context.split()), " ".join(question.split())
+    if not context or not question:
+        raise InputError(f"no {'paragraph' if not context else 'question'}; type both")
+    if len(context.split()) > MOST_WORDS:
+        raise InputError(f"a paragraph of {len(context.split()):,} words; the explorer reads {MOST_WORDS:,}: cut it")
+    if model.chooses and len(set(options)) < 2:
+        raise InputError("this reader chooses among options: type two or more different ones, one a line")
+    choices = tuple(dict.fromkeys(options)) if model.chooses else ()
+    (found,) = answer(model, [Question(context, question, (), choices)], AnswerRequest(best=best))
+    return {"context": context, "chooses": model.chooses, "answers": [one._asdict() for one in found]}
 
 
 PAGE = Page(

@@ -1,43 +1,37 @@
 """One text under every language model: how surprising each token and word is, beside the truth where it is known."""
 
 import json
-import threading
-from collections.abc import Iterator, Sequence
 from itertools import groupby, islice
-from typing import Annotated, Any
-from weakref import WeakKeyDictionary
+from typing import Annotated
 
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from langladder.faces.explorer import truth
-from langladder.faces.explorer.page import Page
-from langladder.faces.explorer.together import Together
-from langladder.faces.http.shelf import Rung, Shelf
-from langladder.faces.http.streaming import streamed
-from langladder.ground.errors import InputError
+from langladder.evaluation.surprisal import bits_of_rows, guess, row_of, scored
+from langladder.faces.explorer import microworld
+from langladder.faces.explorer.page import ModelName, Page, each_model
+from langladder.faces.http.server import Json, streamed
+from langladder.faces.http.shelf import Shelf
 
 MOST_CHARACTERS = 20_000
 MOST_MODELS = 40
-MOST_TOKENS = 8192  # read at a time, of several requests
 PROBES = 4  # of each number of clauses
 
 Text = Annotated[str, Field(max_length=MOST_CHARACTERS)]
-Name = Annotated[str, Field(max_length=500)]
 
 
 class Scoring(BaseModel):
     """One text, or two to compare."""
 
     texts: list[Text] = Field(min_length=1, max_length=2)
-    models: list[Name] = Field(max_length=MOST_MODELS)
+    models: list[ModelName] = Field(max_length=MOST_MODELS)
 
 
 class Place(BaseModel):
     """A token of a text, by its number for this model."""
 
-    model: Name
+    model: ModelName
     text: Text
     place: int = Field(ge=0, le=MOST_CHARACTERS)
 
@@ -49,73 +43,49 @@ class Truth(BaseModel):
 
 
 def router(shelf: Shelf) -> APIRouter:
-    """See `Page`."""
+    """What answers the page's script."""
     routes = APIRouter()
-    together = _Scorers()
 
     @routes.post("/score", response_class=StreamingResponse)
-    def score(asked: Scoring) -> StreamingResponse:
+    def score(request: Scoring) -> StreamingResponse:
         """Surprisal of each token and word, an event a model; tokens: [white space before, text, bits, word, known]."""
-        return streamed(_scores(shelf, together, asked))
+        return streamed(each_model(request.models, lambda name: {"texts": _scores(shelf, name, request.texts)}))
 
     @routes.post("/next")
-    def likeliest(asked: Place) -> dict[str, Any]:
+    def likeliest(request: Place) -> Json:
         """The five likeliest tokens in the place of one, and the entropy of what the model expects there."""
-        from langladder.evaluation.surprisal import guess
-
-        rung = shelf.language_model(asked.model)
+        rung = shelf.language_model(request.model)
         with rung.lock:
-            found = guess(rung.model, rung.tokenizer, asked.text, asked.place)
-        return found._asdict()
+            return guess(rung.model, rung.tokenizer, request.text, request.place)._asdict()
 
     @routes.post("/truth")
-    def true(asked: Truth) -> dict[str, Any]:
+    def true(request: Truth) -> Json:
         """Surprisal and entropy of each word under microworld's own grammar; `known`: false for another corpus."""
-        size = truth.size_of(shelf.place)
+        size = microworld.size_of(shelf.place)
         if size is None:
             return {"known": False, "texts": []}
-        return {"known": True, "texts": [truth.true_words(size, text) for text in asked.texts]}
+        return {"known": True, "texts": [microworld.true_words(size, text) for text in request.texts]}
 
     @routes.post("/probes")
-    def probes() -> list[dict[str, Any]]:
+    def probes() -> list[Json]:
         """Some pairs of sentences of which one is grammatical, where the corpus brings such."""
         return _probes(shelf)
 
     return routes
 
 
-def _scores(shelf: Shelf, together: "_Scorers", asked: Scoring) -> Iterator[dict[str, Any]]:
-    from langladder.evaluation.surprisal import row_of, scored
-
-    for name in dict.fromkeys(asked.models):
-        try:
-            rung = shelf.language_model(name)
-            rows = [row_of(rung.tokenizer, text) for text in asked.texts]
-            bits = [together.of(rung).ask(row.ids) for row in rows]
-            yield {"model": name, "texts": [scored(*one)._asdict() for one in zip(rows, bits, strict=True)]}
-        except InputError as error:
-            yield {"model": name, "error": {"message": str(error)}}
+def _scores(shelf: Shelf, name: str, texts: list[str]) -> list[Json]:
+    rung = shelf.language_model(name)
+    rows = [row_of(rung.tokenizer, text) for text in texts]
+    found: list[Json] = []
+    for row in rows:
+        with rung.lock:
+            (bits,) = bits_of_rows(rung.model, [row.ids])
+        found.append(scored(row, bits)._asdict())
+    return found
 
 
-class _Scorers:
-    """Of each model that is loaded, who scores several requests' texts together; gone with the model."""
-
-    def __init__(self) -> None:
-        self._known: WeakKeyDictionary[threading.Lock, Together[list[int], list[float]]] = WeakKeyDictionary()
-
-    def of(self, rung: Rung) -> Together[list[int], list[float]]:
-        """Rows of ids → the bits of each."""
-
-        def answer(rows: Sequence[list[int]]) -> list[list[float]]:
-            from langladder.evaluation.surprisal import bits_of_rows
-
-            with rung.lock:
-                return bits_of_rows(rung.model, rows)
-
-        return self._known.setdefault(rung.lock, Together(answer, size=len, most=MOST_TOKENS))
-
-
-def _probes(shelf: Shelf) -> list[dict[str, Any]]:
+def _probes(shelf: Shelf) -> list[Json]:
     file = shelf.place / "data" / "raw" / "text" / "truth" / "agreement.jsonl"
     try:
         with file.open(encoding="utf-8") as lines:

@@ -3,20 +3,22 @@
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from langladder.faces.explorer.page import Page
+from langladder.faces.http.server import Json
 from langladder.faces.http.shelf import Shelf
+from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
+from langladder.text.tokenize.specials import NAMES, UNK
+from langladder.text.tokenize.token_steps import Steps
+from langladder.text.tokenize.tokenizers import Tokenizer
 from langladder.text.words.normalisation import Normalisation
 from langladder.text.words.segmenters import CHOICES, WordChoice, splitter_of
 from langladder.text.words.words import has_unspaced_script
-
-if TYPE_CHECKING:
-    from langladder.text.tokenize.token_steps import Steps
 
 MOST_CHARACTERS = 5_000  # of a text: each token of each tokenizer is shown
 MOST_STEPPED = 400  # of a text that is followed step by step
@@ -61,41 +63,41 @@ class Words(NamedTuple):
 
 
 def router(shelf: Shelf) -> APIRouter:
-    """See `Page`."""
+    """What answers the page's script."""
     routes = APIRouter()
 
     @routes.post("/list")
-    def listed() -> list[dict[str, Any]]:
+    def listed() -> list[Json]:
         """The different tokenizers: what kind each is, how large, whose; `error` where it cannot be read."""
-        return [_about(shelf, key, places) for key, places in _places(shelf).items()]
+        return [_about(shelf, key, files) for key, files in _files(shelf).items()]
 
     @routes.post("/cut")
-    def cut(asked: Text) -> list[dict[str, Any]]:
+    def cut(request: Text) -> list[Json]:
         """The tokens of every tokenizer, a list a line: [text, id]; the id is null where a word has none."""
-        if not asked.text.strip():
+        if not request.text.strip():
             raise InputError("text: empty; write a text")
         found = []
-        for key, places in _places(shelf).items():
+        for key, files in _files(shelf).items():
             try:
-                found.append({"id": key} | cut_lines(_read(shelf, places[0]), asked.text))
+                found.append({"id": key} | cut_lines(_read(shelf, files[0]), request.text))
             except InputError as error:
                 found.append({"id": key, "error": {"message": str(error)}})
         return found
 
     @routes.post("/steps")
-    def steps(asked: Followed) -> dict[str, Any]:
+    def steps(request: Followed) -> Json:
         """How one tokenizer cuts a text; which keys there are, `how` says."""
-        if not asked.text.strip():
+        if not request.text.strip():
             raise InputError("text: empty; write a text")
-        places = _places(shelf)
-        if asked.tokenizer not in places:
-            raise InputError(f"tokenizer: there is no {asked.tokenizer[:20]!r} any more; load the page again")
-        return follow(_read(shelf, places[asked.tokenizer][0]), asked.text)
+        files = _files(shelf)
+        if request.tokenizer not in files:
+            raise InputError(f"tokenizer: there is no {request.tokenizer[:20]!r} any more; load the page again")
+        return follow(_read(shelf, files[request.tokenizer][0]), request.text)
 
     return routes
 
 
-def _places(shelf: Shelf) -> dict[str, list[Path]]:
+def _files(shelf: Shelf) -> dict[str, list[Path]]:
     """The different tokenizers by their hash, and the files that hold each."""
     found: dict[str, list[Path]] = {}
     for folder in shelf.folders.values():
@@ -113,8 +115,6 @@ def _hash(file: Path) -> str:
 
 
 def _words(file: Path) -> Words:
-    from langladder.ground.artefacts import read_json
-
     described = read_json(file)
     words = described.get("words") if isinstance(described, dict) else None
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
@@ -124,23 +124,19 @@ def _words(file: Path) -> Words:
     return Words({word: row for row, word in enumerate(words)}, words_by if words_by in CHOICES else "auto", written)
 
 
-def _read(shelf: Shelf, file: Path) -> "Steps | Words":
-    from langladder.text.tokenize.token_steps import Steps
-    from langladder.text.tokenize.tokenizers import Tokenizer
-
-    found: Steps | Words = shelf.have(
-        "tokenizer", file, _words if file.name == "words.json" else lambda path: Steps(Tokenizer.load(path))
-    )
-    return found
+def _read(shelf: Shelf, file: Path) -> Steps | Words:
+    if file.name == "words.json":
+        return shelf.have("words", file, _words)
+    return shelf.have("steps", file, lambda path: Steps(Tokenizer.load(path)))
 
 
-def _about(shelf: Shelf, key: str, places: Sequence[Path]) -> dict[str, Any]:
+def _about(shelf: Shelf, key: str, files: Sequence[Path]) -> Json:
     """One of the list."""
     names = {folder: name for name, folder in shelf.folders.items()}
     sides = {"source.json": " (source)", "target.json": " (target)"}
-    users = [names[place.parent] + sides.get(place.name, "") for place in places]
+    users = [names[file.parent] + sides.get(file.name, "") for file in files]
     try:
-        read = _read(shelf, places[0])
+        read = _read(shelf, files[0])
     except InputError as error:
         return {"id": key, "models": users, "error": {"message": str(error)}}
     size = len(read.rows) if isinstance(read, Words) else read.tokenizer.vocab_size
@@ -148,30 +144,29 @@ def _about(shelf: Shelf, key: str, places: Sequence[Path]) -> dict[str, Any]:
     return {"id": key, "models": users, "kind": read.kind, "title": KINDS[read.kind], "size": size, "merges": merges}
 
 
-def cut_lines(read: "Steps | Words", text: str) -> dict[str, Any]:
+def cut_lines(read: Steps | Words, text: str) -> Json:
     """The tokens of each line, tokens per word (None where a script separates none), bytes per token, unknowns."""
-    from langladder.text.tokenize.specials import UNK
-
-    lines: list[list[list[Any]]] = []
+    lines: list[list[tuple[str, int | None]]] = []
     for line in text.splitlines():
         if isinstance(read, Words):
-            lines.append([[word, read.rows.get(word)] for word in read.split(line)])
+            lines.append([(word, read.rows.get(word)) for word in read.split(line)])
         else:
             tokenizer = read.tokenizer
             ids, places = tokenizer.encode_with_places(line)
-            shown = [
-                line[start:end] if token == UNK else read.show(tokenizer.name(token))
-                for token, (start, end) in zip(ids.tolist(), places.tolist(), strict=True)
-            ]
-            lines.append([list(pair) for pair in zip(shown, ids.tolist(), strict=True)])
-    unknown = (None,) if isinstance(read, Words) else (UNK,)
+            lines.append(
+                [
+                    (line[start:end] if token == UNK else read.show(tokenizer.name(token)), token)
+                    for token, (start, end) in zip(ids.tolist(), places.tolist(), strict=True)
+                ]
+            )
+    unknown = None if isinstance(read, Words) else UNK
     tokens = [token for line in lines for token in line]
     words = 0 if has_unspaced_script(text) else len(text.split())  # of such a text nobody knows
     size = sum(len(line.encode()) for line in text.splitlines())
     return {
         "lines": lines,
-        "unknown": sum(token in unknown for _, token in tokens),
-        "unknown_id": unknown[0],
+        "unknown": sum(token == unknown for _, token in tokens),
+        "unknown_id": unknown,
         "tokens": len(tokens),
         "words": words,
         "per_word": round(len(tokens) / words, 3) if words else None,
@@ -179,7 +174,7 @@ def cut_lines(read: "Steps | Words", text: str) -> dict[str, Any]:
     }
 
 
-def follow(read: "Steps | Words", text: str) -> dict[str, Any]:
+def follow(read: Steps | Words, text: str) -> Json:
     """How a tokenizer arrives at the tokens of a text. `how` is one of
 
     merges    `symbols`, `begins` (of pieces), and `steps`: of each merge what, its rank, and the places of left symbols
@@ -187,8 +182,6 @@ def follow(read: "Steps | Words", text: str) -> dict[str, Any]:
     best      `pieces`, each with the best ways to cut it: tokens with their scores, and the sum
     look_up   `words`, each with its id or null
     """
-    from langladder.text.tokenize.specials import NAMES, UNK
-
     if isinstance(read, Words):
         return {"how": "look_up"} | cut_lines(read, text)
     line = " ".join(text.splitlines())
@@ -203,15 +196,17 @@ def follow(read: "Steps | Words", text: str) -> dict[str, Any]:
         ]
         return {"how": "best", "pieces": pieces}
     symbols, merges = read.bpe(line)
-    begins, place = [], 0
-    for piece in read.pieces(line):
-        begins.append(place)
-        place += len(piece)
-    told = [
-        step._asdict() | {part: read.show(getattr(step, part)) for part in ("left", "right", "made")} for step in merges
-    ]
-    shown = [read.show(symbol) for symbol in symbols]
-    return {"how": "merges", "learnt": read.merges, "symbols": shown, "begins": begins, "steps": told}
+    lengths = [len(piece) for piece in read.pieces(line)]
+    return {
+        "how": "merges",
+        "learnt": read.merges,
+        "symbols": [read.show(symbol) for symbol in symbols],
+        "begins": [sum(lengths[:place]) for place in range(len(lengths))],
+        "steps": [
+            step._asdict() | {part: read.show(getattr(step, part)) for part in ("left", "right", "made")}
+            for step in merges
+        ],
+    }
 
 
 PAGE = Page(

@@ -1,30 +1,30 @@
 """Translate: what every translator makes of a sentence, what it reads meanwhile, and how the search went."""
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
+import numpy as np
+import torch
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from langladder.faces.explorer.page import Page
+from langladder.answers.loading import LoadedTranslator, read_translator
+from langladder.decoding.attention_heads import Heads, heads, read_by_step
+from langladder.decoding.beam_search import BeamConfig, Hypothesis
+from langladder.decoding.beam_trace import trace
+from langladder.decoding.translate import translate
+from langladder.evaluation.translation import pieces
+from langladder.faces.explorer.page import ModelName, Page, each_model
+from langladder.faces.http.server import Json, streamed
 from langladder.faces.http.shelf import Shelf
-from langladder.faces.http.streaming import streamed
 from langladder.ground.errors import InputError
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from langladder.answers.loading import LoadedTranslator
-    from langladder.decoding.beam_search import BeamConfig
+from langladder.text.tokenize.specials import EOS, UNK
 
 MOST_CHARACTERS = 1_000
 MOST_TOKENS = 120  # of a sentence: every step of its search is shown
 WIDEST = 16
-
-Name = Annotated[str, Field(max_length=500)]
 
 
 class Search(BaseModel):
@@ -36,9 +36,8 @@ class Search(BaseModel):
     alpha: float = Field(default=0.7, ge=0, le=2)
     length_form: Literal["power", "gnmt"] = "power"
 
-    def config(self) -> "BeamConfig":
+    def config(self) -> BeamConfig:
         """For `beam_search`."""
-        from langladder.decoding.beam_search import BeamConfig
 
         n_best = min(self.n_best, self.width)
         return BeamConfig(width=self.width, n_best=n_best, alpha=self.alpha, length_form=self.length_form)
@@ -47,57 +46,64 @@ class Search(BaseModel):
 class SearchAll(Search):
     """By several models."""
 
-    models: list[Name] = Field(max_length=40)
+    models: list[ModelName] = Field(max_length=40)
 
 
 class SearchOne(Search):
     """By one model."""
 
-    model: Name
+    model: ModelName
 
 
 class Reading(BaseModel):
     """A sentence and a translation of it, by the ids of its tokens."""
 
-    model: Name
+    model: ModelName
     text: str = Field(max_length=MOST_CHARACTERS)
     ids: list[Annotated[int, Field(ge=0)]] = Field(max_length=1_000)
 
 
-class Held(NamedTuple):
+class LockedTranslator(NamedTuple):
     """A translator; `lock`: it answers one question at a time."""
 
-    loaded: "LoadedTranslator"
+    loaded: LoadedTranslator
     lock: threading.Lock
 
 
 def router(shelf: Shelf) -> APIRouter:
-    """See `Page`."""
+    """What answers the page's script."""
     routes = APIRouter()
 
     @routes.post("/search", response_class=StreamingResponse)
-    def search(asked: SearchAll) -> StreamingResponse:
+    def search(request: SearchAll) -> StreamingResponse:
         """The best translations of each model and its greedy one, an event a model."""
-        return streamed(_all(shelf, asked, sentence(asked.text)))
+        text = one_line(request.text)
+
+        def translations(name: str) -> Json:
+            translator = _translator(shelf, name)
+            with translator.lock:
+                return search_by(translator.loaded, text, request.config())
+
+        return streamed(each_model(request.models, translations))
 
     @routes.post("/attention")
-    def attention(asked: Reading) -> dict[str, Any]:
+    def attention(request: Reading) -> Json:
         """What was read for each token: `weights` of every layer and head, (heads, tokens, tokens)."""
-        held = _held(shelf, asked.model)
-        with held.lock:
-            return read_by(held.loaded, sentence(asked.text), asked.ids)
+        translator = _translator(shelf, request.model)
+        with translator.lock:
+            return read_by(translator.loaded, one_line(request.text), request.ids)
 
     @routes.post("/tree")
-    def tree(asked: SearchOne) -> dict[str, Any]:
+    def tree(request: SearchOne) -> Json:
         """The search, step by step: a node is a token behind its parent, with what became of it."""
-        held = _held(shelf, asked.model)
-        with held.lock:
-            return tree_of(held.loaded, sentence(asked.text), asked.config())
+        translator = _translator(shelf, request.model)
+        with translator.lock:
+            return tree_of(translator.loaded, one_line(request.text), request.config())
 
     return routes
 
 
-def sentence(text: str) -> str:
+def one_line(text: str) -> str:
     """The text as one line.
 
     Raises:
@@ -108,23 +114,18 @@ def sentence(text: str) -> str:
     return " ".join(text.split())
 
 
-def _held(shelf: Shelf, name: str) -> Held:
-    found: Held = shelf.have("translator", shelf.find(name), _read)
-    return found
+def _translator(shelf: Shelf, name: str) -> LockedTranslator:
+    return shelf.have("translator", shelf.find(name), _read)
 
 
-def _read(folder: Path) -> Held:
-    from langladder.answers.loading import read_translator
+def _read(folder: Path) -> LockedTranslator:
 
     loaded = read_translator(folder)
     loaded.model.eval()
-    return Held(loaded, threading.Lock())
+    return LockedTranslator(loaded, threading.Lock())
 
 
-def _source(loaded: "LoadedTranslator", text: str) -> "np.ndarray":
-    import numpy as np
-
-    from langladder.text.tokenize.specials import EOS
+def _source(loaded: LoadedTranslator, text: str) -> np.ndarray:
 
     ids = np.append(loaded.source.encode(text), EOS).astype(np.int64)
     if len(ids) > MOST_TOKENS:
@@ -132,46 +133,31 @@ def _source(loaded: "LoadedTranslator", text: str) -> "np.ndarray":
     return ids
 
 
-def _all(shelf: Shelf, asked: SearchAll, text: str) -> Iterator[dict[str, Any]]:
-    for name in dict.fromkeys(asked.models):
-        try:
-            held = _held(shelf, name)
-            with held.lock:
-                yield {"model": name} | search_by(held.loaded, text, asked.config())
-        except InputError as error:
-            yield {"model": name, "error": {"message": str(error)}}
-
-
-def search_by(loaded: "LoadedTranslator", text: str, config: "BeamConfig") -> dict[str, Any]:
+def search_by(loaded: LoadedTranslator, text: str, config: BeamConfig) -> Json:
     """The best translations by beam search, the greedy one, and the tokens of the sentence."""
-    from langladder.decoding.translate import translate
-    from langladder.evaluation.translation import pieces
-    from langladder.text.tokenize.specials import UNK
 
     ids = _source(loaded, text)
-    greedy = config.model_copy(update={"width": 1, "n_best": 1})
-    found = [translate(loaded.model, [ids], one)[0] for one in (config, greedy)]
-    beam, single = (
-        [
-            {
-                "text": loaded.target.decode(one.tokens),
-                "ids": one.tokens,
-                "tokens": len(one.tokens) + 1,
-                "score": round(one.score, 6),
-                "log_prob": round(one.log_prob, 6),
-            }
-            for one in hypotheses
-        ]
-        for hypotheses in found
-    )
+    (beam,) = translate(loaded.model, [ids], config)
+    (greedy,) = translate(loaded.model, [ids], config.model_copy(update={"width": 1, "n_best": 1}))
     unknown = [place for place, token in enumerate(ids.tolist()) if token == UNK]
-    return {"source": pieces(loaded.source, ids[:-1]), "unknown": unknown, "beam": beam, "greedy": single[0]}
+    return {"source": pieces(loaded.source, ids[:-1]), "unknown": unknown} | {
+        "beam": [_as_json(loaded, one) for one in beam],
+        "greedy": _as_json(loaded, greedy[0]),
+    }
 
 
-def read_by(loaded: "LoadedTranslator", text: str, ids: list[int]) -> dict[str, Any]:
+def _as_json(loaded: LoadedTranslator, found: Hypothesis) -> Json:
+    return {
+        "text": loaded.target.decode(found.tokens),
+        "ids": found.tokens,
+        "tokens": len(found.tokens) + 1,
+        "score": round(found.score, 6),
+        "log_prob": round(found.log_prob, 6),
+    }
+
+
+def read_by(loaded: LoadedTranslator, text: str, ids: list[int]) -> Json:
     """Every layer's attention; of a network without layers of it what its search sees, of one without any nothing."""
-    from langladder.decoding.attention_heads import Heads, heads, read_by_step
-    from langladder.evaluation.translation import pieces
 
     if ids and max(ids) >= loaded.model.target_vocab_size:
         raise InputError(f"ids: {max(ids)} is none of the target's {loaded.model.target_vocab_size:,} tokens")
@@ -190,18 +176,13 @@ def read_by(loaded: "LoadedTranslator", text: str, ids: list[int]) -> dict[str, 
     }
 
 
-def tree_of(loaded: "LoadedTranslator", text: str, config: "BeamConfig") -> dict[str, Any]:
+def tree_of(loaded: LoadedTranslator, text: str, config: BeamConfig) -> Json:
     """All nodes of a search, and which of them end the translations that it returns."""
-    import torch
-
-    from langladder.decoding.beam_trace import trace
-    from langladder.evaluation.translation import pieces
-    from langladder.text.tokenize.specials import EOS
 
     device = next(loaded.model.parameters()).device
     with torch.autocast(device.type, enabled=False):
         found = trace(loaded.model, torch.from_numpy(_source(loaded, text))[None].to(device), config)
-    shown = pieces(loaded.target, [node.token for node in found.nodes])
+    tokens = pieces(loaded.target, [node.token for node in found.nodes])
     nodes = [
         {
             "parent": node.parent,
@@ -212,7 +193,7 @@ def tree_of(loaded: "LoadedTranslator", text: str, config: "BeamConfig") -> dict
             "fate": node.fate,
             "score": None if node.score is None else round(node.score, 4),
         }
-        for node, piece in zip(found.nodes, shown, strict=True)
+        for node, piece in zip(found.nodes, tokens, strict=True)
     ]
     return {"nodes": nodes, "ends": found.ends, "texts": [loaded.target.decode(best.tokens) for best in found.best]}
 

@@ -1,7 +1,7 @@
 """Maps of words: computed once, in the background, and kept; whoever asks meanwhile hears how far they are.
 
 PCA takes part of a second and runs here; t-SNE and UMAP take up to a minute and run in a process of their own
-(`place_words`), one at a time. The places are those of `langladder map`.
+(`map_process`), one at a time. The points are those of `langladder map`.
 """
 
 import hashlib
@@ -16,12 +16,12 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from langladder.embeddings.base import WordVectors
 from langladder.evaluation.maps import ITERATIONS, MapMethod, WordMap, check_method, word_map
+from langladder.faces.http.server import Json
 from langladder.ground import artefacts
 from langladder.ground.errors import InputError
 
@@ -37,21 +37,28 @@ class Job:
     """One map on its way.
 
     Attributes:
-        share: done so far, from 0 to 1. said: what is being done.
+        share: done so far, from 0 to 1. doing: what is being done, in words.
     """
 
     words: list[str]
     share: float = 0.0
-    said: str = "waiting for its turn"
+    doing: str = "waiting for its turn"
     found: WordMap | None = None
     error: str | None = None
     changed: threading.Condition = field(default_factory=threading.Condition)
 
-    def tell(self, **values: Any) -> None:
+    def update(
+        self,
+        doing: str | None = None,
+        share: float | None = None,
+        found: WordMap | None = None,
+        error: str | None = None,
+    ) -> None:
         """Change what is known, and wake whoever listens."""
         with self.changed:
-            for name, value in values.items():
-                setattr(self, name, value)
+            self.doing = self.doing if doing is None else doing
+            self.share = self.share if share is None else share
+            self.found, self.error = found, error
             self.changed.notify_all()
 
     @property
@@ -87,35 +94,35 @@ class Maps:
             job = self._jobs.get(key)
             if job is None or job.error is not None:
                 job = self._jobs[key] = Job(words)
-                threading.Thread(target=self._make, args=(job, rows, method), daemon=True).start()
+                threading.Thread(target=self._compute, args=(job, rows, method), daemon=True).start()
             self._jobs.move_to_end(key)
             for old in [old for old, other in self._jobs.items() if other.over][: max(0, len(self._jobs) - KEPT)]:
                 del self._jobs[old]
         return job
 
-    def _make(self, job: Job, rows: np.ndarray, method: MapMethod) -> None:
+    def _compute(self, job: Job, rows: np.ndarray, method: MapMethod) -> None:
         try:
             if method == "pca":
-                job.tell(said="principal components")
-                job.tell(found=word_map(WordVectors(job.words, rows), job.words, "pca"))
+                job.update("principal components")
+                job.update(found=word_map(WordVectors(job.words, rows), job.words, "pca"))
                 return
             with self._turn:
-                job.tell(found=WordMap(job.words, _elsewhere(job, rows, method)))
+                job.update(found=WordMap(job.words, _in_a_process(job, rows, method)))
         except InputError as error:
-            job.tell(error=str(error))
+            job.update(error=str(error))
         except Exception as error:
-            job.tell(error=f"the map could not be made ({type(error).__name__}); ask again, or for fewer words")
+            job.update(error=f"the map could not be made ({type(error).__name__}); ask again, or for fewer words")
 
 
-def _elsewhere(job: Job, rows: np.ndarray, method: MapMethod) -> np.ndarray:
-    """Places found by a process of its own, (W, 2)."""
-    job.tell(said="starting")
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
+def _in_a_process(job: Job, rows: np.ndarray, method: MapMethod) -> np.ndarray:
+    """Points found by a process of its own, (W, 2)."""
+    job.update("starting")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
         artefacts.write_arrays(folder / "rows.safetensors", {"rows": rows})
-        path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)])
+        path = os.pathsep.join(filter(None, sys.path))
         settings = os.environ | {"PYTHONUNBUFFERED": "1", "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
-        command = [sys.executable, "-m", "langladder.faces.explorer.place_words", method, place]
+        command = [sys.executable, "-m", "langladder.faces.explorer.map_process", method, temporary]
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=settings
         ) as child:
@@ -123,35 +130,35 @@ def _elsewhere(job: Job, rows: np.ndarray, method: MapMethod) -> np.ndarray:
             for line in child.stdout:
                 if found := _ITERATION.search(line):
                     done = int(found[1])
-                    job.tell(share=done / ITERATIONS, said=f"iteration {done} of {ITERATIONS}")
+                    job.update(f"iteration {done} of {ITERATIONS}", share=done / ITERATIONS)
                 elif "[t-SNE]" in line and not job.share:
-                    job.tell(said="looking for neighbours")
+                    job.update("looking for neighbours")
         if child.returncode:
             raise InputError(f"the map by {method} could not be made (its process ended with {child.returncode})")
         return artefacts.read_arrays(folder / "points.safetensors")["points"]
 
 
-def events(job: Job, patience: float = PATIENCE) -> Iterator[dict[str, Any]]:
+def events(job: Job, patience: float = PATIENCE) -> Iterator[Json]:
     """How far a map is, and in the end the map; {"again": true} where `patience` ends before that.
 
     Raises:
         InputError: it could not be made.
     """
-    until, told = time.monotonic() + patience, ("", -1.0)
+    until, sent = time.monotonic() + patience, ("", -1.0)
     while not job.over and time.monotonic() < until:
-        if told != (job.said, job.share):
-            told = (job.said, job.share)
-            yield {"said": job.said, "share": round(job.share, 3)}
+        if sent != (job.doing, job.share):
+            sent = (job.doing, job.share)
+            yield {"said": job.doing, "share": round(job.share, 3)}
         with job.changed:
-            if not job.over and told == (job.said, job.share):
+            if not job.over and sent == (job.doing, job.share):
                 job.changed.wait(1)
     if job.error is not None:
         raise InputError(job.error)
     yield {"again": True} if job.found is None else _as_json(job.found)
 
 
-def _as_json(found: WordMap) -> dict[str, Any]:
-    """Places between −1 and 1, both axes by one measure."""
+def _as_json(found: WordMap) -> Json:
+    """Points between −1 and 1, both axes by one measure."""
     points = found.points
     if len(points):
         points = points - (points.max(axis=0) + points.min(axis=0)) / 2

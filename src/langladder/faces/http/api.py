@@ -7,21 +7,30 @@ import secrets
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-from fastapi import FastAPI
-from fastapi.responses import StreamingResponse
+from anyio import from_thread
+from fastapi import FastAPI, Request, Response
 
-from langladder.faces.http import chat, completions, embeddings, tokens
-from langladder.faces.http.chat import ChatRequest
-from langladder.faces.http.completions import Choice, CompletionRequest
-from langladder.faces.http.embeddings import EmbeddingRequest
-from langladder.faces.http.guard import LOOPBACK, REFUSALS, guard
-from langladder.faces.http.requests import DrawingRequest, StreamOptions
-from langladder.faces.http.shelf import Shelf
-from langladder.faces.http.streaming import streamed
+from langladder.faces.http import chat, completions, embeddings
+from langladder.faces.http.completions import Choice
+from langladder.faces.http.guard import LOOPBACK, REFUSALS, Responses, guard
+from langladder.faces.http.requests import (
+    ChatRequest,
+    CompletionRequest,
+    DrawingRequest,
+    EmbeddingRequest,
+    StreamOptions,
+    Texts,
+    Tokens,
+)
+from langladder.faces.http.server import Json, streamed
+from langladder.faces.http.shelf import Rung, Shelf
+from langladder.ground.errors import InputError
+from langladder.text.tokenize.specials import BOS, EOS, NAMES
 
-STREAMED: dict[int | str, dict[str, Any]] = {
+CLIENT_LEFT = 499  # as nginx has it; nobody reads this answer
+SPECIALS = {NAMES[special]: special for special in (BOS, EOS)}
+STREAMED: Responses = {
     200: {"description": "the answer; with `stream`, in pieces", "content": {"text/event-stream": {}}}
 }
 
@@ -38,67 +47,106 @@ def create(shelf: Shelf, hosts: Sequence[str] = LOOPBACK) -> FastAPI:
     began = int(time.time())
 
     @app.get("/v1/models")
-    def models() -> dict[str, Any]:
+    def models() -> Json:
         return {"object": "list", "data": [_model(name, began) for name in shelf.folders]}
 
     @app.get("/v1/models/{name:path}")
-    def model(name: str) -> dict[str, Any]:
+    def model(name: str) -> Json:
         shelf.find(name)
         return _model(name, began)
 
     @app.post("/v1/completions", response_model=None, responses=STREAMED)
-    def complete(request: CompletionRequest) -> dict[str, Any] | StreamingResponse:
+    def complete(request: CompletionRequest, http: Request) -> Json | Response:
         rung = shelf.language_model(request.model)
-        return _answer(rung.lock, completions.choices(rung, request), request, "cmpl", "text_completion")
+        return _answer(rung.lock, completions.choices(rung, request), http, request, "cmpl", "text_completion")
 
     @app.post("/v1/chat/completions", response_model=None, responses=STREAMED)
-    def answer(request: ChatRequest) -> dict[str, Any] | StreamingResponse:
+    def answer(request: ChatRequest, http: Request) -> Json | Response:
         lock, found = chat.answers(shelf, request)
-        return _answer(lock, found, request, "chatcmpl", "chat.completion")
+        return _answer(lock, found, http, request, "chatcmpl", "chat.completion")
 
     @app.post("/v1/embeddings")
-    def embed(request: EmbeddingRequest) -> dict[str, Any]:
+    def embed(request: EmbeddingRequest) -> Json:
         data, read = embeddings.embed(shelf, request)
         used = {"prompt_tokens": read, "total_tokens": read}
         return {"object": "list", "data": data, "model": request.model, "usage": used}
 
-    app.include_router(tokens.router(shelf))
+    _add_tokens(app, shelf)
     return app
 
 
+def _add_tokens(app: FastAPI, shelf: Shelf) -> None:
+    """A model's tokens, in vLLM's form, so that clients know them without the model's files.
+
+    lm-evaluation-harness counts the tokens of a context with it (`tokenizer_backend=remote`, which it finds by itself).
+    These requests of vLLM's name no model; a server of several language models needs `model` in them.
+    """
+
+    def rung_of(name: str | None) -> Rung:
+        if name is None:
+            names = list(shelf.folders_of("lm"))
+            if len(names) != 1:
+                raise InputError(f"model: not named, and {len(names)} language models are served: {', '.join(names)}")
+            name = names[0]
+        return shelf.language_model(name)
+
+    @app.get("/tokenizer_info")
+    def info(model: str | None = None) -> Json:
+        tokenizer = rung_of(model).tokenizer
+        return {"bos_token": NAMES[BOS], "eos_token": NAMES[EOS], "vocab_size": tokenizer.vocab_size}
+
+    @app.post("/tokenize")
+    def tokenize(request: Texts) -> Json:
+        special = SPECIALS.get(request.prompt)
+        ids = rung_of(request.model).tokenizer.encode(request.prompt).tolist() if special is None else [special]
+        return {"tokens": ids, "count": len(ids)}
+
+    @app.post("/detokenize")
+    def detokenize(request: Tokens) -> Json:
+        rung = rung_of(request.model)
+        if (most := max(request.tokens, default=0)) >= rung.model.vocab_size:
+            raise InputError(f"tokens: id {most} is none of the model's, which are 0 to {rung.model.vocab_size - 1}")
+        return {"prompt": rung.tokenizer.decode(request.tokens)}
+
+
 def _answer(
-    lock: threading.Lock, found: list[Choice], request: DrawingRequest, prefix: str, kind: str
-) -> dict[str, Any] | StreamingResponse:
+    lock: threading.Lock, found: Sequence[Choice], http: Request, request: DrawingRequest, prefix: str, kind: str
+) -> Json | Response:
     """All choices, whole or in pieces. What is wrong with the request is known before anything is sent."""
     chunks = request.stream and kind == "chat.completion"
-    about: dict[str, Any] = {"id": f"{prefix}-{secrets.token_hex(12)}", "object": f"{kind}.chunk" if chunks else kind}
+    about: Json = {"id": f"{prefix}-{secrets.token_hex(12)}", "object": f"{kind}.chunk" if chunks else kind}
     about |= {"created": int(time.time()), "model": request.model}
     if request.stream:
         return streamed(_events(lock, found, about, request.stream_options))
-    choices = []
     for choice in found:
-        with lock:  # a choice at a time, so that a request of many does not hold up all others
-            choices.append(choice.whole())
-    return about | {"choices": choices, "usage": completions.usage(found)}
+        for _ in _pieces(lock, choice):
+            if from_thread.run(http.is_disconnected):
+                return Response(status_code=CLIENT_LEFT)
+    return about | {"choices": [choice.whole() for choice in found], "usage": completions.usage(found)}
+
+
+def _pieces(lock: threading.Lock, choice: Choice) -> Iterator[Json]:
+    """The model is locked for a piece at a time, so that neither long answers nor slow clients hold up others."""
+    pieces = choice.pieces()
+    while True:
+        with lock:
+            piece = next(pieces, None)
+        if piece is None:
+            return
+        yield piece
 
 
 def _events(
-    lock: threading.Lock, found: list[Choice], about: dict[str, Any], options: StreamOptions | None
-) -> Iterator[dict[str, Any]]:
-    """The model is locked for a piece at a time, so that a client who reads slowly holds up no other."""
+    lock: threading.Lock, found: Sequence[Choice], about: Json, options: StreamOptions | None
+) -> Iterator[Json]:
     counted = options is not None and options.include_usage
     nothing = {"usage": None} if counted else {}
     for choice in found:
-        pieces = choice.pieces()
-        while True:
-            with lock:
-                piece = next(pieces, None)
-            if piece is None:
-                break
+        for piece in _pieces(lock, choice):
             yield about | {"choices": [piece]} | nothing
     if counted:
         yield about | {"choices": [], "usage": completions.usage(found)}
 
 
-def _model(name: str, created: int) -> dict[str, Any]:
+def _model(name: str, created: int) -> Json:
     return {"id": name, "object": "model", "created": created, "owned_by": "langladder"}

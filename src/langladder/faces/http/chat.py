@@ -6,104 +6,34 @@ space at its ends; a rung that is a best-of-n gives the answer that its reward m
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import NamedTuple
 
-from pydantic import Field
-
+from langladder.answers.kinds import kind_of
 from langladder.answers.loading import read_model
 from langladder.data.instructions import check_prompt
 from langladder.decoding.chosen_answers import Chooser, chosen_answer
 from langladder.decoding.sampling import check_bias
 from langladder.faces.http.choosers import chooser_of
-from langladder.faces.http.completions import MOST_CHARACTERS, Choice
-from langladder.faces.http.kinds import kind_of
-from langladder.faces.http.requests import MOST_LIKELIEST, MOST_TOKENS, DrawingRequest, OpenAIRequest
+from langladder.faces.http.completions import Choice, Mark
+from langladder.faces.http.requests import ChatRequest
+from langladder.faces.http.server import Json
 from langladder.faces.http.shelf import Rung, Shelf
 from langladder.ground.errors import InputError
+from langladder.models.base import LanguageModel
 from langladder.models.instructed import InstructedGPT
-from langladder.text.labelled.instructions import Message, check_messages
+from langladder.text.labelled.instructions import Message
 from langladder.text.labelled.templates import ChatTemplate
-
-
-class Part(OpenAIRequest):
-    """A part of a message."""
-
-    type: Literal["text"]
-    text: str
-
-
-class ChatMessage(OpenAIRequest):
-    """A turn. Ignored: `name`, `refusal`, `annotations`, which answers of OpenAI's bear."""
-
-    role: Literal["system", "developer", "user", "assistant"]
-    content: str | list[Part]
-    name: str | None = None
-    refusal: str | None = None
-    annotations: list[Any] | None = None
-
-    def message(self) -> Message:
-        """As the chat template reads it."""
-        text = self.content if isinstance(self.content, str) else "".join(part.text for part in self.content)
-        return Message("system" if self.role == "developer" else self.role, text.strip())
-
-
-class ResponseFormat(OpenAIRequest):
-    """Text is the only form of an answer."""
-
-    type: Literal["text"]
-
-
-class ChatRequest(DrawingRequest):
-    """A dialogue whose next turn is asked for; see `DrawingRequest`.
-
-    Ignored: `metadata`, `store`, `service_tier`, `safety_identifier`, `prompt_cache_key`, `parallel_tool_calls`.
-    """
-
-    messages: list[ChatMessage]
-    max_tokens: Annotated[int, Field(ge=1, le=MOST_TOKENS)] | None = None
-    max_completion_tokens: Annotated[int, Field(ge=1, le=MOST_TOKENS)] | None = None  # their newer name of it
-    logprobs: bool = False
-    top_logprobs: Annotated[int, Field(ge=0, le=MOST_LIKELIEST)] | None = None
-    response_format: ResponseFormat | None = None
-    modalities: list[Literal["text"]] | None = None
-    tool_choice: Literal["none", "auto"] | None = None
-    tools: Annotated[list[Any], Field(max_length=0)] | None = None
-    metadata: dict[str, str] | None = None
-    store: bool = False
-    service_tier: str | None = None
-    safety_identifier: str | None = None
-    prompt_cache_key: str | None = None
-    parallel_tool_calls: bool = True
-
-    @property
-    def likeliest(self) -> int | None:
-        """See `DrawingRequest`."""
-        return (self.top_logprobs or 0) if self.logprobs else None
-
-    def check(self) -> None:
-        """See `DrawingRequest`."""
-        super().check()
-        if self.top_logprobs and not self.logprobs:
-            raise InputError(f"top_logprobs: {self.top_logprobs} without logprobs; say logprobs: true")
-        if len({self.max_tokens, self.max_completion_tokens} - {None}) > 1:
-            raise InputError(
-                f"max_tokens: {self.max_tokens}, and max_completion_tokens: {self.max_completion_tokens}; they are "
-                "two names of one option: give one"
-            )
-        messages = [one.message() for one in self.messages]
-        check_messages(messages, "messages")
-        if (length := sum(len(message.text) for message in messages)) > MOST_CHARACTERS:
-            raise InputError(f"messages: {length:,} characters; at most {MOST_CHARACTERS:,} are allowed")
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 
 class Answering(NamedTuple):
     """A language model with its tokenizer, and who chooses among its answers; it answers one question at a time."""
 
-    model: Any
-    tokenizer: Any
+    model: LanguageModel
+    tokenizer: Tokenizer
     chooser: Chooser | None
     lock: threading.Lock
 
@@ -116,7 +46,9 @@ def read_answering(folder: Path) -> Answering:
     """
     _, model, tokenizer, _ = read_model(folder)
     chooser = chooser_of(folder, tokenizer, None, None) if kind_of(folder) == "instruct" else None
-    return Answering(model.eval() if hasattr(model, "eval") else model, tokenizer, chooser, threading.Lock())
+    if isinstance(model, InstructedGPT):
+        model.eval()
+    return Answering(model, tokenizer, chooser, threading.Lock())
 
 
 @dataclass
@@ -132,48 +64,43 @@ class Answer(Choice):
     messages: tuple[Message, ...] = ()
 
     def grow(self) -> Iterator[str]:
-        """See `Choice`."""
         if self.chooser is None:
             yield from super().grow()
             return
+        model = self.rung.model
+        assert isinstance(model, InstructedGPT)  # `answers` sees to it
         config = self.config.model_copy(update={"seed": self.config.seed + self.index})
-        template = ChatTemplate(self.rung.tokenizer)
-        self.text = chosen_answer(self.rung.model, template, self.messages, config, self.chooser)  # type: ignore[arg-type]
+        self.text = chosen_answer(model, ChatTemplate(self.rung.tokenizer), self.messages, config, self.chooser)
         self.new = len(self.rung.tokenizer.encode(self.text))
-        ends = [place for stop in self.request.stops if (place := self.text.find(stop)) >= 0]
+        ends = [end for stop in self.request.stops if (end := self.text.find(stop)) >= 0]
         self.text = self.text[: min(ends, default=None)]
         self.finish = "stop"
 
-    def whole(self) -> dict[str, Any]:
-        """See `Choice`."""
-        found = super().whole()
-        message = {"role": "assistant", "content": found["delta"].get("content", ""), "refusal": None}
-        return {key: value for key, value in found.items() if key != "delta"} | {"message": message}
+    def whole(self) -> Json:
+        message = {"role": "assistant", "content": self.text, "refusal": None}
+        found = super().whole() | {"message": message}
+        del found["delta"]
+        return found
 
-    def pieces(self) -> Iterator[dict[str, Any]]:
-        """See `Choice`: first who speaks."""
+    def pieces(self) -> Iterator[Json]:
+        """First who speaks."""
         yield self.more(0) | {"delta": {"role": "assistant", "content": ""}}
         yield from super().pieces()
 
-    def more(self, until: int) -> dict[str, Any]:
-        """See `Choice`."""
-        found = super().more(until)
-        text, marks = found.pop("text"), found["logprobs"]
-        rows = zip(marks["tokens"], marks["token_logprobs"], marks["top_logprobs"], strict=True) if marks else ()
+    def as_json(self, text: str, marks: Sequence[Mark]) -> Json:
         content = [
-            _mark(token, value) | {"top_logprobs": [_mark(*one) for one in others.items()]}
-            for token, value, others in rows
+            _mark(mark.token, mark.log_prob) | {"top_logprobs": [_mark(*one) for one in (mark.likeliest or {}).items()]}
+            for mark in marks
         ]
-        return found | {
-            "delta": {"content": text} if text else {},
-            "logprobs": {"content": content, "refusal": None} if marks else None,
-        }
+        logprobs = None if self.request.likeliest is None else {"content": content, "refusal": None}
+        delta = {"content": text} if text else {}
+        return {"index": self.index, "logprobs": logprobs, "finish_reason": None, "delta": delta}
 
-    def _decoded(self) -> str:
-        return super()._decoded().strip()
+    def _stripped(self, text: str) -> str:
+        return text.strip()
 
 
-def _mark(token: str, value: float) -> dict[str, Any]:
+def _mark(token: str, value: float | None) -> Json:
     return {"token": token, "logprob": value, "bytes": None}
 
 

@@ -6,31 +6,21 @@ a language model's own tokenizer stand for the text that they make.
 """
 
 import base64
-from typing import Any, Literal
 
 import numpy as np
 
 from langladder.embeddings.base import WordVectors
-from langladder.faces.http.requests import Ids, OpenAIRequest
+from langladder.faces.http.requests import MOST_CHARACTERS, EmbeddingRequest, texts_or_ids
+from langladder.faces.http.server import Json
 from langladder.faces.http.shelf import Shelf
 from langladder.ground.errors import InputError
 from langladder.text.tokenize.tokenizers import Tokenizer
 from langladder.text.words.segmenters import splitter_of
 
-MOST_TEXTS, MOST_CHARACTERS = 2048, 100_000
+MOST_TEXTS = 2048
 
 
-class EmbeddingRequest(OpenAIRequest):
-    """What a client asks for. Ignored: `user`."""
-
-    model: str
-    input: str | list[str] | Ids | list[Ids]
-    encoding_format: Literal["float", "base64"] = "float"
-    dimensions: int | None = None
-    user: str | None = None
-
-
-def embed(shelf: Shelf, request: EmbeddingRequest) -> tuple[list[dict[str, Any]], int]:
+def embed(shelf: Shelf, request: EmbeddingRequest) -> tuple[list[Json], int]:
     """The vector of each text, as the API has them, and how many words, or ids, there were.
 
     Raises:
@@ -39,15 +29,15 @@ def embed(shelf: Shelf, request: EmbeddingRequest) -> tuple[list[dict[str, Any]]
             vector, or ids that are none of the model's.
     """
     vectors = shelf.vectors(request.model)
-    asked: Any = request.input
-    inputs = [asked] if isinstance(asked, str) or (asked and isinstance(asked[0], int)) else asked
+    inputs = texts_or_ids(request.input)
     if not 1 <= len(inputs) <= MOST_TEXTS:
         raise InputError(f"input: {len(inputs)} texts; 1 to {MOST_TEXTS} at once are allowed")
     if request.dimensions not in (None, vectors.matrix.shape[1]):
         raise InputError(
             f"dimensions: {request.dimensions} is not offered; these vectors have {vectors.matrix.shape[1]}"
         )
-    data, read = [], 0
+    data: list[Json] = []
+    read = 0
     for index, one in enumerate(inputs):
         if len(one) > MOST_CHARACTERS:
             raise InputError(f"input: {len(one):,} long; at most {MOST_CHARACTERS:,} characters or ids are allowed")
@@ -63,7 +53,7 @@ def _text_of(shelf: Shelf, model: str, ids: list[int]) -> str:
     file = shelf.find(model) / "tokenizer.json"
     if not file.is_file():
         raise InputError(f"input: ids are of a tokenizer, and {model[:80]!r} has none; send text")
-    tokenizer: Tokenizer = shelf.have("tokenizer", file, Tokenizer.load)
+    tokenizer = shelf.have("tokenizer", file, Tokenizer.load)
     if (most := max(ids, default=0)) >= tokenizer.vocab_size:
         raise InputError(f"input: id {most} is none of the model's, which are 0 to {tokenizer.vocab_size - 1}")
     return tokenizer.decode(ids)

@@ -1,24 +1,24 @@
-"""What every server of the house refuses, and how it tells errors: in the form that OpenAI's clients read.
+"""What every server of the house refuses, and the form of its errors: that which OpenAI's clients read.
 
 Requests to other hosts than the server's own are refused (a page elsewhere could point its name at this machine), and
-bodies that are too large, too slow or not JSON of whole characters. Nothing heavy is imported here.
+bodies that are too large, too slow or not JSON of whole characters.
 """
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.middleware.trustedhost import TrustedHostMiddleware
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from langladder.faces.http.shelf import UnknownModelError
-from langladder.ground.errors import InputError
+from langladder.ground.errors import InputError, printable
 
 MOST_BYTES = 4 * 2**20  # of a body
 SLOWEST = 30.0  # seconds in which a body has to arrive
@@ -41,7 +41,9 @@ class Refusal(BaseModel):
     error: Problem
 
 
-REFUSALS: dict[int | str, dict[str, Any]] = {
+Responses = dict[int | str, dict[str, Any]]
+"""FastAPI's description of what a path may answer."""
+REFUSALS: Responses = {
     "4XX": {"model": Refusal, "description": "what is wrong with the request"},
     "5XX": {"model": Refusal, "description": "the server failed, or has no time"},
 }
@@ -49,9 +51,9 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
 
 
 def guard(app: FastAPI, hosts: Sequence[str]) -> None:
-    """Refuse other hosts, and bodies that are too large or too slow; tell errors in OpenAI's form."""
+    """Refuse other hosts, and bodies that are too large or too slow; errors are in OpenAI's form."""
     app.add_middleware(Bounded)
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
+    app.add_middleware(KnownHosts, hosts=hosts)
 
     @app.exception_handler(InputError)
     def refused(_: Request, error: InputError) -> Response:
@@ -76,6 +78,27 @@ def guard(app: FastAPI, hosts: Sequence[str]) -> None:
     @app.exception_handler(Exception)
     def failed(_: Request, __: Exception) -> Response:  # the server logs it
         return _error(500, "the server failed at this; its terminal says why")
+
+
+class KnownHosts:
+    """Refuses requests to other hosts.
+
+    Args:
+        hosts: names by which the server may be asked; ["*"] for any.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: Sequence[str]) -> None:
+        self.app, self.hosts = app, tuple(hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        host = dict(scope.get("headers", ())).get(b"host", b"").decode("latin-1").lower()
+        name = re.sub(r":\d*$", "", host)
+        if scope["type"] == "http" and "*" not in self.hosts and name not in self.hosts:
+            problem = f"Host: {name[:80]!r} is not served; ask for {' or '.join(self.hosts[:2])}"
+            await _error(400, problem)(scope, receive, send)
+            return
+        await self.app(scope, receive, send)
 
 
 class Bounded:
@@ -106,8 +129,8 @@ class Bounded:
                     body += message.get("body", b"")
                     more = message.get("more_body", False)
         except TimeoutError:
-            told = f"the body did not arrive within {SLOWEST:.0f} seconds"
-            await _error(408, told, headers={"connection": "close"})(scope, receive, send)
+            late = f"the body did not arrive within {SLOWEST:.0f} seconds"
+            await _error(408, late, headers={"connection": "close"})(scope, receive, send)
             return
         if len(body) > MOST_BYTES:
             await _too_large(scope, receive, send)
@@ -151,4 +174,6 @@ def _error(
     status: int, message: str, code: str | None = None, headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
     kind = "invalid_request_error" if status < 500 else "server_error"
-    return JSONResponse({"error": {"message": message, "type": kind, "param": None, "code": code}}, status, headers)
+    return JSONResponse(
+        {"error": {"message": printable(message), "type": kind, "param": None, "code": code}}, status, headers
+    )

@@ -1,17 +1,20 @@
-"""Requests in OpenAI's form: how their options are read, and those that completions and chats share.
+"""What clients may ask, in OpenAI's form; of tokens in vLLM's.
 
 An option that is `null` has its default, as in OpenAI's schema. An option that is not known is refused. Some of theirs
 change nothing here and are accepted: `user`, and what the classes list as ignored. A bias and the penalties are those
 of `decoding.sampling`.
 """
 
-from typing import Annotated, Any, Self
+import secrets
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, model_validator
 
 from langladder.decoding.sampling import SamplingConfig
 from langladder.ground.errors import InputError
+from langladder.text.labelled.instructions import Message, check_messages
 
+MOST_CHARACTERS = 100_000  # of a prompt, a dialogue, a text
 MOST_TOKENS = 4096  # new ones of a choice
 MOST_STOPS = 4
 MOST_LIKELIEST = 20
@@ -68,6 +71,15 @@ class OpenAIRequest(BaseModel):
         return schema
 
 
+def texts_or_ids(given: str | list[str] | list[int] | list[list[int]]) -> list[str | list[int]]:
+    """One text or several, ids of one or of several: as several."""
+    if isinstance(given, str):
+        return [given]
+    if given and isinstance(given[0], int):
+        return [given]
+    return cast(list[str | list[int]], given)
+
+
 class StreamOptions(OpenAIRequest):
     """What else is streamed; `include_obfuscation` is ignored."""
 
@@ -89,7 +101,7 @@ class DrawingRequest(OpenAIRequest):
     stream: bool = False
     stream_options: StreamOptions | None = None
     stop: str | list[str] | None = None
-    seed: int = Field(default=0, ge=-(2**63), lt=2**63)
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None  # none: another one for each request
     user: str | None = None
 
     @model_validator(mode="after")
@@ -128,5 +140,124 @@ class DrawingRequest(OpenAIRequest):
             presence_penalty=self.presence_penalty,
             frequency_penalty=self.frequency_penalty,
             max_tokens=max_tokens,
-            seed=self.seed % 2**63,
+            seed=secrets.randbits(62) if self.seed is None else self.seed % 2**63,
         )
+
+
+class CompletionRequest(DrawingRequest):
+    """What a client asks to be continued; see `DrawingRequest`."""
+
+    prompt: str | list[str] | Ids | list[Ids] = ""
+    max_tokens: int = Field(default=16, ge=0, le=MOST_TOKENS)
+    logprobs: Annotated[int, Field(ge=0, le=MOST_LIKELIEST)] | None = None
+    echo: bool = False
+    best_of: int | None = None
+    suffix: str | None = None
+
+    @property
+    def likeliest(self) -> int | None:
+        return self.logprobs
+
+    def check(self) -> None:
+        super().check()
+        if self.suffix:
+            raise InputError("suffix: not offered; these models read from left to right")
+        if self.best_of not in (None, self.n):
+            raise InputError(f"best_of: {self.best_of} is not offered; leave it out, or say n={self.n}")
+
+
+class Part(OpenAIRequest):
+    """A part of a message."""
+
+    type: Literal["text"]
+    text: str
+
+
+class ChatMessage(OpenAIRequest):
+    """A turn. Ignored: `name`, `refusal`, `annotations`, which answers of OpenAI's bear."""
+
+    role: Literal["system", "developer", "user", "assistant"]
+    content: str | list[Part]
+    name: str | None = None
+    refusal: str | None = None
+    annotations: list[Any] | None = None
+
+    def message(self) -> Message:
+        """As the chat template reads it."""
+        text = self.content if isinstance(self.content, str) else "".join(part.text for part in self.content)
+        return Message("system" if self.role == "developer" else self.role, text.strip())
+
+
+class ResponseFormat(OpenAIRequest):
+    """Text is the only form of an answer."""
+
+    type: Literal["text"]
+
+
+class ChatRequest(DrawingRequest):
+    """A dialogue whose next turn is asked for; see `DrawingRequest`.
+
+    Ignored: `metadata`, `store`, `service_tier`, `safety_identifier`, `prompt_cache_key`, `parallel_tool_calls`.
+    """
+
+    messages: list[ChatMessage]
+    max_tokens: Annotated[int, Field(ge=1, le=MOST_TOKENS)] | None = None
+    max_completion_tokens: Annotated[int, Field(ge=1, le=MOST_TOKENS)] | None = None  # their newer name of it
+    logprobs: bool = False
+    top_logprobs: Annotated[int, Field(ge=0, le=MOST_LIKELIEST)] | None = None
+    response_format: ResponseFormat | None = None
+    modalities: list[Literal["text"]] | None = None
+    tool_choice: Literal["none", "auto"] | None = None
+    tools: Annotated[list[Any], Field(max_length=0)] | None = None
+    metadata: dict[str, str] | None = None
+    store: bool = False
+    service_tier: str | None = None
+    safety_identifier: str | None = None
+    prompt_cache_key: str | None = None
+    parallel_tool_calls: bool = True
+
+    @property
+    def likeliest(self) -> int | None:
+        return (self.top_logprobs or 0) if self.logprobs else None
+
+    def check(self) -> None:
+        super().check()
+        if self.top_logprobs and not self.logprobs:
+            raise InputError(f"top_logprobs: {self.top_logprobs} without logprobs; say logprobs: true")
+        if len({self.max_tokens, self.max_completion_tokens} - {None}) > 1:
+            raise InputError(
+                f"max_tokens: {self.max_tokens}, and max_completion_tokens: {self.max_completion_tokens}; they are "
+                "two names of one option: give one"
+            )
+        messages = [one.message() for one in self.messages]
+        check_messages(messages, "messages")
+        if (length := sum(len(message.text) for message in messages)) > MOST_CHARACTERS:
+            raise InputError(f"messages: {length:,} characters; at most {MOST_CHARACTERS:,} are allowed")
+
+
+class EmbeddingRequest(OpenAIRequest):
+    """What a client asks for. Ignored: `user`."""
+
+    model: str
+    input: str | list[str] | Ids | list[Ids]
+    encoding_format: Literal["float", "base64"] = "float"
+    dimensions: int | None = None
+    user: str | None = None
+
+
+class Texts(OpenAIRequest):
+    """What is to be cut; a special by itself, such as `<eos>`, is that special."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    model: str | None = None
+    prompt: Annotated[str, Field(max_length=MOST_CHARACTERS)]
+
+
+class Tokens(OpenAIRequest):
+    """Ids whose text is asked for."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    model: str | None = None
+    tokens: Annotated[Ids, Field(max_length=MOST_CHARACTERS)]

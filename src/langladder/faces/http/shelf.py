@@ -2,7 +2,7 @@
 
 A name is that of the folder (`gpt`), or the path where two folders have the same (`models/lm/gpt`, `models/tune/gpt`);
 the path always serves. A model that was not asked for longest goes first. While one is loaded, others answer; what was
-made anew on disk is read anew.
+built anew on disk is read anew.
 """
 
 import threading
@@ -10,16 +10,17 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import NamedTuple, Self, TypeVar, cast
 
-from langladder.faces.http.kinds import has_vectors, kind_of, models_below
+from langladder.answers.kinds import has_vectors, kind_of
+from langladder.answers.loading import read_model
+from langladder.embeddings.base import WordVectors
+from langladder.formats.vector_files import read_vectors
 from langladder.ground.errors import InputError
+from langladder.models.base import LanguageModel
+from langladder.text.tokenize.tokenizers import Tokenizer
 
-if TYPE_CHECKING:
-    from langladder.embeddings.base import WordVectors
-    from langladder.models.base import LanguageModel
-    from langladder.text.tokenize.tokenizers import Tokenizer
-
+T = TypeVar("T")
 GRANTED = 2 * 10**9  # bytes of model files that are kept loaded
 
 
@@ -30,15 +31,15 @@ class UnknownModelError(InputError):
 class Rung(NamedTuple):
     """A language model and what it reads; `lock`: it answers one question at a time."""
 
-    model: "LanguageModel"
-    tokenizer: "Tokenizer"
+    model: LanguageModel
+    tokenizer: Tokenizer
     lock: threading.Lock
 
 
-class _Held(NamedTuple):
+class _Loaded(NamedTuple):
     """Something loaded: its size on disk, and which state of the disk it was read from."""
 
-    value: Any
+    value: object
     size: int
     state: tuple[int, int]
 
@@ -60,7 +61,7 @@ class Shelf:
     place: Path = field(default_factory=Path)
     roots: tuple[Path, ...] = ()
     tracking: str = ""
-    _loaded: "OrderedDict[tuple[str, Path], _Held]" = field(default_factory=OrderedDict)
+    _loaded: OrderedDict[tuple[str, Path], _Loaded] = field(default_factory=OrderedDict)
     _reading: dict[tuple[str, Path], threading.Lock] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -97,7 +98,7 @@ class Shelf:
             self.folders = _named([folder for root in self.roots for folder in models_below(root)])
 
     def folders_of(self, *kinds: str) -> dict[str, Path]:
-        """The models of some kinds (see `kinds`), name → folder, without loading any; "vectors": all that have some."""
+        """The models of some kinds, name → folder, without loading any; "vectors": all that have some."""
         found = self.folders.items()
         return {name: at for name, at in found if kind_of(at) in kinds or ("vectors" in kinds and has_vectors(at))}
 
@@ -118,15 +119,13 @@ class Shelf:
         Raises:
             UnknownModelError: there is none of that name. InputError: it is no language model, or damaged.
         """
-        found: Rung = self.have("language model", self.find(name), _read_language_model)
-        return found
+        return self.have("language model", self.find(name), _read_language_model)
 
-    def vectors(self, name: str) -> "WordVectors":
+    def vectors(self, name: str) -> WordVectors:
         """Word vectors, or the input embedding of a language model. Raises as `language_model` does."""
-        found: WordVectors = self.have("word vectors", self.find(name), _read_vectors)
-        return found
+        return self.have("word vectors", self.find(name), read_vectors)
 
-    def have(self, what: str, folder: Path, read: Callable[[Path], Any]) -> Any:
+    def have(self, what: str, folder: Path, read: Callable[[Path], T]) -> T:
         """What `read` makes of a folder (or a file), read when it is first asked for and kept within the memory.
 
         Two who ask for the same wait for one reading; other models answer meanwhile. What changed on disk is read
@@ -139,28 +138,28 @@ class Shelf:
             InputError: there is nothing there any more, or as `read` raises.
         """
         key, state = (what, folder), _state(folder)
-        if (held := self._held(key, state)) is not None:
-            return held.value
+        if (loaded := self._current(key, state)) is not None:
+            return cast(T, loaded.value)
         with self._lock:
             reading = self._reading.setdefault(key, threading.Lock())
         with reading:
-            if (held := self._held(key, state)) is None:
+            if (loaded := self._current(key, state)) is None:
                 files = [folder] if folder.is_file() else [file for file in folder.rglob("*") if file.is_file()]
-                held = _Held(read(folder), sum(file.stat().st_size for file in files), state)
-                self._keep(key, held)
-        return held.value
+                loaded = _Loaded(read(folder), sum(file.stat().st_size for file in files), state)
+                self._keep(key, loaded)
+        return cast(T, loaded.value)
 
-    def _held(self, key: tuple[str, Path], state: tuple[int, int]) -> _Held | None:
+    def _current(self, key: tuple[str, Path], state: tuple[int, int]) -> _Loaded | None:
         with self._lock:
-            held = self._loaded.get(key)
-            if held is None or held.state != state:
+            loaded = self._loaded.get(key)
+            if loaded is None or loaded.state != state:
                 return None
             self._loaded.move_to_end(key)
-            return held
+            return loaded
 
-    def _keep(self, key: tuple[str, Path], held: _Held) -> None:
+    def _keep(self, key: tuple[str, Path], loaded: _Loaded) -> None:
         with self._lock:
-            self._loaded[key] = held
+            self._loaded[key] = loaded
             self._loaded.move_to_end(key)
             while len(self._loaded) > 1 and sum(one.size for one in self._loaded.values()) > self.granted:
                 self._loaded.popitem(last=False)
@@ -188,13 +187,21 @@ def _state(folder: Path) -> tuple[int, int]:
 
 
 def _read_language_model(folder: Path) -> Rung:
-    from langladder.answers.loading import read_model
-
     loaded = read_model(folder)
     return Rung(loaded.model, loaded.tokenizer, threading.Lock())
 
 
-def _read_vectors(folder: Path) -> "WordVectors":
-    from langladder.formats.vector_files import read_vectors
-
-    return read_vectors(folder)
+def models_below(folder: Path) -> list[Path]:
+    """The folders below one, itself included, that hold a saved model; hidden ones and links are passed over."""
+    found, waiting = [], [folder]
+    while waiting:
+        current = waiting.pop()
+        if kind_of(current) is not None:
+            found.append(current)
+            continue
+        try:
+            inside = sorted(current.iterdir(), reverse=True)
+        except OSError:
+            continue
+        waiting += [one for one in inside if one.is_dir() and not one.is_symlink() and not one.name.startswith(".")]
+    return found

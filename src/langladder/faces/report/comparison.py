@@ -56,7 +56,7 @@ def read_summary(value: Any, where: str, families: Sequence[Family]) -> ReportIn
     try:
         rungs = {
             family.name: [
-                Entry(checked_page(family, rung, family.name), RungMetadata(title=rung.get("title", "")))
+                Entry(checked_page(family, rung, family.name), RungMetadata.model_validate(rung))
                 for rung in value.get(family.name, ())
             ]
             for family in families

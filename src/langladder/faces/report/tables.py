@@ -183,10 +183,14 @@ def _rich(table: LadderTable) -> RichTable:
 
 
 def ladder_summary(inputs: ReportInputs) -> dict[str, Any]:
-    """What `reports/ladder.json` holds: choices, every trained rung's size and scores; no timings."""
+    """What `reports/ladder.json` holds: choices, every trained rung's lineage, size and scores; no timings."""
     return {"chosen": inputs.meta.model_dump()} | {
         family.name: [
-            {"title": rung.title} | rung.page.summary() | {"name": rung.name} for rung in inputs.of(family.name)
+            {"title": rung.title}
+            | rung.page.summary()
+            | rung.metadata.model_dump(include={"year", "base", "reads"}, exclude_none=True)
+            | {"name": rung.name}
+            for rung in inputs.of(family.name)
         ]
         for family in inputs.families
         if family.trained
@@ -194,7 +198,7 @@ def ladder_summary(inputs: ReportInputs) -> dict[str, Any]:
 
 
 def ladder_timings(inputs: ReportInputs) -> dict[str, Any]:
-    """What `reports/timings.json` holds: the year of each trained rung (`family/name`), what it cost, its MLflow run.
+    """What `reports/timings.json` holds: what each trained rung (`family/name`) cost, its MLflow run.
 
     Some of it differs between two runs of one commit, so DVC does not track it; `ladder` says which ladder.json it
     belongs to.
@@ -202,8 +206,7 @@ def ladder_timings(inputs: ReportInputs) -> dict[str, Any]:
     rungs = {}
     for family in (one for one in inputs.families if one.trained):
         for rung in inputs.of(family.name):
-            facts = {"year": rung.metadata.year} | rung.timing.model_dump(exclude={"timed"})
-            if known := {name: value for name, value in facts.items() if value is not None}:
+            if known := rung.timing.model_dump(exclude={"timed"}, exclude_none=True):
                 rungs[f"{family.name}/{rung.name}"] = known
     return {"ladder": ladder_id(ladder_summary(inputs)), "rungs": rungs}
 

@@ -1,11 +1,12 @@
 """What classifiers, taggers and readers say of a text, as the page Read shows it; odd texts."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from langladder.answers.classify import right_branching
-from langladder.faces.explorer import told_labels
+from langladder.faces.explorer import reading
 from langladder.ground.errors import InputError
 from langladder.models.classifier import Classifier
 from langladder.models.reader import Reader
@@ -14,6 +15,9 @@ from langladder.text.labelled.trees import parse_tree
 from tests.faces.explorer import small_readers
 
 TREE = "((good) ((film) (.)))"
+label: Any = reading.label_text  # JSON, as the page reads it
+tagged: Any = reading.tag_text
+answers: Any = reading.answer_question
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +34,7 @@ def classifier(models: Path, name: str) -> Classifier:
 
 
 def test_words_and_probabilities_of_a_counted_classifier(models: Path) -> None:
-    found = told_labels.labels(classifier(models, "logistic"), "good film .")
+    found = label(classifier(models, "logistic"), "good film .")
     assert found["labels"][0]["label"] == "yes"
     assert sum(one["probability"] for one in found["labels"]) == pytest.approx(1)
     assert found["words"][0]["text"] == "good" and found["words"][0]["kind"] == "for-4"
@@ -38,80 +42,80 @@ def test_words_and_probabilities_of_a_counted_classifier(models: Path) -> None:
 
 
 def test_a_tree_is_read_by_its_words_where_no_trees_are_read(models: Path) -> None:
-    plain, tree = (told_labels.labels(classifier(models, "logistic"), text) for text in ("good film .", TREE))
+    plain, tree = (label(classifier(models, "logistic"), text) for text in ("good film .", TREE))
     assert plain == tree
-    brackets = told_labels.labels(classifier(models, "logistic"), "(good film")  # no tree: a text in brackets
+    brackets = label(classifier(models, "logistic"), "(good film")  # no tree: a text in brackets
     assert brackets["words"][0]["text"].startswith("(")
 
 
 def test_attention_is_told(models: Path) -> None:
-    found = told_labels.labels(classifier(models, "attentive"), "not bad film .")
+    found = label(classifier(models, "attentive"), "not bad film .")
     assert [mark["text"] for mark in found["attention"]] == ["not", "bad", "film", "."]
     assert any(mark["kind"].startswith("seen") for mark in found["attention"])
 
 
 def test_every_node_of_a_tree_is_drawn_and_told(models: Path) -> None:
-    found = told_labels.labels(classifier(models, "trees"), TREE)
+    found = label(classifier(models, "trees"), TREE)
     assert found["tree"].startswith("<svg") and found["tree"].count("<title>") == len(found["nodes"]) == 5
     assert found["nodes"][0]["text"] == "good film ." and found["nodes"][0]["label"] == found["labels"][0]["label"]
     assert found["legend"].keys() == {"no", "yes"} and not found["note"]
 
 
 def test_a_text_without_brackets_branches_to_the_right(models: Path) -> None:
-    plain = told_labels.labels(classifier(models, "trees"), "good film .")
+    plain = label(classifier(models, "trees"), "good film .")
     assert "branches to the right" in plain["note"]
-    assert plain["labels"] == told_labels.labels(classifier(models, "trees"), TREE)["labels"]
+    assert plain["labels"] == label(classifier(models, "trees"), TREE)["labels"]
     assert parse_tree(right_branching(["a", "b", "c"])) == parse_tree("((a) ((b) (c)))")
 
 
 def test_a_large_tree_is_told_but_not_drawn(models: Path) -> None:
-    found = told_labels.labels(classifier(models, "trees"), "film " * 60)
+    found = label(classifier(models, "trees"), "film " * 60)
     assert found["tree"] is None and found["too_large"] and found["nodes"]
 
 
 def test_markup_in_a_text_stays_text(models: Path) -> None:
-    found = told_labels.labels(classifier(models, "trees"), "<script>x</script> <img/onerror=1>")
+    found = label(classifier(models, "trees"), "<script>x</script> <img/onerror=1>")
     assert "<script" not in found["tree"] and "<img" not in found["tree"] and "&lt;script" in found["tree"]
 
 
 @pytest.mark.parametrize("text", ["(good", "(good))", "()", "(a", "good (film", " ", "x " * 3000])
 def test_what_is_no_tree_is_refused_clearly(models: Path, text: str) -> None:
     with pytest.raises(InputError, match=r"tree|words"):
-        told_labels.labels(classifier(models, "trees"), text)
+        label(classifier(models, "trees"), text)
 
 
 def test_tags_with_their_meaning_and_the_second_best(models: Path) -> None:
     tagger = Tagger.load(models / "tagger/hmm")
-    found = told_labels.tags(tagger, "the cat\nsleeps.", "apart")
+    found = tagged(tagger, "the cat\nsleeps.", "apart")
     assert found["words"] == ["the", "cat", "sleeps", "."] and found["tags"] == ["DET", "NOUN", "VERB", "PUNCT"]
     assert found["names"]["NOUN"] == "noun" and all(0 <= p <= 1 for p in found["probabilities"])
-    assert told_labels.tags(tagger, "((a) (cat))", "whitespace")["words"] == ["a", "cat"]
+    assert tagged(tagger, "((a) (cat))", "whitespace")["words"] == ["a", "cat"]
 
 
 @pytest.mark.parametrize(
     ("tag", "means"), [("B-PER", "first word of a person"), ("O", "no name"), ("NN", ""), ("B-", ""), ("X", "other")]
 )
 def test_golden_meanings_of_tags(tag: str, means: str) -> None:
-    assert told_labels.tag_in_words(tag) == means
+    assert reading.tag_in_words(tag) == means
 
 
 @pytest.mark.parametrize("sentence", ["", " \n ", "x " * 3000])
 def test_no_word_or_too_many_is_refused(models: Path, sentence: str) -> None:
     with pytest.raises(InputError, match="word"):
-        told_labels.tags(Tagger.load(models / "tagger/hmm"), sentence, "whitespace")
+        tagged(Tagger.load(models / "tagger/hmm"), sentence, "whitespace")
 
 
 def test_spans_and_options(models: Path) -> None:
     text, spans = "anna ate the apple . peter saw the pear .", Reader.load(models / "reader/spans")
-    found = told_labels.found_answers(spans, f" {text} ", "who ate the apple ?", ["ignored"])
+    found = answers(spans, f" {text} ", "who ate the apple ?", ["ignored"])
     first = found["answers"][0]
     assert first["text"] == "anna" and found["context"][first["start"] :].startswith("anna")
     choosing = Reader.load(models / "reader/options")
-    chosen = told_labels.found_answers(choosing, text, "what did anna eat ?", ["apple", "pear"])
+    chosen = answers(choosing, text, "what did anna eat ?", ["apple", "pear"])
     assert chosen["answers"][0]["text"] == "apple" and chosen["chooses"]
     for options in ([], ["pear"], ["pear", "pear"]):
         with pytest.raises(InputError, match="two or more"):
-            told_labels.found_answers(choosing, text, "what ?", options)
+            answers(choosing, text, "what ?", options)
     for context, question in (("", "who ?"), (text, " "), ("x " * 3000, "who ?")):
         with pytest.raises(InputError, match=r"paragraph|question"):
-            told_labels.found_answers(spans, context, question, [])
+            answers(spans, context, question, [])

@@ -1,4 +1,4 @@
-"""A process of its own that places words on a plane: python -m langladder.faces.explorer.place_words METHOD FOLDER
+"""A process of its own that places words on a plane: python -m langladder.faces.explorer.map_process METHOD FOLDER
 
 It reads `rows.safetensors` of the folder, (W, D) vectors, writes `points.safetensors`, (W, 2), and prints how far it
 is. Being a process, it takes no time from the server's, and what it held is given back when it ends.
@@ -6,15 +6,15 @@ is. Being a process, it takes no time from the server's, and what it held is giv
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from langladder.embeddings.base import WordVectors
-from langladder.evaluation.maps import word_map
+from langladder.evaluation.maps import MapMethod, word_map
 from langladder.ground import artefacts
 
 
-def main(method: Any, folder: Path) -> None:
-    """See the module."""
+def main(method: MapMethod, folder: Path) -> None:
+    """What the process does."""
     rows = artefacts.read_arrays(folder / "rows.safetensors")["rows"]
     words = [str(row) for row in range(len(rows))]
     found = word_map(WordVectors(words, rows), words, method, verbose=True)
@@ -22,4 +22,4 @@ def main(method: Any, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(cast(MapMethod, sys.argv[1]), Path(sys.argv[2]))

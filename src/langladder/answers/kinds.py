@@ -1,0 +1,82 @@
+"""What a folder holds: the class that its config.json names says it, nothing is loaded.
+
+The kinds are the families' names; what grew from another rung is of the kind that it is used as (`tune`: `lm`).
+"""
+
+from pathlib import Path
+
+from langladder.ground.artefacts import read_json
+from langladder.ground.errors import InputError
+from langladder.models.base import LanguageModel
+from langladder.models.captioner import Captioner
+from langladder.models.classifier import Classifier
+from langladder.models.ctc import CTCRecognizer
+from langladder.models.encoder import Encoder
+from langladder.models.instructed import InstructedGPT
+from langladder.models.neural import NeuralLanguageModel
+from langladder.models.reader import Reader
+from langladder.models.reward import RewardModel
+from langladder.models.saving import located
+from langladder.models.tagger import Tagger
+from langladder.models.translator import Translator
+
+KINDS: dict[str, type] = {
+    "instruct": InstructedGPT,
+    "reward": RewardModel,
+    "captioner": Captioner,
+    "transcriber": CTCRecognizer,
+    "lm": LanguageModel,
+    "encoder": Encoder,
+    "translator": Translator,
+    "classifier": Classifier,
+    "tagger": Tagger,
+    "reader": Reader,
+}
+"""Kind → the class of its models; the first that fits counts."""
+_GROWN = {"tune": "lm", "align": "instruct"}
+
+
+def kind_of(folder: Path) -> str | None:
+    """The kind of a folder of a saved model, which is not loaded; None where it is none.
+
+    Where config.json cannot be read, the folder above says it (`models/lm/gpt`), so that the model is still named and
+    whoever asks it hears what is wrong (but not where its vectors are asked for: `has_vectors`).
+    """
+    if (folder / "words.json").is_file():
+        return "embedding"
+    if not (folder / "config.json").is_file():
+        return None
+    model = _class_of(folder)
+    found = next((kind for kind, base in KINDS.items() if model is not None and issubclass(model, base)), None)
+    if found is not None:
+        return found
+    family = folder.parent.name.removesuffix("_transfer")
+    return _GROWN.get(family, family if family in KINDS else None)
+
+
+def has_vectors(folder: Path) -> bool:
+    """Whether a folder holds word vectors, or a language model that has some: its input embedding."""
+    kind = kind_of(folder)
+    if kind != "lm":
+        return kind == "embedding"
+    model = _class_of(folder)
+    return model is not None and issubclass(model, NeuralLanguageModel)
+
+
+def _class_of(folder: Path) -> type | None:
+    """The class that config.json names; None where it cannot be read."""
+    file = folder / "config.json"
+    try:
+        return located(file, str(read_json(file)["_target_"]))
+    except (InputError, KeyError, TypeError):
+        return None
+
+
+def title_of(folder: Path) -> str:
+    """The rung's title, as its provenance.json has it; else the folder's name."""
+    try:
+        settings = read_json(folder / "provenance.json")["settings"].values()
+    except (InputError, KeyError, TypeError, AttributeError):
+        return folder.name
+    titles = [job["title"] for job in settings if isinstance(job, dict) and "title" in job]
+    return str(titles[0])[:80] if titles else folder.name
