@@ -60,7 +60,7 @@ TOKENIZERS: list[BleuTokenizer] = ["13a", "intl", "zh", "char", "none", "ja-meca
 @pytest.mark.parametrize("tokenize", TOKENIZERS)
 def test_parity_with_sacrebleu(tokenize: BleuTokenizer, lines: list[str]) -> None:
     if not tokenizer_installed(tokenize):
-        pytest.skip(f"{tokenize}: its package is not tokenizer_installed")
+        pytest.skip(f"{tokenize}: its package is not installed")
     metric = BLEU(tokenize=tokenize)
     expected = metric.corpus_score(one_character_wrong(lines), [lines])
     config = BleuConfig(tokenize=tokenize, bootstrap=0)

@@ -28,7 +28,7 @@ BATCH = 64
 
 
 class TranscriptionConfig(Config):
-    """How recognisers are by_search."""
+    """How recognisers are searched."""
 
     width: int = Field(default=8, ge=1)
     """Prefixes that live on at each frame."""

@@ -43,7 +43,7 @@ Rungs = Sequence[Entry[Any]]
 Matrix = tuple[Sequence[Sequence[int]], Sequence[str]]
 """(C, C) counts, row the right label, and the names of the labels."""
 
-NUMBERED = 12  # labels; with more, drawn_cells are too small for their numbers
+NUMBERED = 12  # labels; with more, cells are too small for their numbers
 
 MOST_LABELS = 60  # of a map; with more, those that are confused most
 
