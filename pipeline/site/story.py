@@ -13,7 +13,7 @@ from langladder.families import families
 from langladder.families.family import Family
 from pipeline import ROOT
 from pipeline.settings.params import conf_names
-from pipeline.settings.rungs import told
+from pipeline.settings.titles import told
 from pipeline.settings.yaml_files import read_yaml
 from pipeline.site import figures
 from pipeline.site.links import fenced

@@ -9,7 +9,7 @@ from langladder.families.family import Rung
 from langladder.ground.schema import locate
 from pipeline import ROOT
 from pipeline.document import fill, stage_table
-from pipeline.settings.rungs import Told
+from pipeline.settings.titles import Told
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 ADDING = (ROOT / "docs" / "adding-a-rung.md").read_text(encoding="utf-8")

@@ -126,7 +126,7 @@ def test_an_edited_base_runs_what_grows_from_it(project: Path) -> None:
 
 
 def test_a_sweep_skips_what_is_done(project: Path) -> None:
-    sweep = [sys.executable, "-m", "pipeline.train_lm", "-m", "lm=add_k,kneser_ney", "seed=1"]
+    sweep = [sys.executable, "-m", "pipeline.train", "lm", "-m", "lm=add_k,kneser_ney", "seed=1"]
     first = run(project, *sweep)
     assert "kneser_ney" in first and "done before" in first and "models/lm/kneser_ney" in first
     assert "train_lm add_k: " in first
@@ -154,8 +154,8 @@ def test_a_family_of_ones_own(project: Path) -> None:
     from mlflow import MlflowClient
 
     assert MlflowClient(f"sqlite:///{project / 'mlflow.db'}").get_experiment_by_name("openings") is not None
-    make = "from pipeline.settings import ladder_copy, params; ladder_copy.make(params.load())"
+    make = "from pipeline import ladder; from pipeline.settings import params; ladder.make(params.load())"
     run(project, sys.executable, "-c", make)
     assert "first_word" in (project / "ladders" / "full" / "params.yaml").read_text()
-    broken = run(project, sys.executable, "-m", "pipeline.train_opening", "opening.model.words=0", check=False)
+    broken = run(project, sys.executable, "-m", "pipeline.train", "opening", "opening.model.words=0", check=False)
     assert "opening.model.words: 0 is not allowed" in broken and "conf/opening/first_word.yaml" in broken

@@ -28,7 +28,7 @@ from langladder.text.words.vocabulary import Vocabulary
 from pipeline import ROOT
 from pipeline.settings import params, schema
 from pipeline.settings.compose import resolve
-from pipeline.settings.aside import with_aside
+from pipeline.settings.schema import with_aside
 
 def compiled():
     kernels = [kernel for kernel in gc.get_objects() if isinstance(kernel, Dispatcher)]

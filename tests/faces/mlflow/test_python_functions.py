@@ -52,7 +52,7 @@ from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
 from pipeline import ROOT
-from pipeline.provenance.python_function import write_copy, write_description
+from pipeline.tracking.models import write_copy, write_description
 from tests.models.spoken import saved_instructed
 
 LINES = ["the old king sleeps .", "the cat sleeps .", "what is the capital of france ?"]

@@ -4,7 +4,6 @@ from typing import Any
 
 import click
 
-from langladder.collector import rarely
 from langladder.faces.cli.analogy import analogy
 from langladder.faces.cli.bias import bias
 from langladder.faces.cli.chat import chat
@@ -59,8 +58,7 @@ class App(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; `InputError`, and what the system refuses, become messages."""
         try:
-            with rarely():
-                return super().invoke(ctx)
+            return super().invoke(ctx)
         except click.ClickException as error:
             if len(error.message) <= LONGEST:
                 raise
