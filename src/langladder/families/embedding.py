@@ -93,7 +93,6 @@ vectors.nearest(vectors.words[0])"""
         """Analogies, similarity and groups."""
         from langladder.embeddings.saved import load_vectors
         from langladder.evaluation.word_vectors import QuestionSets, evaluate_word_vectors
-        from langladder.faces.report.numbers import share
 
         page = evaluate_word_vectors(
             load_vectors(folder),
@@ -105,8 +104,8 @@ vectors.nearest(vectors.words[0])"""
         )
         figures, answered = page.figures(), "no analogies to answer"
         if figures["analogy"] is not None:
-            right, coverage = share(figures["analogy"]), share(figures["analogy_coverage"])
-            answered = f"{right} of the analogies right, {coverage} answered"
+            right, coverage = 100 * figures["analogy"], 100 * figures["analogy_coverage"]
+            answered = f"{right:.1f} % of the analogies right, {coverage:.1f} % answered"
         return Evaluated(page, answered)
 
 

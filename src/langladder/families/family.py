@@ -126,7 +126,7 @@ class Family:
         listed: `lms`: the key of params.yaml that lists which rungs to train, and what dvc.yaml's stages go through.
         title: `Language models`, over its table.
         experiment: MLflow's experiment of its runs.
-        shown_by: the module whose functions show it in the report, see `reporting.shown`.
+        shown_by: the module whose functions show it in the report, see `faces.report.shown`.
         place: its place in the report, the smaller the earlier.
         default: the rung of a single run or sweep that names none.
         reads: the folders of the DAG's data that all its rungs read, for their provenance's way back to the corpus.
