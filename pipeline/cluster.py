@@ -22,13 +22,13 @@ from omegaconf import OmegaConf
 from pydantic import TypeAdapter
 
 from langladder.engine import commands
-from langladder.engine.choosing import AnyEngine, DaskConfig, LocalConfig, made
 from langladder.engine.dask import Dask
+from langladder.engine.settings import AnyEngine, DaskConfig, LocalConfig, open_engine
 from langladder.ground import progress
 from langladder.ground.errors import InputError
 from pipeline.settings import params, plan
 from pipeline.settings.errors import explain
-from pipeline.settings.resources import JOB_BYTES, NOWHERE, WHERE, processors
+from pipeline.settings.resources import CLUSTER_ADDRESS, JOB_BYTES, NO_CLUSTER, processors
 from pipeline.tracking import store
 
 REQUEST = "\x1e"  # begins the line by which the shell asks for its command to be run
@@ -86,7 +86,9 @@ class Cluster:
     def __init__(self, client: Any, folder: Path, slots: int) -> None:
         self.client, self.folder, self.slots = client, folder, slots
         self.shell = folder / ".dvc" / "tmp" / f"ask-{uuid.uuid4().hex[:8]}.sh"
-        self._environment = {WHERE: NOWHERE} | {key: os.environ[key] for key in PASSED_ON if key in os.environ}
+        self._environment = {CLUSTER_ADDRESS: NO_CLUSTER} | {
+            key: os.environ[key] for key in PASSED_ON if key in os.environ
+        }
 
     def __enter__(self) -> Self:
         """See that all can work here.
@@ -150,15 +152,15 @@ def connected(folder: Path, chosen: params.Choices) -> Iterator[Cluster | None]:
         yield None
         return
     with progress.working("waiting for workers"):
-        engine = made(config, None, processors())
+        engine = open_engine(config, None, processors())
     assert isinstance(engine, Dask)
-    os.environ[WHERE] = engine.client.scheduler.address
+    os.environ[CLUSTER_ADDRESS] = engine.client.scheduler.address
     try:
         threads = sum(engine.client.nthreads().values())
         with Cluster(engine.client, folder, max(threads, 1 if config.address else engine.asked)) as found:
             yield found
     finally:
-        del os.environ[WHERE]
+        del os.environ[CLUSTER_ADDRESS]
         engine.close()
 
 

@@ -54,11 +54,11 @@ def main() -> None:
 
 def every_rung(chosen: params.Choices) -> params.Choices:
     """The choices with every rung of conf/ listed, in order of history."""
-    told = titles.in_order({family: params.conf_names(family) for family in families()})
+    described = titles.in_order({family: params.conf_names(family) for family in families()})
     listed: dict[str, Any] = {"prompted": "tune", "corpora": list(ON_REQUEST)}
     for name, family in families().items():
-        bases = {rung: titles.own_growth(name, rung) for rung in told[name]} if family.bases else None
-        listed[family.listed] = list(told[name]) if bases is None else bases
+        bases = {rung: titles.own_growth(name, rung) for rung in described[name]} if family.bases else None
+        listed[family.listed] = list(described[name]) if bases is None else bases
     return chosen.model_copy(update=listed)
 
 

@@ -312,7 +312,7 @@ def repro(targets: list[str]) -> list[str]:
         InputError: params.yaml is wrong, there is no such job, or no such cluster.
     """
     from pipeline.settings import checks, params
-    from pipeline.settings.errors import together
+    from pipeline.settings.errors import combined
     from pipeline.tracking import store
 
     os.chdir(ROOT)
@@ -321,7 +321,7 @@ def repro(targets: list[str]) -> list[str]:
     chosen = params.load()
     # of a circle or a broken link DVC's own message has less
     if wrong := [*checks.growth_problems(chosen), *checks.broken_links(chosen.paths.model_dump())]:
-        raise together(wrong)
+        raise combined(wrong)
     needs, todo = find_jobs()
     todo &= with_needs(needs, targets) if targets else set(needs)
     if not todo:

@@ -15,7 +15,7 @@ from langladder.ground.errors import InputError
 from pipeline import ROOT
 from pipeline.settings import params
 from pipeline.settings.compose import resolve
-from pipeline.settings.errors import together
+from pipeline.settings.errors import combined
 from pipeline.settings.run_folder import OUTPUT
 from pipeline.tracking.code_version import keep
 
@@ -31,7 +31,7 @@ def main() -> None:
     try:
         chosen, problems = params.load_leniently()
         if chosen is None:
-            raise together(problems)
+            raise combined(problems)
         with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
             resolved = resolve(chosen, problems)
         with atomic_folder(Path("resolved"), OUTPUT) as folder:

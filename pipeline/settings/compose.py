@@ -19,10 +19,10 @@ from langladder.families import families
 from langladder.families.sides import SIDES
 from langladder.ground.errors import InputError
 from pipeline.settings import checks, params, plan, schema, titles
-from pipeline.settings.errors import together
+from pipeline.settings.errors import combined
 from pipeline.settings.plan import Stage
 from pipeline.settings.resources import jobs_at_once
-from pipeline.settings.schema import PLACE, RungValues, Values, split_aside
+from pipeline.settings.schema import RESOURCES, RungValues, Values, split_unwatched
 from pipeline.tracking.code_version import code_version
 
 TOGETHER = "_together_"  # where one composition holds many rungs: `_together_.lm.gpt`
@@ -170,7 +170,7 @@ def resolve(chosen: params.Choices, found: Sequence[str] = ()) -> dict[str, Valu
     """
     problems = [*found, *checks.name_problems(chosen)]
     if unreadable := checks.conf_problems():
-        raise together([*problems, *unreadable])
+        raise combined([*problems, *unreadable])
     checks.warn(checks.unused(chosen) if not problems else ())
     left_out = checks.bad_groups(chosen)
     problems += [*checks.growth_problems(chosen), *checks.broken_links(chosen.paths.model_dump())]
@@ -186,7 +186,7 @@ def resolve(chosen: params.Choices, found: Sequence[str] = ()) -> dict[str, Valu
             problems.append(f"{job.stage.name} {job.name}: " + " ".join(str(error).split()))
     problems += checks.misfits(chosen, compositions.rung)
     if problems:
-        raise together(problems)
+        raise combined(problems)
     return resolved
 
 
@@ -219,8 +219,8 @@ def job_values(
         values["bleu_tokenize"] = None  # not read: another choice must not train anew
     values["code"] = code_version(stage.name, values)
     if stage.name in ENGINED:
-        values |= {key: everything[key] for key in PLACE}
-    watched, aside = split_aside(values, makes=stage.makes)
+        values |= {key: everything[key] for key in RESOURCES}
+    watched, aside = split_unwatched(values, makes=stage.makes)
     return watched | ({"aside": aside} if aside else {})
 
 

@@ -19,13 +19,13 @@ from pydantic import (
     model_validator,
 )
 
-from langladder.engine.choosing import Memory
+from langladder.engine.settings import Memory
 from langladder.families import families
 from langladder.families.sides import CHOSEN, ON_REQUEST
 from langladder.ground.remote import is_url
 from langladder.ground.schema import Config, Name, checked_name
 from pipeline import ROOT
-from pipeline.settings.errors import explained, together
+from pipeline.settings.errors import combined, explained
 from pipeline.settings.run_folder import PLACES
 from pipeline.settings.yaml_files import read_leniently, read_yaml
 
@@ -239,7 +239,7 @@ def load() -> Choices:
     """
     chosen, problems = load_leniently()
     if problems or not chosen:
-        raise together(problems)
+        raise combined(problems)
     return chosen
 
 

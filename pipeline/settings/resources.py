@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from langladder.engine.base import used
-from langladder.engine.choosing import bytes_of, made
+from langladder.engine.settings import bytes_of, open_engine
 from langladder.ground.errors import InputError
 
 JOB_BYTES = 2**30  # about what a job takes
@@ -58,9 +58,9 @@ def jobs_at_once(threads: int) -> int:
     return max(1, min(processors() // threads, memory // JOB_BYTES))
 
 
-WHERE = "LANGLADDER_CLUSTER"
+CLUSTER_ADDRESS = "LANGLADDER_CLUSTER"
 """`pipeline.parallel` sets it for its jobs: the address of the cluster that they share, in the place of a new one."""
-NOWHERE = "none"
+NO_CLUSTER = "none"
 """As its value: the job is a task of the cluster itself; were it to wait there for others, all could wait."""
 
 
@@ -73,12 +73,12 @@ def engine(job: Any, name: str) -> Iterator[None]:
     Raises:
         InputError: a cluster that cannot be had.
     """
-    where = os.environ.get(WHERE, "")
-    if getattr(job, "engine", None) is None or where == NOWHERE:
+    where = os.environ.get(CLUSTER_ADDRESS, "")
+    if getattr(job, "engine", None) is None or where == NO_CLUSTER:
         yield
         return
     config = job.engine.model_copy(update={"address": where}) if where else job.engine
-    with used(made(config, job.memory, processors())) as found:
+    with used(open_engine(config, job.memory, processors())) as found:
         if found.dashboard and not where:  # where the jobs share a cluster, that has been printed
             print(f"{name}: Dask's dashboard: {found.dashboard}")
         if found.workers < found.asked:

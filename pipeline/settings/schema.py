@@ -10,10 +10,10 @@ from omegaconf import DictConfig
 from pydantic import Field, create_model, field_validator
 
 from langladder.decoding.scores import LengthForm
-from langladder.engine.choosing import AnyEngine, Memory
+from langladder.engine.settings import AnyEngine, Memory
 from langladder.evaluation.bleu_tokenizers import BleuChoice, check
 from langladder.families import families
-from langladder.families.family import ASIDE, JUDGING
+from langladder.families.family import JUDGING, UNWATCHED
 from langladder.families.sides import SIDES, Source
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config, Name
@@ -145,7 +145,7 @@ def checked(stage: str, values: Mapping[str, Any], file_of: Callable[[tuple[str,
     Raises:
         InputError: what is wrong with them, each with the file to edit.
     """
-    whole = with_aside(values)
+    whole = with_unwatched(values)
     kind = schema(stage, whole)
     with explain(file_of, kind=kind):
         return kind.model_validate(whole)
@@ -167,24 +167,24 @@ def file_of(config: DictConfig) -> Callable[[tuple[str, ...]], str]:
 Values = dict[str, Any]
 RungValues = Callable[[str, str], Values]  # (family, rung) → its plain settings
 
-PLACE = ("engine", "memory")
+RESOURCES = ("engine", "memory")
 """Where a stage works on the corpus, and with how much memory: the same bytes come out."""
 
 
-def split_aside(values: Mapping[str, Any], *, makes: bool) -> tuple[Values, Values]:
+def split_unwatched(values: Mapping[str, Any], *, makes: bool) -> tuple[Values, Values]:
     """A job's values without what changes nothing of its result, and that alone, family by family.
 
     Args:
         makes: whether its stage makes models, as `plan.Stage.makes`.
     """
     watched, aside = dict(values), {}
-    for key in PLACE:
+    for key in RESOURCES:
         if key in watched:
             aside[key] = watched.pop(key)
     for family in families():
         if family in values:
             watched[family] = dict(values[family])
-            for key in ASIDE + JUDGING if makes else ASIDE:
+            for key in UNWATCHED + JUDGING if makes else UNWATCHED:
                 *parts, last = key.split(".")
                 source: Any = values[family]
                 target = watched[family]
@@ -198,7 +198,7 @@ def split_aside(values: Mapping[str, Any], *, makes: bool) -> tuple[Values, Valu
     return watched, aside
 
 
-def with_aside(values: Mapping[str, Any]) -> Values:
+def with_unwatched(values: Mapping[str, Any]) -> Values:
     """The values whole again."""
     whole = deepcopy({key: value for key, value in values.items() if key != "aside"})
     for key, value in values.get("aside", {}).items():

@@ -35,10 +35,10 @@ from langladder.ground.ranks import first
 from langladder.ground.schema import Config
 from pipeline import ROOT
 from pipeline.settings import checks, compose, errors, params, plan, resources, run_folder, schema, sweeps
-from pipeline.settings.errors import together
+from pipeline.settings.errors import combined
 from pipeline.settings.launch import others, watch_starter
 from pipeline.settings.resources import compute_with
-from pipeline.settings.schema import Values, with_aside
+from pipeline.settings.schema import Values, with_unwatched
 from pipeline.tracking.job import Finished, OtherProcess, skip_finished
 
 Run = Callable[[Any, Path], None]
@@ -101,7 +101,7 @@ def _main(name: str, run: Run) -> None:
             _insert([*carried, f"hydra.job.name={name}", _unnamed(carried)])
         hydra.main(version_base="1.3", config_path=str(ROOT / "conf"), config_name="config")(_job(name, run))()
     except (InputError, HydraException, OmegaConfBaseException) as error:
-        message = str(error) if isinstance(error, InputError) else _in_our_words(name, error)
+        message = str(error) if isinstance(error, InputError) else _message(name, error)
         print(f"{name}: {message}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
@@ -116,7 +116,7 @@ def _job(name: str, run: Run) -> Callable[[DictConfig], float | None]:
         try:
             if "_job_" not in config:
                 return _single(name, run, config)
-            _whole(name, run, config)
+            _repro_job(name, run, config)
         except InputError as error:
             problem = str(error)
         except Exception as error:
@@ -138,13 +138,18 @@ def _job(name: str, run: Run) -> Callable[[DictConfig], float | None]:
     return job
 
 
-def _whole(name: str, run: Run, config: DictConfig) -> None:
+def _repro_job(name: str, run: Run, config: DictConfig) -> None:
     """A job of `dvc repro`."""
     (values, settings), rung = _resolved(name, config), Path(config._job_).stem
     compute_with(getattr(settings, "threads", 1))
     title = name if rung == name else f"{name} {rung}"
-    _check_place(name, settings, Path())
-    with _shown(title), resources.engine(settings, title), others(name, rung, values, settings), suppress(OtherProcess):
+    _check_output(name, settings, Path())
+    with (
+        _progress(title),
+        resources.engine(settings, title),
+        others(name, rung, values, settings),
+        suppress(OtherProcess),
+    ):
         run(settings, Path())
 
 
@@ -158,11 +163,11 @@ def _single(name: str, run: Run, config: DictConfig) -> float | None:
     family = plan.stages()[name].family
     if sweeps.swept():
         run_folder.check_below(str(out), HydraConfig.get().sweep.dir)
-    _check_place(name, settings, out)
+    _check_output(name, settings, out)
     compute_with(getattr(settings, "threads", 1))
     token = skip_finished.set(sweeps.swept() and not config.again)
     try:
-        with _shown(name), resources.engine(settings, name), others(name, name, values, settings):
+        with _progress(name), resources.engine(settings, name), others(name, name, values, settings):
             run(settings, out)
         figures = sweeps.written(out, name, getattr(settings, family).name) if family else {}
     except Finished as done:
@@ -175,7 +180,7 @@ def _single(name: str, run: Run, config: DictConfig) -> float | None:
     return sweeps.objective(family, config.objective, figures) if sweeps.swept() else None
 
 
-def _check_place(name: str, settings: Config, out: Path) -> None:
+def _check_output(name: str, settings: Config, out: Path) -> None:
     """Refuse before a training what could not be written after it.
 
     Raises:
@@ -188,7 +193,7 @@ def _check_place(name: str, settings: Config, out: Path) -> None:
 
 
 @contextmanager
-def _shown(title: str) -> Iterator[None]:
+def _progress(title: str) -> Iterator[None]:
     """Begin to compute, and say what is under way; of several processes that train together, the first does."""
     with progress.shown() if first() else nullcontext(), progress.working(title):
         yield
@@ -223,7 +228,7 @@ def _refuse_unread(stage: plan.Stage, known: list[str]) -> None:
     tops = {key: re.split(r"[./]", key.rpartition("@")[2])[0] for key in said}
     allowed = checks.top_keys() - (set(families()) - {stage.family}) | {"hydra"}
     if found := [_unread(stage, key, known) for key in said if tops[key] not in allowed]:
-        raise together(found)
+        raise combined(found)
 
 
 def _unread(stage: plan.Stage, key: str, known: list[str]) -> str:
@@ -235,7 +240,7 @@ def _unread(stage: plan.Stage, key: str, known: list[str]) -> str:
     return f"{key}: unknown key{nearest}; remove it from the command line or mend its spelling"
 
 
-def _in_our_words(name: str, error: Exception) -> str:
+def _message(name: str, error: Exception) -> str:
     """What Hydra says; of a key that is not there the nearest, not the advice to add what nobody reads."""
     said = " ".join(str(error).split())
     found = re.match(r"Could not (?:override|delete from config\.) '([^']+)'", said)
@@ -256,7 +261,7 @@ def _known(name: str) -> list[str]:
         job = named[0].split(",")[0] if named else families()[stage.family].default if stage.family else name
         selection = f"{stage.family}={job}" if stage.family else f"side={job}" if "side" in stage.keys else ""
         values = compose.Compositions(chosen).job(plan.Job(stage, job, selection))
-        return [*errors.keys(schema.schema(name, with_aside(values)))]
+        return [*errors.keys(schema.schema(name, with_unwatched(values)))]
     return []
 
 
@@ -264,7 +269,7 @@ def _carried(arguments: list[str]) -> list[str]:
     """The overrides that carry params.yaml, all names checked, those on the command line too."""
     chosen = params.load()
     if problems := [*checks.name_problems(chosen), *checks.on_command_line(arguments), *checks.conf_problems()]:
-        raise together(problems)
+        raise combined(problems)
     return params.overrides(chosen, arguments)
 
 

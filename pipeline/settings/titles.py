@@ -17,11 +17,11 @@ from langladder.ground.remote import is_url, located
 from langladder.ground.schema import Config
 from pipeline import ROOT
 from pipeline.settings import params
-from pipeline.settings.errors import explain, together
+from pipeline.settings.errors import combined, explain
 from pipeline.settings.yaml_files import read_yaml
 
 
-class Told(Config):
+class Description(Config):
     """What the file of a rung says for the reader."""
 
     title: str
@@ -29,7 +29,7 @@ class Told(Config):
     claim: str | None = None
 
 
-def told(family: str, name: str) -> Told:
+def description(family: str, name: str) -> Description:
     """What conf/<family>/<name>.yaml itself says; a variant does not take that of the file that it builds on.
 
     Raises:
@@ -37,7 +37,9 @@ def told(family: str, name: str) -> Told:
     """
     said = read_yaml(params.conf_file(family, name))
     with explain(file_of=lambda _: f"conf/{family}/{name}.yaml", prefix=(family,)):
-        return Told.model_validate({key: value for key, value in said.items() if key in Told.model_fields})
+        return Description.model_validate(
+            {key: value for key, value in said.items() if key in Description.model_fields}
+        )
 
 
 def own_growth(family: str, name: str) -> params.Growth:
@@ -52,24 +54,24 @@ def own_growth(family: str, name: str) -> params.Growth:
         return kind.model_validate({key: value for key, value in said.items() if key in kind.model_fields})
 
 
-def in_order(rungs: Mapping[str, Iterable[str]]) -> dict[str, dict[str, Told]]:
+def in_order(rungs: Mapping[str, Iterable[str]]) -> dict[str, dict[str, Description]]:
     """Family → rung → what it says, in order of history; those of one year in the order in which they are listed.
 
     Raises:
         InputError: every rung without a year, at once.
     """
-    found: dict[str, dict[str, Told]] = {}
+    found: dict[str, dict[str, Description]] = {}
     problems = []
     for family, names in rungs.items():
         dated = {}
         for name in names:
             try:
-                dated[name] = told(family, name)
+                dated[name] = description(family, name)
             except InputError as error:
                 problems.append(str(error))
         found[family] = dict(sorted(dated.items(), key=lambda item: item[1].year))
     if problems:
-        raise together(problems)
+        raise combined(problems)
     return found
 
 

@@ -22,7 +22,7 @@ from langladder.ground.schema import locate_function
 from langladder.models.making import Run
 from pipeline import ROOT
 from pipeline.settings.run_folder import OUTPUT
-from pipeline.settings.schema import PLACE, split_aside
+from pipeline.settings.schema import RESOURCES, split_unwatched
 from pipeline.tracking import lineage, processes, run, store
 from pipeline.tracking.fingerprint import digest, fingerprint, home
 from pipeline.tracking.run_facts import Job
@@ -97,11 +97,11 @@ def tracked_job(family: str, stage: str, job: Any, inputs: Mapping[str, Path]) -
     judged = "model" in inputs  # what it was made from stands in its own provenance
     paths = dict(inputs) | ({} if judged else lineage.own_inputs(family, settings[family]))
     hashes = {name: digest(path) for name, path in paths.items()}
-    watched, _ = split_aside(settings, makes=not judged)
+    watched, _ = split_unwatched(settings, makes=not judged)
     name = fingerprint(stage, watched, hashes)
     if skip_finished.get():
         _refuse_finished(name)
-    made_with = {key: value for key, value in settings.items() if key not in PLACE}  # the same bytes wherever
+    made_with = {key: value for key, value in settings.items() if key not in RESOURCES}  # the same bytes wherever
     provenance = {"format": FORMAT_VERSION, "stage": stage, "fingerprint": name, "inputs": hashes}
     provenance["settings"] = made_with
     provenance |= {} if judged else lineage.of_base(settings[family])

@@ -24,7 +24,7 @@ from pipeline.tracking.fingerprint import home
 
 
 @cache
-def place() -> str:
+def namespace() -> str:
     """8 hex digits: where the numbers of processes mean the same and all of them can be seen."""
     address = uuid.getnode()
     parts = [platform.node(), "" if address >> 40 & 1 else str(address), str(os.getuid())]  # bit 40: made up
@@ -51,13 +51,13 @@ def started(pid: int) -> str | None:
 
 def this_process() -> str:
     """Name of this process, for others to ask `is_dead` with."""
-    return f"{platform.node()} {place()} {os.getpid()} {started(os.getpid())}"
+    return f"{platform.node()} {namespace()} {os.getpid()} {started(os.getpid())}"
 
 
 def is_dead(process: str) -> bool:
     """Whether a process of this very place has ended; False where that cannot be known."""
     parts = process.split()
-    return len(parts) == 4 and parts[1] == place() and parts[2].isdigit() and started(int(parts[2])) != parts[3]
+    return len(parts) == 4 and parts[1] == namespace() and parts[2].isdigit() and started(int(parts[2])) != parts[3]
 
 
 @contextmanager

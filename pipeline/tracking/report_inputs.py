@@ -18,22 +18,24 @@ from pipeline.tracking.store import by_fingerprint, finished_runs, stored_file
 COSTS = ("seconds", "tokens_per_second", "peak_memory_bytes")
 
 
-def report_inputs(told: Mapping[str, Mapping[str, Any]] | None = None, *, graph: bool = True) -> ReportInputs:
+def report_inputs(described: Mapping[str, Mapping[str, Any]] | None = None, *, graph: bool = True) -> ReportInputs:
     """Read what the last `dvc repro` left.
 
     Args:
-        told: family → rung, in order of history → what the report calls it; None: as the last `resolve` had it.
+        described: family → rung, in order of history → what the report calls it; None: as the last `resolve` had it.
         graph: whether the DAG is wanted, a second of DVC's.
 
     Raises:
         InputError: a file of a chosen rung is missing.
     """
-    if told is None:
-        told = read_yaml(ROOT / "resolved" / "report" / "report.yaml")["rungs"]
+    if described is None:
+        described = read_yaml(ROOT / "resolved" / "report" / "report.yaml")["rungs"]
     chosen = params.load()
     meta = {key: getattr(chosen, key) for key in ("size", "seed", "corpus", "parallel", "tokenizer")}
     meta |= corpus_names(chosen)
-    return load_report(ROOT, list(families().values()), told, _timings(told, _runs()), _graph() if graph else [], meta)
+    return load_report(
+        ROOT, list(families().values()), described, _timings(described, _runs()), _graph() if graph else [], meta
+    )
 
 
 def _runs() -> dict[str, list[Any]]:
@@ -46,11 +48,11 @@ def _runs() -> dict[str, list[Any]]:
 
 
 def _timings(
-    told: Mapping[str, Mapping[str, Any]], made: Mapping[str, list[Any]]
+    described: Mapping[str, Mapping[str, Any]], made: Mapping[str, list[Any]]
 ) -> dict[tuple[str, str], dict[str, Any]]:
     """What each rung cost, from the MLflow run that made it; nothing where it was made elsewhere."""
     timings = {}
-    for family, names in told.items():
+    for family, names in described.items():
         for name in names:
             file = ROOT / "models" / family / name / "provenance.json"
             page = ROOT / "reports" / "rungs" / family / f"{name}.json"

@@ -203,7 +203,7 @@ def _store_ids() -> list[str]:
 
 def _end_of_the_dead(client: Any, experiment: str) -> None:
     """Runs whose process died here without a word are KILLED. Of those elsewhere nothing can be known."""
-    where = f"attributes.status = 'RUNNING' and tags.process LIKE '%{processes.place()}%'"
+    where = f"attributes.status = 'RUNNING' and tags.process LIKE '%{processes.namespace()}%'"
     for found in client.search_runs([experiment], where):
         if processes.is_dead(found.data.tags["process"]):
             client.set_terminated(found.info.run_id, "KILLED")

@@ -10,7 +10,7 @@ from langladder.ground.errors import InputError
 from pipeline import ROOT
 from pipeline.settings import params, plan, titles
 from pipeline.settings.compose import Compositions
-from pipeline.settings.schema import with_aside
+from pipeline.settings.schema import with_unwatched
 
 
 @pytest.mark.parametrize("group", families())
@@ -51,6 +51,6 @@ def test_year_and_title_are_among_the_reports_settings_alone() -> None:
             values = compositions.job(plan.Job(plan.stages()[stage], "lstm", "lm=lstm"))
             assert not {"year", "title"} & values["lm"].keys() and "progress" not in values["lm"]["training"]
             assert values["aside"]["lm.title"] == "LSTM" and "aside" not in plan.stages()[stage].keys
-            assert with_aside(values)["lm"]["title"] == "LSTM"
+            assert with_unwatched(values)["lm"]["title"] == "LSTM"
         told = compositions.job(plan.Job(plan.stages()["report"], "report", ""))["rungs"]["lm"]["lstm"]
     assert told["year"] == 1997 and told["title"] == "LSTM"

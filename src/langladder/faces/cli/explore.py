@@ -28,7 +28,7 @@ def explore(models: tuple[Path, ...], host: str, port: int, memory: str, mlflow:
       langladder explore models/lm models/embedding/skipgram --port 8080
       langladder explore
     """
-    from langladder.engine.choosing import bytes_of
+    from langladder.engine.settings import bytes_of
 
     try:
         granted = bytes_of(memory)

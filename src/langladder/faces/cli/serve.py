@@ -21,7 +21,7 @@ def serve(models: tuple[Path, ...], host: str, port: int, memory: str) -> None:
       langladder serve models/lm/gpt models/embedding/skipgram
       langladder serve models/lm/* --port 8080
     """
-    from langladder.engine.choosing import bytes_of
+    from langladder.engine.settings import bytes_of
     from langladder.faces.http import api
     from langladder.faces.http.guard import LOOPBACK
     from langladder.faces.http.server import run

@@ -72,7 +72,7 @@ def _is_amount(memory: str) -> str:
 Memory = Annotated[str, AfterValidator(_is_amount)]
 
 
-def made(config: LocalConfig | DaskConfig, memory: str | None, processors: int) -> Engine:
+def open_engine(config: LocalConfig | DaskConfig, memory: str | None, processors: int) -> Engine:
     """The engine of these settings; Dask's is connected or started now, processes of this machine when they are needed.
 
     Raises:
