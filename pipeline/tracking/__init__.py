@@ -1,1 +1,1 @@
-"""Tracking and provenance: what a result was made from, by which code, in which run, and the way back; see `pipeline.settings`."""
+"""Tracking: what a result was made from, by which code, in which run, and the way back; see `pipeline.settings`."""
