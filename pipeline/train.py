@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from langladder.families import families
-from langladder.ground.artefacts import write_json
-from langladder.ground.artefacts import figures_to_json
+from langladder.ground.artefacts import figures_to_json, write_json
 from pipeline.settings.plan import Stage
 from pipeline.settings.run_folder import output
 from pipeline.settings.stage import family_stage

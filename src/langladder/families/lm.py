@@ -94,8 +94,7 @@ model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | thos
         """Score it on the test text and its input embedding as word vectors; let it continue prompts."""
         from langladder.decoding.sampling import SamplingConfig
         from langladder.evaluation.language_model import evaluate_language_model
-        from langladder.ground.artefacts import read_json
-        from langladder.ground.artefacts import format_figure
+        from langladder.ground.artefacts import format_figure, read_json
         from langladder.models.base import LanguageModel
         from langladder.text.storage.corpus_ids import TokenStream
         from langladder.text.tokenize.tokenizers import Tokenizer
@@ -128,8 +127,7 @@ def streams() -> "list[TokenStream]":
 def scored(model: "LanguageModel", made: "Made") -> Trained:
     """A trained language model with its tokenizer, and what it scores on the validation text."""
     from langladder.evaluation.perplexity import score
-    from langladder.ground.artefacts import read_json
-    from langladder.ground.artefacts import format_figure
+    from langladder.ground.artefacts import format_figure, read_json
     from langladder.text.storage.corpus_ids import TokenStream
     from langladder.text.storage.tables import CONVENTIONS
 

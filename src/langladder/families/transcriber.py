@@ -49,8 +49,7 @@ model(frames, lengths)  # (B, T, D) float32, (B,) → (B, T, A + 1) log-probabil
         """On utterances and their letters, without an alignment."""
         import torch
 
-        from langladder.corpora.speech import ALPHABET
-        from langladder.corpora.speech import read_speech
+        from langladder.corpora.speech import ALPHABET, read_speech
 
         splits = (corpus := read_speech(SPEECH)).splits
         torch.manual_seed(job.seed)
