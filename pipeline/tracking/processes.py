@@ -18,8 +18,6 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-import psutil  # type: ignore[import-untyped]
-
 from pipeline.tracking.fingerprint import home
 
 
@@ -84,25 +82,13 @@ def end_with(*above: int) -> None:
     Args:
         above: the numbers of its parent, its parent's parent and so on.
     """
-    threading.Thread(target=_end_with, args=(list(above),), daemon=True).start()
+    began = [started(pid) for pid in above]
+    threading.Thread(target=_end_with, args=(list(above), began), daemon=True).start()
 
 
-def _end_with(above: list[int]) -> None:
-    while _are_above(above):
+def _end_with(above: list[int], began: list[str | None]) -> None:
+    while os.getppid() == above[0] and None not in began and [started(pid) for pid in above[1:]] == began[1:]:
         time.sleep(0.5)
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(GRACE)
     os._exit(1)
-
-
-def _are_above(numbers: list[int]) -> bool:
-    """Whether these are the numbers of this process's parent, its parent and so on."""
-    process = psutil.Process()
-    try:
-        for number in numbers:
-            process = process.parent()
-            if process is None or process.pid != number:
-                return False
-    except psutil.NoSuchProcess:  # it died while it was asked for its parent
-        return False
-    return True
