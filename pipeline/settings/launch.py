@@ -100,7 +100,7 @@ def _write(folder: Path, stage: str, rung: str, values: Mapping[str, Any]) -> No
 
 def _meeting_place(count: int) -> Any:
     """A store of keys on a free port, where the processes find each other, and what the environment says of it."""
-    from torch.distributed import TCPStore
+    from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
     store = TCPStore("127.0.0.1", 0, None, is_master=True, wait_for_workers=False)
     own = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count)}
