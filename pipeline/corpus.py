@@ -26,7 +26,7 @@ def main(job: Any, out: Path) -> None:
                     write_text(file, "\n")
     write_json(output(out, "metrics/corpus", job.side, ending=".json"), facts)
     counts = list(facts["splits"].values())
-    unit = SIDES[job.side].unit
+    unit = SIDES[job.side].unit if SIDES[job.side].unit in counts[0] else "lines"  # as microworld counts its pairs
     print(f"corpus {job.side}: {sum(split[unit] for split in counts):,} {unit} → {folder}")
     for pair in facts.get("aligned", []):
         print(f"corpus {job.side}: read as source → target: {pair}")
