@@ -43,7 +43,7 @@ class Job:
         self._cluster, self._name = cluster, name
         self._dvc = subprocess.Popen(
             command,
-            cwd=cluster.folder,
+            cwd=Path(__file__).absolute().parent.parent,
             env=os.environ | {"SHELL": str(cluster.shell)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

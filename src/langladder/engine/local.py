@@ -62,7 +62,7 @@ class Local(Engine):
         """Give a part to the pool, which begins its processes as they are needed."""
         if self._pool is None:
             context = multiprocessing.get_context("forkserver")
-            context.set_forkserver_preload([module_of(call), *_main_module()])
+            context.set_forkserver_preload([module_of(call), *_main_modules()])
             self._pool = ProcessPoolExecutor(self.workers, context, initializer=_begin)
         try:
             return self._pool.submit(call, part)
@@ -102,7 +102,7 @@ def _follow(sentinel: int) -> None:
     os._exit(1)
 
 
-def _main_module() -> list[str]:
-    """The module that `python -m` runs, by name: each worker imports it, and so finds loaded what it imports."""
-    spec = getattr(sys.modules["__main__"], "__spec__", None)
-    return [spec.name] if spec else []
+def _main_modules() -> list[str]:
+    """The modules that the main module has its names from: each worker imports it, and finds them loaded."""
+    found = {getattr(value, "__module__", None) for value in vars(sys.modules["__main__"]).values()}
+    return sorted(name for name in found if isinstance(name, str) and name != "__main__")
