@@ -6,7 +6,7 @@ pickle, no second copy); the MLmodel file beside its card makes it a python func
     MLmodel                     loader module, signature, where the example is: what `mlflow.pyfunc.load_model` reads
     input_example.json          a row that the model can answer; serving_input_example.json, as a server takes it
     requirements.txt            the wheel, and MLflow; python_env.yaml, for environments that MLflow makes
-    langladder.json             where the model lies, see `langladder.faces.mlflow.loading`
+    langladder.json             where the model lies, see `langladder.faces.mlflow.functions`
     README.md, provenance.json  its card, and what it was made from
     models/…                    the model itself, of a registered one: a copy, and no pickle in it
 
@@ -27,8 +27,6 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from langladder.faces.http.choosers import METHOD
-from langladder.faces.mlflow.loading import POINTER, kind_of
 from langladder.ground.artefacts import read_json, write_json, write_text
 from langladder.ground.errors import InputError
 from pipeline import ROOT
@@ -115,7 +113,7 @@ def write_description(folder: Path, out: Path, *, run_id: str, model_id: str) ->
     if kind is None:
         return
     example = {"inputs": {name: [value] for name, value in kind.example(folder).items()}}
-    example |= {"params": dict(kind.asks)} if kind.asks else {}
+    example |= {"params": dict(kind.parameters)} if kind.parameters else {}
     described = Model(
         run_id=run_id,
         model_id=model_id,
@@ -124,7 +122,7 @@ def write_description(folder: Path, out: Path, *, run_id: str, model_id: str) ->
             "artifact_path": EXAMPLE,
             "serving_input_path": SERVED,
             "type": "json_object",
-            **({"params": "true"} if kind.asks else {}),
+            **({"params": "true"} if kind.parameters else {}),
         },
     )
     add_to_model(described, LOADER, python_env="python_env.yaml")  # type: ignore[no-untyped-call]

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from mlflow.exceptions import MlflowException
 
-from langladder.faces.mlflow.loading import load
+from langladder.faces.mlflow.functions import load
 from langladder.models.gpt import GPT
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig

@@ -11,7 +11,7 @@ import click
 from langladder.answers.requests import AnswerRequest, ClassifyRequest, FillRequest, TagRequest
 from langladder.faces.cli.input import input_lines, typed_lines
 from langladder.faces.cli.options import FOLDER, json_option, options
-from langladder.faces.cli.output import echo, note_normalised, print_json, print_table
+from langladder.faces.cli.output import echo, note, print_json, print_table
 from langladder.ground.errors import InputError, printable
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def classify(model: Path, texts: tuple[str, ...], request: ClassifyRequest, as_j
         _classify_typed(classifier, request, as_json)
         return
     lines = list(input_lines(texts))
-    note_normalised(classifier.normalisation, [line for _, line in lines], "lines")
+    note(classifier.normalisation.note([line for _, line in lines], "lines"))
     examples = [example_of(classifier, line, where) if line.strip() else BLANK for where, line in lines]
     answers: list[Classification] = []
     for first in range(0, len(examples), TEXTS):
@@ -210,7 +210,7 @@ def tag(model: Path, texts: tuple[str, ...], request: TagRequest, as_json: bool)
                 print_json(answer.as_dict()) if as_json else _print_tags(tagger, [answer])
         return
     lines = [line for _, line in input_lines(texts)]
-    note_normalised(tagger.normalisation, lines, "lines")
+    note(tagger.normalisation.note(lines, "lines"))
     answers: list[TaggedLine] = []
     for first in range(0, len(lines), SENTENCES):
         part = tagged(tagger, lines[first : first + SENTENCES], request)

@@ -7,12 +7,12 @@ from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
+from langladder.answers.words import analogy as analogy_answers
+from langladder.answers.words import compare, nearest, odd_one_out
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.word_lists import BiasLists
 from langladder.evaluation.bias import debias_and_audit
 from langladder.evaluation.map_methods import METHODS, MapMethod, missing
-from langladder.evaluation.word_questions import analogy as analogy_answers
-from langladder.evaluation.word_questions import compare, nearest, odd_one_out
 from langladder.faces.explorer.page import ModelName, Page, each_model
 from langladder.faces.explorer.word_maps import Maps, events
 from langladder.faces.http.server import Json, streamed

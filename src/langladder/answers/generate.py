@@ -1,6 +1,6 @@
-"""Continuing one text token by token, each given as soon as it is drawn: what a server streams.
+"""Generate: how a text goes on, whole or token by token.
 
-The tokens are those of `sampling.generate_batch` for a row by itself: same seed, same tokens.
+A prompt is read behind BOS; the model goes on until EOS, the end of a line.
 """
 
 from collections.abc import Iterator, Sequence
@@ -8,11 +8,34 @@ from typing import NamedTuple
 
 import torch
 
-from langladder.decoding.sampling import SamplingConfig, candidates, device_of, draw, generator
+from langladder.answers.loading import LoadedModel
+from langladder.decoding.sampling import SamplingConfig, candidates, device_of, draw, generate_batch, generator
 from langladder.ground.errors import InputError
 from langladder.models.base import LanguageModel
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizers import Tokenizer
+
+
+class Continuation(NamedTuple):
+    """A prompt with what the model says after it, and that alone."""
+
+    text: str
+    continuation: str
+
+
+def generate(loaded: LoadedModel, prompts: Sequence[str], config: SamplingConfig) -> list[Continuation]:
+    """How the model goes on from each prompt, all drawn side by side.
+
+    Args:
+        config: `GenerateRequest.sampling` makes it. Several samples of a prompt are drawn by naming it several times.
+    """
+    prefixes = [ids.tolist() for ids in loaded.tokenizer.encode_lines(list(prompts))]
+    drawn = generate_batch(loaded.model, [[BOS, *ids] for ids in prefixes], config)
+    found = []
+    for ids, new in zip(prefixes, drawn, strict=True):
+        text = loaded.tokenizer.decode(ids + new)
+        found.append(Continuation(text, text.removeprefix(loaded.tokenizer.decode(ids))))
+    return found
 
 
 class Drawn(NamedTuple):
@@ -24,7 +47,9 @@ class Drawn(NamedTuple):
 
 @torch.no_grad()
 def stream(model: LanguageModel, prefix: Sequence[int], config: SamplingConfig, *, row: int = 0) -> Iterator[Drawn]:
-    """Continue a text until EOS, which is given too, or for `max_tokens`.
+    """Continue a text until EOS, which is given too, or for `max_tokens`; each token is given as soon as it is drawn.
+
+    The tokens are those of `generate_batch` for a row by itself: same seed, same tokens.
 
     Args:
         prefix: ids that begin with BOS.

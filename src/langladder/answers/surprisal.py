@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from langladder.answers.score import finite
 from langladder.data.language_modelling import pad_rows
 from langladder.decoding.sampling import device_of
 from langladder.ground.errors import InputError
@@ -129,7 +130,7 @@ def guess(model: LanguageModel, tokenizer: Tokenizer, text: str, place: int, mos
     return Guess(
         [(tokenizer.piece(token), value) for token, value in zip(ids.tolist(), values.tolist(), strict=True)],
         float(-torch.special.xlogy(probs, probs).sum()) / math.log(2),
-        _bits(-own / math.log(2)),
+        finite(-own / math.log(2)),
         1 + int((log_probs > own).sum()),
     )
 
@@ -141,13 +142,9 @@ def scored(row: Row, found: Sequence[float]) -> Scored:
     for (_, _, word, _), value in zip(row.marks, bits, strict=True):
         sums[word] += value
     tokens = [
-        Token(before, text, _bits(value), word, known)
+        Token(before, text, finite(value), word, known)
         for (before, text, word, known), value in zip(row.marks, bits, strict=True)
     ]
     return Scored(
-        tokens, [Word(*pair) for pair in zip(row.words, map(_bits, sums), strict=True)], _bits(math.fsum(bits))
+        tokens, [Word(*pair) for pair in zip(row.words, map(finite, sums), strict=True)], finite(math.fsum(bits))
     )
-
-
-def _bits(bits: float) -> float | None:
-    return round(bits, 6) + 0.0 if math.isfinite(bits) else None  # a certain token's 0 has no sign

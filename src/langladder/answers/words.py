@@ -1,20 +1,43 @@
-"""The questions that people ask of word vectors, by words, with answers that can be shown: whoever asks, one answer.
+"""Words: what word vectors say of words: neighbours, analogies, similarity, the odd one out; the vector of a text.
 
-Words are asked for as the training text of the vectors writes them: in another form of Unicode, or with capitals where
-that text has none, they are found, too. Words that are not known are refused with the nearest spellings. A vector that
+Words are looked up as the training text of the vectors writes them: in another form of Unicode, or with capitals where
+that text has none, they are found, too. Unknown words are refused with the nearest spellings. A vector that
 knows character n-grams has more words than rows: it answers what needs no row.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
 from langladder.embeddings.base import AnalogyMethod, WordVectors
 from langladder.evaluation.similarity import Measure, pair_scores
 from langladder.ground.errors import InputError
+from langladder.text.words.segmenters import splitter_of
 
 LEAST_ODD = 3  # words among which one can be odd
+
+
+class ScoredWord(TypedDict):
+    """A word and its score: cosine, dot product, distance, or what an analogy's method gives it."""
+
+    word: str
+    score: float
+
+
+class Comparison(TypedDict):
+    """Three measures of two words."""
+
+    cosine: float
+    dot: float
+    euclidean: float
+
+
+class OddWord(TypedDict):
+    """A word, and how alike the others are without it."""
+
+    word: str
+    compactness: float
 
 
 def check(vectors: WordVectors, word: str) -> None:
@@ -42,8 +65,8 @@ def find(vectors: WordVectors, word: str) -> int:
     return vectors.row(word)
 
 
-def nearest(vectors: WordVectors, word: str, count: int, measure: Measure = "cosine") -> list[dict[str, Any]]:
-    """[{"word", "score"}], nearest first; the score of "euclidean" is the distance."""
+def nearest(vectors: WordVectors, word: str, count: int, measure: Measure = "cosine") -> list[ScoredWord]:
+    """The words nearest to a word, nearest first; the score of "euclidean" is the distance."""
     word = vectors.spelled(word)
     if measure == "cosine":
         check(vectors, word)
@@ -56,23 +79,23 @@ def nearest(vectors: WordVectors, word: str, count: int, measure: Measure = "cos
 
 
 def analogy(
-    vectors: WordVectors, asked: Sequence[str], count: int, method: AnalogyMethod, restrict: int | None = None
-) -> list[dict[str, Any]]:
-    """[{"word", "score"}]: what is to c as b is to a, best first.
+    vectors: WordVectors, question: Sequence[str], count: int, method: AnalogyMethod, restrict: int | None = None
+) -> list[ScoredWord]:
+    """What is to c as b is to a, best first.
 
     Args:
-        asked: a, b, c. restrict: answer from the most frequent so many words only.
+        question: a, b, c. restrict: answer from the most frequent so many words only.
     """
-    asked = a, b, c = [vectors.spelled(word) for word in asked]
+    words = a, b, c = [vectors.spelled(word) for word in question]
     if restrict is None:
-        for word in asked:
+        for word in words:
             check(vectors, word)
         return [
             {"word": word, "score": round(score, 6)} for word, score in vectors.analogy(a, b, c, count, method=method)
         ]
-    question = np.array([[find(vectors, word) for word in asked]])
+    rows_of_words = np.array([[find(vectors, word) for word in words]])
     among = np.arange(min(restrict, len(vectors)))
-    rows, scores = vectors.analogies(question, count, among=among, method=method)
+    rows, scores = vectors.analogies(rows_of_words, count, among=among, method=method)
     return [
         {"word": vectors.words[row], "score": round(float(score), 6)}
         for row, score in zip(rows[0], scores[0], strict=True)
@@ -80,7 +103,7 @@ def analogy(
     ]
 
 
-def compare(vectors: WordVectors, first: str, second: str) -> dict[str, float]:
+def compare(vectors: WordVectors, first: str, second: str) -> Comparison:
     """Cosine, dot product and Euclidean distance of two words."""
     first, second = vectors.spelled(first), vectors.spelled(second)
     for word in (first, second):
@@ -90,17 +113,36 @@ def compare(vectors: WordVectors, first: str, second: str) -> dict[str, float]:
     return {"cosine": round(cosine, 6), "dot": round(dot, 6), "euclidean": round(distance, 6)}
 
 
-def odd_one_out(vectors: WordVectors, words: Sequence[str]) -> list[dict[str, Any]]:
-    """[{"word", "compactness"}]: how alike the others are without each word (see `clusters`), the odd one first.
+def odd_one_out(vectors: WordVectors, words: Sequence[str]) -> list[OddWord]:
+    """How alike the others are without each word (see `evaluation.clusters`), the odd one first.
 
     Raises:
         InputError: fewer than three different words, or one that has no row.
     """
     from langladder.evaluation.clusters import compactness_scores  # scikit-learn takes time to load
 
-    asked = list(dict.fromkeys(map(vectors.spelled, words)))
-    if len(asked) < LEAST_ODD:
-        raise InputError(f"words: {len(asked)} different; of {LEAST_ODD} or more one can be odd")
-    scores = compactness_scores(vectors, np.array([find(vectors, word) for word in asked]))
+    group = list(dict.fromkeys(map(vectors.spelled, words)))
+    if len(group) < LEAST_ODD:
+        raise InputError(f"words: {len(group)} different; of {LEAST_ODD} or more one can be odd")
+    scores = compactness_scores(vectors, np.array([find(vectors, word) for word in group]))
     order = np.argsort(-scores, kind="stable").tolist()
-    return [{"word": asked[place], "compactness": round(float(scores[place]), 6)} for place in order]
+    return [{"word": group[place], "compactness": round(float(scores[place]), 6)} for place in order]
+
+
+def text_vector(vectors: WordVectors, text: str) -> np.ndarray:
+    """The mean of the vectors of a text's words, (D,) float32; a text that is a word itself has that word's.
+
+    Raises:
+        InputError: no word of it has a vector.
+    """
+    found = []
+    whole = vectors.spelled(text)  # first: an invisible character behind a full stop would keep it on its word
+    for word in [whole] if whole in vectors else splitter_of(vectors.words_by)(whole):
+        try:
+            found.append(vectors[word])
+        except InputError:  # it has none
+            continue
+    if not found:
+        raise InputError(f"input: no word of {text[:60]!r} is among the {len(vectors):,} that have a vector")
+    mean: np.ndarray = np.mean(found, axis=0, dtype=np.float64).astype("<f4")
+    return mean

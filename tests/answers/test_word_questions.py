@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from langladder.answers.words import analogy, check, compare, nearest, odd_one_out
 from langladder.embeddings.base import WordVectors
 from langladder.evaluation.clusters import outlier_place
-from langladder.evaluation.word_questions import analogy, check, compare, nearest, odd_one_out
 from langladder.ground.errors import InputError
 
 TABLE = {
