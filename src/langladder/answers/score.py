@@ -138,8 +138,8 @@ def rank_options(loaded: LoadedModel, text: str, request: OptionsRequest) -> lis
     peak = max(log_probs)
     total = sum(math.exp(value - peak) for value in log_probs) if math.isfinite(peak) else math.nan
     rows: list[tuple[float, ScoredOption]] = []
-    for place, (option, value) in enumerate(zip(request.options, log_probs, strict=True)):
-        tokens, ranked_by = len(item.options[place]), value
+    for index, (option, value) in enumerate(zip(request.options, log_probs, strict=True)):
+        tokens, ranked_by = len(item.options[index]), value
         found = ScoredOption(
             option=option,
             log_prob=finite(value),
@@ -148,7 +148,7 @@ def rank_options(loaded: LoadedModel, text: str, request: OptionsRequest) -> lis
             share=finite(math.exp(value - peak) / total) if math.isfinite(peak) else None,
         )
         if alone is not None:
-            ranked_by = value - alone[place] if math.isfinite(value) else -math.inf
+            ranked_by = value - alone[index] if math.isfinite(value) else -math.inf
             found["calibrated"] = finite(ranked_by)
         rows.append((ranked_by, found))
     return [found for _, found in sorted(rows, key=lambda row: -row[0])]

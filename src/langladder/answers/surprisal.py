@@ -82,8 +82,8 @@ def row_of(tokenizer: Tokenizer, text: str) -> Row:
         ids, places = tokenizer.encode_with_places(line)
         starts, first, end = [found.start() for found in _WORD.finditer(line)], len(row.words), 0
         for token, (start, stop) in zip(ids.tolist(), places.tolist(), strict=True):
-            shown = line[max(start, end) : stop] or tokenizer.piece(token).strip()
-            row.marks.append((line[end:start], shown, first + max(0, bisect_right(starts, start) - 1), token != UNK))
+            spelled = line[max(start, end) : stop] or tokenizer.piece(token).strip()
+            row.marks.append((line[end:start], spelled, first + max(0, bisect_right(starts, start) - 1), token != UNK))
             end = max(end, stop)
         row.ids.extend([BOS, *ids.tolist(), EOS])
         row.words.extend([*_WORD.findall(line), END_OF_LINE])

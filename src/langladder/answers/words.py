@@ -126,7 +126,7 @@ def odd_one_out(vectors: WordVectors, words: Sequence[str]) -> list[OddWord]:
         raise InputError(f"words: {len(group)} different; of {LEAST_ODD} or more one can be odd")
     scores = compactness_scores(vectors, np.array([find(vectors, word) for word in group]))
     order = np.argsort(-scores, kind="stable").tolist()
-    return [{"word": group[place], "compactness": round(float(scores[place]), 6)} for place in order]
+    return [{"word": group[index], "compactness": round(float(scores[index]), 6)} for index in order]
 
 
 def text_vector(vectors: WordVectors, text: str) -> np.ndarray:

@@ -287,8 +287,8 @@ def _example(prompter: "Prompter", item: "Item", examples: "Sequence[Item]") -> 
     figures = next(iter(scores.values()))[0].tolist() if scores else [float("nan")] * len(item.options)
     ranked = sorted(zip(item.options, figures, range(len(figures)), strict=True), key=lambda one: -one[1])
     choices = [
-        {"option": option, "right": "right" if place == item.right else "", "score": finite(value)}
-        for option, value, place in ranked
+        {"option": option, "right": "right" if index == item.right else "", "score": finite(value)}
+        for option, value, index in ranked
     ]
     return {"prompt": prompter.prompt(examples, item.fields).rstrip(" ") + " …", "options": choices}
 

@@ -57,7 +57,7 @@ def neighbours(vectors: str, damage: Damage, words: tuple[str, ...], request: Ne
         print_json({"measure": request.measure, "neighbours": answers}, damage)
         return
     for word, near in found.items():
-        rows = [[place, other["word"], other["score"]] for place, other in enumerate(near, start=1)]
+        rows = [[index, other["word"], other["score"]] for index, other in enumerate(near, start=1)]
         print_table(["", f"nearest to {word}", MEASURES[request.measure]], rows)
 
 
@@ -92,7 +92,7 @@ def analogy(vectors: str, damage: Damage, words: tuple[str, ...], request: Analo
         print_json({"a": words[0], "b": words[1], "c": words[2], "method": method, "answers": answers}, damage)
         return
     title = "{} is to {} as {} is to".format(*words)
-    rows = [[place, answer["word"], answer["score"]] for place, answer in enumerate(answers, start=1)]
+    rows = [[index, answer["word"], answer["score"]] for index, answer in enumerate(answers, start=1)]
     print_table(["", title, "cosine" if request.method == "add" else "3CosMul"], rows)
 
 

@@ -109,7 +109,8 @@ def router(shelf: Shelf) -> APIRouter:
     @routes.post("/neighbours")
     def neighbours(request: Neighbours) -> list[Json]:
         """The nearest words."""
-        return nearest(shelf.vectors(request.model), _word(request.word), request.count, request.measure)
+        found = nearest(shelf.vectors(request.model), _word(request.word), request.count, request.measure)
+        return [dict(one) for one in found]
 
     @routes.post("/analogy")
     def analogy(request: Analogy) -> Json:
@@ -125,12 +126,13 @@ def router(shelf: Shelf) -> APIRouter:
     @routes.post("/similarity")
     def similarity(request: Pair) -> dict[str, float]:
         """Cosine, dot product and distance."""
-        return compare(shelf.vectors(request.model), _word(request.first), _word(request.second))
+        found = compare(shelf.vectors(request.model), _word(request.first), _word(request.second))
+        return {"cosine": found["cosine"], "dot": found["dot"], "euclidean": found["euclidean"]}
 
     @routes.post("/odd")
     def odd(request: Group) -> list[Json]:
         """How alike the others are without each word, the odd one out first."""
-        return odd_one_out(shelf.vectors(request.model), _listed(request.words))
+        return [dict(one) for one in odd_one_out(shelf.vectors(request.model), _listed(request.words))]
 
     @routes.post("/bias")
     def bias(request: Bias) -> Json:

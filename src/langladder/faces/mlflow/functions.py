@@ -443,13 +443,13 @@ def _lies_in(folder: Path) -> Path:
         raise InputError(f"{folder / POINTER}: model: {pointer['model'][:200]!r} is outside its folder")
     if (folder / inside).is_dir():
         return folder / inside
-    place = Path(pointer["place"])
+    path = Path(pointer["place"])
     beside = [above.parent / inside for above in folder.resolve().parents if above.name == "mlartifacts"]
-    for candidate in (*beside, place):  # a project that was moved or copied has its models beside MLflow's folder
+    for candidate in (*beside, path):  # a project that was moved or copied has its models beside MLflow's folder
         about = read_json(candidate / "provenance.json") if (candidate / "provenance.json").is_file() else None
         if isinstance(about, dict) and about.get("fingerprint") == pointer["fingerprint"]:
             return candidate
     raise InputError(
-        f"{place}: the model {pointer['fingerprint']} is not there (any more), and MLflow has no copy of it: "
+        f"{path}: the model {pointer['fingerprint']} is not there (any more), and MLflow has no copy of it: "
         f"`python -m pipeline.runs register {pointer['model']}`, where it is, makes one"
     )

@@ -115,8 +115,8 @@ class Kind(ABC, Generic[Model]):
             lengths = ", ".join(f"{name} has {size:,}" for name, size in (sizes | single).items())
             raise InputError(f"columns of different lengths: {lengths}")
         return [
-            {one.name: value[place] if one.name in sizes else value for one, value in values.items()}
-            for place in range(next(iter(sizes.values())))
+            {one.name: value[index] if one.name in sizes else value for one, value in values.items()}
+            for index in range(next(iter(sizes.values())))
         ]
 
     def _frame(self, data: Any, answers: Rows) -> Any:
