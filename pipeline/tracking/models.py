@@ -106,6 +106,8 @@ def write_description(folder: Path, out: Path, *, run_id: str, model_id: str) ->
     from mlflow.models import Model, ModelSignature
     from mlflow.pyfunc import add_to_model
 
+    from langladder.faces.mlflow.functions import POINTER, kind_of
+
     for card in CARDS:
         if (folder / card).is_file():
             shutil.copy(folder / card, out)
@@ -141,6 +143,9 @@ def write_copy(folder: Path, out: Path) -> None:
     Raises:
         InputError: the model that chooses is not here.
     """
+    from langladder.answers.chat import METHOD
+    from langladder.faces.mlflow.functions import kind_of
+
     shutil.copytree(folder, out / _pointer(folder)["model"])
     own = provenance(folder).settings.get("align") or {}
     if own.get("method") == METHOD:
