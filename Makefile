@@ -52,7 +52,7 @@ endif
 .PHONY: repro
 repro: $(VENV)/ready ## set up, then run the whole DAG: corpus → models → reports/index.html (JOBS=n at a time; LADDER=full)
 	@# the tracking store takes seconds to make: beside the first stages, which do not need it
-	@test -f mlflow.db || echo "== beside the first stages: making mlflow.db, loading Lightning for the first time"
+	@test -f mlflow.db || echo "== beside the first stages: making mlflow.db"
 	@test -f mlflow.db || { python -m pipeline.runs prepare & }; python -m pipeline.$(if $(filter full,$(LADDER)),ladder,parallel --summary)
 
 .PHONY: test
@@ -117,7 +117,7 @@ compare: $(VENV)/ready ## two ladders side by side: A=HEAD B=. (commits, branche
 
 .PHONY: sweep
 sweep: $(VENV)/ready ## a small Hydra sweep as an example: two rungs × two seeds, compared in MLflow
-	@python -m pipeline.train_lm -m lm=lstm,gpt seed=1,2 $(ARGS)
+	@python -m pipeline.train lm -m lm=lstm,gpt seed=1,2 $(ARGS)
 
 .PHONY: docs
 docs: $(VENV)/ready ## write the generated tables and pictures of README and docs/ from the last run

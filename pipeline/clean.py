@@ -1,40 +1,30 @@
 """Stage `clean`: normalise, filter, validate and split one side; data/clean/<side>/ and the data report."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from langladder.families.sides import SIDES
 from langladder.ground.artefacts import read_json, write_json
 from langladder.ground.atomic import atomic_folder
-from langladder.text.clean.clean_pairs import clean_parallel
-from langladder.text.clean.cleaning import clean_text
-from langladder.text.labelled.clean_labelled import clean_labels, clean_tags
+from langladder.ground.schema import locate_function
 from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.stage import stage
-
-# Side → the function that cleans it, and what its rows are called.
-CLEAN: dict[str, tuple[Callable[[Path, Path, Any, int], dict[str, Any]], str]] = {
-    "text": (clean_text, "lines"),
-    "parallel": (clean_parallel, "pairs"),
-    "labels": (clean_labels, "examples"),
-    "tags": (clean_tags, "sentences"),
-}
 
 
 @stage
 def main(job: Any, out: Path) -> None:
     raw, folder = Path("data/raw") / job.side, output(out, "data/clean", job.side)
-    clean, unit = CLEAN[job.side]
+    side = SIDES[job.side]
     settings = job.clean
     if (filtered := Path("data/filtered") / job.side / "filter.json").is_file():  # else the text stays as it is
         raw = filtered.parent
         if read_json(filtered)["repeats_documents"]:  # a mixture of several epochs is meant to
             settings = settings.model_copy(update={"iid": True})
     with atomic_folder(folder, OUTPUT) as temporary:
-        report = clean(raw, temporary, settings, job.seed)
+        report = locate_function(side.clean)(raw, temporary, settings, job.seed)
     write_json(output(out, "metrics/clean", job.side, ending=".json"), report)
-    kept = ", ".join(f"{split} {counts[unit]:,}" for split, counts in report["splits"].items())
-    print(f"clean {job.side}: {kept} {unit} → {folder}")
+    kept = ", ".join(f"{split} {counts[side.unit]:,}" for split, counts in report["splits"].items())
+    print(f"clean {job.side}: {kept} {side.unit} → {folder}")
     for warning in report.get("warnings", []):
         print(f"clean {job.side}: warning: {warning}")
 

@@ -6,14 +6,13 @@ The text side also gets `truth/`: the evaluation sets that the corpus brings its
 from pathlib import Path
 from typing import Any
 
+from langladder.families.sides import SIDES
 from langladder.ground.artefacts import write_json, write_text
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.schema import locate_function
 from langladder.text.read.sources import not_read
 from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.stage import stage
-
-UNITS = ("lines", "pairs", "examples", "sentences", "questions", "scenes", "utterances")
 
 
 @stage
@@ -27,7 +26,7 @@ def main(job: Any, out: Path) -> None:
                     write_text(file, "\n")
     write_json(output(out, "metrics/corpus", job.side, ending=".json"), facts)
     counts = list(facts["splits"].values())
-    unit = next(unit for unit in UNITS if unit in counts[0])
+    unit = SIDES[job.side].unit if SIDES[job.side].unit in counts[0] else "lines"  # as microworld counts its pairs
     print(f"corpus {job.side}: {sum(split[unit] for split in counts):,} {unit} → {folder}")
     for pair in facts.get("aligned", []):
         print(f"corpus {job.side}: read as source → target: {pair}")

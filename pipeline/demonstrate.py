@@ -6,10 +6,10 @@ It runs where params.yaml lists the corpus in `corpora`: only rungs that follow 
 from pathlib import Path
 from typing import Any
 
+from langladder.families.sides import SIDES
 from langladder.ground.artefacts import write_json
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.schema import locate_function
-from langladder.text.labelled.clean_instructions import clean_instructions
 from langladder.text.read.sources import not_read
 from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.stage import stage
@@ -21,11 +21,11 @@ def main(job: Any, out: Path) -> None:
     with atomic_folder(raw, OUTPUT) as read:  # both folders or none: cleaning may fail, too
         facts = locate_function(job.corpus.maker)(job.corpus.source, read)
         with atomic_folder(folder, OUTPUT) as cleaned:
-            report = clean_instructions(read, cleaned, job.clean, job.seed)
+            report = locate_function(SIDES[job.side].clean)(read, cleaned, job.clean, job.seed)
     write_json(output(out, "metrics/corpus", job.side, ending=".json"), facts)
     write_json(output(out, "metrics/clean", job.side, ending=".json"), report)
-    kept = ", ".join(f"{split} {counts['dialogues']:,}" for split, counts in report["splits"].items())
-    print(f"demonstrate {job.side}: {kept} dialogues → {folder}")
+    kept = ", ".join(f"{split} {counts[SIDES[job.side].unit]:,}" for split, counts in report["splits"].items())
+    print(f"demonstrate {job.side}: {kept} {SIDES[job.side].unit} → {folder}")
     if said := not_read(facts):
         print(f"demonstrate {job.side}: {said}")
     for kind, found in facts.get("left_out", {}).items():

@@ -35,7 +35,7 @@ def fill(text: str, section: str, content: str) -> str:
 
 
 def main() -> None:
-    from pipeline.provenance.report_inputs import report_inputs
+    from pipeline.tracking.report_inputs import report_inputs
 
     inputs = report_inputs()
     readme = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -9,9 +9,9 @@ from typing import Any
 from langladder.ground.artefacts import write_json
 from langladder.ground.atomic import atomic_folder
 from langladder.text.filtering.filtering import filter_text
-from pipeline.provenance.fingerprint import digest
 from pipeline.settings.run_folder import OUTPUT
 from pipeline.settings.stage import stage
+from pipeline.tracking.fingerprint import digest
 
 
 @stage

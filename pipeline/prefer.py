@@ -7,14 +7,14 @@ no rung of params.yaml reads them, nothing is drawn.
 from pathlib import Path
 from typing import Any
 
+from langladder.families.instruct import INSTRUCTIONS, dialogues, known
 from langladder.ground.artefacts import write_json
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
 from langladder.text.labelled.instructions import INSTRUCTION_SPLITS, Dialogue, Ranking, rankings_of, write_rankings
-from pipeline.provenance.job import tracked_job
-from pipeline.provenance.made_instructed import INSTRUCTIONS, dialogues, known
 from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.stage import stage
+from pipeline.tracking.job import tracked_job
 
 NOISY = ("train", "validation")
 

@@ -10,8 +10,8 @@ from typing import Any
 from langladder.faces.report.page import build_page
 from langladder.faces.report.tables import ladder_rows, ladder_summary, ladder_timings, to_markdown
 from langladder.ground.artefacts import write_json, write_text
-from pipeline.provenance.report_inputs import report_inputs
 from pipeline.settings.stage import stage
+from pipeline.tracking.report_inputs import report_inputs
 
 
 @stage

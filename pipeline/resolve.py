@@ -9,16 +9,15 @@ from pathlib import Path
 import yaml
 from hydra import initialize_config_dir
 
-from langladder.collector import rarely
 from langladder.ground.artefacts import write_text
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
 from pipeline import ROOT
-from pipeline.provenance.parsed import keep
 from pipeline.settings import params
 from pipeline.settings.compose import resolve
-from pipeline.settings.errors import together
+from pipeline.settings.errors import combined
 from pipeline.settings.run_folder import OUTPUT
+from pipeline.tracking.code_version import keep
 
 HEADER = "# Written by the stage `resolve` from conf/ and params.yaml. Edit those: this file is overwritten.\n"
 # What Hydra reads when this file is the primary config: no run folder, no log file.
@@ -28,12 +27,11 @@ HYDRA = {
 }
 
 
-@rarely()
 def main() -> None:
     try:
         chosen, problems = params.load_leniently()
         if chosen is None:
-            raise together(problems)
+            raise combined(problems)
         with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
             resolved = resolve(chosen, problems)
         with atomic_folder(Path("resolved"), OUTPUT) as folder:

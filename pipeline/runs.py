@@ -5,11 +5,10 @@ from typing import Any
 
 import click
 
-from langladder.collector import rarely
 from langladder.ground.errors import InputError
 from pipeline import ROOT
-from pipeline.provenance import lineage, store
-from pipeline.provenance.found_runs import find_runs, provenances
+from pipeline.tracking import lineage, store
+from pipeline.tracking.store import find_runs, provenances
 
 TRAINING = "workflowType=machine_learning"  # MLflow's view of runs; its other one is of prompts and traces
 
@@ -40,11 +39,8 @@ def uri() -> None:
 
 
 @main.command()
-@rarely()
 def prepare() -> None:
-    """Make the tracking store, so that the first tracked stage need not wait for it (what trains is imported, too)."""
-    import pytorch_lightning  # noqa: F401 - compiles its bytecode where that is not there yet
-
+    """Make the tracking store, so that the first tracked stage need not wait for it."""
     store.prepare()
 
 
@@ -103,7 +99,7 @@ def artefact(run_id: str) -> None:
 @click.option("--alias", help="Moved to this version, e.g. champion.")
 def register_model(artefact: Path, name: str | None, alias: str | None) -> None:
     """Register ARTEFACT, e.g. models/lm/gpt, in MLflow: a copy that is loaded and served wherever the wheel is."""
-    from pipeline.provenance.registered import register
+    from pipeline.tracking.models import register
 
     made = register(artefact, name, alias)
     address = f"models:/{made.name}" + (f"@{alias}" if alias else f"/{made.version}")

@@ -3,16 +3,12 @@
 It writes reports/timings.json anew: a report that comes from DVC's cache comes without it.
 """
 
-from importlib import import_module
-
 from rich.console import Console
 
-from langladder.families import families
 from langladder.ground.artefacts import write_json
 from langladder.ground.errors import InputError
 from pipeline import ROOT
-from pipeline.provenance import store
-from pipeline.provenance.report_inputs import report_inputs
+from pipeline.tracking.report_inputs import report_inputs
 
 WIDTH = 100  # characters, where the output is no terminal
 NEXT = """Look next:
@@ -20,14 +16,6 @@ NEXT = """Look next:
   make compare         these figures beside those of the last commit
   make ui              every run with its settings and curves, side by side
   models/              the models, to take away"""
-
-
-def prepare() -> None:
-    """Load what `main` needs, three seconds of imports: for those who have something else to wait for."""
-    for family in families().values():
-        if family.report_module:
-            import_module(family.report_module)
-    store.client()
 
 
 def main() -> None:

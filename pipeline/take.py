@@ -7,10 +7,10 @@ from langladder.formats.imported import FILES, read_imported
 from langladder.formats.model_card import model_card
 from langladder.ground.artefacts import FORMAT_VERSION, write_json, write_text
 from langladder.ground.atomic import atomic_folder
-from pipeline.provenance.fingerprint import digest, fingerprint
-from pipeline.provenance.lineage import GIVEN, NOT_TRAINED
 from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.stage import stage
+from pipeline.tracking.fingerprint import digest, fingerprint
+from pipeline.tracking.lineage import GIVEN, NOT_TRAINED
 
 
 @stage

@@ -11,9 +11,9 @@ from typing import Any
 
 from langladder.ground.artefacts import write_json
 from langladder.ground.atomic import atomic_folder
-from pipeline.provenance.fingerprint import digest
 from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.stage import stage
+from pipeline.tracking.fingerprint import digest
 
 
 @stage

@@ -86,7 +86,7 @@ def _line(
     return f"{key}: {value} is not allowed: {message}; change it in {file}"
 
 
-def together(problems: list[str]) -> InputError:
+def combined(problems: list[str]) -> InputError:
     """One error for many problems."""
     lines = list(dict.fromkeys(_short(line) for problem in problems for line in problem.splitlines()))
     count = f"{len(lines)} problem{'s' if len(lines) > 1 else ''}"

@@ -7,7 +7,6 @@ all else. Where torchrun or srun has started the processes already, there is not
 """
 
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -26,12 +25,11 @@ from langladder.ground.errors import InputError
 from langladder.ground.ranks import Ranks, part, ranks
 from pipeline import ROOT
 from pipeline.settings import plan
+from pipeline.tracking.processes import end_with
 
 STARTER = "LANGLADDER_STARTED_BY"
 DVC_STAGE = "DVC_STAGE"
 """What DVC sets in the environment of the commands that it runs."""
-GRACE = 10.0
-"""Seconds that a process has to end its run in MLflow after SIGTERM."""
 LOOPBACK = {"linux": "lo", "darwin": "lo0"}
 END = 60.0
 """Seconds that a process has to end when the training has, or when another has failed."""
@@ -102,7 +100,7 @@ def _write(folder: Path, stage: str, rung: str, values: Mapping[str, Any]) -> No
 
 def _meeting_place(count: int) -> Any:
     """A store of keys on a free port, where the processes find each other, and what the environment says of it."""
-    from torch.distributed import TCPStore
+    from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
     store = TCPStore("127.0.0.1", 0, None, is_master=True, wait_for_workers=False)
     own = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count)}
@@ -114,7 +112,7 @@ def _meeting_place(count: int) -> Any:
 
 
 def _start(folder: Path, stage: str, rung: str, number: int) -> Process:
-    command = [sys.executable, "-m", f"pipeline.{stage}", "-cd", str(folder), "-cn", rung]
+    command = [sys.executable, "-m", *plan.stages()[stage].command, "-cd", str(folder), "-cn", rung]
     own = {"RANK": str(number), "LOCAL_RANK": str(number), STARTER: str(os.getpid())}
     with _said(folder, number).open("wb") as said:
         return subprocess.Popen(command, cwd=ROOT, env=os.environ | own, stdout=subprocess.DEVNULL, stderr=said)
@@ -170,33 +168,3 @@ def _up_to_dvc() -> list[int]:
                 continue
         break
     return numbers
-
-
-def _are_above(numbers: list[int]) -> bool:
-    """Whether these are the numbers of this process's parent, its parent and so on."""
-    process = psutil.Process()
-    try:
-        for number in numbers:
-            process = process.parent()
-            if process is None or process.pid != number:
-                return False
-    except psutil.NoSuchProcess:  # it died while it was asked for its parent
-        return False
-    return True
-
-
-def end_with(*above: int) -> None:
-    """End this process, as SIGTERM does, once one of the processes above it has ended for whatever reason.
-
-    Args:
-        above: the numbers of its parent, its parent's parent and so on.
-    """
-    threading.Thread(target=_end_with, args=(list(above),), daemon=True).start()
-
-
-def _end_with(above: list[int]) -> None:
-    while _are_above(above):
-        time.sleep(0.5)
-    os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(GRACE)
-    os._exit(1)

@@ -5,6 +5,7 @@ The same values reach every entry point: `dvc repro` and `dvc exp run -S` throug
 """
 
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -18,24 +19,19 @@ from pydantic import (
     model_validator,
 )
 
-from langladder.engine.choosing import Memory
+from langladder.engine.settings import Memory
 from langladder.families import families
+from langladder.families.sides import CHOSEN, ON_REQUEST
 from langladder.ground.remote import is_url
 from langladder.ground.schema import Config, Name, checked_name
 from pipeline import ROOT
-from pipeline.settings import urls
-from pipeline.settings.errors import explained, together
+from pipeline.settings.errors import combined, explained
 from pipeline.settings.run_folder import PLACES
 from pipeline.settings.yaml_files import read_leniently, read_yaml
 
 GROUPS = (
     "size",
-    "corpus",
-    "parallel",
-    "labels",
-    "tags",
-    "questions",
-    "instructions",
+    *(side.group for side in CHOSEN),
     "filter",
     "clean",
     "tokenizer",
@@ -44,8 +40,10 @@ GROUPS = (
     "debug",
 )  # keys that name a file in conf/<key>/
 
-ON_REQUEST = ("instructions",)
-"""Corpora that are made only where params.yaml lists them in `corpora`."""
+PACKAGES = {"s3": "dvc_s3", "gs": "dvc_gs", "http": "dvc_http", "https": "dvc_http", "ssh": "dvc_ssh"}
+INSTALL = {"dvc_s3": "'langladder[cluster]'", "dvc_gs": "dvc-gs gcsfs", "dvc_ssh": "dvc-ssh sshfs"}
+READ = (*(side.name for side in CHOSEN), "filter")
+"""The keys of params.yaml: paths that may be URLs; the rest is small and read as a whole."""
 
 Changes = dict[str, dict[str, Any]]  # rung → what differs from its file in conf/
 
@@ -75,6 +73,24 @@ def _not_made(path: str) -> str:
     return path
 
 
+def objection(key: str, path: str) -> str | None:
+    """Why a path of params.yaml: paths is not taken; None where it is, and where it is no URL."""
+    if not is_url(path):
+        return None
+    scheme = path.partition("://")[0]
+    if key not in READ:
+        return f"a URL; {', '.join(READ)} may be URLs, this not: copy it here (langladder copy {path} input/{key})"
+    if scheme not in PACKAGES:
+        hub = "; for a data set of the Hub set corpus: hub" if scheme == "hf" else ""
+        return f"a URL that DVC cannot watch; {', '.join(f'{one}://' for one in PACKAGES)} are watched{hub}"
+    if scheme.startswith("http") and path.endswith("/"):
+        return "a web folder, which has no ETag that DVC could watch; name one file, or copy it here (langladder copy)"
+    if find_spec(PACKAGES[scheme]) is None:
+        package = PACKAGES[scheme]
+        return f"{scheme}:// needs {package.replace('_', '-')}, which is not installed; pip install {INSTALL[package]}"
+    return None
+
+
 Input = Annotated[str, AfterValidator(_from_outside), AfterValidator(_not_made)]
 
 
@@ -86,15 +102,9 @@ class EvaluationSets(Config):
     groups: str
 
 
-class Paths(EvaluationSets):
-    """Files from outside, some of which may be URLs; DVC watches them."""
+class OtherPaths(EvaluationSets):
+    """Files from outside, some of which may be URLs; DVC watches them. `Paths` adds that of each side."""
 
-    text: str
-    parallel: str
-    labels: str
-    tags: str
-    questions: str = "input/questions"
-    instructions: str = "input/instructions"
     vectors: str
     lexicon: str
     filter: str
@@ -104,12 +114,18 @@ class Paths(EvaluationSets):
     @field_validator("*")
     @classmethod
     def _is_watched(cls, path: str, info: ValidationInfo) -> str:
-        if wrong := urls.objection(str(info.field_name), path):
+        if wrong := objection(str(info.field_name), path):
             raise ValueError(wrong)
         if is_url(path):
             return path
-        own = str(info.field_name) in (*urls.READ, "prompts")  # the others may be what the ladder has made
+        own = str(info.field_name) in (*READ, "prompts")  # the others may be what the ladder has made
         return _not_made(_from_outside(path)) if own else _from_outside(path)
+
+
+_SIDES_PATHS: dict[str, Any] = {
+    side.name: (str, ... if side.default is None else f"input/{side.name}") for side in CHOSEN
+}
+Paths = create_model("Paths", __base__=OtherPaths, **_SIDES_PATHS)
 
 
 class Growth(Config):
@@ -135,18 +151,12 @@ class GrowthBeside(Growth):
 
 
 class Choices(Config):
-    """What params.yaml says for all families alike; `schema` adds two keys a family."""
+    """What params.yaml says for all families alike; `schema` adds two keys a family, and one a side."""
 
     size: str
     seed: int = Field(ge=0, lt=2**31)
     precision: str
     threads: int = Field(ge=1, le=256)
-    corpus: str
-    parallel: str
-    labels: str
-    tags: str
-    questions: str = "microworld"
-    instructions: str = "microworld"
     filter: str
     clean: str
     tokenizer: str
@@ -154,9 +164,9 @@ class Choices(Config):
     engine: str = "local"
     memory: Memory | None = None
     debug: str
-    corpora: list[Literal["instructions"]] = Field(default_factory=list, max_length=1)
+    corpora: list[str] = Field(default_factory=list, max_length=len(ON_REQUEST))
     prompted: Literal["lm", "tune"] = "lm"
-    paths: Paths
+    paths: OtherPaths
     given: dict[Name, Input] = Field(default_factory=dict)  # name → folder
 
     @model_validator(mode="after")
@@ -209,7 +219,10 @@ class Choices(Config):
 @cache
 def schema() -> type[Choices]:
     """Schema of params.yaml, with every family's list of rungs and changes to them; a family need not be named."""
-    fields: dict[str, Any] = {}
+    corpora: Any = list[Literal[ON_REQUEST]]  # type: ignore[valid-type]
+    fields: dict[str, Any] = {"paths": (Paths, ...)}
+    fields["corpora"] = (corpora, Field(default_factory=list, max_length=len(ON_REQUEST)))
+    fields |= {side.group: (str, ... if side.default is None else side.default) for side in CHOSEN}
     for family in families().values():
         growth = GrowthBeside if family.beside else Growth
         kind: Any = dict[str, growth] if family.bases else list[str]  # type: ignore[valid-type]
@@ -226,7 +239,7 @@ def load() -> Choices:
     """
     chosen, problems = load_leniently()
     if problems or not chosen:
-        raise together(problems)
+        raise combined(problems)
     return chosen
 
 
@@ -293,11 +306,6 @@ def quoted(override: str) -> str:
     except ValueError:
         return override
     return f"{key}={','.join(map(_quote, names))}"
-
-
-def group_of(side: str) -> str:
-    """The folder of conf/ that offers the corpora of a side: of the text simply `corpus`."""
-    return "corpus" if side == "text" else side
 
 
 def conf_file(group: str, name: str) -> Path:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from langladder.families import families
@@ -17,7 +17,10 @@ from pipeline import ROOT
 from pipeline.settings.params import Choices
 from pipeline.settings.yaml_files import read_yaml
 
+Values = dict[str, Any]
+
 RESOLVED = "resolved/"
+COMMAND = re.compile(r"python -m pipeline\.(?P<module>\w+)(?: (?P<family>\w+))? -cd ")
 GIVEN = "${given}"
 """What the stage goes through that takes in networks from elsewhere: no family, as none of them is trained here."""
 CORPORA = "${corpora}"
@@ -29,6 +32,8 @@ class Stage:
     """A stage of dvc.yaml that has settings.
 
     Attributes:
+        module: what it runs, in pipeline/.
+        argument: the family that its command names, where the module serves several.
         keys: the settings that it reads.
         family: the family whose rungs are its jobs; None: the jobs are `jobs` or, where there are none, what
             params.yaml lists as given or as corpora.
@@ -36,10 +41,23 @@ class Stage:
     """
 
     name: str
+    module: str
+    argument: str | None
     keys: tuple[str, ...]
     family: str | None
     jobs: tuple[str, ...]
     makes: bool
+
+    @property
+    def family_name(self) -> str:
+        """The family of a stage that has one."""
+        assert self.family
+        return self.family
+
+    @property
+    def command(self) -> list[str]:
+        """What `python -m` runs."""
+        return [f"pipeline.{self.module}", *([self.argument] if self.argument else [])]
 
 
 @dataclass(frozen=True)
@@ -68,6 +86,20 @@ def stages() -> dict[str, Stage]:
     return {stage.name: stage for stage in found if stage}
 
 
+def stage_of(module: str, family: str | None) -> Stage:
+    """The stage whose command names a module of pipeline/, and a family.
+
+    Raises:
+        InputError: there is none (names the families).
+    """
+    known = {stage.argument: stage for stage in stages().values() if stage.module == module}
+    if family in known:
+        return known[family]
+    names = ", ".join(str(name) for name in known)
+    wrong = f"{family!r} is no family here" if family else "name a family first"
+    raise InputError(f"{wrong}: there are {names}; for example python -m pipeline.{module} {next(iter(known))}")
+
+
 def _stage(name: str, body: Mapping[str, Any]) -> Stage | None:
     inner = body.get("do", body)
     tracked = [(path, keys) for entry in inner.get("params", []) for path, keys in entry.items()]
@@ -75,14 +107,17 @@ def _stage(name: str, body: Mapping[str, Any]) -> Stage | None:
     if not mine:
         return None
     path, keys = mine[0]
+    if not (command := COMMAND.match(str(inner.get("cmd")))):
+        raise InputError(f"dvc.yaml: the stage {name}: cmd is {inner.get('cmd')!r}, not python -m pipeline.… -cd …")
+    who = name, command["module"], command["family"], tuple(keys)
     outs = [out if isinstance(out, str) else next(iter(out)) for out in inner.get("outs", [])]
     makes = any(out.startswith("models/") for out in outs)
     through = body.get("foreach", *inner.get("matrix", {"": None}).values())
     if through in (GIVEN, CORPORA):
-        return Stage(name, tuple(keys), None, (), makes)
+        return Stage(*who, None, (), makes)
     if isinstance(through, str):
-        return Stage(name, tuple(keys), _family(name, through), (), makes)
-    return Stage(name, tuple(keys), None, tuple(through or [PurePosixPath(path).stem]), makes)
+        return Stage(*who, _family(name, through), (), makes)
+    return Stage(*who, None, tuple(through or [PurePosixPath(path).stem]), makes)
 
 
 def _family(stage: str, through: str) -> str:
@@ -109,3 +144,23 @@ def jobs(chosen: Choices) -> list[Job]:
         else:
             found += [Job(stage, name, "") for name in stage.jobs]
     return found
+
+
+def resolved(folder: Path, job: str) -> Values:
+    """What the resolved file of a job (`train_lm@lstm`) of the project in a folder says; {} where there is none."""
+    stage, _, name = job.partition("@")
+    file = folder / RESOLVED / stage / f"{name or stage}.yaml"
+    found: Values = read_yaml(file) if file.is_file() else {}
+    return found
+
+
+def training(settings: Values) -> Values:
+    """How the rung of such settings is trained; {} where it is not trained by gradient, or there is none."""
+    trainings = (settings[family].get("training") for family in families() if family in settings)
+    return next(trainings, None) or {}
+
+
+def training_steps(folder: Path, job: str) -> int:
+    """Steps that a job trains for, by its resolved file; 0 where it trains nothing."""
+    stage = stages().get(job.partition("@")[0])
+    return int(training(resolved(folder, job)).get("max_steps") or 0) if stage and stage.makes else 0

@@ -1,6 +1,8 @@
 """The schema of every stage's settings, key by key. A rung's part comes from its family, so a new one adds nothing."""
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
+from functools import reduce
 from importlib import import_module
 from typing import Annotated, Any, Literal
 
@@ -8,77 +10,23 @@ from omegaconf import DictConfig
 from pydantic import Field, create_model, field_validator
 
 from langladder.decoding.scores import LengthForm
-from langladder.engine.choosing import AnyEngine, Memory
+from langladder.engine.settings import AnyEngine, Memory
 from langladder.evaluation.bleu import BleuChoice, check_tokenizer
 from langladder.families import families
+from langladder.families.family import JUDGING, UNWATCHED
+from langladder.families.sides import SIDES, Source
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config, Name
 from pipeline.settings import params
-from pipeline.settings.aside import with_aside
 from pipeline.settings.errors import explain
-
-SOURCES: dict[tuple[str, str], tuple[str, str]] = {
-    ("text", "microworld"): ("corpora.microworld.MicroworldConfig", "langladder.corpora.microworld.write_text"),
-    ("text", "files"): ("text.read.sources.TextSource", "langladder.text.read.readers.read_text"),
-    ("text", "hub"): ("text.read.hub.HubSource", "langladder.text.read.hub.read_hub"),
-    ("parallel", "microworld"): ("corpora.microworld.MicroworldConfig", "langladder.corpora.microworld.write_parallel"),
-    ("parallel", "files"): ("text.read.sources.ParallelSource", "langladder.text.read.readers.read_parallel"),
-    ("parallel", "hub"): ("text.read.hub.HubParallelSource", "langladder.text.read.hub.read_hub_parallel"),
-    ("labels", "microworld"): ("corpora.labelled.LabelledWorldConfig", "langladder.corpora.labelled.write_labels"),
-    ("labels", "files"): (
-        "text.labelled.label_files.LabelledSource",
-        "langladder.text.labelled.label_files.read_labels",
-    ),
-    ("tags", "microworld"): ("corpora.labelled.TaggedWorldConfig", "langladder.corpora.labelled.write_tags"),
-    ("tags", "files"): ("text.labelled.tag_files.TaggedSource", "langladder.text.labelled.tag_files.read_tags"),
-    ("questions", "microworld"): (
-        "corpora.paragraphs.ParagraphConfig",
-        "langladder.corpora.paragraphs.write_paragraphs",
-    ),
-    ("questions", "files"): (
-        "text.labelled.question_files.QuestionSource",
-        "langladder.text.labelled.question_files.read_question_files",
-    ),
-    ("instructions", "microworld"): (
-        "corpora.instructions.demonstrations.InstructionsConfig",
-        "langladder.corpora.instructions.demonstrations.write_instructions",
-    ),
-    ("instructions", "files"): (
-        "text.labelled.instruction_files.InstructionSource",
-        "langladder.text.labelled.instruction_files.read_instructions",
-    ),
-    ("scenes", "microworld"): ("corpora.scenes.SceneConfig", "langladder.corpora.scenes.write_scenes"),
-    ("speech", "microworld"): ("corpora.speech.SpeechConfig", "langladder.corpora.speech.write_speech"),
-}
-"""Corpus (side, kind) → its settings, and the function that makes or reads it: (settings, folder) → what it has.
-
-Settings are named by their place in langladder: a job imports what it reads, and no more.
-"""
-
-LANGUAGES = {
-    "text": ("language",),
-    "parallel": ("source_language", "target_language"),
-    "labels": ("language",),
-    "tags": ("language",),
-}
-"""Side → the keys of its languages, which the stage `clean` notes."""
-
-CLEANING = {
-    "text": "text.clean.cleaning.CleanConfig",
-    "parallel": "text.clean.clean_pairs.CleanPairsConfig",
-    "labels": "text.labelled.clean_labelled.CleanLabelledConfig",
-    "tags": "text.labelled.clean_labelled.CleanLabelledConfig",
-    "instructions": "text.labelled.clean_instructions.CleanInstructionsConfig",
-}
-"""Side → how it is cleaned."""
 
 
 def _found(place: Any) -> Any:
-    """A settings class, or what is named by its place in langladder."""
+    """A settings class, or what is named by its dotted path."""
     if not isinstance(place, str):
         return place
     module, _, name = place.rpartition(".")
-    return getattr(import_module(f"langladder.{module}"), name)
+    return getattr(import_module(module), name)
 
 
 class Evaluation(Config):
@@ -127,20 +75,20 @@ class Given(Config):
 
 
 FIELDS: dict[str, Any] = {
-    "side": Literal["text", "parallel", "labels", "tags", "questions", "instructions", "scenes", "speech"],
+    "side": Literal[tuple(SIDES)],
     "seed": Annotated[int, Field(ge=0, lt=2**31)],
     "engine": AnyEngine,
     "memory": Memory | None,
     "threads": Annotated[int, Field(ge=1, le=256)],
-    "tokenizer": "text.tokenize.tokenizers.TokenizerConfig",
+    "tokenizer": "langladder.text.tokenize.tokenizers.TokenizerConfig",
     "shared_tokenizer": bool,
-    "filter": "text.filtering.filtering.FilterConfig",
+    "filter": "langladder.text.filtering.filtering.FilterConfig",
     "given": Given,
-    "words": "text.words.vocabulary.VocabularyConfig",
-    "countings": "counts.cooccurrence.AnyCounting",
+    "words": "langladder.text.words.vocabulary.VocabularyConfig",
+    "countings": "langladder.counts.cooccurrence.AnyCounting",
     "evaluation": Evaluation,
     "paths": params.EvaluationSets,
-    "preferences": "corpora.instructions.judge.PreferencesConfig",
+    "preferences": "langladder.corpora.instructions.judge.PreferencesConfig",
     "wanted": bool,
     "lms": list[Name],
     "tunes": list[Name],
@@ -166,29 +114,29 @@ def schema(stage: str, values: Mapping[str, Any]) -> type[Config]:
     if "corpus" in values:
         parts["corpus"] = (_corpus(values["side"], values["corpus"]), ...)
     if "clean" in values:
-        parts["clean"] = (_found(CLEANING[values["side"]]), ...)
+        parts["clean"] = (_found(SIDES[values["side"]].cleaning), ...)
     return create_model(f"{stage}_job", __base__=Config, **parts)
 
 
 def _corpus(side: str, value: Mapping[str, Any]) -> type[Config]:
-    source, _ = source_of(side, value)
+    source: Any = _found(source_of(side, value).settings)
     maker = (str, Field(alias="_maker_"))
-    languages: dict[str, Any] = dict.fromkeys(LANGUAGES.get(side, ()), (str | None, None))
+    languages: dict[str, Any] = dict.fromkeys(SIDES[side].languages, (str | None, None))
     common: Any = {"kind": (str, ...), "iid": (bool, True), "source": (source, ...), "maker": maker}
     return create_model("corpus", __base__=Config, **common, **languages)
 
 
-def source_of(side: str, value: Mapping[str, Any]) -> tuple[Any, str]:
-    """What `SOURCES` has for a corpus.
+def source_of(side: str, value: Mapping[str, Any]) -> Source:
+    """The source of a corpus.
 
     Raises:
         InputError: it is of no kind that its side has.
     """
-    if (side, value.get("kind")) not in SOURCES:
-        kinds, group = ", ".join(kind for where, kind in SOURCES if where == side), params.group_of(side)
+    sources = SIDES[side].sources
+    if value.get("kind") not in sources:
+        kinds, group = ", ".join(sources), SIDES[side].group
         raise InputError(f"kind: {value.get('kind')!r} is not allowed: one of {kinds}; see conf/{group}/")
-    settings, maker = SOURCES[side, value["kind"]]
-    return _found(settings), maker
+    return sources[value["kind"]]
 
 
 def checked(stage: str, values: Mapping[str, Any], file_of: Callable[[tuple[str, ...]], str]) -> Config:
@@ -197,7 +145,7 @@ def checked(stage: str, values: Mapping[str, Any], file_of: Callable[[tuple[str,
     Raises:
         InputError: what is wrong with them, each with the file to edit.
     """
-    whole = with_aside(values)
+    whole = with_unwatched(values)
     kind = schema(stage, whole)
     with explain(file_of, kind=kind):
         return kind.model_validate(whole)
@@ -214,3 +162,46 @@ def file_of(config: DictConfig) -> Callable[[tuple[str, ...]], str]:
         return f"conf/{group}/*.yaml" if params.conf_names(group) else "params.yaml or conf/config.yaml"
 
     return file
+
+
+Values = dict[str, Any]
+RungValues = Callable[[str, str], Values]  # (family, rung) → its plain settings
+
+RESOURCES = ("engine", "memory")
+"""Where a stage works on the corpus, and with how much memory: the same bytes come out."""
+
+
+def split_unwatched(values: Mapping[str, Any], *, makes: bool) -> tuple[Values, Values]:
+    """A job's values without what changes nothing of its result, and that alone, family by family.
+
+    Args:
+        makes: whether its stage makes models, as `plan.Stage.makes`.
+    """
+    watched, aside = dict(values), {}
+    for key in RESOURCES:
+        if key in watched:
+            aside[key] = watched.pop(key)
+    for family in families():
+        if family in values:
+            watched[family] = dict(values[family])
+            for key in UNWATCHED + JUDGING if makes else UNWATCHED:
+                *parts, last = key.split(".")
+                source: Any = values[family]
+                target = watched[family]
+                for part in parts:
+                    source = source.get(part) or {}
+                    if source:
+                        target[part] = dict(target[part])
+                        target = target[part]
+                if last in source:
+                    aside[f"{family}.{key}"] = target.pop(last)
+    return watched, aside
+
+
+def with_unwatched(values: Mapping[str, Any]) -> Values:
+    """The values whole again."""
+    whole = deepcopy({key: value for key, value in values.items() if key != "aside"})
+    for key, value in values.get("aside", {}).items():
+        *parts, last = key.split(".")
+        reduce(lambda found, part: found.setdefault(part, {}), parts, whole)[last] = value
+    return whole

@@ -1,9 +1,10 @@
 """What every stage shares: one entry point for DVC, single Hydra runs and Hydra sweeps.
 
-- `dvc repro` calls `python -m pipeline.<stage> -cd resolved/<stage> -cn <job>`: the config is the resolved file,
-  complete and checked, and outputs go to the repository root.
-- `python -m pipeline.<stage> [-m] key=value …` composes conf/ with params.yaml as `resolve` does; outputs go to
-  Hydra's run folder, so that a sweep never overwrites what `dvc repro` made. Inputs are those of the last `dvc repro`.
+- `dvc repro` calls `python -m pipeline.<module> -cd resolved/<stage> -cn <job>`: the config is the resolved file,
+  complete and checked, and outputs go to the repository root. Modules that serve several families (`train`, `evaluate`,
+  `measure`) have the family's name as their first argument.
+- `python -m pipeline.<module> [family] [-m] key=value …` composes conf/ with params.yaml as `resolve` does; outputs go
+  to Hydra's run folder, so that a sweep never overwrites what `dvc repro` made. Inputs are those of the last one.
 """
 
 import os
@@ -12,6 +13,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,6 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
-from langladder import collector
 from langladder.families import families
 from langladder.ground import progress
 from langladder.ground.atomic import check_folder, disk_error, explain
@@ -33,14 +34,15 @@ from langladder.ground.memory import out_of_memory
 from langladder.ground.ranks import first
 from langladder.ground.schema import Config
 from pipeline import ROOT
-from pipeline.provenance.finished import Finished, Trained, skip_finished
-from pipeline.settings import compose, errors, jobs, names, params, place, plan, run_folder, schema, sweeps
-from pipeline.settings.aside import Values, with_aside
-from pipeline.settings.errors import together
+from pipeline.settings import checks, compose, errors, params, plan, resources, run_folder, schema, sweeps
+from pipeline.settings.errors import combined
 from pipeline.settings.launch import others, watch_starter
-from pipeline.settings.threads import compute_with
+from pipeline.settings.resources import compute_with
+from pipeline.settings.schema import Values, with_unwatched
+from pipeline.tracking.job import Finished, OtherProcess, skip_finished
 
 Run = Callable[[Any, Path], None]
+FamilyRun = Callable[[plan.Stage, Any, Path], None]
 
 # No library of ours may call home.
 QUIET = {"HF_HUB_DISABLE_TELEMETRY": "1", "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "1"}
@@ -58,13 +60,63 @@ SMALLER = (
 
 def stage(run: Run) -> Callable[[], None]:
     """Make `run(job, out)` a stage: job = its checked settings, out = the folder that its outputs are relative to."""
-    name = run.__module__.rpartition(".")[2] if run.__module__ != "__main__" else Path(sys.argv[0]).stem
+    name = _module(run)
+    return lambda: _main(name, run)
+
+
+def family_stage(run: FamilyRun) -> Callable[[], None]:
+    """Make `run(stage, job, out)` the stages of several families: the first argument on the command line names one."""
+    module = _module(run)
+
+    def main() -> None:
+        family = sys.argv[1] if len(sys.argv) > 1 and re.fullmatch(r"\w+", sys.argv[1]) else None
+        try:
+            chosen = plan.stage_of(module, family)
+        except InputError as error:
+            print(f"{module}: {error}", file=sys.stderr)
+            sys.exit(2)
+        del sys.argv[1]
+        _main(chosen.name, partial(run, chosen))
+
+    return main
+
+
+def _module(run: Callable[..., None]) -> str:
+    return run.__module__.rpartition(".")[2] if run.__module__ != "__main__" else Path(sys.argv[0]).stem
+
+
+def _main(name: str, run: Run) -> None:
+    """What the command line of a stage does."""
+    watch_starter()
+    os.chdir(ROOT)
+    compose.prepare()
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # progress, under DVC too
+    for key, value in QUIET.items():
+        os.environ.setdefault(key, value)
+    try:
+        if not any(argument in ("-cn", "--config-name") for argument in sys.argv):
+            run_folder.check(sys.argv[1:])
+            sweeps.check(sys.argv[1:])
+            carried = _carried(sys.argv[1:])
+            _insert([*carried, f"hydra.job.name={name}", _unnamed(carried)])
+        hydra.main(version_base="1.3", config_path=str(ROOT / "conf"), config_name="config")(_job(name, run))()
+    except (InputError, HydraException, OmegaConfBaseException) as error:
+        message = str(error) if isinstance(error, InputError) else _message(name, error)
+        print(f"{name}: {message}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print(f"{name}: interrupted", file=sys.stderr)
+        sys.exit(128 + signal.SIGINT)
+
+
+def _job(name: str, run: Run) -> Callable[[DictConfig], float | None]:
+    """For Hydra: one job, whose errors are printed in a line."""
 
     def job(config: DictConfig) -> float | None:
         try:
             if "_job_" not in config:
                 return _single(name, run, config)
-            _whole(name, run, config)
+            _repro_job(name, run, config)
         except InputError as error:
             problem = str(error)
         except Exception as error:
@@ -79,43 +131,25 @@ def stage(run: Run) -> Callable[[], None]:
         else:
             return None
         if sweeps.swept():
-            raise InputError(problem)  # which its launcher brings to `main`, from another process or machine
+            raise InputError(problem)  # which its launcher brings to `_main`, from another process or machine
         print(f"{name}: {problem}", file=sys.stderr)
         sys.exit(2)
 
-    @collector.rarely()
-    def main() -> None:
-        watch_starter()
-        os.chdir(ROOT)
-        compose.prepare()
-        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # progress, under DVC too
-        for key, value in QUIET.items():
-            os.environ.setdefault(key, value)
-        try:
-            if not any(argument in ("-cn", "--config-name") for argument in sys.argv):
-                run_folder.check(sys.argv[1:])
-                sweeps.check(sys.argv[1:])
-                carried = _carried(sys.argv[1:])
-                _insert([*carried, f"hydra.job.name={name}", _unnamed(carried)])
-            hydra.main(version_base="1.3", config_path=str(ROOT / "conf"), config_name="config")(job)()
-        except (InputError, HydraException, OmegaConfBaseException) as error:
-            said = str(error) if isinstance(error, InputError) else _in_our_words(name, error)
-            print(f"{name}: {said}", file=sys.stderr)
-            sys.exit(2)
-        except KeyboardInterrupt:
-            print(f"{name}: interrupted", file=sys.stderr)
-            sys.exit(128 + signal.SIGINT)
-
-    return main
+    return job
 
 
-def _whole(name: str, run: Run, config: DictConfig) -> None:
+def _repro_job(name: str, run: Run, config: DictConfig) -> None:
     """A job of `dvc repro`."""
     (values, settings), rung = _resolved(name, config), Path(config._job_).stem
     compute_with(getattr(settings, "threads", 1))
     title = name if rung == name else f"{name} {rung}"
-    _check_place(name, settings, Path())
-    with _shown(title), place.engine(settings, title), others(name, rung, values, settings), suppress(Trained):
+    _check_output(name, settings, Path())
+    with (
+        _progress(title),
+        resources.engine(settings, title),
+        others(name, rung, values, settings),
+        suppress(OtherProcess),
+    ):
         run(settings, Path())
 
 
@@ -129,24 +163,24 @@ def _single(name: str, run: Run, config: DictConfig) -> float | None:
     family = plan.stages()[name].family
     if sweeps.swept():
         run_folder.check_below(str(out), HydraConfig.get().sweep.dir)
-    _check_place(name, settings, out)
+    _check_output(name, settings, out)
     compute_with(getattr(settings, "threads", 1))
     token = skip_finished.set(sweeps.swept() and not config.again)
     try:
-        with _shown(name), place.engine(settings, name), others(name, name, values, settings):
+        with _progress(name), resources.engine(settings, name), others(name, name, values, settings):
             run(settings, out)
         figures = sweeps.written(out, name, getattr(settings, family).name) if family else {}
     except Finished as done:
         print(f"{', '.join(_task())}: {done}")
         figures = dict(done.figures)
-    except Trained:
+    except OtherProcess:
         return None
     finally:
         skip_finished.reset(token)
     return sweeps.objective(family, config.objective, figures) if sweeps.swept() else None
 
 
-def _check_place(name: str, settings: Config, out: Path) -> None:
+def _check_output(name: str, settings: Config, out: Path) -> None:
     """Refuse before a training what could not be written after it.
 
     Raises:
@@ -159,15 +193,15 @@ def _check_place(name: str, settings: Config, out: Path) -> None:
 
 
 @contextmanager
-def _shown(title: str) -> Iterator[None]:
+def _progress(title: str) -> Iterator[None]:
     """Begin to compute, and say what is under way; of several processes that train together, the first does."""
-    with collector.as_usual(), progress.shown() if first() else nullcontext(), progress.working(title):
+    with progress.shown() if first() else nullcontext(), progress.working(title):
         yield
 
 
 def _resolved(name: str, config: DictConfig) -> tuple[Values, Config]:
     """Settings of a job from its file in resolved/, and overrides on the command line."""
-    values = jobs.plain(config)
+    values = compose.plain(config)
     file = values.pop("_job_")
     return values, schema.checked(name, values, lambda _: file)
 
@@ -176,9 +210,9 @@ def _composed(name: str, config: DictConfig) -> tuple[Values, Config]:
     """Settings of a job from the whole composition of a single run or a sweep."""
     chosen = params.load()
     stage, rung = plan.stages()[name], compose.Compositions(chosen).rung
-    everything = jobs.plain(config, without=list(families()))
-    own = jobs.rung_values(stage.family, config, chosen, _task()) if stage.family else {}
-    values = jobs.job_values(stage, name, everything, own, chosen, rung)
+    everything = compose.plain(config, without=list(families()))
+    own = compose.rung_values(stage.family, config, chosen, _task()) if stage.family else {}
+    values = compose.job_values(stage, name, everything, own, chosen, rung)
     settings = schema.checked(name, values, schema.file_of(config))
     _refuse_unread(stage, [*errors.keys(type(settings))])
     return values, settings
@@ -192,9 +226,9 @@ def _refuse_unread(stage: plan.Stage, known: list[str]) -> None:
     """
     said = [override.key_or_group for override in OverridesParser.create().parse_overrides(_task())]
     tops = {key: re.split(r"[./]", key.rpartition("@")[2])[0] for key in said}
-    allowed = names.top_keys() - (set(families()) - {stage.family}) | {"hydra"}
+    allowed = checks.top_keys() - (set(families()) - {stage.family}) | {"hydra"}
     if found := [_unread(stage, key, known) for key in said if tops[key] not in allowed]:
-        raise together(found)
+        raise combined(found)
 
 
 def _unread(stage: plan.Stage, key: str, known: list[str]) -> str:
@@ -202,11 +236,11 @@ def _unread(stage: plan.Stage, key: str, known: list[str]) -> str:
     first = key.partition(".")[0]
     if first in set(families()) - {stage.family}:
         return f"{key}: {stage.name} reads no settings of {first}; remove it from the command line"
-    nearest = errors.near(key, [*known, *sorted(names.top_keys())])
+    nearest = errors.near(key, [*known, *sorted(checks.top_keys())])
     return f"{key}: unknown key{nearest}; remove it from the command line or mend its spelling"
 
 
-def _in_our_words(name: str, error: Exception) -> str:
+def _message(name: str, error: Exception) -> str:
     """What Hydra says; of a key that is not there the nearest, not the advice to add what nobody reads."""
     said = " ".join(str(error).split())
     found = re.match(r"Could not (?:override|delete from config\.) '([^']+)'", said)
@@ -227,15 +261,15 @@ def _known(name: str) -> list[str]:
         job = named[0].split(",")[0] if named else families()[stage.family].default if stage.family else name
         selection = f"{stage.family}={job}" if stage.family else f"side={job}" if "side" in stage.keys else ""
         values = compose.Compositions(chosen).job(plan.Job(stage, job, selection))
-        return [*errors.keys(schema.schema(name, with_aside(values)))]
+        return [*errors.keys(schema.schema(name, with_unwatched(values)))]
     return []
 
 
 def _carried(arguments: list[str]) -> list[str]:
     """The overrides that carry params.yaml, all names checked, those on the command line too."""
     chosen = params.load()
-    if problems := [*names.problems(chosen), *names.on_command_line(arguments), *names.conf_problems()]:
-        raise together(problems)
+    if problems := [*checks.name_problems(chosen), *checks.on_command_line(arguments), *checks.conf_problems()]:
+        raise combined(problems)
     return params.overrides(chosen, arguments)
 
 

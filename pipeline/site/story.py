@@ -13,7 +13,7 @@ from langladder.families import families
 from langladder.families.family import Family
 from pipeline import ROOT
 from pipeline.settings.params import conf_names
-from pipeline.settings.rungs import told
+from pipeline.settings.titles import description
 from pipeline.settings.yaml_files import read_yaml
 from pipeline.site import figures
 from pipeline.site.links import fenced
@@ -34,7 +34,7 @@ def story() -> Pages:
 def _history() -> str:
     """All rungs that have a model, in order of history."""
     rungs = [
-        (told(name, rung).year, family, rung, told(name, rung).title)
+        (description(name, rung).year, family, rung, description(name, rung).title)
         for name, family in families().items()
         if family.trained
         for rung in conf_names(name)
@@ -66,7 +66,7 @@ def _history() -> str:
 
 def _family(family: Family) -> str:
     names = conf_names(family.name)
-    dated = sorted(names, key=lambda name: told(family.name, name).year)
+    dated = sorted(names, key=lambda name: description(family.name, name).year)
     shown: dict[str, str] = {}  # module → the rung under which its docstring stands
     parts = [f"# {family.title}\n", f"{sentences(docstring(type(family).__module__))}\n", _ladder(family, dated)]
     return "\n".join([*parts, *(_rung(family, name, shown) for name in dated)])
@@ -77,7 +77,7 @@ def _ladder(family: Family, names: list[str]) -> str:
     table = figures.tables().get(family.title)
     if table is None:
         return ""
-    anchors = {told(family.name, name).title: anchor(name) for name in names}
+    anchors = {description(family.name, name).title: anchor(name) for name in names}
     lines = ["| rung | " + " | ".join(table.headings) + " |", "| --- |" + " ---: |" * len(table.headings)]
     for title, row in table.rungs.items():
         name = f"[{title}](#{anchors[title]})" if title in anchors else title
@@ -88,7 +88,7 @@ def _ladder(family: Family, names: list[str]) -> str:
 
 
 def _rung(family: Family, name: str, shown: dict[str, str]) -> str:
-    said, file = told(family.name, name), ROOT / "conf" / family.name / f"{name}.yaml"
+    said, file = description(family.name, name), ROOT / "conf" / family.name / f"{name}.yaml"
     lines = [f"## {said.title}, {said.year} {{#{anchor(name)}}}", "", escaped(idea(file)), ""]
     if said.claim:
         lines += [f"*Claim:* {said.claim}", ""]
@@ -99,7 +99,7 @@ def _rung(family: Family, name: str, shown: dict[str, str]) -> str:
         lines += [_folded(f"The equations: `{module}`", f"{sentences(docstring(module))}\n\n{code(module)}", "???+")]
     elif module:
         lines += [
-            f"The equations of `{module}` stand under [{told(family.name, shown[module]).title}]"
+            f"The equations of `{module}` stand under [{description(family.name, shown[module]).title}]"
             f"(#{anchor(shown[module])}).",
             "",
         ]

@@ -1,11 +1,9 @@
 """microworld's text and pairs: determinism, exact probabilities, agreement, Esperanto's word classes, Zipf's law."""
 
-import gc
 import hashlib
 import math
 import re
 from itertools import pairwise
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -43,27 +41,6 @@ def test_golden_bytes_of_the_tiny_corpus() -> None:
         rows = [(split, *row.values()) for split, table in tables.items() for row in table.to_pylist()]
         digests.append(hashlib.sha256("\n".join(map(repr, rows)).encode()).hexdigest()[:16])
     assert digests == [GOLDEN_TEXT, GOLDEN_PAIRS]
-
-
-def test_the_collector_is_off_while_a_corpus_is_drawn(tmp_path: Path) -> None:
-    """A million objects stay, and looking at them takes a third of the time."""
-    looked: list[str] = []
-
-    def note(phase: str, _: dict[str, int]) -> None:
-        looked.append(phase)
-
-    before = gc.get_threshold()
-    gc.callbacks.append(note)
-    gc.set_threshold(20)
-    try:
-        for write in (microworld.write_text, microworld.write_parallel):
-            looked.clear()
-            write(TINY, tmp_path)
-            assert len(looked) <= 8  # before and after, at every twentieth object
-    finally:
-        gc.set_threshold(*before)
-        gc.callbacks.remove(note)
-    assert gc.isenabled()
 
 
 def test_another_seed_gives_another_corpus() -> None:

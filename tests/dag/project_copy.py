@@ -1,5 +1,6 @@
 """A copy of the project to drive through DVC and Hydra, as users drive it."""
 
+import fcntl
 import os
 import re
 import shutil
@@ -7,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
 from langladder.families import families
@@ -77,3 +79,31 @@ def with_git(folder: Path) -> Path:
     ):
         run(folder, "git", *command)
     return folder
+
+
+LADDER: dict[str, object] = {
+    "embeddings": ["svd", "skipgram"],
+    "lms": ["kneser_ney", "lstm", "gpt"],
+    "classifiers": ["textcnn"],
+    "taggers": ["bilstm_crf", "hmm"],
+    "captioners": ["lstm"],
+}
+"""What a finished project has trained, beside what `smallest` lists."""
+
+
+def finished_project(factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project in which the whole DAG has run, two jobs at a time with one thread each.
+
+    It runs once for all modules of a test session, whichever comes first; each module gets a copy of its own.
+    """
+    base = factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with (shared / "finished.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        source = shared / "finished"
+        if not source.is_dir():
+            source.mkdir()
+            smallest(copy_project(source), **LADDER)
+            with_git(source)
+            run(source, "env", "OMP_NUM_THREADS=1", "JOBS=2", sys.executable, "-m", "pipeline.parallel")
+    return Path(shutil.copytree(source, factory.mktemp("project") / "finished", symlinks=True))

@@ -18,15 +18,17 @@ from langladder.ground.schema import checked_name
 from langladder.text.storage.shards import ShardWriter
 from pipeline import ROOT
 from pipeline.resolve import HYDRA
-from pipeline.settings import names, params, run_folder, stage
+from pipeline.settings import checks, params, plan, run_folder, stage
 from pipeline.settings.compose import resolve
 
 
 def run_stage(stage: str, out: Path, monkeypatch: pytest.MonkeyPatch, *overrides: str) -> int:
-    """Run a stage as `python -m pipeline.<stage> …` does, with its outputs under `out`; returns the exit code."""
-    monkeypatch.setattr(sys, "argv", [f"{stage}.py", *overrides, f"hydra.run.dir='{out}'", "hydra.output_subdir=null"])
+    """Run a stage as its command in dvc.yaml does, with its outputs under `out`; returns the exit code."""
+    module, *family = plan.stages()[stage].command
+    folder = [f"hydra.run.dir='{out}'", "hydra.output_subdir=null"]
+    monkeypatch.setattr(sys, "argv", [module, *family, *overrides, *folder])
     try:
-        importlib.import_module(f"pipeline.{stage}").main()
+        importlib.import_module(module).main()
     except SystemExit as end:
         return int(end.code or 0)
     return 0
@@ -77,9 +79,10 @@ def test_names_that_lead_elsewhere_are_refused_wherever_a_user_writes_one(tmp_pa
             growth = {"base": "lm/gpt"} | ({"reads": "data/preferences/sft"} if family.beside else {})
             listed = {wrong: growth} if family.bases else [wrong]
             chosen = params.schema().model_validate(base | {family.listed: listed})
-            assert any(f"{wrong!r} is not a choice" in line for line in names.problems(chosen)), (family.name, wrong)
+            found = checks.name_problems(chosen)
+            assert any(f"{wrong!r} is not a choice" in line for line in found), (family.name, wrong)
         for group in params.GROUPS:
-            assert names.problems(params.load().model_copy(update={group: wrong})), group
+            assert checks.name_problems(params.load().model_copy(update={group: wrong})), group
 
 
 def test_files_of_conf_have_names_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,9 +90,9 @@ def test_files_of_conf_have_names_too(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "conf" / "lm").mkdir(parents=True)
     for name in ("v2.1", "gpt", ".#gpt", "._gpt"):
         (tmp_path / "conf" / "lm" / f"{name}.yaml").write_text("year: 2019\n" if name[0] != "." else "\0")
-    monkeypatch.setattr(names, "ROOT", tmp_path)
+    monkeypatch.setattr(checks, "ROOT", tmp_path)
     monkeypatch.setattr(params, "ROOT", tmp_path)
-    (problem,) = names.conf_problems()
+    (problem,) = checks.conf_problems()
     assert problem.startswith("conf/lm/v2.1.yaml: 'v2.1' cannot be a name: a name has letters and digits")
     assert params.conf_names("lm") == ["gpt", "v2.1"]
 
@@ -166,9 +169,9 @@ def test_a_resolved_file_by_hand_is_checked_and_nothing_is_trained_that_could_no
     def trained() -> str:
         text = yaml.safe_dump({"_job_": "resolved/train_lm/mine.yaml"} | HYDRA | values)
         (tmp_path / "mine.yaml").write_text(text)
-        monkeypatch.setattr(sys, "argv", ["train_lm.py", "-cd", str(tmp_path), "-cn", "mine"])
+        monkeypatch.setattr(sys, "argv", ["train.py", "lm", "-cd", str(tmp_path), "-cn", "mine"])
         with pytest.raises(SystemExit):
-            importlib.import_module("pipeline.train_lm").main()
+            importlib.import_module("pipeline.train").main()
         return capsys.readouterr().err
 
     values["lm"]["name"] = "../../input/mine"
@@ -380,7 +383,7 @@ def test_overrides_stand_together_wherever_they_are_typed(monkeypatch: pytest.Mo
         ("--info a=1 --package=lm -cd b=c", "seed=1 a=1 --info --package=lm -cd b=c"),
         ("lm=gpt,модель x='a b'", "seed=1 lm=gpt,'модель' x='a b'"),
     ):
-        monkeypatch.setattr(sys, "argv", ["train_lm.py", *re.findall(r"(?:'[^']*'|\S)+", typed)])
+        monkeypatch.setattr(sys, "argv", ["train.py", *re.findall(r"(?:'[^']*'|\S)+", typed)])
         stage._insert(["seed=1"])
         assert " ".join(sys.argv[1:]) == arranged
 

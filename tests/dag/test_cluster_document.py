@@ -94,7 +94,7 @@ def test_launchers_make_what_a_sweep_makes(project: Path) -> None:
     assert [folder.name for folder in made] == ["gpt", "lstm"]  # of seed 2; the DAG had made those of seed 1 before
     assert all("seed=2" in str(folder) for folder in made)
     assert len(list(slurm.glob("*/models/lm/*/model.safetensors"))) == 2
-    plain = "python -m pipeline.train_lm lm=lstm seed=2 hydra.run.dir=outputs/plain"
+    plain = "python -m pipeline.train lm lm=lstm seed=2 hydra.run.dir=outputs/plain"
     run(project, *plain.split())
     one, other = (next(place.glob("**/lm/lstm/model.safetensors")) for place in (project / "outputs/plain", processes))
     assert one.read_bytes() == other.read_bytes()

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pipeline.settings import corpus_names, params
-from pipeline.settings.corpus_names import file_name
+from pipeline.settings import params, titles
+from pipeline.settings.titles import file_name
 
 
 @pytest.mark.parametrize(
@@ -40,8 +40,8 @@ def test_own_files_name_the_corpus(tmp_path: Path, files: list[str], said: str, 
 def test_the_choice_or_what_it_reads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, choice: str, source: dict[str, str], name: str
 ) -> None:
-    monkeypatch.setattr(corpus_names, "ROOT", tmp_path)
+    monkeypatch.setattr(titles, "ROOT", tmp_path)
     (tmp_path / "resolved" / "corpus").mkdir(parents=True)
     (tmp_path / "resolved" / "corpus" / "text.yaml").write_text(yaml.safe_dump({"corpus": {"source": source}}))
     chosen = params.load().model_copy(update={"corpus": choice})
-    assert corpus_names.corpus_names(chosen)["text"] == name
+    assert titles.corpus_names(chosen)["text"] == name

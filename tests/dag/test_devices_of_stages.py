@@ -17,7 +17,7 @@ from langladder.tasks.settings import LMTrainingConfig
 from pipeline.settings.launch import others
 from tests.dag.project_copy import ENVIRONMENT, copy_project, edit, run, smallest
 
-LM = ["pipeline.train_lm", "-cd", "resolved/train_lm", "-cn", "gpt", "lm.model.dropout=0"]
+LM = ["pipeline.train", "lm", "-cd", "resolved/train_lm", "-cn", "gpt", "lm.model.dropout=0"]
 LEFT = ["models/lm/gpt/model.safetensors", "curves/lm/gpt.csv", "metrics/train_lm/gpt.json"]
 
 
@@ -73,7 +73,8 @@ def test_two_processes_leave_what_one_leaves_and_one_run(project: Path) -> None:
     assert slurm(project, 2) == [0, 0]
     assert left(project) == two and runs(project) == ["FINISHED"] * 4
     swept = [
-        "pipeline.train_lm",
+        "pipeline.train",
+        "lm",
         "-m",
         "lm=gpt",
         "lm.model.dropout=0",

@@ -9,7 +9,7 @@ from langladder.families.family import Rung
 from langladder.ground.schema import locate
 from pipeline import ROOT
 from pipeline.document import fill, stage_table
-from pipeline.settings.rungs import Told
+from pipeline.settings.titles import Description
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 ADDING = (ROOT / "docs" / "adding-a-rung.md").read_text(encoding="utf-8")
@@ -50,7 +50,7 @@ def test_make_targets_named_in_the_readme_exist() -> None:
 
 def test_the_sample_of_a_rungs_file_says_what_every_file_must() -> None:
     sample = re.findall(r"```yaml\n(.*?)```", ADDING, re.DOTALL)[0]
-    fields = Rung.model_fields | Told.model_fields
+    fields = Rung.model_fields | Description.model_fields
     required = {field.alias or name for name, field in fields.items() if field.is_required()}
     assert required <= yaml.safe_load(sample).keys()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from project_copy import copy_project, edit, ran, run, smallest
+from project_copy import edit, finished_project, ran, run, smallest
 
 from langladder.text.read.documents import read_documents
 
@@ -25,10 +25,11 @@ def cleaned(project: Path) -> set[str]:
 
 
 @pytest.mark.long
-def test_what_is_filtered_is_cleaned_and_without_a_filter_the_raw_text_is(tmp_path: Path) -> None:
-    project = copy_project(tmp_path)
+def test_what_is_filtered_is_cleaned_and_without_a_filter_the_raw_text_is(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    project = finished_project(tmp_path_factory)
     smallest(project, corpus="text", **NOTHING)
-    run(project, "dvc", "config", "--local", "core.no_scm", "true")
     good, bad = lines(GOOD, 150), lines(BAD, 150)
     (project / "input" / "text" / "mine.txt").write_text("\n".join([*good[:50], *bad, ""]))
     (project / "input" / "filter" / "good").mkdir()

@@ -1,6 +1,5 @@
 """What a job reads is in its fingerprint by content: the same path with other content is another job."""
 
-import importlib
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,14 +10,15 @@ from hydra import initialize_config_dir
 from test_bad_input import run_stage
 
 from langladder.families import families
+from langladder.families.sides import SIDES
 from langladder.ground import artefacts
 from pipeline import ROOT
-from pipeline.provenance import job
-from pipeline.provenance.code_version import files_of, modules_of
-from pipeline.provenance.fingerprint import digest, fingerprint
-from pipeline.settings import params, plan, schema
+from pipeline.ladder import every_rung
+from pipeline.settings import params, plan
 from pipeline.settings.compose import Compositions
-from pipeline.settings.ladder_copy import every_rung
+from pipeline.tracking import job
+from pipeline.tracking.code_version import files_of, modules_of
+from pipeline.tracking.fingerprint import digest, fingerprint
 
 RUNGS = {name: family.default for name, family in families().items()} | {"embedding": "lexicon"}
 STAGES = {stage.name: stage.family for stage in plan.stages().values() if stage.family}
@@ -47,8 +47,6 @@ def opened(
     monkeypatch.setattr(job, "digest", Path)
     monkeypatch.setattr(job, "fingerprint", known_by)
     monkeypatch.setattr(artefacts, "read_json", lambda _: {"settings": {"lm": {"title": "T"}}}, raising=False)
-    for module in ("pipeline.probe", "pipeline.prompt"):
-        monkeypatch.setattr(importlib.import_module(module), "read_json", artefacts.read_json)
     with pytest.raises(Opened) as found:
         run_stage(stage, tmp_path, monkeypatch, f"{STAGES[stage]}={RUNGS[STAGES[stage]]}", *overrides)
     settings, inputs = found.value.args
@@ -138,7 +136,8 @@ def test_a_language_model_depends_on_no_format_of_vectors_and_a_count_on_no_trai
 
 def test_a_corpus_depends_on_what_makes_it_alone() -> None:
     """Mending the reader of files draws no text anew, nor the sound of a letter the text."""
-    made = {key: modules_of("corpus", {"corpus": {"_maker_": maker}}) for key, (_, maker) in schema.SOURCES.items()}
+    sources = {(side.name, kind): source for side in SIDES.values() for kind, source in side.sources.items()}
+    made = {key: modules_of("corpus", {"corpus": {"_maker_": one.function}}) for key, one in sources.items()}
     for (side, kind), modules in made.items():
         assert kind != "microworld" or "langladder.text.read.readers" not in modules
         assert ("langladder.corpora.grammar" in modules) == (kind == "microworld")

@@ -16,7 +16,7 @@ from langladder.families import families
 from pipeline.settings import params
 
 EVERY = {group: params.conf_names(group) for group in families()}
-MAKE = "from pipeline.settings import ladder_copy, params; ladder_copy.make(params.load())"
+MAKE = "from pipeline import ladder; from pipeline.settings import params; ladder.make(params.load())"
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_what_stands_in_a_links_place_is_left(project: Path) -> None:
 
 def test_runs_and_checkpoints_are_those_of_the_checkout(project: Path) -> None:
     copy = project / "ladders" / "full"
-    code = "from pipeline import ROOT; from pipeline.provenance.fingerprint import home; print(ROOT, home())"
+    code = "from pipeline import ROOT; from pipeline.tracking.fingerprint import home; print(ROOT, home())"
     assert run(copy, sys.executable, "-c", code).split() == [str(copy), str(project)]
 
 

@@ -21,8 +21,8 @@ from langladder.models.units import SubwordUnits
 from langladder.tasks.fine_tuning import begin
 from langladder.text.tokenize.specials import UNK
 from langladder.text.tokenize.tokenizers import Tokenizer
-from pipeline.provenance import lineage
 from pipeline.take import take
+from pipeline.tracking import lineage
 from tests.formats.test_given_bert import VOCABULARY, folder_of
 from tests.formats.test_given_gpt2 import folder_of as gpt2_folder_of
 

@@ -10,9 +10,9 @@ from langladder.families import families
 from langladder.ground.artefacts import write_json
 from langladder.ground.errors import InputError
 from pipeline import ROOT
-from pipeline.provenance import lineage
-from pipeline.settings import growth, params, rungs
+from pipeline.settings import checks, params, titles
 from pipeline.settings.compose import resolve
+from pipeline.tracking import lineage
 
 FEW = {"embeddings": ["skipgram"], "lms": ["kneser_ney", "gpt"], "translators": ["attention"], "probes": []}
 
@@ -108,9 +108,9 @@ def test_every_rung_that_grows_names_its_base() -> None:
     """The full ladder takes what the files say, and so does a reader."""
     for name, family in families().items():
         for rung in params.conf_names(name) if family.bases else ():
-            base, _, wanted = rungs.own_growth(name, rung).base.partition("/")
+            base, _, wanted = titles.own_growth(name, rung).base.partition("/")
             assert base in family.bases and wanted in params.conf_names(base)
-    assert growth.bases(params.load()) == {"classifier_transfer/bert_fine_tuned": "encoder/bert_mini_lines"}
+    assert checks.bases(params.load()) == {"classifier_transfer/bert_fine_tuned": "encoder/bert_mini_lines"}
 
 
 # -- what is read beside the base ----------------------------------------------------------------------------------

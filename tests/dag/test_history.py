@@ -8,14 +8,14 @@ from hydra import initialize_config_dir
 from langladder.families import families
 from langladder.ground.errors import InputError
 from pipeline import ROOT
-from pipeline.settings import params, plan, rungs
-from pipeline.settings.aside import with_aside
+from pipeline.settings import params, plan, titles
 from pipeline.settings.compose import Compositions
+from pipeline.settings.schema import with_unwatched
 
 
 @pytest.mark.parametrize("group", families())
 def test_every_file_says_its_own_year(group: str) -> None:
-    years = {name: told.year for name, told in rungs.in_order({group: params.conf_names(group)})[group].items()}
+    years = {name: told.year for name, told in titles.in_order({group: params.conf_names(group)})[group].items()}
     assert list(years.values()) == sorted(years.values())
     assert set(years) == set(params.conf_names(group))
 
@@ -23,8 +23,8 @@ def test_every_file_says_its_own_year(group: str) -> None:
 def test_the_oldest_come_first_and_ties_stay_as_listed() -> None:
     listed = {"lm": ["gpt", "witten_bell", "lstm", "katz", "gru_reset_before", "gru"]}
     order = ["katz", "witten_bell", "lstm", "gru_reset_before", "gru", "gpt"]
-    assert list(rungs.in_order(listed)["lm"]) == order
-    assert rungs.in_order(listed)["lm"]["katz"].year == 1987
+    assert list(titles.in_order(listed)["lm"]) == order
+    assert titles.in_order(listed)["lm"]["katz"].year == 1987
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_year_that_is_none_is_refused(said: str, wrong: str, tmp_path: Path, m
         (tmp_path / "conf" / "lm" / f"{name}.yaml").write_text(f"name: {name}\ntitle: {name}\n{said}\n")
     monkeypatch.setattr(params, "ROOT", tmp_path)
     with pytest.raises(InputError) as error:
-        rungs.in_order({"lm": ["mine", "yours"]})
+        titles.in_order({"lm": ["mine", "yours"]})
     for part in (wrong, "conf/lm/mine.yaml", "conf/lm/yours.yaml", "2 problems"):
         assert part in str(error.value)
 
@@ -51,6 +51,6 @@ def test_year_and_title_are_among_the_reports_settings_alone() -> None:
             values = compositions.job(plan.Job(plan.stages()[stage], "lstm", "lm=lstm"))
             assert not {"year", "title"} & values["lm"].keys() and "progress" not in values["lm"]["training"]
             assert values["aside"]["lm.title"] == "LSTM" and "aside" not in plan.stages()[stage].keys
-            assert with_aside(values)["lm"]["title"] == "LSTM"
+            assert with_unwatched(values)["lm"]["title"] == "LSTM"
         told = compositions.job(plan.Job(plan.stages()["report"], "report", ""))["rungs"]["lm"]["lstm"]
     assert told["year"] == 1997 and told["title"] == "LSTM"

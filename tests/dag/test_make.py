@@ -13,7 +13,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from project_copy import ENVIRONMENT, copy_project, run, smallest, with_git
+from project_copy import ENVIRONMENT, finished_project, run
 
 from pipeline import ROOT
 
@@ -26,10 +26,9 @@ HERE = {"repro", "compare", "docs", "ui", "help", "clean"}
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = copy_project(tmp_path_factory.mktemp("make"))
-    smallest(folder)
+    folder = finished_project(tmp_path_factory)
     (folder / ".venv").symlink_to(sys.prefix)
-    return with_git(folder)
+    return folder
 
 
 def make(project: Path, *words: str) -> str:
@@ -46,6 +45,7 @@ def test_every_make_line_of_the_readme_is_tried() -> None:
 
 
 def test_repro_prints_the_ladder(project: Path) -> None:
+    (project / "reports" / "index.html").unlink()
     output = make(project, "repro", "JOBS=2")
     assert re.search(r"LSTM +[\d.,]+", output), output
     assert (project / "reports" / "index.html").is_file()

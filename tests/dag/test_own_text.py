@@ -5,7 +5,7 @@ import random
 from pathlib import Path
 
 import pytest
-from project_copy import copy_project, ran, run, smallest
+from project_copy import finished_project, ran, run, smallest
 
 pytestmark = [pytest.mark.long, pytest.mark.dag, pytest.mark.timeout(900)]
 
@@ -21,11 +21,10 @@ def sentences(number: int, seed: int = 0) -> list[str]:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = copy_project(tmp_path_factory.mktemp("own"))
+    folder = finished_project(tmp_path_factory)
     reading = {"labels": "text", "tags": "columns", "classifiers": ["logistic", "textcnn"], "taggers": ["hmm"]}
     rungs = {"lms": ["kneser_ney", "gpt"], "transcribers": ["ctc"]} | reading
     smallest(folder, corpus="text", parallel="text", tokenizer="word", **rungs)
-    run(folder, "dvc", "config", "--local", "core.no_scm", "true")
     lines = sentences(400)
     (folder / "input" / "text" / "mine.txt").write_text("\n".join(lines) + "\n")
     pairs = [f"{line}\t{' '.join(reversed(line.split()))}" for line in lines]

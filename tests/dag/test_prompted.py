@@ -7,8 +7,10 @@ import pytest
 import yaml
 from hydra import initialize_config_dir
 
+from langladder.families.probe import title_of
+from langladder.families.prompt import prompted as models_prompted
 from langladder.ground.artefacts import write_json
-from pipeline import ROOT, prompt
+from pipeline import ROOT
 from pipeline.settings import params
 from pipeline.settings.compose import resolve
 
@@ -44,7 +46,7 @@ def test_dvc_waits_for_those_that_are_asked() -> None:
 
 def test_a_rung_that_grew_and_its_base_may_have_one_name() -> None:
     places = {"kneser_ney": "lm/kneser_ney", "gpt": "lm/gpt", "gpt_longer": "tune/gpt_longer", "tune/gpt": "tune/gpt"}
-    found = prompt.asked(["kneser_ney", "gpt"], ["gpt_longer", "gpt"])
+    found = models_prompted(["kneser_ney", "gpt"], ["gpt_longer", "gpt"])
     assert found == {name: Path("models") / place for name, place in places.items()}
 
 
@@ -52,4 +54,4 @@ def test_each_is_called_by_its_own_title(tmp_path: Path) -> None:
     for family in ("lm", "tune"):
         folder = tmp_path / family / "gpt"
         write_json(folder / "provenance.json", {"settings": {family: {"title": f"GPT of {family}"}}})
-        assert prompt.title(folder) == f"GPT of {family}"
+        assert title_of(folder) == f"GPT of {family}"

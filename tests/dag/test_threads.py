@@ -15,7 +15,7 @@ if hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:processors])
 if early:
     import numba, torch, sklearn
-from pipeline.settings.threads import compute_with
+from pipeline.settings.resources import compute_with
 compute_with(threads)
 loaded = [name for name in ("torch", "numba") if name in sys.modules]
 import numba, numpy as np, torch

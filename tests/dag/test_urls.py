@@ -15,8 +15,8 @@ from pydantic import ValidationError
 from remote_servers import AWS, BUCKET, s3_server, web_server
 
 from langladder.ground.errors import InputError
-from pipeline import ROOT, parallel
-from pipeline.settings import compose, corpus_names, ladder_copy, params, urls
+from pipeline import ROOT, ladder, parallel
+from pipeline.settings import checks, compose, params, titles
 
 STAGES = """
 stages:
@@ -50,7 +50,7 @@ def test_a_link_to_nothing_stops_the_run_before_dvc_does(tmp_path: Path, monkeyp
     (tmp_path / "a.txt").write_text("one\n")
     (tmp_path / "b.txt").symlink_to("a.txt")
     changed = chosen(text=str(tmp_path), tags="s3://bucket/tags")
-    assert urls.broken_links(changed.paths.model_dump()) == []
+    assert checks.broken_links(changed.paths.model_dump()) == []
     for name in ("gone.txt", "deep/gone.txt"):
         (tmp_path / name).symlink_to("nowhere.txt")
     monkeypatch.setattr(params, "load", lambda: changed)
@@ -59,26 +59,26 @@ def test_a_link_to_nothing_stops_the_run_before_dvc_does(tmp_path: Path, monkeyp
     with pytest.raises(InputError, match=said):
         parallel._make([], None)
     monkeypatch.setattr("pipeline.settings.plan.jobs", lambda _: [])  # no job need be composed for this
-    monkeypatch.setattr("pipeline.settings.growth.misfits", lambda *_: [])
+    monkeypatch.setattr("pipeline.settings.checks.misfits", lambda *_: [])
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"), pytest.raises(InputError, match=said):
         compose.resolve(changed)
     (tmp_path / "link").symlink_to("nowhere")
-    assert "paths.text" in urls.broken_links({"text": str(tmp_path / "link")})[0]
+    assert "paths.text" in checks.broken_links({"text": str(tmp_path / "link")})[0]
 
 
 def test_a_url_is_no_path_to_the_full_ladder_and_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = "https://host/corpora/novels.txt.gz"
-    monkeypatch.setattr(ladder_copy, "_dvc_config", lambda: "")
-    monkeypatch.setattr(ladder_copy, "ROOT", tmp_path)
-    for link in (*ladder_copy.LINKED, "input"):
+    monkeypatch.setattr(ladder, "_dvc_config", lambda: "")
+    monkeypatch.setattr(ladder, "ROOT", tmp_path)
+    for link in (*ladder.LINKED, "input"):
         (tmp_path / link).mkdir()
-    folder = ladder_copy.make(chosen(text=url))
+    folder = ladder.make(chosen(text=url))
     assert yaml.safe_load((folder / "params.yaml").read_text())["paths"]["text"] == url
     assert not (folder / "https:").is_symlink()
     (tmp_path / "resolved" / "corpus").mkdir(parents=True)
     (tmp_path / "resolved" / "corpus" / "text.yaml").write_text(yaml.safe_dump({"corpus": {"source": {"path": url}}}))
-    monkeypatch.setattr(corpus_names, "ROOT", tmp_path)
-    assert corpus_names._name("text", "text") == "novels"
+    monkeypatch.setattr(titles, "ROOT", tmp_path)
+    assert titles._name("text", "text") == "novels"
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import yaml
 
 from langladder.ground.schema import locate
 from pipeline import ROOT
-from pipeline.provenance import code_version
+from pipeline.tracking import code_version
 
 RUNGS = {
     file.stem: yaml.safe_load(file.read_text(encoding="utf-8")) for file in (ROOT / "conf/embedding").glob("*.yaml")

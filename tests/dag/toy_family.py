@@ -19,7 +19,11 @@ from langladder.evaluation.metrics import Metric
 from langladder.ground import schema
 from langladder.ground.artefacts import read_json, write_json
 from langladder.evaluation.page import Page
-from langladder.families.family import Family
+from langladder.families.family import Evaluated, Family, Trained
+from langladder.ground.schema import locate
+from langladder.models.making import Made
+
+TEXT = Path("data/clean/text")
 
 
 class Opening:
@@ -86,6 +90,30 @@ model = Opening.load("{folder}")"""
         """`OpeningPage`."""
         return OpeningPage
 
+    def training_inputs(self, rung: Any) -> dict[str, Path]:
+        """The text."""
+        return {"text": TEXT}
+
+    def train(self, rung: Any, job: Any, make: Any) -> Trained:
+        """Count how lines begin."""
+        from langladder.text.storage.tables import read_table
+
+        model = locate(rung.target).count(read_table(TEXT / "train")["text"].to_pylist(), rung.model)
+        return Trained(model, Made([], {"seconds": 0.0}), {"words": len(model.words)}, "counted")
+
+    def evaluation_inputs(self, rung: Any, job: Any) -> dict[str, Path]:
+        """The test text."""
+        return {"text": TEXT / "test"}
+
+    def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
+        """How often a line of the test text begins as guessed."""
+        from langladder.text.storage.tables import read_table
+
+        model = Opening.load(folder)
+        lines = [line for line in read_table(TEXT / "test")["text"].to_pylist() if line.split()]
+        right = sum(line.split()[0] in model.words for line in lines) / len(lines)
+        page = OpeningPage(name=rung.name, approach=model.approach, words=model.words, right=right)
+        return Evaluated(page, f"{right:.1%} begin as guessed")
 
 
 FAMILY = OpeningFamily()
@@ -117,78 +145,23 @@ model:
   words: 1
 """
 
-TRAIN = '''"""Stage `train_opening`: count how lines begin; models/opening/<rung>/."""
-
-from pathlib import Path
-from typing import Any
-
-from langladder.ground.schema import locate
-from langladder.text.storage.tables import read_table
-from pipeline.provenance.job import tracked_job
-from pipeline.settings.stage import stage
-
-TEXT = Path("data/clean/text")
-
-
-@stage
-def main(job: Any, out: Path) -> None:
-    rung = job.opening
-    with tracked_job("opening", "train_opening", job, {"text": TEXT}) as work:
-        lines = read_table(TEXT / "train")["text"].to_pylist()
-        model = locate(rung.target).count(lines, rung.model)
-        with work.artefact(out / "models" / "opening" / rung.name) as folder:
-            model.save(folder)
-
-
-if __name__ == "__main__":
-    main()
-'''
-
-JUDGE = '''"""Stage `evaluate_opening`: how often a line of the test text begins as guessed."""
-
-from pathlib import Path
-from typing import Any
-
-from langladder.ground.artefacts import write_json
-from langladder.families.opening import Opening, OpeningPage
-from langladder.text.storage.tables import read_table
-from pipeline.provenance.job import tracked_job
-from pipeline.settings.stage import stage
-
-TEXT = Path("data/clean/text/test")
-
-
-@stage
-def main(job: Any, out: Path) -> None:
-    name = job.opening.name
-    folder = Path("models/opening") / name
-    with tracked_job("opening", "evaluate_opening", job, {"model": folder, "text": TEXT}) as work:
-        model = Opening.load(folder)
-        lines = [line for line in read_table(TEXT)["text"].to_pylist() if line.split()]
-        right = sum(line.split()[0] in model.words for line in lines) / len(lines)
-        page = OpeningPage(name=name, approach=model.approach, words=model.words, right=right)
-        write_json(out / "reports" / "rungs" / "opening" / f"{name}.json", page.model_dump(mode="json"))
-        write_json(out / "metrics" / "opening" / f"{name}.json", page.figures())
-        work.run.test_scores(folder, page.figures())
-
-
-if __name__ == "__main__":
-    main()
-'''
-
 STAGES = """
   train_opening:
     desc: count how lines begin
     matrix: {rung: "${openings}"}
-    cmd: python -m pipeline.train_opening -cd resolved/train_opening -cn ${item.rung}
+    cmd: python -m pipeline.train opening -cd resolved/train_opening -cn ${item.rung}
     params: [{"resolved/train_opening/${item.rung}.yaml": [seed, opening, code]}]
     deps: [data/clean/text]
     outs: ["models/opening/${item.rung}"]
+    metrics:
+      - metrics/train_opening/${item.rung}.json
+    plots:
+      - curves/opening/${item.rung}.csv
 
   evaluate_opening:
     desc: how often a line of the test text begins as guessed
     matrix: {rung: "${openings}"}
-    cmd: python -m pipeline.evaluate_opening -cd resolved/evaluate_opening -cn ${item.rung}
+    cmd: python -m pipeline.evaluate opening -cd resolved/evaluate_opening -cn ${item.rung}
     params: [{"resolved/evaluate_opening/${item.rung}.yaml": [opening, code]}]
     deps: ["models/opening/${item.rung}", data/clean/text/test]
     outs: ["reports/rungs/opening/${item.rung}.json"]
@@ -201,8 +174,6 @@ FILES = {
     "src/langladder/faces/report/openings.py": SHOWN,
     "src/langladder/faces/report/templates/opening.html.j2": TEMPLATE,
     "conf/opening/first_word.yaml": RUNG,
-    "pipeline/train_opening.py": TRAIN,
-    "pipeline/evaluate_opening.py": JUDGE,
 }
 
 

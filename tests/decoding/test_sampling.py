@@ -7,6 +7,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
+from langladder.answers.generate import TextStream, stream
 from langladder.decoding.sampling import (
     SamplingConfig,
     candidates,
@@ -18,7 +19,6 @@ from langladder.decoding.sampling import (
     keep_nucleus,
     penalise,
 )
-from langladder.decoding.stream import TextStream, stream
 from langladder.ground.errors import InputError
 from langladder.models.base import LanguageModel
 from langladder.models.gpt import GPT

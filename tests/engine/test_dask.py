@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from langladder.engine.base import PROCESS, process_peak, used
-from langladder.engine.choosing import DaskConfig, bytes_of, made
+from langladder.engine.settings import DaskConfig, bytes_of, open_engine
 from langladder.ground.errors import InputError
 
 pytest.importorskip("distributed", reason="pip install 'langladder[cluster]'")
@@ -25,12 +25,12 @@ def square_or_die(folder: Path, part: int) -> int:
 
 
 def test_a_cluster_of_this_machine_and_what_its_killed_worker_had(tmp_path) -> None:
-    with used(made(DaskConfig(kind="dask", workers=2), "4GB", 2)) as engine:
+    with used(open_engine(DaskConfig(kind="dask", workers=2), "4GB", 2)) as engine:
         assert engine.workers == 2
         assert list(engine.map(partial(square_or_die, tmp_path), range(30))) == [part * part for part in range(30)]
         assert (tmp_path / "died").exists()
         assert 3 * engine.share < 4 * 10**9
-        other = made(DaskConfig(kind="dask", address=engine.client.scheduler.address), None, 1)  # type: ignore[attr-defined]
+        other = open_engine(DaskConfig(kind="dask", address=engine.client.scheduler.address), None, 1)  # type: ignore[attr-defined]
         with used(other):
             assert list(other.map(partial(square_or_die, tmp_path), range(3))) == [0, 1, 4]
         assert list(engine.map(partial(square_or_die, tmp_path), range(3))) == [0, 1, 4]  # it is not stopped with that
@@ -44,18 +44,18 @@ def process(_: int) -> int:
 def test_workers_that_come_later_are_used_and_those_of_this_machine_share_its_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with used(made(DaskConfig(kind="dask", workers=1), "4GB", 1)) as first:
+    with used(open_engine(DaskConfig(kind="dask", workers=1), "4GB", 1)) as first:
         assert set(first.map(process, range(2))) == {os.getpid()}  # one process here is as good as this one
         client = first.client  # type: ignore[attr-defined]
         there = DaskConfig(kind="dask", address=client.scheduler.address)
         with monkeypatch.context() as patch:
             patch.setattr("platform.node", lambda: "another")
-            with used(made(there, "4GB", 1)) as elsewhere:
+            with used(open_engine(there, "4GB", 1)) as elsewhere:
                 assert not elsewhere.here and elsewhere.share > 3 * 10**9
                 assert os.getpid() not in set(elsewhere.map(process, range(2)))
                 elsewhere.hosts = {"another": 4, "third": 2}  # type: ignore[attr-defined]
                 assert 4 * (elsewhere.share + PROCESS) <= 4 * 10**9  # the workers of one machine share its memory
-        with used(made(there, "4GB", 1)) as engine:
+        with used(open_engine(there, "4GB", 1)) as engine:
             assert (engine.workers, engine.here) == (1, True)
             client.cluster.scale(2)
             client.wait_for_workers(2, timeout=30)
@@ -68,7 +68,7 @@ def test_workers_that_come_later_are_used_and_those_of_this_machine_share_its_me
 
 def test_an_adaptive_cluster_grows_with_the_work_and_its_dashboard_is_named() -> None:
     config = DaskConfig.model_validate({"kind": "dask", "workers": {"minimum": 0, "maximum": 2}})
-    with used(made(config, "4GB", 1)) as engine:
+    with used(open_engine(config, "4GB", 1)) as engine:
         assert engine.workers == 2 and 3 * (engine.share + PROCESS) <= 4 * 10**9
         used_ones = set(engine.map(process, range(40)))  # of at first no worker
         assert 1 <= len(used_ones) <= 2 and os.getpid() not in used_ones
@@ -78,7 +78,7 @@ def test_an_adaptive_cluster_grows_with_the_work_and_its_dashboard_is_named() ->
 
 
 def test_a_cluster_of_processes_has_no_more_workers_than_memory_has_room_for() -> None:
-    with used(made(DaskConfig(kind="dask", workers=3), "1GB", 1)) as engine:
+    with used(open_engine(DaskConfig(kind="dask", workers=3), "1GB", 1)) as engine:
         assert (engine.workers, engine.asked) == (1, 3)
 
 
@@ -93,7 +93,7 @@ def test_a_cluster_of_processes_has_no_more_workers_than_memory_has_room_for() -
 def test_a_cluster_that_cannot_be_had_is_said(settings, said, monkeypatch) -> None:
     monkeypatch.setattr("langladder.engine.dask.SECONDS", 1)
     with pytest.raises(InputError, match=said):
-        made(DaskConfig(kind="dask", workers=1, **settings), None, 1)
+        open_engine(DaskConfig(kind="dask", workers=1, **settings), None, 1)
 
 
 @pytest.mark.parametrize("memory", ["4", "4 gigabytes", "-1GB", "0.1MB", "1kB"])

@@ -10,10 +10,10 @@ from types import SimpleNamespace
 import pytest
 
 from langladder.engine.base import LEAST, PROCESS, Engine, Serial, current, used
-from langladder.engine.choosing import LocalConfig
 from langladder.engine.local import DEATHS, Local
+from langladder.engine.settings import LocalConfig
 from langladder.ground.errors import InputError
-from pipeline.settings.place import engine as engine_of
+from pipeline.settings.resources import engine as engine_of
 
 
 def square(part: int) -> int:

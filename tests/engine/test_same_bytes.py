@@ -10,8 +10,8 @@ import pytest
 
 from langladder.counts.cooccurrence import CooccurrenceConfig, DocumentCounting, store_counts
 from langladder.engine.base import Engine, Serial, used
-from langladder.engine.choosing import DaskConfig, made
 from langladder.engine.local import Local
+from langladder.engine.settings import DaskConfig, open_engine
 from langladder.text.clean.cleaning import CleanConfig, clean_text
 from langladder.text.read import readers
 from langladder.text.read.readers import read_text
@@ -86,7 +86,7 @@ def deadly(engine: Engine) -> list[int]:
 
 def dask(workers: int) -> Engine:
     pytest.importorskip("distributed", reason="pip install 'langladder[cluster]'")
-    return made(DaskConfig(kind="dask", workers=workers), None, 1)
+    return open_engine(DaskConfig(kind="dask", workers=workers), None, 1)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_cluster_by_its_address_whose_workers_join_late_gives_the_same_bytes(r
     alone = chain(raw, tmp_path / "alone", Serial())
     with used(dask(2)) as started:
         client = started.client  # type: ignore[attr-defined]
-        engine = made(DaskConfig(kind="dask", address=client.scheduler.address), None, 1)
+        engine = open_engine(DaskConfig(kind="dask", address=client.scheduler.address), None, 1)
         note = engine.note
 
         def grow(process: int, peak: int) -> None:

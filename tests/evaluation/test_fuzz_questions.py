@@ -10,7 +10,7 @@ from langladder.evaluation.analogy import read_analogies
 from langladder.evaluation.bias import read_weat
 from langladder.evaluation.similarity import read_similarity
 from langladder.experiments.agreement import read_pairs
-from langladder.faces.cli.draw_map import _read_groups
+from langladder.faces.cli.vectors import read_groups
 from tests.hostile import fuzzed, read, strange_bytes, strange_json
 
 VALID = b": gram1\na b c d\n# note\nking\tqueen\t7.5\nX: a b\nY: c d\nA: e f\nB: g h\n"
@@ -22,7 +22,7 @@ PAIR = b'{"good": "a b", "bad": "a c", "clauses": 1}\n'
 def test_fuzz_question_files(tmp_path: Path, data: st.DataObject) -> None:
     path = tmp_path / data.draw(st.sampled_from(["q.txt", "q.txt.gz"]))
     path.write_bytes(data.draw(strange_bytes(data.draw(st.sampled_from([VALID, VALID[8:], VALID[16:], VALID[30:]])))))
-    for reader in (read_analogies, read_similarity, read_weat, _read_groups):
+    for reader in (read_analogies, read_similarity, read_weat, read_groups):
         read(reader, path)
 
 

@@ -18,7 +18,7 @@ from langladder.experiments.statistics import difference
 from langladder.experiments.vectors_by_labels import findings as gains_found
 from langladder.models.neural_classifier import NeuralClassifier
 from langladder.text.labelled.labelled import Example
-from pipeline.provenance.code_version import files_of
+from pipeline.tracking.code_version import files_of
 
 LOGISTIC = {"name": "logistic", "title": "Logistic", "_target_": "langladder.models.linear_classifier.LinearClassifier"}
 

@@ -25,7 +25,7 @@ from langladder.experiments.transfer_comparison import TransferComparison, Trans
 from langladder.models.bert import BERT
 from langladder.models.gpt import GPT
 from langladder.text.tokenize.tokenizers import word_tokens
-from pipeline.provenance.code_version import files_of
+from pipeline.tracking.code_version import files_of
 
 COMPARED: dict[str, Any] = TRANSFER | {
     "bases": ["bert"],

@@ -12,7 +12,7 @@ import torch
 from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer as Backend
 
-from langladder.decoding.conversation import Conversation
+from langladder.answers.chat import Assistant, Conversation
 from langladder.decoding.sampling import SamplingConfig
 from langladder.formats import onnx as onnx_files
 from langladder.formats.gpt2 import export_gpt2, import_gpt2
@@ -246,9 +246,10 @@ def test_parity_of_a_chat_with_transformers(tmp_path: Path, tied: bool) -> None:
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "hf")
     turns = [{"role": "system", "content": "say not"}, {"role": "user", "content": "say cat"}]
     asked = theirs.apply_chat_template(turns, add_generation_prompt=True, return_dict=True, return_tensors="pt")
-    talk = Conversation(model, ChatTemplate(words), SamplingConfig(strategy="greedy", max_tokens=6), system="say not")
+    config = SamplingConfig(strategy="greedy", max_tokens=6)
+    talk = Conversation(Assistant(model, ChatTemplate(words)), config, system="say not")
     new = peer.generate(**asked, max_new_tokens=6, do_sample=False)[0, asked["input_ids"].shape[1] :]
-    assert theirs.decode(new, skip_special_tokens=True) == talk.say("say cat")
+    assert theirs.decode(new, skip_special_tokens=True) == talk.say("say cat").text
 
 
 RECURRENT: list[dict[str, Any]] = [

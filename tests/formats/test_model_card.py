@@ -43,7 +43,7 @@ from langladder.text.storage.tables import PAIRS, write_table
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
-from pipeline.provenance.job import TrackedJob
+from pipeline.tracking.job import TrackedJob
 
 IDS = np.array([BOS, 4, 5, EOS, BOS, 5, 6, EOS], dtype=np.int32)
 

@@ -28,7 +28,7 @@ from langladder.text.words.vocabulary import Vocabulary
 from pipeline import ROOT
 from pipeline.settings import params, schema
 from pipeline.settings.compose import resolve
-from pipeline.settings.aside import with_aside
+from pipeline.settings.schema import with_unwatched
 
 def compiled():
     kernels = [kernel for kernel in gc.get_objects() if isinstance(kernel, Dispatcher)]
@@ -55,7 +55,7 @@ for name, values in jobs.items():
     ladder = {"embed": "embedding", "train_lm": "lm"}.get(stage)
     if ladder is None:
         continue
-    values = with_aside(values)
+    values = with_unwatched(values)
     job = getattr(schema.schema(stage, values).model_validate(values), ladder)
     kind = locate(job.target)
     if issubclass(kind, CountedLanguageModel):

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.provenance import fingerprint, store
 from pipeline.settings import run_folder
+from pipeline.tracking import fingerprint, store
 
 
 class FakeJob:

@@ -8,7 +8,9 @@ import pytest
 
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
 from langladder.experiments.findings import Findings, Plot, series
-from pipeline.provenance import claims, store
+from pipeline import measure
+from pipeline.settings import plan
+from pipeline.tracking import store
 
 pytestmark = pytest.mark.usefixtures("checkout")
 BY_LABELS = {"TF-IDF": [0.5, 0.625, 0.75], "BERT, fine-tuned": [0.5, 0.75, 1.0]}
@@ -34,11 +36,12 @@ def test_the_run_of_a_claim_has_a_point_for_each_number_of_labels(
         "_target_": "langladder.experiments.label_curve.LabelCurve",
         "settings": {},
     }
-    monkeypatch.setattr(claims, "locate", lambda _: Drawing)
+    monkeypatch.setattr(measure, "locate", lambda _: Drawing)
     asked = job(experiment=claim)
     asked.experiment = SimpleNamespace(name="by_labels", target=claim["_target_"], settings=ExperimentConfig())
     asked.seed = 1
-    claims.measure("experiment", asked, Data(), {}, tmp_path)
+    asked.bleu_tokenize = None
+    measure.measure(plan.stages()["experiment"], asked, tmp_path)
     client, experiments = store.prepare(["experiments"])
     [run] = client.search_runs([experiments["experiments"]])
     for name, values in {"tf_idf": BY_LABELS["TF-IDF"], "bert_fine_tuned": BY_LABELS["BERT, fine-tuned"]}.items():

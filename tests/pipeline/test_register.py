@@ -12,13 +12,13 @@ import pytest
 from click.testing import CliRunner
 from mlflow.exceptions import MlflowException
 
-from langladder.faces.mlflow.loading import load
+from langladder.faces.mlflow.functions import load
 from langladder.models.gpt import GPT
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
-from pipeline.provenance import lineage, store
-from pipeline.provenance.job import TrackedJob, tracked_job
 from pipeline.runs import main
+from pipeline.tracking import lineage, store
+from pipeline.tracking.job import TrackedJob, tracked_job
 
 PLACE = Path("models/lm/lstm")
 LINES = ["the old king sleeps .", "the cat sleeps ."]
@@ -27,7 +27,7 @@ LINES = ["the old king sleeps .", "the cat sleeps ."]
 @pytest.fixture
 def registry(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The checkout as the place where the pipeline writes, its store as MLflow's own."""
-    monkeypatch.setattr("pipeline.provenance.python_function.ROOT", checkout)
+    monkeypatch.setattr("pipeline.tracking.models.ROOT", checkout)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", store.uri())
     return checkout
 

@@ -19,10 +19,10 @@ from train_once import train_once
 
 from langladder.families import families
 from pipeline import ROOT
-from pipeline.provenance import found_runs, processes, run_facts, store
-from pipeline.provenance.found_runs import by_fingerprint, find_runs, finished_runs, stored_file
-from pipeline.provenance.job import TrackedJob, tracked_job
 from pipeline.runs import main
+from pipeline.tracking import processes, run_facts, store
+from pipeline.tracking.job import TrackedJob, tracked_job
+from pipeline.tracking.store import by_fingerprint, find_runs, finished_runs, stored_file
 
 pytestmark = pytest.mark.usefixtures("checkout")
 
@@ -91,7 +91,7 @@ def test_the_most_complete_of_two_finished_runs_is_found(job: Any) -> None:
 
 
 def test_one_search_finds_for_every_job_what_a_search_of_its_own_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(found_runs, "PAGE", 2)
+    monkeypatch.setattr(store, "PAGE", 2)
     client, experiments = store.prepare(["language models", "translation"])
     for i in range(7):
         run_id = client.create_run(
@@ -109,11 +109,11 @@ def test_one_search_finds_for_every_job_what_a_search_of_its_own_does(monkeypatc
 CHILD = """
     import sys, time
     from pathlib import Path
-    from pipeline.provenance import fingerprint
+    from pipeline.tracking import fingerprint
     fingerprint.ROOT = Path.cwd()
     sys.path.insert(0, {tests!r})
     from conftest import FakeJob
-    from pipeline.provenance.job import tracked_job
+    from pipeline.tracking.job import tracked_job
     with tracked_job("lm", "train_lm", FakeJob(), {{}}) as work:
         work.run._curve_point({{"train_loss": 0.5}}, 5)
         print("open", flush=True)
@@ -236,7 +236,7 @@ def test_what_the_run_says_of_its_job(checkout: Path, job: Any) -> None:
     assert sorted(trained.data.params)[:4] == ["dimension", "lr", "rung", "seed"]  # the axes that one compares by
     tags = trained.data.tags
     assert (tags["size"], tags["corpus"]) == ("small", "microworld") and tags["code"] == "c0de"
-    assert tags["mlflow.source.name"] == "pipeline/train_lm.py" and "LSTM" in tags["mlflow.note.content"]
+    assert tags["mlflow.source.name"] == "pipeline/train.py" and "LSTM" in tags["mlflow.note.content"]
     [data] = trained.inputs.dataset_inputs
     assert (data.dataset.name, data.dataset.digest) == (
         "microworld: data/tokens",

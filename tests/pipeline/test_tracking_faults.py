@@ -15,8 +15,9 @@ import pytest
 
 from langladder.ground.errors import InputError
 from pipeline import ROOT
-from pipeline.provenance import report_inputs, store, tracking
-from pipeline.provenance.job import tracked_job
+from pipeline.tracking import report_inputs, store
+from pipeline.tracking import run as runs
+from pipeline.tracking.job import tracked_job
 
 pytestmark = pytest.mark.usefixtures("checkout")
 
@@ -132,7 +133,7 @@ class Failing:
 def test_a_store_that_fails_later(
     job: Any, comes_back: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(tracking, "EVERY", 0.0)
+    monkeypatch.setattr(runs, "EVERY", 0.0)
     with tracked_job("lm", "train_lm", job(), {}) as work:
         failing = work.run.client = Failing(work.run.client)
         logger = work.run.lightning_logger()

@@ -132,8 +132,8 @@ def answers(address: str) -> bool:
 WRITER = """
 import sys
 from pathlib import Path
-from pipeline.provenance import fingerprint, tracking
-from pipeline.provenance.run_facts import Job
+from pipeline.tracking import fingerprint, run as runs
+from pipeline.tracking.run_facts import Job
 
 home, number, runs, points = Path(sys.argv[1]), *map(int, sys.argv[2:])
 fingerprint.ROOT = home
@@ -141,7 +141,7 @@ for one in range(runs):
     name = f"writer_{number}_{one}"
     settings = {"lm": {"name": name, "_target_": "x.Y", "title": name}, "seed": number}
     job = Job("lm", "train_lm", settings, f"{number:08x}{one:08x}", {})
-    with tracking.run(job, home / name) as run:
+    with runs.tracked(job, home / name) as run:
         run.curve([{"step": step, "validation_loss": step / 7 + number} for step in range(1, points + 1)])
         run.metrics({"figure": number + one / 10})
 """

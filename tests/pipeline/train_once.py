@@ -19,7 +19,7 @@ def train_once(job: Any) -> list[dict[str, Any]]:
 
     from langladder.tasks.language_modelling import train_language_model
     from langladder.tasks.settings import LMTrainingConfig
-    from pipeline.provenance.job import tracked_job
+    from pipeline.tracking.job import tracked_job
 
     with tracked_job("lm", "train_lm", job, {}) as work:
         result = train_language_model(
@@ -39,10 +39,10 @@ if __name__ == "__main__":
     from conftest import FakeJob
 
     from langladder.tasks.language_modelling import LanguageModelling
-    from pipeline.provenance import fingerprint, tracking
+    from pipeline.tracking import fingerprint, run
 
     fingerprint.ROOT = Path(sys.argv[1])  # type: ignore[attr-defined]
-    tracking.EVERY = 0.0
+    run.EVERY = 0.0
     loss = LanguageModelling.loss
 
     def dies(self: Any, batch: Any) -> Any:

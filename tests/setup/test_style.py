@@ -54,3 +54,33 @@ def test_the_words_are_the_fields() -> None:
         for word, better in WORDS.items():
             found = re.search(rf"\b{word}\b", text)
             assert not found, f"{_name(path)}: {found[0]!r}; write {better!r}"  # type: ignore[index]
+
+
+def _imported(tree: ast.Module) -> tuple[set[str], list[str]]:
+    """Names under which a module knows what is not ours, and those that it imports though they are private there."""
+    known: set[str] = set()
+    private: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            known |= {name.asname or name.name.partition(".")[0] for name in node.names}
+        elif (
+            isinstance(node, ast.ImportFrom) and node.module and not node.module.startswith(("langladder", "pipeline"))
+        ):
+            known |= {name.asname or name.name for name in node.names}
+            names = [f"{node.module}.{name.name}" for name in node.names]
+            private += [name for name in names if re.search(r"(^|\.)_[a-zA-Z]", name)]
+    return known - {"langladder", "pipeline"}, private
+
+
+def test_nothing_private_of_a_library_is_used_or_replaced() -> None:
+    """`os._exit` is documented; every other name that begins with an underscore is the library's own affair."""
+    for path in [*SOURCES, *sorted((ROOT / "pipeline").rglob("*.py"))]:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        known, found = _imported(tree)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and re.match(r"_[a-zA-Z]", node.attr):
+                name = ast.unparse(node)
+                found += [name] if name.partition(".")[0] in known and name != "os._exit" else []
+            if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
+                found += [ast.unparse(node)] if ast.unparse(node.value) == "sys.modules" else []
+        assert not found, f"{path.relative_to(ROOT)}: private names of a library, or modules replaced: {found}"

@@ -24,7 +24,7 @@ from langladder.models.gpt import GPT
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
 from pipeline import ROOT
-from pipeline.provenance.python_function import write_copy, write_description
+from pipeline.tracking.models import write_copy, write_description
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 

@@ -193,7 +193,7 @@ def test_bleu_chooses_the_weights(tmp_path: Path, pairs: PairStream, tokenizer: 
 def test_curve_with_bleu_on_disk(tmp_path: Path) -> None:
     """Steps without a validation have an empty cell."""
     # here, since the process that is killed imports this file from its folder
-    from pipeline.provenance.curves import write_curve
+    from pipeline.tracking.job import write_curve
 
     rows = [
         {"step": 5, "train_loss": 2.5, "validation_loss": None, "lr": 0.1},

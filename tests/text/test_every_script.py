@@ -14,10 +14,9 @@ import regex  # type: ignore[import-untyped]
 import yaml
 
 from langladder.answers.loading import LoadedModel
+from langladder.answers.score import score_file, score_sentences
+from langladder.answers.words import text_vector
 from langladder.embeddings.base import WordVectors
-from langladder.faces.cli.perplexity import score_file
-from langladder.faces.cli.score import score_sentences
-from langladder.faces.http.embeddings import text_vector
 from langladder.faces.report.bidi import enclosing
 from langladder.ground.errors import InputError
 from langladder.models.ngrams.kneser_ney import KneserNey
@@ -440,7 +439,7 @@ def test_another_form_costs_the_same_bits(script: str, counted: Any, tmp_path: P
     assert len({one["bits"] for one in score_sentences(counted(script), asked)}) == 1
     (tmp_path / "once").write_text(line, encoding="utf-8")
     (tmp_path / "forms").write_text("\n".join(forms(script, line)), encoding="utf-8")
-    one, all_ = (score_file(counted(script), tmp_path / name) for name in ("once", "forms"))
+    one, all_ = (score_file(counted(script), tmp_path / name).figures for name in ("once", "forms"))
     assert one.characters == len(line) + 1 and one.bytes == len(line.encode()) + 1
     assert one.words == len(counted(script).conventions.split(line)) + 1 and one.word_unit == SCRIPTS[script].unit
     times = len(asked) - 1

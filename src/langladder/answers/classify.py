@@ -72,7 +72,7 @@ def classify(model: Classifier, examples: Sequence[Example], request: ClassifyRe
             continue
         p = np.exp(next(scores))  # (C,)
         order = np.argsort(-p, kind="stable")[: request.top]
-        best = [(model.labels[place], round(float(p[place]), 6)) for place in order]
+        best = [(model.labels[index], round(float(p[index]), 6)) for index in order]
         line = example.text if example.second is None else f"{example.text}\t{example.second}"
         why = decision(model, read, int(order[0]), best[0][1]) if request.explain else None
         if why is not None and not why.weights:

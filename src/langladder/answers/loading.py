@@ -4,6 +4,7 @@ A folder that the pipeline wrote holds `config.json` and `model.safetensors`; be
 reads tokens and the conventions of the training text.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -63,6 +64,16 @@ def read_model(folder: Path) -> LoadedModel:
     if model.vocab_size != known:
         raise InputError(f"{folder}: the model has {model.vocab_size} tokens, its tokenizer.json {known}")
     return LoadedModel(folder.name, model, tokenizer, conventions_of(folder))
+
+
+def read_models(folders: Sequence[Path]) -> list[LoadedModel]:
+    """Several language models; those that have the same name go by their paths. Raises as `read_model` does."""
+    models = [read_model(folder) for folder in folders]
+    names = [loaded.name for loaded in models]
+    return [
+        loaded._replace(name=str(folder)) if names.count(loaded.name) > 1 else loaded
+        for loaded, folder in zip(models, folders, strict=True)
+    ]
 
 
 def is_encoder(folder: Path) -> bool:

@@ -66,6 +66,6 @@ def _explained(model: Tagger, line: TaggedLine, p: np.ndarray) -> TaggedLine:
         line.words,
         line.tags,
         probabilities,
-        [None if single else model.tags[place] for place in second],
+        [None if single else model.tags[index] for index in second],
         [None if single else round(float(value), 4) for value in p[rows, second]],
     )

@@ -86,20 +86,20 @@ def translate(
     """
     for line in lines:
         _check_length(line, len(line), MOST_CHARACTERS, "characters")
-    filled = [place for place, line in enumerate(lines) if line.strip()]
-    sources = [np.append(ids, EOS) for ids in loaded.source.encode_lines([lines[place] for place in filled])]
-    for place, ids in zip(filled, sources, strict=True):
-        _check_length(lines[place], len(ids), MOST_TOKENS, "tokens")
+    filled = [index for index, line in enumerate(lines) if line.strip()]
+    sources = [np.append(ids, EOS) for ids in loaded.source.encode_lines([lines[index] for index in filled])]
+    for index, ids in zip(filled, sources, strict=True):
+        _check_length(lines[index], len(ids), MOST_TOKENS, "tokens")
     found: list[list[Candidate]] = [[] for _ in lines]
     searched, most = config, None
     if isinstance(config, BeamConfig) and config.n_best > 1:
         searched, most = config.model_copy(update={"n_best": config.width}), config.n_best
     results = decoding.translate(loaded.model, sources, searched)
-    for place, ids, hypotheses in zip(filled, sources, results, strict=True):
+    for index, ids, hypotheses in zip(filled, sources, results, strict=True):
         if attention and any(hypothesis.attention is None for hypothesis in hypotheses):
             raise InputError(f"{loaded.name}: {type(loaded.model).__name__} has no attention to show")
         chosen = hypotheses if most is None else _of_different_texts(loaded, hypotheses)[:most]
-        found[place] = [_candidate(loaded, ids, hypothesis, attention) for hypothesis in chosen]
+        found[index] = [_candidate(loaded, ids, hypothesis, attention) for hypothesis in chosen]
     return [Translations(loaded.name, candidates) for candidates in found]
 
 

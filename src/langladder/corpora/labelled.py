@@ -23,7 +23,6 @@ from typing import Any, Literal
 import pyarrow as pa
 from pydantic import Field
 
-from langladder.collector import never
 from langladder.corpora import rules  # noqa: F401 - registers the productions of the grammar
 from langladder.corpora.entailment import draw_pair
 from langladder.corpora.grammar import Tree
@@ -173,7 +172,6 @@ def _text(row: Row) -> Any:
     return row["text"], row.get("second")
 
 
-@never()
 def _write(
     config: LabelledWorldConfig | TaggedWorldConfig,
     folder: Path,

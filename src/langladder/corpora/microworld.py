@@ -14,7 +14,6 @@ from typing import Any, Literal
 import pyarrow as pa
 from pydantic import Field
 
-from langladder.collector import never
 from langladder.corpora import truth
 from langladder.corpora.grammar import Grammar
 from langladder.corpora.world import world
@@ -52,7 +51,6 @@ def grammar(size: Literal["tiny", "small", "base"]) -> Grammar:
     return world(size).grammar
 
 
-@never()
 def write_text(config: MicroworldConfig, folder: Path) -> dict[str, Any]:
     """Draw the corpus into a folder, a table a split, and its truth sets into `truth/`.
 
@@ -64,7 +62,6 @@ def write_text(config: MicroworldConfig, folder: Path) -> dict[str, Any]:
     return _write(tables, folder, "")
 
 
-@never()
 def write_parallel(config: MicroworldConfig, folder: Path) -> dict[str, Any]:
     """Draw English–Esperanto pairs into a folder; otherwise as `write_text`, without truth sets."""
     return _write(generate_parallel(config), folder, ".parquet")

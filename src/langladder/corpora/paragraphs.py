@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 from pydantic import Field
 
-from langladder.collector import never
 from langladder.corpora import rules  # noqa: F401 - registers the productions of the grammar
 from langladder.corpora.lexicon import Adjective, Country, Noun, Size, Verb
 from langladder.corpora.rules.clauses import PREPOSITIONS
@@ -80,7 +79,6 @@ def write_paragraphs(config: ParagraphConfig, folder: Path) -> dict[str, Any]:
     return {"splits": {split: count_questions(table) for split, table in tables.items()}}
 
 
-@never()
 def draw_paragraphs(config: ParagraphConfig) -> dict[str, list[Question]]:
     """Train, validation and test."""
     rng, place = Random(f"{config.seed} paragraphs"), world(config.size)

@@ -16,7 +16,6 @@ from typing import Any
 
 from langladder.engine.base import LEAST, PROCESS, USED, Engine, Part, Result, fitting, machine_bytes, measured
 from langladder.engine.commands import sees
-from langladder.engine.local import no_main
 from langladder.ground.errors import InputError
 
 HERE = "this machine"
@@ -162,8 +161,7 @@ def _started(kind: str, workers: int, options: dict[str, Any]) -> Any:
                 "memory_limit": 0,
                 "threads_per_worker": 1,
             }
-            with no_main():
-                return cluster_class(n_workers=workers, processes=True, **quiet | options)
+            return cluster_class(n_workers=workers, processes=True, **quiet | options)
         case "ssh":
             return cluster_class(**{"worker_options": {"nthreads": 1, "n_workers": workers}} | options)
         case "slurm":

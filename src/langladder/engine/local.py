@@ -14,11 +14,9 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from multiprocessing import connection
-from types import ModuleType
 from typing import Any
 
 from langladder.engine.base import Engine, Part, Result, fitting, measured, module_of
@@ -64,11 +62,10 @@ class Local(Engine):
         """Give a part to the pool, which begins its processes as they are needed."""
         if self._pool is None:
             context = multiprocessing.get_context("forkserver")
-            context.set_forkserver_preload([module_of(call)])
+            context.set_forkserver_preload([module_of(call), *_main_modules()])
             self._pool = ProcessPoolExecutor(self.workers, context, initializer=_begin)
         try:
-            with no_main():
-                return self._pool.submit(call, part)
+            return self._pool.submit(call, part)
         except BrokenProcessPool as error:  # it died since the last result
             future: Future[Any] = Future()
             future.set_exception(error)
@@ -105,12 +102,7 @@ def _follow(sentinel: int) -> None:
     os._exit(1)
 
 
-@contextmanager
-def no_main() -> Iterator[None]:
-    """Begin no process with the main module: it has imports of its own, and workers need none of them."""
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
+def _main_modules() -> list[str]:
+    """The modules that the main module has its names from: each worker imports it, and finds them loaded."""
+    found = {getattr(value, "__module__", None) for value in vars(sys.modules["__main__"]).values()}
+    return sorted(name for name in found if isinstance(name, str) and name != "__main__")

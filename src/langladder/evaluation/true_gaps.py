@@ -15,7 +15,6 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import torch
 
-from langladder.collector import never
 from langladder.corpora.grammar import Grammar
 from langladder.corpora.microworld import SENTENCE_COUNTS, grammar
 from langladder.corpora.word_distributions import GapWords, hidden_word
@@ -97,7 +96,6 @@ class HiddenWord(NamedTuple):
     tokens: dict[str, int]
 
 
-@never()
 def known_grammar(sentences: Sequence[str], log_probs: Sequence[float | None]) -> Grammar | None:
     """The grammar that drew the sentences: the one that gives them their probabilities; None where there is none."""
     known = [(one, p) for one, p in zip(sentences, log_probs, strict=True) if p is not None][:SURE]
@@ -110,7 +108,6 @@ def known_grammar(sentences: Sequence[str], log_probs: Sequence[float | None]) -
     return None
 
 
-@never()
 def hidden_words(grammar_: Grammar, tokenizer: Tokenizer, sentences: Sequence[str], count: int) -> list[HiddenWord]:
     """So many hidden words, of sentences evenly spread over the text, drawn from nothing but their number."""
     chosen = np.linspace(0, len(sentences) - 1, min(count, len(sentences))).astype(np.int64)

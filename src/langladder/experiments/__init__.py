@@ -1,5 +1,1 @@
 """Claims of the literature as measured experiments: one module an experiment, its settings in conf/."""
-
-from langladder import placeholders
-
-placeholders.put_all()

@@ -1,11 +1,22 @@
 """Aligned models: instructed models that learn from rewards or preferences; judged as their bases are."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import Field, create_model
 
-from langladder.families.instruct import Answering, InstructFamily
+from langladder.families.family import Evaluated, Make, Trained
+from langladder.families.instruct import (
+    INSTRUCTIONS,
+    Answering,
+    InstructFamily,
+    answering,
+    dialogues,
+    evaluate_answers,
+    gold_rewards,
+)
+from langladder.families.lm import TOKENS
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config, locate
 
@@ -57,7 +68,6 @@ class AlignFamily(InstructFamily):
 
     def maker(self, value: Mapping[str, Any]) -> str | None:
         """The same for all methods."""
-        del value
         return "langladder.tasks.policy.making.make"
 
     def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:
@@ -66,8 +76,38 @@ class AlignFamily(InstructFamily):
 
     def grows(self, value: Mapping[str, Any], base: Mapping[str, Any]) -> str | None:
         """Every base of these families is an InstructedGPT."""
-        del value, base
         return None
+
+    def training_inputs(self, rung: Any) -> dict[str, Path]:
+        """The dialogues, and the plain text."""
+        return {"instructions": INSTRUCTIONS, "tokens": TOKENS}
+
+    def train(self, rung: Any, job: Any, make: Make) -> Trained:
+        """By a reward model, by preferences, or by the gold judge."""
+        from langladder.models.reward import RewardModel
+        from langladder.tasks.policy.making import Teaching
+        from langladder.text.labelled.instructions import read_rankings
+        from langladder.text.storage.corpus_ids import TokenStream
+
+        base, read = Path("models") / rung.base, Path(rung.reads)
+        train, validation = dialogues("train", "validation")
+        text = TokenStream.open(TOKENS / "train.arrow")
+        teaching = Teaching(train, validation, gold_rewards(train, validation), text)
+        if read.parts[0] == "models":
+            teaching = teaching._replace(reward_model=RewardModel.load(read))
+        elif rung.method == "dpo":
+            ranked = [read_rankings(read / f"{split}.parquet") for split in ("train", "validation")]
+            teaching = teaching._replace(preferences=(ranked[0], ranked[1]))
+        return answering(base, *make(base, teaching, settings=rung))
+
+    def evaluation_inputs(self, rung: Any, job: Any) -> dict[str, Path]:
+        """As of an instructed model; its base, and what it was aligned by."""
+        grown = {"reads": Path(rung.reads), "base": Path("models") / rung.base}
+        return super().evaluation_inputs(rung, job) | grown
+
+    def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
+        """As an instructed model; also by the reward model, and how far it is from its base."""
+        return evaluate_answers(rung, folder, Path("models") / rung.base, Path(rung.reads))
 
 
 FAMILY = AlignFamily()

@@ -1,10 +1,13 @@
 """Captioners: a vector of facts about a scene → a sentence; judged by what the grammar allows."""
 
+from pathlib import Path
 from typing import Any
 
 from langladder.evaluation.page import Page
-from langladder.families.family import Family
+from langladder.families.family import Evaluated, Family, Make, Trained, validated
 from langladder.ground.schema import locate
+
+SCENES = Path("data/raw/scenes")
 
 
 class CaptionerFamily(Family):
@@ -17,7 +20,6 @@ class CaptionerFamily(Family):
     place = 50
     default = "lstm"
     report_module = "langladder.faces.report.sequences"
-    judged_in = 20.0  # it searches with a beam
     reads = ("data/raw/scenes",)
     side = "scenes"
     loading = """from pathlib import Path
@@ -38,6 +40,44 @@ model.log_probs(source, target)  # ids of facts … EOS, BOS ids of words EOS �
         from langladder.evaluation.captions import CaptionPage
 
         return CaptionPage
+
+    def training_inputs(self, rung: Any) -> dict[str, Path]:
+        """The scenes."""
+        return {"scenes": SCENES}
+
+    def train(self, rung: Any, job: Any, make: Make) -> Trained:
+        """On scenes and their captions."""
+        import torch
+
+        from langladder.corpora.scenes import read_scenes
+        from langladder.data.captioning import CODES, SceneCodes
+
+        splits = (corpus := read_scenes(SCENES)).splits
+        codes = SceneCodes.of_corpus(corpus)
+        torch.manual_seed(job.seed)
+        model = locate(rung.target)(rung.model, *codes.sizes)
+        made = make(model, codes, splits["train"], splits["validation"], settings=rung)
+        figures, message = validated(model, made)
+        figures |= {f"{split}_examples": len(examples) for split, examples in splits.items()}
+        return Trained(model, made, figures, message, lambda folder: codes.save(folder / CODES))
+
+    def evaluation_inputs(self, rung: Any, job: Any) -> dict[str, Path]:
+        """The scenes."""
+        return {"scenes": SCENES}
+
+    def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
+        """Caption the test scenes, greedily and by beam search; the grammar judges."""
+        from langladder.corpora.scenes import read_scenes
+        from langladder.data.captioning import CODES, SceneCodes
+        from langladder.decoding.beam_search import BeamConfig
+        from langladder.evaluation.captions import evaluate_captions
+        from langladder.models.captioner import Captioner
+
+        corpus, codes = read_scenes(SCENES), SceneCodes.load(folder / CODES)
+        beam = BeamConfig(width=job.beam)
+        page = evaluate_captions(rung.name, Captioner.load(folder), codes, corpus.splits["test"], corpus.size, beam)
+        found = page.scores.beam
+        return Evaluated(page, f"by beam search {found.right:.1%} right, BLEU {found.bleu:.1f}")
 
 
 FAMILY = CaptionerFamily()

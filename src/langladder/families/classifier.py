@@ -1,13 +1,25 @@
 """Classifiers: a text, or two → its label; judged by accuracy on the test texts."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from langladder.evaluation.page import Page
-from langladder.families.family import Family
+from langladder.families.family import (
+    Evaluated,
+    Family,
+    Make,
+    Trained,
+    base_of,
+    is_network,
+    validated,
+    work_of_reader,
+)
 from langladder.ground.schema import locate
 
 TOKENIZER = "data/tokens/text/tokenizer.json"
+
+LABELS = Path("data/clean/labels")
 
 
 class ClassifierFamily(Family):
@@ -34,10 +46,8 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
 
     def parts(self, rung: Any) -> dict[str, Any]:
         """Networks read words or subwords, may begin with vectors, and are trained."""
-        from torch import nn
-
         parts = super().parts(rung)
-        if issubclass(rung, nn.Module):
+        if is_network(rung):
             parts["training"] = (locate("langladder.tasks.settings.ReadingTraining"), ...)
             read_as = locate("langladder.tasks.settings.ReadingInput")
             parts["input"] = (read_as, read_as())
@@ -52,6 +62,47 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
         from langladder.evaluation.classifier import ClassifierPage
 
         return ClassifierPage
+
+    def training_inputs(self, rung: Any) -> dict[str, Path]:
+        """The labelled texts; whatever a transfer may read."""
+        return {"labels": LABELS} | ({"tokenizer": Path(TOKENIZER)} if hasattr(rung, "base") else {})
+
+    def train(self, rung: Any, job: Any, make: Make) -> Trained:
+        """From the training texts, watched on the validation texts; from the rung that it grows from, where it does."""
+        from langladder.models.classifier import label_ids
+        from langladder.text.labelled.labelled import read_labelled, read_labels
+        from langladder.text.words.conventions import conventions_of
+
+        labels = read_labels(LABELS)
+        train, validation = (read_labelled(LABELS / f"{split}.parquet") for split in ("train", "validation"))
+        more = {"tokenizer": Path(TOKENIZER), "base": base_of(rung)}
+        model, made = make(locate(rung.target), labels, train, validation, settings=rung, **more)
+        gold = label_ids(validation, labels)
+        right = float((model.log_probs(validation).argmax(axis=1) == gold).mean()) if len(gold) else None
+        model.normalisation = conventions_of(LABELS).normalisation
+        figures, _ = validated(model, made)
+        figures |= {"validation_accuracy": right, "train_texts": len(train), "labels": len(labels)}
+        return Trained(
+            model, made, figures, f"{'–' if right is None else f'{right:.1%}'} of the validation texts right"
+        )
+
+    def evaluation_inputs(self, rung: Any, job: Any) -> dict[str, Path]:
+        """The test texts."""
+        return {"test": LABELS / "test.parquet"}
+
+    def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
+        """Classify the test texts; count which labels are right, and how sure it was."""
+        from langladder.evaluation.classifier import evaluate_classifier
+        from langladder.models.classifier import Classifier
+        from langladder.text.labelled.labelled import read_labelled
+
+        model: Any = Classifier.load(folder)
+        examples = read_labelled(LABELS / "test.parquet")
+        page = evaluate_classifier(model, examples, name=rung.name)
+        work = work_of_reader(model, rung, (len(model.encode(one).ids) for one in examples))
+        best = "" if page.bayes_accuracy is None else f", {page.bayes_accuracy:.1%} can be known"
+        message = f"{page.scores.accuracy:.1%} of {page.texts:,} test texts right{best}"
+        return Evaluated(page.model_copy(update={"work": work}), message)
 
 
 def reading_inputs(value: Mapping[str, Any]) -> dict[str, str]:

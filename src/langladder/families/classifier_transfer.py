@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import create_model
 
 from langladder.families.classifier import ClassifierFamily
-from langladder.families.family import Rung
+from langladder.families.family import Rung, is_network
 from langladder.families.grown import takes_weights, unfit
 from langladder.ground.schema import Config, locate
 
@@ -34,21 +34,18 @@ class ClassifierTransferFamily(ClassifierFamily):
 
     def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:
         """None but its base and the text's tokenizer, which all of the family wait for."""
-        del value
         return {}
 
     def grows(self, value: Mapping[str, Any], base: Mapping[str, Any]) -> str | None:
         """What is counted from n-grams begins with no vectors; a base must have some, or be the network asked for."""
-        from torch import nn
-
         kind = self.rung_class(value)
-        if not issubclass(kind, nn.Module):
+        if not is_network(kind):
             return f"a {kind.__name__} begins with no word vectors"
         if takes_weights(kind):
             return unfit(kind, value, base)
         if str(value["base"]).startswith(("encoder/", "given/")):
             return f"a {kind.__name__} begins with word vectors; a rung that grows from an encoder is a BERTClassifier"
-        counted = "_target_" in base and not issubclass(locate(base["_target_"]), nn.Module)
+        counted = "_target_" in base and not is_network(locate(base["_target_"]))
         if counted and not str(value["base"]).startswith("embedding/"):
             return "it has no input embedding to begin with"
         return None

@@ -1,12 +1,15 @@
 """Word vectors: counted, factorised or learnt by predicting; judged by analogies, similarity and groups."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from langladder.evaluation.page import Page
-from langladder.families.family import Family
+from langladder.families.family import Evaluated, Family, Make, Trained, is_network
 from langladder.ground.schema import locate
 
+WORDS = Path("data/words")
 PROVIDED = ("microworld", "wordnet")  # lexicons that are no file of the user's: they come with the code, and with NLTK
 
 
@@ -33,12 +36,10 @@ vectors.nearest(vectors.words[0])"""
 
     def parts(self, rung: Any) -> dict[str, Any]:
         """Networks are trained; whatever made the vectors, they may be postprocessed."""
-        from torch import nn
-
         from langladder.embeddings.postprocess import PostprocessConfig
 
         parts = super().parts(rung) | {"after": (PostprocessConfig, PostprocessConfig(steps=[]))}
-        if issubclass(rung, nn.Module):
+        if is_network(rung):
             parts["training"] = (locate("langladder.tasks.settings.TrainingConfig"), ...)
         return parts
 
@@ -61,6 +62,56 @@ vectors.nearest(vectors.words[0])"""
         from langladder.evaluation.word_vectors import WordVectorsPage
 
         return WordVectorsPage
+
+    def training_inputs(self, rung: Any) -> dict[str, Path]:
+        """The training text as word ids."""
+        return {"words": WORDS}
+
+    def train(self, rung: Any, job: Any, make: Make) -> Trained:
+        """From the text, or from what is counted in it; then postprocessed."""
+        from langladder.embeddings.postprocess import postprocess
+        from langladder.text.words.conventions import conventions_of
+        from langladder.text.words.word_corpus import WordCorpus
+
+        corpus = WordCorpus.open(WORDS, Path("data/cooccurrence"))
+        made = make(locate(rung.target), rung.model, corpus, training=getattr(rung, "training", None))
+        conventions = conventions_of(WORDS)
+        vectors = replace(
+            postprocess(made.vectors, rung.after.steps),
+            normalisation=conventions.normalisation,
+            words_by=conventions.words,
+        )
+        figures = {"words": len(vectors), "dimension": int(vectors.matrix.shape[1])}
+        figures["bytes_per_word"] = round(vectors.bytes_per_word)
+        return Trained(vectors, made, figures, f"{len(vectors):,} words × {figures['dimension']}")
+
+    def evaluation_inputs(self, rung: Any, job: Any) -> dict[str, Path]:
+        """The sets of questions."""
+        return question_sets(job)
+
+    def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
+        """Analogies, similarity and groups."""
+        from langladder.embeddings.saved import load_vectors
+        from langladder.evaluation.word_vectors import QuestionSets, evaluate_word_vectors
+
+        page = evaluate_word_vectors(
+            load_vectors(folder),
+            QuestionSets(**question_sets(job)),
+            name=rung.name,
+            approach=locate(rung.target).approach,
+            restrict_vocabulary=job.evaluation.restrict_vocabulary,
+            neighbours=job.evaluation.neighbours,
+        )
+        figures, answered = page.figures(), "no analogies to answer"
+        if figures["analogy"] is not None:
+            right, coverage = 100 * figures["analogy"], 100 * figures["analogy_coverage"]
+            answered = f"{right:.1f} % of the analogies right, {coverage:.1f} % answered"
+        return Evaluated(page, answered)
+
+
+def question_sets(job: Any) -> dict[str, Path]:
+    """What word vectors are evaluated on: analogies, similarity, groups."""
+    return {key: Path(value) for key, value in job.paths.model_dump().items()}
 
 
 FAMILY = WordVectorFamily()

@@ -1,10 +1,14 @@
 """Encoders: they read a text from both sides and fill its gaps; judged by how well, apart from the causal models."""
 
+from pathlib import Path
 from typing import Any
 
 from langladder.evaluation.page import Page
-from langladder.families.family import Family
+from langladder.families.family import Evaluated, Family, Make, Trained, copies_of, validated
+from langladder.families.lm import TOKENIZER, TOKENS, streams
 from langladder.ground.schema import locate
+
+TEST = Path("data/clean/text/test")
 
 
 class EncoderFamily(Family):
@@ -19,7 +23,6 @@ class EncoderFamily(Family):
     default = "bert_mini"
     reads = ("data/tokens/text",)
     tokens = "data/tokens/text"
-    judged_in = 10.0
     loading = """from pathlib import Path
 
 from langladder.decoding.fill import fill
@@ -48,6 +51,57 @@ model.hidden(tokens, segments)  # (B, T) ids, (B, T) 0 or 1 → states of every 
         from langladder.evaluation.encoder import EncoderPage
 
         return EncoderPage
+
+    def training_inputs(self, rung: Any) -> dict[str, Path]:
+        """The encoded text and its tokenizer."""
+        return {"tokens": TOKENS}
+
+    def train(self, rung: Any, job: Any, make: Make) -> Trained:
+        """On text with gaps."""
+        import torch
+
+        from langladder.text.storage.tables import CONVENTIONS
+        from langladder.text.tokenize.tokenizers import Tokenizer
+
+        torch.manual_seed(job.seed)
+        tokenizer = Tokenizer.load(TOKENIZER)
+        model = locate(rung.target)(rung.model, tokenizer.full_vocab_size)
+        made = make(model, tokenizer, *streams(), settings=rung)
+        return Trained(model, made, *validated(model, made), copies_of(TOKENIZER, TOKENS / CONVENTIONS))
+
+    def evaluation_inputs(self, rung: Any, job: Any) -> dict[str, Path]:
+        """The test text, encoded and as it is."""
+        return {"test": TOKENS / "test.arrow", "text": TEST}
+
+    def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
+        """Let it fill gaps in the test text; how far it is from the truth where that is known."""
+        from langladder.evaluation.encoder import evaluate_encoder
+        from langladder.evaluation.work import work_of
+        from langladder.models.encoder import Encoder
+        from langladder.text.storage.corpus_ids import TokenStream
+        from langladder.text.storage.tables import TEXT, read_batches
+        from langladder.text.tokenize.tokenizers import Tokenizer
+        from langladder.text.words.conventions import conventions_of
+
+        model: Any = Encoder.load(folder)
+        training = rung.training
+        rows = [row for batch in read_batches(TEST, TEXT, 8192) for row in batch.to_pylist()]
+        page = evaluate_encoder(
+            model,
+            Tokenizer.load(folder / "tokenizer.json"),
+            TokenStream.open(TOKENS / "test.arrow"),
+            [row["text"] for row in rows],
+            [row["log_prob"] for row in rows],
+            name=rung.name,
+            length=training.sequence_length,
+            split=conventions_of(TOKENS).split,
+            most_lines=training.most_lines,
+            judged=rung.judged,
+            work=work_of(model, training.optimizer, rows=training.batch_size, length=training.sequence_length),
+        )
+        truth = page.truth
+        above = "" if truth is None else f", hidden words {truth.expected_above_percent:.1f} % above the truth"
+        return Evaluated(page, f"{page.scores.accuracy:.1%} of the hidden tokens{above}")
 
 
 FAMILY = EncoderFamily()

@@ -4,9 +4,12 @@ A declaration is read far more often than a rung is trained (every stage begins 
 imports nothing heavy: what needs PyTorch or the report is imported inside the method that needs it.
 """
 
-from collections.abc import Mapping
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from statistics import mean
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 from pydantic import Field, create_model, model_validator
 
@@ -14,13 +17,72 @@ from langladder.evaluation.page import Page
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config, Name, locate
 
+if TYPE_CHECKING:
+    from langladder.evaluation.page import Work
+
+Make = Callable[..., Any]
+"""Calls the function that makes the rung (`langladder.models.making`, `langladder.embeddings.making`):
+`make(start, *data, **more)`, where start is a model, to be trained in place, a class, or the folder of its base."""
+
 DEVICES = ("training.devices", "training.nodes", "training.strategy")
 """How many processes train together: their sums differ in last bits. It is a matter of the machine, and a training that
 was interrupted may go on with another number."""
-ASIDE = ("title", "year", "claim", "training.progress", "training.checkpoint_every", *DEVICES)
+UNWATCHED = ("title", "year", "claim", "training.progress", "training.checkpoint_every", *DEVICES)
 """What a rung's file says that changes nothing of its result: no stage is run again for it."""
 JUDGING = ("judged",)
 """What a rung's file says of how it is judged alone: its model is not made again for it."""
+
+
+class Saved(Protocol):
+    """A model, which can be saved."""
+
+    def save(self, folder: Path) -> None:
+        """Write it into a folder."""
+
+
+class Made(Protocol):
+    """How the making went."""
+
+    @property
+    def curve(self) -> list[dict[str, Any]]:
+        """Rows of the learning curve."""
+
+    @property
+    def cost(self) -> dict[str, float]:
+        """What the machine took: seconds, tokens_per_second, peak_memory_bytes."""
+
+
+class Trained(NamedTuple):
+    """A trained rung.
+
+    Attributes:
+        made: how it went.
+        figures: what it scores on the validation data, its size.
+        message: the figures in a line.
+        beside: writes into the model's folder what it cannot be used without.
+    """
+
+    model: Saved
+    made: Made
+    figures: Mapping[str, Any]
+    message: str
+    beside: Callable[[Path], object] | None = None
+
+
+class Evaluated(NamedTuple):
+    """An evaluated rung.
+
+    Attributes:
+        page: what the report shows.
+        message: the most telling figures in a line.
+        scores: what is logged to the run that trained it; None: the page's figures.
+        costs: what the machine took, for MLflow alone.
+    """
+
+    page: Page
+    message: str
+    scores: Mapping[str, Any] | None = None
+    costs: Mapping[str, float] = MappingProxyType({})
 
 
 class Listed(Config):
@@ -79,7 +141,6 @@ class Family:
         objective: the figure of a training that a search over settings makes as small as it can; None: it leaves none.
         looks_into: families whose trained models its rungs measure.
         trained: whether its rungs leave a model in models/<name>/.
-        judged_in: seconds that judging a rung takes, roughly: what is said before any has been judged.
         loading: Python that loads a model of it, for its card; `{folder}` is what the reader calls the folder.
         limits: a sentence for the card on what not to expect.
     """
@@ -99,7 +160,6 @@ class Family:
     objective: ClassVar[str | None] = "validation_loss"
     looks_into: ClassVar[tuple[str, ...]] = ()
     trained: ClassVar[bool] = True
-    judged_in: ClassVar[float] = 5.0
     loading: ClassVar[str] = ""
     limits: ClassVar[str] = "The model knows what it was trained on, and is sure of itself elsewhere too."
 
@@ -138,19 +198,37 @@ class Family:
         They are noted for each rung by the stage `watch`, so that another rung is not made anew for them. A name that
         params.yaml has among its `paths` is a file from outside.
         """
-        del value
         return {}
 
     def counting(self, value: Mapping[str, Any]) -> Any:
         """What the stage `cooccur` counts in the text for such a rung, once for all that need it; None: nothing."""
-        del value
 
     def grows(self, value: Mapping[str, Any], base: Mapping[str, Any]) -> str | None:
         """Why such a rung cannot grow from such a base; None where it can. Both are checked settings."""
-        del value, base
         return None
 
-    # ---- judging and showing it ----------------------------------------------------------------------------------
+    def training_inputs(self, rung: Any) -> dict[str, Path]:
+        """What all its rungs read to be trained: name → file or folder. What a rung names itself is `inputs`."""
+        raise NotImplementedError
+
+    def train(self, rung: Any, job: Any, make: Make) -> Trained:
+        """Make a rung.
+
+        Args:
+            rung: its settings. job: those of the whole job: seed, and what else the stage reads.
+            make: calls the rung's maker with the run's seed, checkpoints and logger.
+        """
+        raise NotImplementedError
+
+    # ---- evaluating and showing it -------------------------------------------------------------------------------
+
+    def evaluation_inputs(self, rung: Any, job: Any) -> dict[str, Path]:
+        """What its evaluation reads beside the model: name → file or folder."""
+        raise NotImplementedError
+
+    def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
+        """Evaluate the model in a folder on the test data."""
+        raise NotImplementedError
 
     def page(self) -> type[Page]:
         """What its evaluation writes to reports/rungs/<name>/<rung>.json."""
@@ -158,5 +236,48 @@ class Family:
 
     def inside(self, page: Any) -> Mapping[str, tuple[Any, str]]:
         """What its pages hold of other families: family → the page, and what it is called after the rung's title."""
-        del page
         return {}
+
+
+def is_network(rung: type) -> bool:
+    """Whether a class is a `torch.nn.Module`; torch is not imported for it."""
+    return any(base.__module__ == "torch.nn.modules.module" for base in rung.__mro__)
+
+
+def base_of(rung: Any) -> Path | None:
+    """The folder of the rung that this one grows from; None where it grows from none."""
+    return Path("models") / rung.base if hasattr(rung, "base") else None
+
+
+def copies_of(*files: Path) -> Callable[[Path], None]:
+    """For `Trained.beside`: copies files into the model's folder."""
+
+    def copy(folder: Path) -> None:
+        for file in files:
+            shutil.copy(file, folder)
+
+    return copy
+
+
+def validated(model: Any, made: Any) -> tuple[dict[str, Any], str]:
+    """The figures of a model that was trained against a validation loss, and the message of them."""
+    loss = made.validation_loss
+    written = "–" if loss is None else f"{loss:.4f}"  # nothing was measured
+    return {"parameters": model.number_of_parameters(), "validation_loss": loss}, f"validation loss {written}"
+
+
+def work_of_reader(model: Any, rung: Any, lengths: Iterable[int]) -> "Work | None":
+    """Operations and memory of a network that reads whole texts, as it is trained; None where no gradient trained it.
+
+    Args:
+        rung: its settings. lengths: pieces of each text.
+    """
+    training = getattr(rung, "training", None)
+    if training is None:
+        return None
+    from langladder.evaluation.work import work_of  # torch only for those that need it
+
+    if hasattr(rung, "input") and rung.input.frozen:
+        model.embedding.weight.requires_grad_(False)
+    length = max(1, round(mean(lengths)))
+    return work_of(model, training.optimizer, rows=training.batch_size, length=length)

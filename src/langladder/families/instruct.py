@@ -1,13 +1,24 @@
 """Instructed models: a GPT learns from demonstrations to answer; judged by the reward of its answers."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field, create_model
 
 from langladder.evaluation.page import Page
-from langladder.families.family import Family, Listed
+from langladder.families.family import Evaluated, Family, Listed, Make, Trained, copies_of, validated
+from langladder.families.lm import TOKENS
 from langladder.ground.schema import Config, locate
+
+if TYPE_CHECKING:
+    from langladder.models.base import LanguageModel
+    from langladder.models.making import Made
+    from langladder.text.labelled.instructions import Dialogue
+
+INSTRUCTIONS = Path("data/clean/instructions")
+MOST = 32  # tokens of an answer
+REPORTED = ("reward", "unseen_reward", "reworded_reward", "proxy", "kl")  # figures in the message of an evaluation
 
 LOADING = """from langladder.decoding.answers import answers
 from langladder.decoding.sampling import SamplingConfig
@@ -45,7 +56,6 @@ class InstructFamily(Family):
 
     def settings(self, value: Mapping[str, Any]) -> type[Config]:
         """The base; dropout; how it is trained."""
-        del value
         parts: dict[str, Any] = {
             "base": (str, ...),
             "dropout": (float | None, Field(default=None, ge=0, lt=1)),
@@ -55,12 +65,10 @@ class InstructFamily(Family):
 
     def maker(self, value: Mapping[str, Any]) -> str | None:
         """The same for all."""
-        del value
         return "langladder.tasks.instruction.make"
 
     def grows(self, value: Mapping[str, Any], base: Mapping[str, Any]) -> str | None:
         """A base must be a GPT; one without a network of its own has it from its base."""
-        del value
         from langladder.models.gpt import GPT
 
         if "_target_" not in base or issubclass(kind := locate(base["_target_"]), GPT):
@@ -72,6 +80,107 @@ class InstructFamily(Family):
         from langladder.evaluation.instructed import InstructedPage
 
         return InstructedPage
+
+    def training_inputs(self, rung: Any) -> dict[str, Path]:
+        """The dialogues."""
+        return {"instructions": INSTRUCTIONS}
+
+    def train(self, rung: Any, job: Any, make: Make) -> Trained:
+        """From the training dialogues, watched on the validation dialogues."""
+        base, (train, validation) = Path("models") / rung.base, dialogues("train", "validation")
+        return answering(base, *make(base, train, validation, settings=rung, judge=gold_rewards(train, validation)))
+
+    def evaluation_inputs(self, rung: Any, job: Any) -> dict[str, Path]:
+        """The dialogues, and the plain text."""
+        return {"instructions": INSTRUCTIONS, "tokens": TOKENS}
+
+    def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
+        """Let it answer the held-out prompts; score the answers, and its plain text."""
+        return evaluate_answers(rung, folder)
+
+
+def dialogues(*splits: str) -> "list[list[Dialogue]]":
+    """The cleaned dialogues of splits."""
+    from langladder.text.labelled.instructions import read_dialogues
+
+    return [read_dialogues(INSTRUCTIONS / f"{split}.parquet") for split in splits]
+
+
+def known(*splits: "list[Dialogue]") -> bool:
+    """Whether a gold judge knows what was asked, everywhere."""
+    return all(one.asked is not None for split in splits for one in split)
+
+
+def gold_rewards(*splits: "list[Dialogue]") -> Callable[..., list[float]] | None:
+    """What rewards answers to these prompts, or None."""
+    from langladder.corpora.instructions.judge import rewards_of_answers
+
+    return rewards_of_answers if known(*splits) else None
+
+
+def answering(base: Path, model: "LanguageModel", made: "Made") -> Trained:
+    """A model that answers with its base's tokenizer, and what validation measured last."""
+    from langladder.text.storage.tables import CONVENTIONS
+
+    figures, message = validated(model, made)
+    last: dict[str, Any] = next((row for row in reversed(made.curve) if "validation_loss" in row), {})
+    figures |= {name: value for name, value in last.items() if name.startswith("validation_")} | figures
+    files = [base / name for name in ("tokenizer.json", CONVENTIONS) if (base / name).is_file()]
+    return Trained(model, made, figures, message, copies_of(*files))
+
+
+def evaluate_answers(rung: Any, folder: Path, base: Path | None = None, reads: Path | None = None) -> Evaluated:
+    """Answers to the held-out prompts, the distance to the model's base, and its plain text.
+
+    Args:
+        base: the model that it was aligned from, to which the distance is measured.
+        reads: what it was aligned by, which scores the answers too where that is a reward model.
+    """
+    from langladder.corpora.instructions.judge import judgements
+    from langladder.corpora.instructions.kinds import REWORDED
+    from langladder.evaluation.instructed import Answering, AnswerScores, InstructedPage, splits_of, with_room
+    from langladder.evaluation.perplexity import score
+    from langladder.evaluation.work import work_of
+    from langladder.ground.artefacts import read_json
+    from langladder.models.instructed import read_instructed
+    from langladder.models.reward import RewardModel
+    from langladder.text.labelled.templates import ChatTemplate
+    from langladder.text.storage.corpus_ids import TokenStream
+
+    model, tokenizer = read_instructed(folder)
+    test, unseen = dialogues("test", "unseen")
+    answerer = Answering(
+        model,
+        tokenizer,
+        MOST,
+        gold=judgements if known(test, unseen) else None,
+        reward_model=RewardModel.load(reads) if reads and reads.parts[0] == "models" else None,
+        base=read_instructed(base)[0] if base else None,
+        n=getattr(rung, "n", 1),
+    )
+    scores: dict[str, AnswerScores] = {}
+    samples, left_out = [], 0
+    for split, prompts in splits_of(test, unseen, REWORDED).items():
+        kept = with_room(prompts, ChatTemplate(tokenizer), model.context - MOST)
+        left_out += len(prompts) - len(kept)
+        if kept:
+            scores[split], examples = answerer.scores(kept)
+            samples += examples
+    training = getattr(rung, "training", None)
+    page = InstructedPage(
+        name=rung.name,
+        approach=model.approach,
+        parameters=model.number_of_parameters(),
+        work=training and work_of(model, training.optimizer, rows=getattr(training, "batch_size", 32), length=MOST),
+        method=getattr(rung, "method", "sft"),
+        scores=scores,
+        left_out=left_out,
+        text=score(model, TokenStream.open(TOKENS / "test.arrow"), **read_json(TOKENS / "sizes.json")["test"]),
+        samples=samples,
+    )
+    figures = page.figures()
+    found = ", ".join(f"{name} {figures[name]:.3f}" for name in REPORTED if name in figures)
+    return Evaluated(page, found or "answers that nobody judges")
 
 
 FAMILY = InstructFamily()

@@ -1,11 +1,24 @@
 """Language models: P(w_t | w_1 … w_{t-1}), counted or trained; judged by perplexity on the test text."""
 
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from langladder.evaluation.page import Page
-from langladder.families.family import Family
+from langladder.families.embedding import question_sets
+from langladder.families.family import Evaluated, Family, Make, Trained, copies_of, is_network
 from langladder.ground.schema import locate
+
+if TYPE_CHECKING:
+    from langladder.evaluation.page import Work
+    from langladder.evaluation.word_vectors import WordVectorsPage
+    from langladder.models.base import LanguageModel
+    from langladder.models.making import Made
+    from langladder.text.storage.corpus_ids import TokenStream
+
+TOKENS = Path("data/tokens/text")
+TOKENIZER = TOKENS / "tokenizer.json"
+WORDS = Path("data/words/vocabulary.json")
 
 
 class LanguageModelFamily(Family):
@@ -29,10 +42,8 @@ model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | thos
 
     def parts(self, rung: Any) -> dict[str, Any]:
         """Networks are trained, and may begin with word vectors."""
-        from torch import nn
-
         parts = super().parts(rung)
-        if issubclass(rung, nn.Module):
+        if is_network(rung):
             beginning = locate("langladder.tasks.settings.InputVectors")
             parts["training"] = (locate("langladder.tasks.settings.LMTrainingConfig"), ...)
             parts["input"] = (beginning, beginning())
@@ -58,6 +69,108 @@ model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | thos
     def inside(self, page: Any) -> Mapping[str, tuple[Any, str]]:
         """The input embedding, among the word vectors."""
         return {} if page.vectors is None else {"embedding": (page.vectors, "input embedding")}
+
+    def training_inputs(self, rung: Any) -> dict[str, Path]:
+        """The encoded text and its tokenizer."""
+        return {"tokens": TOKENS}
+
+    def train(self, rung: Any, job: Any, make: Make) -> Trained:
+        """A network of its own, from random weights; or counts."""
+        import torch
+
+        from langladder.text.tokenize.tokenizers import Tokenizer
+
+        torch.manual_seed(job.seed)
+        tokenizer = Tokenizer.load(TOKENIZER)
+        model = locate(rung.target)(rung.model, tokenizer.vocab_size)
+        return scored(model, make(model, tokenizer, *streams(), settings=rung))
+
+    def evaluation_inputs(self, rung: Any, job: Any) -> dict[str, Path]:
+        """The encoded test text, and what word vectors are evaluated on."""
+        read = {"test": TOKENS / "test.arrow", "sizes": TOKENS / "sizes.json", "words": WORDS}
+        return read | question_sets(job)
+
+    def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
+        """Score it on the test text and its input embedding as word vectors; let it continue prompts."""
+        from langladder.decoding.sampling import SamplingConfig
+        from langladder.evaluation.language_model import evaluate_language_model
+        from langladder.ground.artefacts import format_figure, read_json
+        from langladder.models.base import LanguageModel
+        from langladder.text.storage.corpus_ids import TokenStream
+        from langladder.text.tokenize.tokenizers import Tokenizer
+
+        model, chosen = LanguageModel.load(folder), job.evaluation
+        page = evaluate_language_model(
+            model,
+            Tokenizer.load(folder / "tokenizer.json"),
+            TokenStream.open(TOKENS / "test.arrow"),
+            read_json(TOKENS / "sizes.json")["test"],
+            name=rung.name,
+            prompts=chosen.prompts,
+            sampling=SamplingConfig(temperature=chosen.temperature, max_tokens=chosen.sample_tokens),
+            vectors=input_vectors(model, rung, job, folder),
+            work=work_of_network(model, rung),
+        )
+        name, figure = page.scores.headline
+        floor = page.scores.above_floor_percent
+        above = "" if floor is None else f", {format_figure(floor, '.1f')} % above the entropy floor"
+        return Evaluated(page, f"test {name} {format_figure(figure, '.2f')}{above}", page.scores.figures())
+
+
+def streams() -> "list[TokenStream]":
+    """The text to train on, and that to watch."""
+    from langladder.text.storage.corpus_ids import TokenStream
+
+    return [TokenStream.open(TOKENS / f"{split}.arrow") for split in ("train", "validation")]
+
+
+def scored(model: "LanguageModel", made: "Made") -> Trained:
+    """A trained language model with its tokenizer, and what it scores on the validation text."""
+    from langladder.evaluation.perplexity import score
+    from langladder.ground.artefacts import format_figure, read_json
+    from langladder.text.storage.corpus_ids import TokenStream
+    from langladder.text.storage.tables import CONVENTIONS
+
+    sizes = read_json(TOKENS / "sizes.json")["validation"]
+    found = score(model, TokenStream.open(TOKENS / "validation.arrow"), **sizes)
+    scores, (name, value) = found.figures(), found.headline
+    figures: dict[str, Any] = {"parameters": model.number_of_parameters()}
+    figures |= {
+        f"validation_{key}": scores[key] for key in ("perplexity_per_word", "bits_per_character", "bits_per_byte")
+    }
+    beside = copies_of(TOKENIZER, TOKENS / CONVENTIONS)
+    return Trained(model, made, figures, f"validation {name} {format_figure(value, '.2f')}", beside)
+
+
+def work_of_network(model: "LanguageModel", rung: Any) -> "Work | None":
+    """Operations and memory, as it is trained; nothing of a counted model."""
+    from langladder.evaluation.work import work_of
+    from langladder.models.neural import NeuralLanguageModel
+
+    if not isinstance(model, NeuralLanguageModel):
+        return None
+    training = rung.training
+    return work_of(model, training.optimizer, rows=training.batch_size, length=training.sequence_length)
+
+
+def input_vectors(model: "LanguageModel", rung: Any, job: Any, folder: Path) -> "WordVectorsPage | None":
+    """The input embedding, evaluated as the word vectors of other rungs are; nothing where the model has none."""
+    from langladder.models.neural import NeuralLanguageModel
+
+    if not isinstance(model, NeuralLanguageModel) or model.input_embedding() is None:
+        return None
+    from langladder.evaluation.word_vectors import QuestionSets, evaluate_word_vectors  # which takes a second to import
+    from langladder.formats.vector_files import input_embedding
+    from langladder.text.words.vocabulary import Vocabulary
+
+    return evaluate_word_vectors(
+        input_embedding(folder, Vocabulary.load(WORDS)),
+        QuestionSets(**question_sets(job)),
+        name=f"{rung.name}_input",
+        approach="inside language models",
+        restrict_vocabulary=job.evaluation.restrict_vocabulary,
+        neighbours=job.evaluation.neighbours,
+    )
 
 
 FAMILY = LanguageModelFamily()

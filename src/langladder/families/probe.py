@@ -1,9 +1,13 @@
 """Probes: claims that are measured on the trained language models of the ladder."""
 
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from langladder.families.experiment import ExperimentFamily
+
+if TYPE_CHECKING:
+    from langladder.experiments.experiment import Data
 
 
 class ProbeFamily(ExperimentFamily):
@@ -18,8 +22,24 @@ class ProbeFamily(ExperimentFamily):
 
     def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:
         """Nothing of its own: all of them read the models and the text."""
-        del value
         return {}
+
+    def data(self, claim: Any, job: Any) -> "tuple[Data, dict[str, Path]]":
+        """All language models of the ladder, the text, and pairs of sentences one of which is grammatical."""
+        from langladder.experiments.experiment import Data
+
+        models = {name: Path("models/lm") / name for name in job.lms}
+        titles = {name: title_of(folder) for name, folder in models.items()}
+        data = Data(models=models, titles=titles, agreement=Path(job.agreement))
+        inputs = {"text": data.text, "agreement": data.agreement}
+        return data, inputs | {f"model {name}": folder for name, folder in models.items()}
+
+
+def title_of(folder: Path) -> str:
+    """What the report calls the model in a folder."""
+    from langladder.ground.artefacts import read_json
+
+    return str(read_json(folder / "provenance.json")["settings"][folder.parent.name]["title"])
 
 
 FAMILY = ProbeFamily()

@@ -3,10 +3,15 @@
 `prompted` in params.yaml says to whom: all of `lms`, or all of `tunes` too, which DVC then waits for.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from langladder.families.experiment import ExperimentFamily
+from langladder.families.probe import title_of
+
+if TYPE_CHECKING:
+    from langladder.experiments.experiment import Data
 
 READ = {"labels": "clean/labels", "text": "clean/text"}  # kind of source → the data that it reads
 
@@ -29,6 +34,22 @@ class PromptFamily(ExperimentFamily):
         if source["kind"] == "file":
             return {"prompts": source["folder"]}
         return {name: f"data/{name}" for name in [READ.get(source["kind"])] if name}
+
+    def data(self, claim: Any, job: Any) -> "tuple[Data, dict[str, Path]]":
+        """All language models that are prompted, the text, and the task's items."""
+        from langladder.experiments.experiment import Data
+
+        models = prompted(job.lms, job.tunes)
+        data = Data(models=models, titles={name: title_of(folder) for name, folder in models.items()})
+        inputs = {"text": data.text} | {f"model {name}": folder for name, folder in models.items()}
+        own = self.inputs(claim.model_dump(mode="json"))
+        return data, inputs | {name: Path(path) for name, path in own.items()}
+
+
+def prompted(lms: Sequence[str], tunes: Sequence[str]) -> dict[str, Path]:
+    """What each model is called among the figures, and its folder; one that grew may have the name of its base."""
+    models = {name: Path("models/lm") / name for name in lms}
+    return models | {f"tune/{name}" if name in models else name: Path("models/tune") / name for name in tunes}
 
 
 FAMILY = PromptFamily()

@@ -1,9 +1,22 @@
 """Readers: a paragraph and a question → the answer that stands there, or none; judged by exact match and F₁."""
 
+from pathlib import Path
 from typing import Any
 
 from langladder.evaluation.page import Page
-from langladder.families.family import Family
+from langladder.families.family import (
+    Evaluated,
+    Family,
+    Make,
+    Trained,
+    base_of,
+    is_network,
+    validated,
+    work_of_reader,
+)
+from langladder.ground.schema import locate
+
+QUESTIONS = Path("data/raw/questions")
 
 
 class ReaderFamily(Family):
@@ -36,14 +49,41 @@ model.answers(asked, best=3)  # for each question: text, start (a character of t
 
     def parts(self, rung: Any) -> dict[str, Any]:
         """See `Family.parts`; what is trained by gradient says how."""
-        from torch import nn
-
-        from langladder.ground.schema import locate
-
         parts = super().parts(rung)
-        if issubclass(rung, nn.Module):
+        if is_network(rung):
             parts["training"] = (locate("langladder.tasks.settings.ReadingTraining"), ...)
         return parts
+
+    def training_inputs(self, rung: Any) -> dict[str, Path]:
+        """The questions."""
+        return {"questions": QUESTIONS}
+
+    def train(self, rung: Any, job: Any, make: Make) -> Trained:
+        """From the training questions, watched on the validation questions; from its base, where it has one."""
+        from langladder.text.labelled.questions import read_questions
+
+        train, validation = (read_questions(QUESTIONS / f"{split}.parquet") for split in ("train", "validation"))
+        model, made = make(locate(rung.target), train, validation, settings=rung, base=base_of(rung))
+        figures, message = validated(model, made)
+        return Trained(model, made, figures | {"train_questions": len(train), "threshold": model.threshold}, message)
+
+    def evaluation_inputs(self, rung: Any, job: Any) -> dict[str, Path]:
+        """The test questions."""
+        return {"questions": QUESTIONS / "test.parquet"}
+
+    def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
+        """Answer the test questions and count which answers are right."""
+        from langladder.evaluation.reader import evaluate_reader
+        from langladder.models.reader import Reader
+        from langladder.text.labelled.questions import read_questions
+
+        model: Any = Reader.load(folder)
+        test = read_questions(QUESTIONS / "test.parquet")
+        page = evaluate_reader(model, test, name=rung.name)
+        work = work_of_reader(model, rung, (row.length for one in test for row in model.encode(one)))
+        found = page.scores
+        message = f"{found.exact:.1%} of {found.questions:,} test questions right, F₁ {100 * found.f1:.1f}"
+        return Evaluated(page.model_copy(update={"work": work}), message)
 
 
 FAMILY = ReaderFamily()

@@ -1,13 +1,15 @@
 """Reward models: how good an answer is, learnt from preferences; judged by the pairs that they order rightly."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import create_model
 
 from langladder.evaluation.page import Page
-from langladder.families.family import Family, Rung
+from langladder.families.family import Evaluated, Family, Make, Rung, Trained
 from langladder.families.grown import unfit
+from langladder.families.instruct import INSTRUCTIONS, dialogues
 from langladder.ground.schema import Config, locate
 
 
@@ -58,6 +60,40 @@ model.rewards([(Message("user", "what is the capital of france ?"), Message("ass
         from langladder.evaluation.reward import RewardPage
 
         return RewardPage
+
+    def training_inputs(self, rung: Any) -> dict[str, Path]:
+        """The dialogues; the rankings it names itself."""
+        return {"instructions": INSTRUCTIONS}
+
+    def train(self, rung: Any, job: Any, make: Make) -> Trained:
+        """From rankings of answers, watched on those of validation."""
+        from langladder.text.labelled.instructions import read_rankings
+
+        base, read = Path("models") / rung.base, Path(rung.reads)
+        train, validation = (read_rankings(read / f"{split}.parquet") for split in ("train", "validation"))
+        (prompts,) = dialogues("validation")
+        model, made = make(base, train, validation, prompts, settings=rung)
+        best = max((row["validation_accuracy"] for row in made.curve if "validation_accuracy" in row), default=None)
+        figures = {"parameters": model.number_of_parameters(), "validation_accuracy": best}
+        figures |= {"validation_loss": made.validation_loss, "rankings": len(train)}
+        return Trained(model, made, figures, f"{'–' if best is None else f'{best:.1%}'} of the validation pairs right")
+
+    def evaluation_inputs(self, rung: Any, job: Any) -> dict[str, Path]:
+        """The rankings."""
+        return {"preferences": Path(rung.reads)}
+
+    def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
+        """How often it prefers the better answer, on prompts and kinds it has not seen."""
+        from langladder.evaluation.reward import evaluate_reward
+        from langladder.models.reward import RewardModel
+        from langladder.text.labelled.instructions import read_rankings
+
+        rankings = {split: read_rankings(Path(rung.reads) / f"{split}.parquet") for split in ("test", "unseen")}
+        kept = {split: found for split, found in rankings.items() if found}
+        how = {"optimizer": rung.training.optimizer, "batch_size": rung.training.batch_size}
+        page = evaluate_reward(RewardModel.load(folder), kept, name=rung.name, **how)
+        right = ", ".join(f"{one.accuracy:.1%} of {one.pairs:,} {split} pairs" for split, one in page.scores.items())
+        return Evaluated(page, f"{right} right")
 
 
 FAMILY = RewardFamily()

@@ -1,11 +1,23 @@
 """Taggers: words → a tag each; judged by the share of the test words that get their tag."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from langladder.evaluation.page import Page
-from langladder.families.family import Family
+from langladder.families.family import (
+    Evaluated,
+    Family,
+    Make,
+    Trained,
+    base_of,
+    is_network,
+    validated,
+    work_of_reader,
+)
 from langladder.ground.schema import locate
+
+TAGS = Path("data/clean/tags")
 
 
 class TaggerFamily(Family):
@@ -30,10 +42,8 @@ model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_pro
 
     def parts(self, rung: Any) -> dict[str, Any]:
         """Networks may begin with vectors, and are trained."""
-        from torch import nn
-
         parts = super().parts(rung)
-        return parts | tagger_parts("TaggerInput") if issubclass(rung, nn.Module) else parts
+        return parts | tagger_parts("TaggerInput") if is_network(rung) else parts
 
     def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:
         """The word vectors that it begins with, where it does."""
@@ -45,6 +55,41 @@ model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_pro
         from langladder.evaluation.tagger import TaggerPage
 
         return TaggerPage
+
+    def training_inputs(self, rung: Any) -> dict[str, Path]:
+        """The tagged sentences."""
+        return {"tags": TAGS}
+
+    def train(self, rung: Any, job: Any, make: Make) -> Trained:
+        """From the training sentences, watched on the validation sentences; from its base, where it has one."""
+        from langladder.text.labelled.labelled import read_labels, read_tagged
+        from langladder.text.words.conventions import conventions_of
+
+        tags = read_labels(TAGS)
+        train, validation = (read_tagged(TAGS / f"{split}.parquet") for split in ("train", "validation"))
+        model, made = make(locate(rung.target), tags, train, validation, settings=rung, base=base_of(rung))
+        model.normalisation = conventions_of(TAGS).normalisation
+        figures, message = validated(model, made)
+        figures |= {"train_sentences": len(train), "train_words": sum(len(one.words) for one in train)}
+        return Trained(model, made, figures | {"tags": len(tags)}, message)
+
+    def evaluation_inputs(self, rung: Any, job: Any) -> dict[str, Path]:
+        """The tagged sentences; of those for training it asks which words are known."""
+        return {"tags": TAGS}
+
+    def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
+        """Tag the test sentences and count which tags are right."""
+        from langladder.evaluation.tagger import evaluate_tagger
+        from langladder.models.tagger import Tagger
+        from langladder.text.labelled.labelled import read_tagged
+
+        known = {word for sentence in read_tagged(TAGS / "train.parquet") for word in sentence.words}
+        model, test = Tagger.load(folder), read_tagged(TAGS / "test.parquet")
+        page = evaluate_tagger(model, test, known=known, name=rung.name)
+        work = work_of_reader(model, rung, (len(one.words) for one in test))
+        best = "" if page.bayes_accuracy is None else f", {page.bayes_accuracy:.1%} can be known"
+        message = f"{page.scores.accuracy:.1%} of {page.words:,} test words right{best}"
+        return Evaluated(page.model_copy(update={"work": work}), message)
 
 
 def tagger_parts(read_as: str) -> dict[str, Any]:

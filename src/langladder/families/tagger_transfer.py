@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import create_model
 
-from langladder.families.family import Rung
+from langladder.families.family import Rung, is_network
 from langladder.families.grown import takes_weights, unfit
 from langladder.families.tagger import TaggerFamily, tagger_parts
 from langladder.ground.schema import Config, locate
@@ -33,19 +33,16 @@ class TaggerTransferFamily(TaggerFamily):
 
     def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:
         """None but its base."""
-        del value
         return {}
 
     def grows(self, value: Mapping[str, Any], base: Mapping[str, Any]) -> str | None:
         """What is counted has no vectors to begin with; a base must have some, or be the network asked for."""
-        from torch import nn
-
         kind = self.rung_class(value)
         if takes_weights(kind):
             return unfit(kind, value, base)
         if str(value["base"]).startswith(("encoder/", "given/")):
             return f"a {kind.__name__} begins with word vectors; a rung that grows from an encoder is a BERTTagger"
-        return None if issubclass(kind, nn.Module) else f"a {kind.__name__} has no input embedding to put vectors into"
+        return None if is_network(kind) else f"a {kind.__name__} has no input embedding to put vectors into"
 
 
 FAMILY = TaggerTransferFamily()

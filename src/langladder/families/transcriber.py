@@ -1,10 +1,13 @@
 """Transcribers: frames of sound → letters, without an alignment; judged by the errors in letters and words."""
 
+from pathlib import Path
 from typing import Any
 
 from langladder.evaluation.page import Page
-from langladder.families.family import Family
+from langladder.families.family import Evaluated, Family, Make, Trained, validated
 from langladder.ground.schema import locate
+
+SPEECH = Path("data/raw/speech")
 
 
 class TranscriberFamily(Family):
@@ -17,7 +20,6 @@ class TranscriberFamily(Family):
     place = 51
     default = "ctc"
     report_module = "langladder.faces.report.sequences"
-    judged_in = 20.0  # it searches with a beam
     reads = ("data/raw/speech",)
     side = "speech"
     loading = """from pathlib import Path
@@ -38,6 +40,39 @@ model(frames, lengths)  # (B, T, D) float32, (B,) → (B, T, A + 1) log-probabil
         from langladder.evaluation.transcripts import TranscriptPage
 
         return TranscriptPage
+
+    def training_inputs(self, rung: Any) -> dict[str, Path]:
+        """The utterances."""
+        return {"speech": SPEECH}
+
+    def train(self, rung: Any, job: Any, make: Make) -> Trained:
+        """On utterances and their letters, without an alignment."""
+        import torch
+
+        from langladder.corpora.speech import ALPHABET, read_speech
+
+        splits = (corpus := read_speech(SPEECH)).splits
+        torch.manual_seed(job.seed)
+        model = locate(rung.target)(rung.model, corpus.dimensions, len(ALPHABET))
+        made = make(model, ALPHABET, splits["train"], splits["validation"], settings=rung)
+        figures, message = validated(model, made)
+        figures |= {f"{split}_examples": len(examples) for split, examples in splits.items()}
+        return Trained(model, made, figures, message)
+
+    def evaluation_inputs(self, rung: Any, job: Any) -> dict[str, Path]:
+        """The utterances."""
+        return {"speech": SPEECH}
+
+    def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
+        """Transcribe the test utterances, greedily and by prefix beam search; count errors."""
+        from langladder.corpora.speech import read_speech
+        from langladder.evaluation.transcripts import TranscriptionConfig, evaluate_transcripts
+        from langladder.models.ctc import CTCRecognizer
+
+        test, config = read_speech(SPEECH).splits["test"], TranscriptionConfig(width=job.beam)
+        page = evaluate_transcripts(rung.name, CTCRecognizer.load(folder), test, config)
+        found = page.scores.beam
+        return Evaluated(page, f"by beam search CER {found.cer:.1%}, WER {found.wer:.1%}")
 
 
 FAMILY = TranscriberFamily()

@@ -1,10 +1,14 @@
 """Translators: P(y_t | y_1 … y_{t-1}, x), trained on pairs of sentences; judged by BLEU, chrF and TER."""
 
+from pathlib import Path
 from typing import Any
 
 from langladder.evaluation.page import Page
-from langladder.families.family import Family
+from langladder.families.family import Evaluated, Family, Make, Trained, copies_of, validated
 from langladder.ground.schema import locate
+
+TOKENS = Path("data/tokens/parallel")
+TEST = Path("data/clean/parallel/test.parquet")
 
 
 class TranslatorFamily(Family):
@@ -17,7 +21,6 @@ class TranslatorFamily(Family):
     report_module = "langladder.faces.report.translators"
     place = 40
     default = "attention"
-    judged_in = 20.0  # it searches with a beam
     reads = ("data/tokens/parallel",)
     side = "parallel"
     tokens = "data/tokens/parallel"
@@ -39,6 +42,74 @@ model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EO
         from langladder.evaluation.translation import TranslatorPage
 
         return TranslatorPage
+
+    def training_inputs(self, rung: Any) -> dict[str, Path]:
+        """The encoded pairs and their tokenizers."""
+        return {"tokens": TOKENS}
+
+    def train(self, rung: Any, job: Any, make: Make) -> Trained:
+        """On pairs of sentences."""
+        import torch
+
+        from langladder.evaluation.bleu import bleu_config
+        from langladder.text.storage.corpus_ids import PairStream
+        from langladder.text.storage.tables import CONVENTIONS
+        from langladder.text.tokenize.tokenizers import Tokenizer
+
+        torch.manual_seed(job.seed)
+        files = [TOKENS / f"{side}.json" for side in ("source", "target")]
+        tokenizers = [Tokenizer.load(file) for file in files]
+        model = locate(rung.target)(rung.model, *(tokenizer.vocab_size for tokenizer in tokenizers))
+        pairs = [PairStream.open(TOKENS / f"{split}.arrow") for split in ("train", "validation")]
+        bleu = bleu_config(TOKENS, job.bleu_tokenize or "auto").tokenize
+        made = make(model, tokenizers, *pairs, settings=rung, bleu_tokenize=bleu)
+        return Trained(model, made, *validated(model, made), copies_of(*files, TOKENS / CONVENTIONS))
+
+    def evaluation_inputs(self, rung: Any, job: Any) -> dict[str, Path]:
+        """The test sentences, encoded and as they are."""
+        return {"tokens": TOKENS / "test.arrow", "text": TEST}
+
+    def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
+        """Translate the test sentences by beam search, score them, and find whose the errors are."""
+        from langladder.decoding.beam_search import BeamConfig
+        from langladder.evaluation.bleu import bleu_config
+        from langladder.evaluation.search_errors import Sentence
+        from langladder.evaluation.translation import evaluate_translator
+        from langladder.models.translator import Translator
+        from langladder.text.storage.corpus_ids import PairStream
+        from langladder.text.storage.tables import PAIRS, read_table
+        from langladder.text.tokenize.tokenizers import Tokenizer
+        from langladder.text.words.conventions import conventions_of
+
+        model, chosen = Translator.load(folder), job.evaluation
+        tokenizers = (Tokenizer.load(folder / "source.json"), Tokenizer.load(folder / "target.json"))
+        texts = (column.to_pylist() for column in read_table(TEST, PAIRS).columns)
+        pairs = PairStream.open(TOKENS / "test.arrow")
+        beam = BeamConfig(
+            width=chosen.beam,
+            alpha=chosen.length_alpha,
+            length_form=chosen.length_form,
+            coverage=chosen.coverage,
+            max_length=chosen.max_length,
+        )
+        page = evaluate_translator(
+            model,
+            [Sentence(*row) for row in zip(pairs.source, pairs.target, *texts, strict=True)],
+            tokenizers,
+            beam,
+            name=rung.name,
+            split=conventions_of(TOKENS, "source").split,
+            n_best=chosen.n_best,
+            bleu=bleu_config(TOKENS, chosen.bleu_tokenize, bootstrap=1000),
+            widths=chosen.search_error_widths,
+            width_sentences=chosen.search_error_sentences,
+        )
+        scores = page.scores
+        message = (
+            f"BLEU {scores.bleu:.2f} chrF {scores.chrf:.2f} on {scores.sentences:,} sentences ({scores.signature})"
+        )
+        costs = {f"seconds_beam_{result.width}": result.seconds for result in page.by_width}
+        return Evaluated(page, message, costs=costs)
 
 
 FAMILY = TranslatorFamily()

@@ -1,12 +1,13 @@
 """Tuned language models: they begin with what another rung has learnt, and go on from there."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pydantic import Field, create_model
 
-from langladder.families.family import Listed, Rung
-from langladder.families.lm import LanguageModelFamily
+from langladder.families.family import Listed, Make, Rung, Trained, is_network
+from langladder.families.lm import TOKENIZER, LanguageModelFamily, scored, streams
 from langladder.ground.schema import Config, locate
 
 
@@ -40,23 +41,29 @@ class TunedFamily(LanguageModelFamily):
 
     def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:
         """None but its base."""
-        del value
         return {}
 
     def grows(self, value: Mapping[str, Any], base: Mapping[str, Any]) -> str | None:
         """What is not trained by gradient has no weights; word vectors need a network to begin with them."""
-        from torch import nn
-
         if "_target_" not in base:  # the base has its network from its own base
             return None
         if _from_vectors(value):
             return None if "_target_" in value else "word vectors are no network; say _target_ and model"
         kind = locate(base["_target_"])
-        if not issubclass(kind, nn.Module):
+        if not is_network(kind):
             return f"a {kind.__name__} is counted, and has no weights to go on from"
         if "_target_" in value and value["_target_"] != base["_target_"]:
             return f"it is a {kind.__name__}, the rung a {locate(value['_target_']).__name__}"
         return None
+
+    def train(self, rung: Any, job: Any, make: Make) -> Trained:
+        """From the weights of its base, or a network of its own from the word vectors of its base."""
+        import torch
+
+        from langladder.text.tokenize.tokenizers import Tokenizer
+
+        torch.manual_seed(job.seed)
+        return scored(*make(Path("models") / rung.base, Tokenizer.load(TOKENIZER), *streams(), settings=rung))
 
 
 def _from_vectors(value: Mapping[str, Any]) -> bool:

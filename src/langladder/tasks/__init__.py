@@ -1,5 +1,1 @@
 """One LightningModule per task, never one per network."""
-
-from langladder import placeholders
-
-placeholders.put_all()

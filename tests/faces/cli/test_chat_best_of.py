@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from langladder.answers.chat import Chooser, chosen_answer
 from langladder.decoding.answers import answers
-from langladder.decoding.chosen_answers import Chooser, chosen_answer
 from langladder.decoding.sampling import SamplingConfig
 from langladder.faces.cli.main import app
 from langladder.models.instructed import read_instructed

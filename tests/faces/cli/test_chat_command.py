@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from langladder.answers.chat import Assistant, Conversation
 from langladder.decoding.answers import answers
-from langladder.decoding.conversation import Conversation
 from langladder.decoding.sampling import SamplingConfig
 from langladder.faces.cli.main import app
 from langladder.models.instructed import read_instructed
@@ -42,8 +42,8 @@ def run(models: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 def alone(folder: Path, *turns: str, system: str = "", **how: Any) -> list[str]:
     config = SamplingConfig(**{"strategy": "greedy", "max_tokens": 6} | how)
-    conversation = Conversation(read_instructed(folder)[0].eval(), TEMPLATE, config, system=system)
-    return [conversation.say(turn) for turn in turns]
+    conversation = Conversation(Assistant(read_instructed(folder)[0].eval(), TEMPLATE), config, system=system)
+    return [conversation.say(turn).text for turn in turns]
 
 
 def test_turns_are_answered_one_after_the_other(run: Run, models: Path) -> None:
@@ -77,18 +77,18 @@ def test_turns_that_are_left_out_are_named(run: Run) -> None:
 def test_what_was_said_stays_as_long_as_there_is_room(models: Path) -> None:
     model = read_instructed(models / "a/sft")[0]
     config = SamplingConfig(strategy="greedy", max_tokens=6)
-    conversation = Conversation(model, TEMPLATE, config, system="please")
+    conversation = Conversation(Assistant(model, TEMPLATE), config, system="please")
     system, said = Message("system", "please"), []
     for number, turn in enumerate(["say cat", "not", "say dog", "say king"]):
         said.append(Message("user", turn))
         while len(TEMPLATE.prompt((system, *said))) + 6 > model.context:
             said = said[2:]
         expected = answers(model, TEMPLATE, [(system, *said)], config)[0]
-        assert conversation.say(turn) == expected, number
+        assert conversation.say(turn).text == expected, number
         said.append(Message("assistant", expected))
     assert 1 < len(said) < 8  # some were forgotten, not all
-    forgetful = Conversation(model, TEMPLATE, config, forgets=True)
-    assert [forgetful.say(turn) for turn in ("not", "say cat")][1] == answers(
+    forgetful = Conversation(Assistant(model, TEMPLATE), config, forget=True)
+    assert [forgetful.say(turn).text for turn in ("not", "say cat")][1] == answers(
         model, TEMPLATE, [asked("say cat")], config
     )[0]
 

@@ -15,8 +15,9 @@ import pytest
 import torch
 from click.testing import CliRunner, Result
 
+from langladder.answers.score import finite
+from langladder.faces.cli.language_models import _bits
 from langladder.faces.cli.main import app
-from langladder.faces.cli.score import _bits, _finite
 from langladder.formats.arpa import read_arpa, spell
 from langladder.formats.gpt2 import import_gpt2
 from langladder.ground.artefacts import write_json
@@ -153,8 +154,8 @@ def test_score_from_file_and_from_stdin(run: Run) -> None:
     ("command", "message"),
     [
         ("generate models/lm/gtp", "models/lm/gtp: no saved language model; expected a folder with config.json"),
-        ("generate models/lm/gpt --top-k 0", "--top-k 0: input should be greater than or equal to 1"),
-        ("generate models/lm/gpt --temperature 0", "--temperature 0.0: input should be greater than or equal to 0.01"),
+        ("generate models/lm/gpt --top-k 0", "'--top-k': 0 is not in the range x>=1"),
+        ("generate models/lm/gpt --temperature 0", "'--temperature': 0.0 is not in the range 0.01<=x<=100"),
         ("generate", "Missing argument 'MODEL...'"),
         ("score models/lm/gpt models/lm/lstn", "models/lm/lstn: no such folder"),
         ("score models/lm/gpt", "1 models and 0 sentences"),
@@ -297,7 +298,7 @@ def test_words_go_with_arpa_only(run: Run, project: Path) -> None:
 @pytest.mark.parametrize(("bits", "shown"), [(-0.0, "0.00"), (-1e-4, "0.00"), (1.005, "1.00"), (None, "∞")])
 def test_bits_have_no_sign_where_they_are_none(bits: float | None, shown: str) -> None:
     assert _bits(bits) == shown
-    assert bits is None or not str(_finite(-0.0)).startswith("-")
+    assert bits is None or not str(finite(-0.0)).startswith("-")
 
 
 def test_the_card_tells_the_models_own_order(run: Run, project: Path) -> None:

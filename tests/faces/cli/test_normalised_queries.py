@@ -13,15 +13,15 @@ from click.testing import CliRunner
 from langladder.answers.classify import classify, example_of
 from langladder.answers.loading import read_model
 from langladder.answers.requests import ClassifyRequest, TagRequest
+from langladder.answers.score import score_file
 from langladder.answers.tag import tag
+from langladder.answers.words import text_vector
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.ngram_buckets import NgramBuckets
 from langladder.embeddings.saved import load_vectors
 from langladder.embeddings.subword_vectors import SubwordVectors
 from langladder.evaluation.similarity import evaluate_similarity
 from langladder.faces.cli.main import app
-from langladder.faces.cli.perplexity import score_file
-from langladder.faces.http.embeddings import text_vector
 from langladder.ground.artefacts import read_json, write_json
 from langladder.ground.errors import InputError
 from langladder.models.classifier import Classifier
@@ -76,7 +76,7 @@ def test_perplexity_counts_the_normalised_text(language_model: Path, tmp_path: P
     loaded, scores = read_model(language_model), []
     for name, line in (("nfc", NFC), ("nfd", NFD), ("loud", LOUD)):
         (tmp_path / name).write_text(line + "\n", encoding="utf-8")
-        scores.append(score_file(loaded, tmp_path / name))
+        scores.append(score_file(loaded, tmp_path / name).figures)
     assert scores[0] == scores[1] == scores[2]
     assert run("perplexity", language_model, tmp_path / "nfd").stderr.startswith("note: 1 of 1 lines of ")
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
+from langladder.answers.tokenize import follow
 from langladder.embeddings.base import WordVectors
 from langladder.faces.explorer.app import create
-from langladder.faces.explorer.tokenizing import follow
 from langladder.faces.http.shelf import Shelf
 from langladder.text.tokenize.token_steps import Steps
 from langladder.text.tokenize.tokenizer_training import train_tokenizer

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from langladder.faces.cli.explore import explore
+from langladder.faces.cli.serve import explore
 from langladder.faces.explorer.app import create
 from langladder.faces.explorer.ladder import read_last_run
 from langladder.faces.http.shelf import Shelf

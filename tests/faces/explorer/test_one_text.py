@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
+from langladder.answers.score import score_sentences
+from langladder.answers.surprisal import bits_of_rows, guess, row_of, surprisals
 from langladder.corpora.microworld import grammar
-from langladder.evaluation.surprisal import bits_of_rows, guess, row_of, surprisals
-from langladder.faces.cli.score import score_sentences
 from langladder.faces.explorer import microworld
 from langladder.text.tokenize.specials import BOS, EOS
 

@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from langladder.decoding.chosen_answers import chosen_answer
-from langladder.decoding.conversation import Conversation
+from langladder.answers.chat import Assistant, Conversation, chooser_of, chosen_answer
 from langladder.decoding.sampling import SamplingConfig
 from langladder.faces.http.api import create
-from langladder.faces.http.choosers import chooser_of
 from langladder.faces.http.shelf import Shelf
 from langladder.models.instructed import read_instructed
 from langladder.models.reward import RewardModel, begin_reward
@@ -70,10 +68,10 @@ def content(answer: Any) -> list[str]:
 def test_a_dialogue_is_answered_as_by_the_command(ask: Any, models: Path, how: dict[str, Any]) -> None:
     config = SamplingConfig(max_tokens=6, **{"strategy": "greedy"} if not how["temperature"] else how)
     model, _ = read_instructed(models / "instruct/sft")
-    one = Conversation(model, TEMPLATE, config, system="please")
-    first = one.say("say cat")
+    one = Conversation(Assistant(model, TEMPLATE), config, system="please")
+    first = one.say("say cat").text
     one.number = 0  # each request draws by its own seed
-    second = one.say("not")
+    second = one.say("not").text
     system = {"role": "developer", "content": [{"type": "text", "text": "ple"}, {"type": "text", "text": "ase"}]}
     found = ask(messages=[system, *SAY], **how)
     assert content(found) == [first]

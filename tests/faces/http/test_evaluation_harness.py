@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from langladder.faces.cli.score import score_sentences
+from langladder.answers.score import score_sentences
 from langladder.faces.http.shelf import Shelf
 from tests.faces.http.conftest import LINES, running
 

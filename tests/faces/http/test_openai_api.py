@@ -13,9 +13,9 @@ import pytest
 import torch
 from starlette.testclient import TestClient
 
+from langladder.answers.generate import Drawn, distributions, stream
+from langladder.answers.score import score_sentences
 from langladder.decoding.sampling import SamplingConfig, generate_batch
-from langladder.decoding.stream import Drawn, distributions, stream
-from langladder.faces.cli.score import score_sentences
 from langladder.faces.http import completions, guard
 from langladder.faces.http.api import create
 from langladder.faces.http.guard import MOST_BYTES

@@ -24,7 +24,7 @@ from langladder.decoding.fill import fill
 from langladder.decoding.translate import translate
 from langladder.embeddings.base import WordVectors
 from langladder.faces.mlflow import _load_pyfunc
-from langladder.faces.mlflow.loading import KINDS, kind_of
+from langladder.faces.mlflow.functions import KINDS, kind_of
 from langladder.families import families
 from langladder.ground.artefacts import write_json
 from langladder.ground.errors import InputError
@@ -52,7 +52,7 @@ from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
 from pipeline import ROOT
-from pipeline.provenance.python_function import write_copy, write_description
+from pipeline.tracking.models import write_copy, write_description
 from tests.models.spoken import saved_instructed
 
 LINES = ["the old king sleeps .", "the cat sleeps .", "what is the capital of france ?"]
@@ -233,7 +233,7 @@ def test_the_example_is_one_that_the_model_answers(case: Any, tmp_path: Path) ->
     write_description(folder, tmp_path, run_id="r", model_id="m-1")
     example = json.loads((tmp_path / "input_example.json").read_text())
     kind = kind_of(folder)
-    assert set(example["inputs"]) <= {column.name for column in kind.reads}
+    assert set(example["inputs"]) <= {column.name for column in kind.inputs}
     if name not in ("vectors", "instructed", "encoder"):  # whose few words are not those of the example
         assert len(_load_pyfunc(folder).predict(example["inputs"], example.get("params"))) == 1
 
@@ -344,6 +344,6 @@ def test_every_rung_that_leaves_a_model_has_a_kind() -> None:
             target = yaml.safe_load(file.read_text()).get("_target_")
             if target is None or target.startswith("langladder.embeddings."):
                 continue
-            if not doors & {f"{one.__module__}.{one.__qualname__}" for one in locate(target).__mro__}:
+            if not doors & set(locate(target).__mro__):
                 without.append(target)
     assert not without

@@ -13,7 +13,6 @@ from zlib import crc32
 
 from pydantic import Field
 
-from langladder.collector import never
 from langladder.corpora import instructions  # noqa: F401 - registers the kinds
 from langladder.corpora.instructions.judge import written
 from langladder.corpora.instructions.kinds import KINDS, REWORDED, UNSEEN, Asked, Request, split_of
@@ -66,7 +65,6 @@ def counts(config: InstructionsConfig) -> dict[str, int]:
     return {split: total - 3 * held if split == "train" else held for split in INSTRUCTION_SPLITS}
 
 
-@never()
 def demonstrations(config: InstructionsConfig, split: str, count: int) -> list[Dialogue]:
     """Different dialogues of a split with right answers, as many of each kind; fewer where there are no more.
 

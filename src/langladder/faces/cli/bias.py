@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from langladder.faces.cli.convert import FORMATS, folder_of
 from langladder.faces.cli.options import json_option, overwrite_option, vectors_argument
-from langladder.faces.cli.output import claim, echo, print_json, print_table, read_vectors_argument
+from langladder.faces.cli.output import claim, echo, print_json, print_table
+from langladder.faces.cli.vectors import FORMATS, folder_of
 from langladder.ground.errors import Damage
 
 if TYPE_CHECKING:
+    from langladder.embeddings.base import WordVectors
     from langladder.formats.vector_files import Format
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-SHOWN = 5  # professions from either end
+FROM_EITHER_END = 5  # professions from either end
 
 
 def _audit_options(function: Function) -> Function:
@@ -51,8 +52,9 @@ def weat(vectors: str, damage: Damage, tests: Path, as_json: bool) -> None:
       langladder bias weat vectors.bin WEAT.json
     """
     from langladder.evaluation.bias import evaluate_weat
+    from langladder.formats.vector_files import read_vectors
 
-    found = evaluate_weat(read_vectors_argument(vectors, damage), tests)
+    found = evaluate_weat(read_vectors(vectors, damage), tests)
     if as_json:
         print_json(found, damage)
         return
@@ -76,7 +78,7 @@ def audit(vectors: str, damage: Damage, lists: Path, weat: Path | None, componen
       langladder bias audit vectors.bin debiaswe --weat WEAT.json
     """
     _, found = _debias(vectors, damage, lists, weat, components)
-    print_json(found, damage) if as_json else _show(found)
+    print_json(found, damage) if as_json else _print(found)
 
 
 @bias.command()
@@ -110,28 +112,27 @@ def debias(
     from langladder.formats.vector_files import format_of, write_vectors
 
     chosen = format or format_of(out)
-    place = claim(out, overwrite, [vectors, lists, weat], folder_of(chosen), answers=True)
+    path = claim(out, overwrite, [vectors, lists, weat], folder_of(chosen), answers=True)
     debiased, found = _debias(vectors, damage, lists, weat, components)
-    write_vectors(debiased, place, chosen)
+    write_vectors(debiased, path, chosen)
     if as_json:
         print_json(found | {"out": str(out), "format": chosen}, damage)
         return
-    _show(found)
+    _print(found)
     echo(f"{len(debiased):,} words × {debiased.matrix.shape[1]} → {out} ({chosen})")
 
 
 def _debias(
     vectors: str, damage: Damage, lists: Path, weat: Path | None, components: int
-) -> tuple[Any, dict[str, Any]]:
+) -> "tuple[WordVectors, dict[str, Any]]":
     from langladder.embeddings.word_lists import BiasLists
     from langladder.evaluation.bias import debias_and_audit
+    from langladder.formats.vector_files import read_vectors
 
-    return debias_and_audit(
-        read_vectors_argument(vectors, damage), BiasLists.read(lists), weat=weat, components=components
-    )
+    return debias_and_audit(read_vectors(vectors, damage), BiasLists.read(lists), weat=weat, components=components)
 
 
-def _show(found: dict[str, Any]) -> None:
+def _print(found: dict[str, Any]) -> None:
     before, after = found["before"], found["after"]
     figures = [["mean lean of the professions", before["direct_bias"], after["direct_bias"]]]
     people = "agreement with people's stereotypes (Spearman's ρ)"
@@ -142,7 +143,7 @@ def _show(found: dict[str, Any]) -> None:
 
     second, first = (before["analogies"] or {"pair": ["the second words", "the first words"]})["pair"]
     later, order = dict(after["projections"]), before["projections"]
-    ends = [*order[:SHOWN], *order[SHOWN:][-SHOWN:]]
+    ends = [*order[:FROM_EITHER_END], *order[FROM_EITHER_END:][-FROM_EITHER_END:]]
     leaning = [[word, second if cosine < 0 else first, cosine, later.get(word)] for word, cosine in ends]
     print_table(["profession", "leans to", "cosine before", "after"], leaning)
     if before["analogies"] is None:

@@ -41,13 +41,13 @@ def check_gradients(
     """
     from langladder.evaluation.gradient_check import LARGEST_ERROR, check
 
-    found = [check(name, network, entries=entries) for name, network in _asked(networks, every_choice)]
+    found = [check(name, network, entries=entries) for name, network in _networks(networks, every_choice)]
     wrong = [one for one in found if not one.right]
     if as_json:
-        print_json({"largest_error": LARGEST_ERROR, "networks": [_shown(one) for one in found]})
+        print_json({"largest_error": LARGEST_ERROR, "networks": [_as_dict(one) for one in found]})
     else:
         rows: list[list[Any]] = [
-            [one.network, one.parameters, one.entries, _error(one), one.where, _mark(one)] for one in found
+            [one.network, one.parameters, one.entries, _error(one), one.where, _verdict(one)] for one in found
         ]
         print_table(["network", "parameters", "compared", "largest error", "at", ""], rows)
         echo(f"{len(found) - len(wrong)} of {len(found)} right: relative errors of at most {LARGEST_ERROR:g}")
@@ -55,7 +55,7 @@ def check_gradients(
         context.exit(1)
 
 
-def _asked(names: tuple[str, ...], every_choice: bool) -> Iterator[tuple[str, "nn.Module"]]:
+def _networks(names: tuple[str, ...], every_choice: bool) -> Iterator[tuple[str, "nn.Module"]]:
     """Name and network of each that is asked for; all names are looked at before the first is built."""
     from langladder.evaluation.gradient_check import kinds, tiny_networks
 
@@ -94,11 +94,11 @@ def _error(one: "Checked") -> str:
     return f"{one.error:.1e}"
 
 
-def _mark(one: "Checked") -> str:
+def _verdict(one: "Checked") -> str:
     return "" if one.right else "WRONG"
 
 
-def _shown(one: "Checked") -> dict[str, Any]:
+def _as_dict(one: "Checked") -> dict[str, Any]:
     import math
 
     finite = one.error if math.isfinite(one.error) else None

@@ -6,21 +6,24 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
-from langladder.answers.loading import is_encoder, read_encoder, read_model
-from langladder.faces.cli.fine_tuned import fine_tuned_family, read_fine_tuned, write_fine_tuned
-from langladder.faces.cli.options import PathOrURL, json_option, overwrite_option
+from langladder.faces.cli.options import FOLDER, PathOrURL, json_option, overwrite_option
 from langladder.faces.cli.output import claim, echo, print_json, to
 from langladder.ground.atomic import Owner
 from langladder.ground.errors import InputError
 
 if TYPE_CHECKING:
-    from langladder.faces.cli.fine_tuned import Fine
     from langladder.ground.remote import File
     from langladder.models.base import LanguageModel
     from langladder.models.bert import BERT
+    from langladder.models.bert_classifier import BERTClassifier
+    from langladder.models.bert_span import BERTSpan
+    from langladder.models.bert_tagger import BERTTagger
+    from langladder.models.gpt_classifier import GPTClassifier
     from langladder.models.transformer import Transformer
     from langladder.models.translator import Translator
     from langladder.text.tokenize.tokenizers import Tokenizer
+
+    Fine = BERTClassifier | BERTTagger | BERTSpan | GPTClassifier
 
 ExportFormat = Literal["gpt2", "bert", "torchscript", "onnx", "arpa", "torch", "marian"]
 MARK = "Exported by langladder as "  # the last line of an export's README.md
@@ -39,7 +42,7 @@ EXPORT = Owner("a folder that langladder exported", ("README.md", *_TOKENIZERS, 
 
 
 @click.command()
-@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("model", type=FOLDER)
 @click.argument("out", type=PathOrURL())
 @click.option(
     "--to",
@@ -47,7 +50,7 @@ EXPORT = Owner("a folder that langladder exported", ("README.md", *_TOKENIZERS, 
     type=click.Choice(["gpt2", "bert", "torchscript", "onnx", "arpa", "torch", "marian"]),
     help="The format [default: the first that fits the model].",
 )
-@click.option("--scores", type=click.Path(path_type=Path), help="Figures for the model card, as JSON.")
+@click.option("--scores", type=FOLDER, help="Figures for the model card, as JSON.")
 @click.option("--words", is_flag=True, help="arpa: in whole words or not at all (see above).")
 @overwrite_option
 @json_option
@@ -83,7 +86,7 @@ def export(
       langladder export models/lm/kneser_ney exported/kneser_ney --to arpa
       langladder export models/translator/transformer exported/transformer --to marian
     """
-    place = claim(out, overwrite, [model, scores], EXPORT)
+    target = claim(out, overwrite, [model, scores], EXPORT)
     fine = fine_tuned_family(model)
     chosen = _choose(model, format)
     saved, tokenizers = _read(model)
@@ -91,6 +94,7 @@ def export(
         raise InputError(f"--words goes with --to arpa, not with {chosen}")
     if words:
         _check_words(tokenizers[0], model, chosen)
+    from langladder.answers.loading import is_encoder
     from langladder.evaluation.metrics import titles
     from langladder.families import families
     from langladder.formats.loading import LOADING
@@ -111,7 +115,7 @@ def export(
     limits, name = families()[family].limits, LOADED.get(chosen, ".")
     named = titles(families()[family].page())
     card = model_card(model, figures, named, loading=LOADING[kind], limits=limits, name=name)
-    with to(place) as path:
+    with to(target) as path:
         with atomic_folder(path, EXPORT) as temporary:
             _write(saved, tokenizers, temporary, chosen)
             write_text(temporary / "README.md", f"{card}\n{MARK}{chosen}.\n")
@@ -135,18 +139,18 @@ def _check_words(tokenizer: "Tokenizer", model: Path, format: ExportFormat) -> N
 
 def _read(folder: Path) -> "tuple[LanguageModel | BERT | Translator | Fine, list[Tokenizer]]":
     """The model with its tokenizer, or with that of the source and that of the target."""
-    if (folder / "source.json").is_file():
-        from langladder.answers.loading import read_translator
+    from langladder.answers.loading import is_encoder, read_encoder, read_model, read_translator
 
+    if (folder / "source.json").is_file():
         translator = read_translator(folder)
         return translator.model, [translator.source, translator.target]
     if fine_tuned_family(folder):
-        return read_fine_tuned(folder), []
+        return _read_fine_tuned(folder), []
     if is_encoder(folder):
         encoder = read_encoder(folder)
         return encoder.model, [encoder.tokenizer]
-    rung = read_model(folder)
-    return rung.model, [rung.tokenizer]
+    loaded = read_model(folder)
+    return loaded.model, [loaded.tokenizer]
 
 
 def _choose(folder: Path, format: ExportFormat | None) -> ExportFormat:
@@ -215,7 +219,7 @@ def _write(
     from langladder.models.transformer import Transformer
 
     if not tokenizers:
-        write_fine_tuned(cast("Fine", model), out, format)
+        _write_fine_tuned(cast("Fine", model), out, format)
     elif isinstance(model, BERT):
         _write_encoder(model, tokenizers[0], out, format)
     elif isinstance(model, GPT):
@@ -271,3 +275,77 @@ def _write_encoder(model: "BERT", tokenizer: "Tokenizer", out: Path, format: Exp
         from langladder.formats.bert import export_bert
 
         export_bert(model, tokenizer, out)
+
+
+_FINE_TUNED = {
+    "langladder.models.bert_classifier.BERTClassifier": "classifier",
+    "langladder.models.gpt_classifier.GPTClassifier": "classifier",
+    "langladder.models.bert_tagger.BERTTagger": "tagger",
+    "langladder.models.bert_span.BERTSpan": "reader",
+}
+
+
+def fine_tuned_family(folder: Path) -> str | None:
+    """`classifier`, `tagger` or `reader` where a folder says that it holds a fine-tuned BERT or GPT; None elsewhere.
+
+    Raises:
+        InputError: it holds a GPT for multiple choice, which no other format here holds.
+    """
+    from langladder.ground.artefacts import read_json
+
+    path = folder / "config.json"
+    description = read_json(path) if path.is_file() else None
+    target = str(description.get("_target_")) if isinstance(description, dict) else ""
+    if target == "langladder.models.gpt_choice.GPTChoice":
+        raise InputError(
+            f"{folder}: no other format holds a GPTChoice: it reads texts between tokens of its own (start, delimiter, "
+            "extract), which Hugging Face's GPT-2 heads do not have; `langladder answer` reads it"
+        )
+    return _FINE_TUNED.get(target)
+
+
+def _read_fine_tuned(folder: Path) -> "Fine":
+    """The classifier, tagger or reader of a folder. Raises InputError where files are missing or damaged."""
+    from langladder.models.bert_span import BERTSpan
+    from langladder.models.bert_tagger import BERTTagger
+    from langladder.models.classifier import Classifier
+
+    match fine_tuned_family(folder):
+        case "tagger":
+            return BERTTagger.load(folder)
+        case "reader":
+            return BERTSpan.load(folder)
+    model: BERTClassifier | GPTClassifier = Classifier.load(folder)  # type: ignore[assignment]  # one of `_FINE_TUNED`
+    return model
+
+
+def _write_fine_tuned(model: "Fine", out: Path, format: str) -> None:
+    """Write all but the card into the folder `out`, which is empty.
+
+    Raises:
+        InputError: the format has no such head.
+    """
+    from langladder.formats.bert import export_fine_tuned
+    from langladder.formats.onnx import export_onnx_reader
+    from langladder.formats.tokenizer_folder import write_encoder_tokenizer
+    from langladder.ground.artefacts import write_json
+    from langladder.models.bert_span import BERTSpan
+    from langladder.models.bert_tagger import BERTTagger
+    from langladder.models.gpt_classifier import GPTClassifier
+    from langladder.models.units import SubwordUnits
+
+    if format == "bert" or isinstance(model, BERTSpan):
+        assert not isinstance(model, GPTClassifier)
+        export_fine_tuned(model, out)
+        return
+    export_onnx_reader(model, out / "model.onnx")
+    write_json(out / "labels.json", model.tags if isinstance(model, BERTTagger) else model.labels)
+    if isinstance(model, BERTTagger):
+        write_encoder_tokenizer(out, model.tokenizer, length=model.features.encoder.context)
+        return
+    assert isinstance(model.units, SubwordUnits)
+    if isinstance(model, GPTClassifier):
+        single, pair = ("<mask>", "$A", "<cls>"), ("<mask>", "$A", "<sep>", "$B", "<cls>")
+        write_encoder_tokenizer(out, model.units.tokenizer, length=model.gpt.context, single=single, pair=pair)
+    else:
+        write_encoder_tokenizer(out, model.units.tokenizer, length=model.features.encoder.context)

@@ -1,12 +1,13 @@
-"""`langladder import`: a language model of another tool as a folder that every command here reads."""
+"""`langladder import` and `langladder copy`: models of other tools, and files and folders behind URLs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from langladder.faces.cli.options import PathOrURL, json_option, overwrite_option
-from langladder.faces.cli.output import claim, echo, print_json
+from langladder.faces.cli.options import FOLDER, PathOrURL, json_option, overwrite_option
+from langladder.faces.cli.output import claim, echo, print_json, report_written, to
+from langladder.ground.atomic import Owner
 from langladder.ground.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,13 +17,16 @@ if TYPE_CHECKING:
     from langladder.text.tokenize.tokenizers import Tokenizer
 
 
+COPY = Owner("a copy that may be replaced", (), lambda _: False)  # only an empty folder is filled
+
+
 @click.command("import")
 @click.argument("source", type=PathOrURL())
-@click.argument("out", type=click.Path(path_type=Path))
+@click.argument("out", type=FOLDER)
 @click.option(
     "--tokenizer",
     "tokens",
-    type=click.Path(path_type=Path),
+    type=FOLDER,
     help="The tokenizer.json that cuts text for it [default: SOURCE's own; of an ARPA file alone, its words].",
 )
 @overwrite_option
@@ -53,13 +57,13 @@ def import_model(source: "File", out: Path, tokens: Path | None, overwrite: bool
     from langladder.models.encoder import Encoder
     from langladder.models.saving import MODEL
 
-    place = claim(out, overwrite, [source if isinstance(source, Path) else None, tokens], MODEL)
+    target = claim(out, overwrite, [source if isinstance(source, Path) else None, tokens], MODEL)
     with fetched(source) as folder:
         model, tokenizer = _read(folder, tokens)
     known = tokenizer.full_vocab_size if isinstance(model, Encoder) else tokenizer.vocab_size
     if model.vocab_size != known:
         raise InputError(f"{source}: the model has {model.vocab_size} tokens, its tokenizer {known}")
-    with atomic_folder(place, MODEL) as temporary:
+    with atomic_folder(target, MODEL) as temporary:
         model.save(temporary)
         tokenizer.save(temporary / "tokenizer.json")
         write_text(temporary / "README.md", model_card(temporary))
@@ -95,3 +99,35 @@ def _read(source: Path, tokens: Path | None) -> "tuple[LanguageModel | BERT, Tok
         return model, of_words(words, source)
     tokenizer = Tokenizer.load(tokens)
     return read_arpa(source, [tokenizer.name(token) for token in range(tokenizer.vocab_size)])[0], tokenizer
+
+
+@click.command()
+@click.argument("source", type=PathOrURL())
+@click.argument("out", type=PathOrURL())
+@overwrite_option
+@json_option
+def copy(source: "File", out: "File", overwrite: bool, as_json: bool) -> None:
+    """Copy a file or folder SOURCE to OUT; either may be a URL.
+
+    s3://bucket/… needs `pip install 'langladder[cluster]'`, gs://… gcsfs; https://… and hf://… are only read. A folder
+    is copied with all that is below it. Here it stands in its place when it is whole; behind a URL, what was written is
+    taken away again where the copy breaks off.
+
+    \b
+    Examples:
+      langladder copy models/lm/gpt s3://bucket/models/gpt
+      langladder copy s3://bucket/encoders/mine input/encoders/mine
+    """
+    from langladder.ground.remote import copy as copied
+
+    reads = source if isinstance(source, Path) else None
+    target = claim(out, overwrite, [reads], COPY if source.is_dir() else None, answers=as_json)
+    if isinstance(target, Path):
+        with to(target) as path:
+            files, size = copied(source, path, overwrite=overwrite)
+    else:
+        files, size = copied(source, target, overwrite=overwrite)
+    if as_json:
+        print_json({"out": str(out), "files": files, "bytes": size})
+    else:
+        report_written(target, f"{source} → {out} ({files:,} file{'s' * (files != 1)}, {size:,} bytes)")

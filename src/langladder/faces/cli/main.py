@@ -1,36 +1,25 @@
-"""`langladder <command>`: all commands, and how bad input is told: a sentence on stderr and exit code 2."""
+"""`langladder <command>`: all commands, and the message for bad input: a sentence on stderr, exit code 2."""
 
 from typing import Any
 
 import click
 
-from langladder.collector import rarely
-from langladder.faces.cli.analogy import analogy
 from langladder.faces.cli.bias import bias
-from langladder.faces.cli.chat import chat
 from langladder.faces.cli.check_gradients import check_gradients
-from langladder.faces.cli.convert import convert
-from langladder.faces.cli.copy import copy
-from langladder.faces.cli.draw_map import draw_map
-from langladder.faces.cli.explore import explore
 from langladder.faces.cli.export import export
-from langladder.faces.cli.generate import generate
-from langladder.faces.cli.import_model import import_model
+from langladder.faces.cli.import_model import copy, import_model
 from langladder.faces.cli.input import refuse_broken_text
-from langladder.faces.cli.neighbours import neighbours
-from langladder.faces.cli.perplexity import perplexity
-from langladder.faces.cli.prompt import prompt
+from langladder.faces.cli.language_models import chat, generate, perplexity, prompt, score
 from langladder.faces.cli.readers import answer, classify, fill, tag
-from langladder.faces.cli.score import score
-from langladder.faces.cli.serve import serve
-from langladder.faces.cli.similarity import similarity
+from langladder.faces.cli.serve import explore, serve
 from langladder.faces.cli.translate import translate
+from langladder.faces.cli.vectors import analogy, convert, draw_map, neighbours, similarity
 from langladder.ground.atomic import disk_error
 from langladder.ground.errors import InputError, printable
 
 
 class Refused(click.ClickException):
-    """Bad input: told without a traceback."""
+    """Bad input: a message without a traceback."""
 
     exit_code = 2
 
@@ -59,8 +48,7 @@ class App(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; `InputError`, and what the system refuses, become messages."""
         try:
-            with rarely():
-                return super().invoke(ctx)
+            return super().invoke(ctx)
         except click.ClickException as error:
             if len(error.message) <= LONGEST:
                 raise
@@ -78,8 +66,8 @@ class App(click.Group):
                 f"there is not enough memory for this ({str(error)[:200] or 'the system gives no more'})"
             ) from error
         except UnicodeEncodeError as error:
-            told = f"{error.object[error.start : error.end][:20]!a} cannot be written in {error.encoding}"
-            raise Refused(f"{told}, the encoding of the output; set PYTHONIOENCODING=utf-8") from error
+            text = f"{error.object[error.start : error.end][:20]!a} cannot be written in {error.encoding}"
+            raise Refused(f"{text}, the encoding of the output; set PYTHONIOENCODING=utf-8") from error
 
 
 @click.group(

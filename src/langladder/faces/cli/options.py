@@ -52,8 +52,8 @@ def options(request: type[Config], **names: str | Sequence[str]) -> Callable[[Fu
 
     def decorate(function: Function) -> Function:
         @wraps(function)
-        def command(**given: Any) -> Any:
-            return function(request=request(**{name: given.pop(name) for name in fields}), **given)
+        def command(**values: Any) -> Any:
+            return function(request=request(**{name: values.pop(name) for name in fields}), **values)
 
         for name, field in reversed(fields.items()):
             flags = names.get(name, f"--{name.replace('_', '-')}")

@@ -13,20 +13,16 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import click
 
 from langladder.ground.atomic import Owner, check_file, check_folder
 from langladder.ground.errors import Damage, InputError, printable
 from langladder.ground.remote import File, Remote
-
-if TYPE_CHECKING:
-    from langladder.embeddings.base import WordVectors
-    from langladder.text.words.normalisation import Normalisation
 
 Target = TypeVar("Target", bound=File)
 Cell = str | int | float | None
@@ -35,36 +31,15 @@ STDOUT = Path("-")
 _PIPE_COLUMNS = 100_000
 
 
-def read_vectors_argument(vectors: str, damage: Damage) -> "WordVectors":
-    """The word vectors of a command; of entries left out, a warning goes to the standard error.
-
-    Raises:
-        InputError: see `read_vectors`.
-    """
-    from langladder.formats.vector_files import read_vectors
-
-    return read_vectors(vectors, damage)
-
-
 def echo(text: str, err: bool = False) -> None:
     """Print a text; on a terminal, and on stderr, without its control characters."""
     click.echo(printable(text) if err or sys.stdout.isatty() else text, err=err)
 
 
-def note_normalised(
-    normalisation: "Normalisation", texts: Sequence[str], what: str, known: Container[str] = frozenset()
-) -> None:
-    """Say once, on stderr, that texts that were asked for are not written as the training text was, and are now.
-
-    Args:
-        what: such texts in the plural: `lines`, `words`.
-        known: those of them that are taken as they are.
-    """
-    changed, names = normalisation.changing([text for text in texts if text not in known])
-    if changed:
-        some, by = f"{changed:,} of {len(texts):,} {what}", ", ".join(names)
-        verb = "was" if changed == 1 else "were"
-        echo(f"note: {some} {verb} normalised as the training text was ({by})", err=True)
+def note(text: str | None) -> None:
+    """Print a note about the answer, where there is one, on stderr."""
+    if text is not None:
+        echo(f"note: {text}", err=True)
 
 
 def print_json(value: Any, damage: Damage | None = None) -> None:

@@ -11,7 +11,7 @@ import click
 from langladder.answers.requests import AnswerRequest, ClassifyRequest, FillRequest, TagRequest
 from langladder.faces.cli.input import input_lines, typed_lines
 from langladder.faces.cli.options import FOLDER, json_option, options
-from langladder.faces.cli.output import echo, note_normalised, print_json, print_table
+from langladder.faces.cli.output import echo, note, print_json, print_table
 from langladder.ground.errors import InputError, printable
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def classify(model: Path, texts: tuple[str, ...], request: ClassifyRequest, as_j
         _classify_typed(classifier, request, as_json)
         return
     lines = list(input_lines(texts))
-    note_normalised(classifier.normalisation, [line for _, line in lines], "lines")
+    note(classifier.normalisation.note([line for _, line in lines], "lines"))
     examples = [example_of(classifier, line, where) if line.strip() else BLANK for where, line in lines]
     answers: list[Classification] = []
     for first in range(0, len(examples), TEXTS):
@@ -104,7 +104,7 @@ def _print_labels(answers: "Sequence[Classification]", *, legend: bool) -> None:
             echo("\t".join([*(f"{label}\t{p:.4f}" for label, p in one.top), one.line]))
     else:
         most = max((len(one.top) for one in answers), default=0)
-        columns = ["label", "p", *(name for place in range(2, most + 1) for name in (f"{place}.", "p")), "text"]
+        columns = ["label", "p", *(name for index in range(2, most + 1) for name in (f"{index}.", "p")), "text"]
         rows = [
             [
                 *(cell for found in one.top for cell in found),
@@ -172,9 +172,9 @@ def _nodes(nodes: "Sequence[Node]", words: Sequence[str]) -> Iterator[str]:
 
     waiting, covered = [(len(nodes) - 1, 0)], words_below(nodes)
     while waiting:
-        place, depth = waiting.pop()
-        node = nodes[place]
-        text = f"{node.said} {node.probability:.2f}  {' '.join(words[w] for w in covered[place])}"
+        index, depth = waiting.pop()
+        node = nodes[index]
+        text = f"{node.said} {node.probability:.2f}  {' '.join(words[w] for w in covered[index])}"
         yield "  " * (depth + 1) + printable(text)
         waiting += [(child, depth + 1) for child in sorted(node.children, key=lambda one: -covered[one][0])]
 
@@ -210,7 +210,7 @@ def tag(model: Path, texts: tuple[str, ...], request: TagRequest, as_json: bool)
                 print_json(answer.as_dict()) if as_json else _print_tags(tagger, [answer])
         return
     lines = [line for _, line in input_lines(texts)]
-    note_normalised(tagger.normalisation, lines, "lines")
+    note(tagger.normalisation.note(lines, "lines"))
     answers: list[TaggedLine] = []
     for first in range(0, len(lines), SENTENCES):
         part = tagged(tagger, lines[first : first + SENTENCES], request)
@@ -223,7 +223,7 @@ def tag(model: Path, texts: tuple[str, ...], request: TagRequest, as_json: bool)
 
 
 def _print_tags(model: "Tagger", answers: "Sequence[TaggedLine]") -> None:
-    colours = {name: TAG_COLOURS[place % len(TAG_COLOURS)] for place, name in enumerate(model.tags)}
+    colours = {name: TAG_COLOURS[index % len(TAG_COLOURS)] for index, name in enumerate(model.tags)}
     for one in answers:
         # into a pipe or file click leaves the colours out
         plain = printable if sys.stdout.isatty() else str
@@ -340,7 +340,7 @@ def fill(model: Path, texts: tuple[str, ...], request: FillRequest, as_json: boo
             answers.append({"sentence": line, "gaps": [[one._asdict() for one in gap] for gap in gaps]})
             continue
         echo(line)
-        rows = [(place, one.text, f"{one.probability:.3f}") for place, gap in enumerate(gaps, start=1) for one in gap]
+        rows = [(index, one.text, f"{one.probability:.3f}") for index, gap in enumerate(gaps, start=1) for one in gap]
         print_table(["gap", "word", "p"], rows)
     if as_json:
         print_json({"sentences": answers})

@@ -1,12 +1,19 @@
-"""`langladder serve`: models behind OpenAI's API, for clients that know it."""
+"""`langladder serve` and `langladder explore`: models behind OpenAI's API, and models in the browser."""
 
+import os
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 import click
 
+from langladder.faces.cli.options import FOLDER
+from langladder.ground.errors import InputError
+
+HERE = ("127.0.0.1", "::1", "localhost")
+
 
 @click.command()
-@click.argument("models", nargs=-1, required=True, metavar="MODEL...", type=click.Path(path_type=Path))
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...", type=FOLDER)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at; 0.0.0.0: everybody's.")
 @click.option("--port", type=click.IntRange(0, 65_535), default=8000, show_default=True, help="0: one that is free.")
 @click.option("--memory", default="2GB", show_default=True, help="Of models that are kept loaded.")
@@ -21,16 +28,94 @@ def serve(models: tuple[Path, ...], host: str, port: int, memory: str) -> None:
       langladder serve models/lm/gpt models/embedding/skipgram
       langladder serve models/lm/* --port 8080
     """
-    from langladder.engine.choosing import bytes_of
     from langladder.faces.http import api
     from langladder.faces.http.guard import LOOPBACK
     from langladder.faces.http.server import run
     from langladder.faces.http.shelf import Shelf
 
+    granted = _bytes_of(memory)
+    shelf = Shelf.of(models, granted)
+    hosts = LOOPBACK if host in HERE else ("*",)
+    run(api.create(shelf, hosts), host, port, f"serving {', '.join(shelf.folders)}")
+
+
+@click.command()
+@click.argument("models", nargs=-1, metavar="[MODELS]...", type=FOLDER)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at; 0.0.0.0: everybody's.")
+@click.option("--port", type=click.IntRange(0, 65_535), default=8300, show_default=True, help="0: one that is free.")
+@click.option("--memory", default="2GB", show_default=True, help="Of models that are kept loaded.")
+@click.option("--mlflow", metavar="URL", default="", help="MLflow's UI (make ui): rungs link to their runs.")
+def explore(models: tuple[Path, ...], host: str, port: int, memory: str, mlflow: str) -> None:
+    """Ask the models of a folder in the browser.
+
+    MODELS are folders of one model or many; default: models/ of this folder. What stands beside models/ (data/,
+    reports/) is shown too. Only this machine is answered unless --host says otherwise; there is no password.
+
+    \b
+    Examples:
+      langladder explore models/lm models/embedding/skipgram --port 8080
+      langladder explore
+    """
+    granted = _bytes_of(memory)
+    if mlflow and not mlflow.startswith(("http://", "https://")):
+        raise click.BadParameter(f"{mlflow!r} is no address, such as http://127.0.0.1:5000", param_hint="--mlflow")
+    if not models and not Path("models").is_dir():
+        raise InputError("models: no such folder here; name one that holds saved models, or make them by `make repro`")
+    from langladder.faces.explorer.app import create
+    from langladder.faces.http.guard import LOOPBACK
+    from langladder.faces.http.server import run
+    from langladder.faces.http.shelf import Shelf
+
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # requests run side by side, each in a thread of its own
+    shelf = Shelf.below(models or (Path("models"),), granted, _project_of(models))
+    shelf.tracking = mlflow or _tracking_ui()
+    if not shelf.folders:
+        raise InputError(f"{', '.join(map(str, models)) or 'models'}: holds no saved model; `make repro` makes some")
+    hosts = LOOPBACK if host in HERE else ("*",)
+    run(
+        create(shelf, hosts, languages=_languages(shelf.place / "data" / "clean")),
+        host,
+        port,
+        f"exploring {len(shelf.folders)} models",
+    )
+
+
+def _languages(clean: Path) -> dict[str, str | None]:
+    """Side of the corpus → its language, by the folders of the stage `clean`."""
+    from langladder.text.words.conventions import conventions_of
+
+    sides = {
+        "source": conventions_of(clean / "parallel", "source"),
+        "target": conventions_of(clean / "parallel", "target"),
+    }
+    sides |= {side: conventions_of(clean / side) for side in ("text", "labels", "tags")}
+    return {side: conventions.language for side, conventions in sides.items()}
+
+
+def _tracking_ui() -> str:
+    """The address of the tracking server that MLFLOW_TRACKING_URI names, without its password; "" where it names none.
+
+    The page shows it to everybody who asks for the page.
+    """
+    parts = urlsplit(os.environ.get("MLFLOW_TRACKING_URI", ""))
+    if parts.scheme not in ("http", "https"):
+        return ""
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def _project_of(models: tuple[Path, ...]) -> Path:
+    """The folder that holds data/ and reports/: the nearest above the models that has reports/, else this one."""
+    for folder in models:
+        for above in list(folder.resolve().parents)[:3]:
+            if (above / "reports").is_dir() and (above / "models").is_dir():
+                return above
+    return Path()
+
+
+def _bytes_of(memory: str) -> int:
+    from langladder.engine.settings import bytes_of
+
     try:
-        granted = bytes_of(memory)
+        return bytes_of(memory)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--memory") from error
-    shelf = Shelf.of(models, granted)
-    hosts = LOOPBACK if host in ("127.0.0.1", "::1", "localhost") else ("*",)
-    run(api.create(shelf, hosts), host, port, f"serving {', '.join(shelf.folders)}")

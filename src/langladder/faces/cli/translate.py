@@ -155,9 +155,9 @@ def _print(answer: "SentenceTranslations", plain: bool) -> None:
         echo(answer.best)
         return
     rows: list[list[Cell]] = [
-        [found.model if place == 0 else "", candidate.text, candidate.score, candidate.log_prob]
+        [found.model if index == 0 else "", candidate.text, candidate.score, candidate.log_prob]
         for found in answer.found
-        for place, candidate in enumerate(found.candidates)
+        for index, candidate in enumerate(found.candidates)
     ]
     print_table(["model", "translation", "score", "log P"], rows, title=answer.source or " ")
     for found in answer.found:

@@ -6,8 +6,8 @@ from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
+from langladder.answers.generate import stream
 from langladder.decoding.sampling import SamplingConfig
-from langladder.decoding.stream import stream
 from langladder.faces.explorer.page import ModelName, Page, in_turn
 from langladder.faces.http.server import Json, streamed
 from langladder.faces.http.shelf import Shelf

@@ -10,11 +10,11 @@ from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
+from langladder.answers.chat import Chooser, chosen_answer
+from langladder.answers.generate import stream
 from langladder.corpora.lexicon import Size
 from langladder.data.instructions import check_prompt
-from langladder.decoding.chosen_answers import Chooser, chosen_answer
 from langladder.decoding.sampling import SamplingConfig
-from langladder.decoding.stream import stream
 from langladder.faces.explorer import microworld
 from langladder.faces.explorer.page import ModelName, Page, in_turn
 from langladder.faces.http.chat import read_answering

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from langladder.evaluation.surprisal import bits_of_rows, guess, row_of, scored
+from langladder.answers.surprisal import bits_of_rows, guess, row_of, scored
 from langladder.faces.explorer import microworld
 from langladder.faces.explorer.page import ModelName, Page, each_model
 from langladder.faces.http.server import Json, streamed

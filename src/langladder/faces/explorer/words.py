@@ -7,12 +7,12 @@ from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
+from langladder.answers.words import analogy as analogy_answers
+from langladder.answers.words import compare, nearest, odd_one_out
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.word_lists import BiasLists
 from langladder.evaluation.bias import debias_and_audit
 from langladder.evaluation.maps import METHODS, MapMethod, missing_package
-from langladder.evaluation.word_questions import analogy as analogy_answers
-from langladder.evaluation.word_questions import compare, nearest, odd_one_out
 from langladder.faces.explorer.page import ModelName, Page, each_model
 from langladder.faces.explorer.word_maps import Maps, events
 from langladder.faces.http.server import Json, streamed
@@ -109,7 +109,8 @@ def router(shelf: Shelf) -> APIRouter:
     @routes.post("/neighbours")
     def neighbours(request: Neighbours) -> list[Json]:
         """The nearest words."""
-        return nearest(shelf.vectors(request.model), _word(request.word), request.count, request.measure)
+        found = nearest(shelf.vectors(request.model), _word(request.word), request.count, request.measure)
+        return [dict(one) for one in found]
 
     @routes.post("/analogy")
     def analogy(request: Analogy) -> Json:
@@ -125,12 +126,13 @@ def router(shelf: Shelf) -> APIRouter:
     @routes.post("/similarity")
     def similarity(request: Pair) -> dict[str, float]:
         """Cosine, dot product and distance."""
-        return compare(shelf.vectors(request.model), _word(request.first), _word(request.second))
+        found = compare(shelf.vectors(request.model), _word(request.first), _word(request.second))
+        return {"cosine": found["cosine"], "dot": found["dot"], "euclidean": found["euclidean"]}
 
     @routes.post("/odd")
     def odd(request: Group) -> list[Json]:
         """How alike the others are without each word, the odd one out first."""
-        return odd_one_out(shelf.vectors(request.model), _listed(request.words))
+        return [dict(one) for one in odd_one_out(shelf.vectors(request.model), _listed(request.words))]
 
     @routes.post("/bias")
     def bias(request: Bias) -> Json:

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from langladder.answers.chat import Chooser, chooser_of, chosen_answer
 from langladder.answers.kinds import kind_of
 from langladder.answers.loading import read_model
 from langladder.data.instructions import check_prompt
-from langladder.decoding.chosen_answers import Chooser, chosen_answer
 from langladder.decoding.sampling import check_bias
-from langladder.faces.http.choosers import chooser_of
 from langladder.faces.http.completions import Choice, Mark
 from langladder.faces.http.requests import ChatRequest
 from langladder.faces.http.server import Json

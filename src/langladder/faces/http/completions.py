@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import torch
 
+from langladder.answers.generate import TextStream, distributions, stream
 from langladder.decoding.sampling import SamplingConfig, check_bias, device_of
-from langladder.decoding.stream import TextStream, distributions, stream
 from langladder.faces.http.requests import MOST_CHARACTERS, CompletionRequest, DrawingRequest, texts_or_ids
 from langladder.faces.http.server import Json
 from langladder.faces.http.shelf import Rung

@@ -7,15 +7,12 @@ a language model's own tokenizer stand for the text that they make.
 
 import base64
 
-import numpy as np
-
-from langladder.embeddings.base import WordVectors
+from langladder.answers.words import text_vector
 from langladder.faces.http.requests import MOST_CHARACTERS, EmbeddingRequest, texts_or_ids
 from langladder.faces.http.server import Json
 from langladder.faces.http.shelf import Shelf
 from langladder.ground.errors import InputError
 from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.words.segmenters import splitter_of
 
 MOST_TEXTS = 2048
 
@@ -57,22 +54,3 @@ def _text_of(shelf: Shelf, model: str, ids: list[int]) -> str:
     if (most := max(ids, default=0)) >= tokenizer.vocab_size:
         raise InputError(f"input: id {most} is none of the model's, which are 0 to {tokenizer.vocab_size - 1}")
     return tokenizer.decode(ids)
-
-
-def text_vector(vectors: WordVectors, text: str) -> np.ndarray:
-    """The mean of the vectors of a text's words, (D,) float32; a text that is a word itself has that word's.
-
-    Raises:
-        InputError: no word of it has a vector.
-    """
-    found = []
-    whole = vectors.spelled(text)  # first: an invisible character behind a full stop would keep it on its word
-    for word in [whole] if whole in vectors else splitter_of(vectors.words_by)(whole):
-        try:
-            found.append(vectors[word])
-        except InputError:  # it has none
-            continue
-    if not found:
-        raise InputError(f"input: no word of {text[:60]!r} is among the {len(vectors):,} that have a vector")
-    mean: np.ndarray = np.mean(found, axis=0, dtype=np.float64).astype("<f4")
-    return mean

@@ -13,7 +13,6 @@ import uvicorn
 from fastapi.responses import StreamingResponse
 from starlette.types import ASGIApp
 
-from langladder.collector import as_usual
 from langladder.ground.errors import InputError, printable
 
 Json = dict[str, object]
@@ -39,8 +38,7 @@ def run(app: ASGIApp, host: str, port: int, what: str) -> None:
     name = f"[{host}]" if family == socket.AF_INET6 else host
     click.echo(f"{printable(what)} at http://{name}:{listener.getsockname()[1]} (Ctrl-C ends it)")
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
-    with as_usual():
-        server.run(sockets=[listener])
+    server.run(sockets=[listener])
 
 
 def _share_memory() -> None:

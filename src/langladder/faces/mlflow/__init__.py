@@ -5,6 +5,6 @@ it gets answers `predict(data, params)`; that rows have the columns of the signa
 itself imports nothing of MLflow: data are rows by name, answers too.
 """
 
-from langladder.faces.mlflow.loading import load as _load_pyfunc
+from langladder.faces.mlflow.functions import load as _load_pyfunc
 
 __all__ = ["_load_pyfunc"]

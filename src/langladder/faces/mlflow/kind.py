@@ -1,4 +1,4 @@
-"""A kind of model as a python function: which columns it reads, which it answers with, what can be asked of it.
+"""A kind of model as a python function: which columns it reads, which it answers with, which parameters it has.
 
 Columns and parameters have the types of MLflow's schemas (https://mlflow.org/docs/latest/ml/model/signatures).
 """
@@ -8,14 +8,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from langladder.ground.errors import InputError
 
 MOST_CHARACTERS = 100_000  # of a text
-Rows = list[dict[str, Any]]
+Row = dict[str, Any]
+Rows = list[Row]
+Parameters = Mapping[str, Any]
+Model = TypeVar("Model")
 
 
 class Column(NamedTuple):
@@ -34,13 +37,17 @@ class Column(NamedTuple):
         return found | {"name": self.name, "required": self.required}
 
 
-class Kind(ABC):
+class Kind(ABC, Generic[Model]):
     """A loaded model that answers rows."""
 
-    reads: ClassVar[tuple[Column, ...]]
-    gives: ClassVar[tuple[Column, ...]]
-    asks: ClassVar[Mapping[str, Any]] = {}
-    """Parameters with their defaults; 0 stands for none where a bound may be absent."""
+    inputs: ClassVar[tuple[Column, ...]]
+    outputs: ClassVar[tuple[Column, ...]]
+    parameters: ClassVar[Parameters] = {}
+    """With their defaults; 0 stands for none where a bound may be absent."""
+    row: ClassVar[Row] = {}
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
 
     @classmethod
     @abstractmethod
@@ -52,69 +59,70 @@ class Kind(ABC):
         """
 
     @classmethod
-    @abstractmethod
-    def example(cls, folder: Path) -> dict[str, Any]:
-        """A row that the model in a folder can answer."""
+    def example(cls, folder: Path) -> Row:
+        """A row that the model in a folder can answer; `row`, where all models of a kind can answer that."""
+        del folder
+        return cls.row
 
     @abstractmethod
-    def answer(self, rows: Rows, asked: dict[str, Any]) -> Rows:
+    def answer(self, rows: Rows, parameters: Parameters) -> Rows:
         """An answer to each row.
 
         Args:
-            asked: all of the kind's parameters.
+            parameters: all of the kind's.
 
         Raises:
             InputError: a row cannot be answered.
         """
 
-    def predict(self, data: Any, params: Mapping[str, Any] | None = None) -> Any:
+    def predict(self, data: Any, params: Parameters | None = None) -> Any:
         """What MLflow calls.
 
         Args:
-            data: a data frame with the columns `reads`, a dictionary of columns, or a list of rows. A value where a
+            data: a data frame with the columns `inputs`, a dictionary of columns, or a list of rows. A value where a
                 column is expected is one row; a column inside a row, as MLflow makes of dictionaries, is many.
-            params: those of `asks` that shall differ.
+            params: those of `parameters` that shall differ.
 
         Returns:
-            A row of `gives` for each row: a data frame for a data frame, else a list of dictionaries.
+            A row of `outputs` for each row: a data frame for a data frame, else a list of dictionaries.
 
         Raises:
             InputError: a row or a parameter is not as it should be; a text is too long.
         """
-        if strange := sorted((params or {}).keys() - self.asks.keys()):
+        if strange := sorted((params or {}).keys() - self.parameters.keys()):
             raise InputError(
-                f"params: {strange[0]!r} is none of {', '.join(self.asks) or 'those, of which there are none'}"
+                f"params: {strange[0]!r} is none of {', '.join(self.parameters) or 'those, of which there are none'}"
             )
         for name, value in (params or {}).items():
-            wanted = {bool: bool, int: Integral, float: Real, str: str}[type(self.asks[name])]
+            wanted = {bool: bool, int: Integral, float: Real, str: str}[type(self.parameters[name])]
             if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
-                raise InputError(f"params: {name}: {value!r:.60} is no {type(self.asks[name]).__name__}")
+                raise InputError(f"params: {name}: {value!r:.60} is no {type(self.parameters[name]).__name__}")
         frame = hasattr(data, "to_dict") and hasattr(data, "columns")
         rows = [row for record in _records(data, frame) for row in self._spread(record)]
         for number, row in enumerate(rows):
             self._check(number, row)
-        answers = self.answer(rows, {**self.asks, **(params or {})}) if rows else []
+        answers = self.answer(rows, {**self.parameters, **(params or {})}) if rows else []
         return self._frame(data, answers) if frame else answers
 
     def _spread(self, record: Mapping[str, Any]) -> Rows:
         """The rows of a record, of which each value may be a row's or a list of those of many rows."""
-        given: dict[Column, Any] = {column: record.get(column.name) for column in self.reads}
-        sizes = {one.name: len(value) for one, value in given.items() if _depth(value) > one.depth}
+        values: dict[Column, Any] = {column: record.get(column.name) for column in self.inputs}
+        sizes = {one.name: len(value) for one, value in values.items() if _depth(value) > one.depth}
         if not sizes:
-            return [{column.name: value for column, value in given.items()}]
-        single = {one.name: 1 for one, value in given.items() if one.name not in sizes and not _is_none(value)}
+            return [{column.name: value for column, value in values.items()}]
+        single = {one.name: 1 for one, value in values.items() if one.name not in sizes and not _is_none(value)}
         if len({*(sizes | single).values()}) > 1:
-            said = ", ".join(f"{name} has {size:,}" for name, size in (sizes | single).items())
-            raise InputError(f"columns of different lengths: {said}")
+            lengths = ", ".join(f"{name} has {size:,}" for name, size in (sizes | single).items())
+            raise InputError(f"columns of different lengths: {lengths}")
         return [
-            {one.name: value[place] if one.name in sizes else value for one, value in given.items()}
-            for place in range(next(iter(sizes.values())))
+            {one.name: value[index] if one.name in sizes else value for one, value in values.items()}
+            for index in range(next(iter(sizes.values())))
         ]
 
     def _frame(self, data: Any, answers: Rows) -> Any:
         """The answers as a data frame of the same class, with the index of `data` where it has as many rows."""
-        frame = type(data)({one.name: [row[one.name] for row in answers] for one in self.gives})
-        for column in self.gives:
+        frame = type(data)({one.name: [row[one.name] for row in answers] for one in self.outputs})
+        for column in self.outputs:
             if any(row[column.name] is None for row in answers):  # pandas would make it NaN, which is no JSON
                 values = np.empty(len(answers), dtype=object)
                 values[:] = [row[column.name] for row in answers]
@@ -124,7 +132,7 @@ class Kind(ABC):
         return frame
 
     def _check(self, number: int, row: dict[str, Any]) -> None:
-        for column in self.reads:
+        for column in self.inputs:
             value: Any = row.get(column.name)
             if column.depth:
                 if not _is_none(value) and not _depth(value):
@@ -155,18 +163,20 @@ class Kind(ABC):
                 raise InputError(f"{where}: {ascii(text)[:60]} has half a character (a lone surrogate)") from error
 
     def _wanted(self) -> str:
-        return ", ".join(column.name + ("" if column.required else " (or none)") for column in self.reads)
+        return ", ".join(column.name + ("" if column.required else " (or none)") for column in self.inputs)
 
     @classmethod
     def signature(cls) -> dict[str, str]:
         """As MLflow's `ModelSignature.from_dict` reads it."""
         types = {bool: "boolean", int: "long", float: "double", str: "string"}
-        asks = [
+        parameters = [
             {"name": name, "type": types[type(value)], "default": value, "shape": None}
-            for name, value in cls.asks.items()
+            for name, value in cls.parameters.items()
         ]
-        found = {"inputs": [column.schema() for column in cls.reads], "outputs": [one.schema() for one in cls.gives]}
-        return {name: json.dumps(value) for name, value in (found | ({"params": asks} if asks else {})).items()}
+        found = {"inputs": [column.schema() for column in cls.inputs], "outputs": [one.schema() for one in cls.outputs]}
+        return {
+            name: json.dumps(value) for name, value in (found | ({"params": parameters} if parameters else {})).items()
+        }
 
 
 def _records(data: Any, frame: bool) -> Sequence[Mapping[str, Any]]:

@@ -38,12 +38,11 @@ from langladder.faces.report.section import (
     family_sections,
 )
 from langladder.faces.report.tables import ladder_rows
+from langladder.families import sides
 from langladder.ground.artefacts import write_text
 
 SCRIPTS = ("tables.js", "choose.js")
-
-SIDES = {"text": "Monolingual text", "parallel": "Parallel text"}
-SIDES |= {"labels": "Labelled texts", "tags": "Tagged sentences"}
+SIDES = {side.name: side.title for side in sides.SIDES.values() if side.report}
 
 
 def build_page(inputs: ReportInputs) -> str:

@@ -23,7 +23,7 @@ of Python would make larger.
 """
 
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Literal, NamedTuple, Self
@@ -192,6 +192,20 @@ class Normalisation:
                 text = after
             changed += text != before
         return changed, [name for name in self.names if name in names]
+
+    def note(self, texts: Sequence[str], what: str, known: Container[str] = frozenset()) -> str | None:
+        """That some texts are not written as the training text was, and are read as if they were; None where all are.
+
+        Args:
+            what: such texts in the plural: `lines`, `words`.
+            known: those of them that are read as they are.
+        """
+        changed, names = self.changing([text for text in texts if text not in known])
+        if not changed:
+            return None
+        verb = "was" if changed == 1 else "were"
+        some = f"{changed:,} of {len(texts):,} {what}"
+        return f"{some} {verb} normalised as the training text was ({', '.join(names)})"
 
     def normalizer(self) -> Any:
         """The same for the `tokenizers` library; None where nothing is to be done."""

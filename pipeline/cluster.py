@@ -1,0 +1,171 @@
+"""Jobs on the machines of a Dask cluster, for `pipeline.parallel`: DVC stays here, and the work goes there.
+
+DVC's locks know the processes of one machine, so `dvc repro` in one folder from several machines is not safe. Here it
+runs as ever, for each job one that waits; only the command that it would run in a shell goes to a worker, because the
+shell that it is given (SHELL) asks for that and waits for the exit code. Outputs come by the filesystem that the
+machines share. So dvc.lock, the cache and what is out of date are those of `dvc repro`.
+
+Jobs about a rung go out, each with one of a worker's threads. Those that read a whole corpus stay: they spread their
+parts over the same cluster themselves.
+"""
+
+import os
+import platform
+import subprocess
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from omegaconf import OmegaConf
+from pydantic import TypeAdapter
+
+from langladder.engine import commands
+from langladder.engine.dask import Dask
+from langladder.engine.settings import AnyEngine, DaskConfig, LocalConfig, open_engine
+from langladder.ground import progress
+from langladder.ground.errors import InputError
+from pipeline.settings import params, plan
+from pipeline.settings.errors import explain
+from pipeline.settings.resources import CLUSTER_ADDRESS, JOB_BYTES, NO_CLUSTER, processors
+from pipeline.tracking import store
+
+REQUEST = "\x1e"  # begins the line by which the shell asks for its command to be run
+SHELL = '#!/bin/sh\nprintf "\\036%s\\n" "$2"\nread -r code\nexit "${code:-1}"\n'
+PASSED_ON = "MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"  # a worker hears of these
+
+
+class Job:
+    """A job whose command runs on a worker, to be read like a `Popen`."""
+
+    def __init__(self, cluster: "Cluster", name: str, command: list[str]) -> None:
+        self._cluster, self._name = cluster, name
+        self._dvc = subprocess.Popen(
+            command,
+            cwd=Path(__file__).absolute().parent.parent,
+            env=os.environ | {"SHELL": str(cluster.shell)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+
+    @property
+    def stdout(self) -> Iterator[str]:
+        """The lines of DVC, and between them those of the command, as they come."""
+        assert self._dvc.stdin and self._dvc.stdout
+        for line in self._dvc.stdout:
+            if not line.startswith(REQUEST):
+                yield line
+                continue
+            code = yield from self._cluster.run(self._name, line.removeprefix(REQUEST).rstrip("\n"))
+            self._dvc.stdin.write(f"{code}\n")
+            self._dvc.stdin.flush()
+
+    def terminate(self) -> None:
+        """End DVC's process, and with the client all that it has asked of the workers."""
+        self._dvc.terminate()
+        self._cluster.client.close()
+
+    def wait(self) -> int:
+        """DVC's exit code."""
+        return self._dvc.wait()
+
+
+class Cluster:
+    """The workers that jobs may go to.
+
+    Attributes:
+        folder: the project's.
+        slots: how many jobs go out at once.
+        shell: the program that stands in the place of a shell.
+    """
+
+    def __init__(self, client: Any, folder: Path, slots: int) -> None:
+        self.client, self.folder, self.slots = client, folder, slots
+        self.shell = folder / ".dvc" / "tmp" / f"ask-{uuid.uuid4().hex[:8]}.sh"
+        self._environment = {CLUSTER_ADDRESS: NO_CLUSTER} | {
+            key: os.environ[key] for key in PASSED_ON if key in os.environ
+        }
+
+    def __enter__(self) -> Self:
+        """See that all can work here.
+
+        Raises:
+            InputError: a worker does not see the folder, or several machines would write one SQLite file.
+        """
+        self.shell.parent.mkdir(parents=True, exist_ok=True)
+        self.shell.write_text(SHELL)
+        self.shell.chmod(0o700)
+        seen = self.client.run(commands.sees, str(self.shell))
+        if blind := sorted({host for host, sees in seen.values() if not sees}):
+            raise InputError(f"engine: workers on {', '.join(blind)} do not see {self.folder}; all must share it")
+        others = sorted({host for host, _ in seen.values()} - {platform.node()})
+        if others and store.uri().startswith("sqlite:"):
+            raise InputError(
+                f"engine: jobs would run on {', '.join(others)} too, and several machines that write one SQLite file "
+                "lose runs; set MLFLOW_TRACKING_URI to a tracking server (docs/cluster.md)"
+            )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shell.unlink(missing_ok=True)
+
+    def goes(self, job: str) -> bool:
+        """Whether a job goes out: it is about a rung, and does not spread its own work over the cluster."""
+        stage = plan.stages().get(job.partition("@")[0])
+        if stage is None or stage.family is None:
+            return False
+        settings = plan.resolved(self.folder, job)
+        return "training" in settings.get(stage.family, {}) or "engine" not in settings.get("aside", {})
+
+    def needs(self, job: str) -> dict[str, float]:
+        """What a job asks of a worker, of that which any offers: a GPU for a training, memory."""
+        offers = [worker["resources"] for worker in self.client.scheduler_info(n_workers=-1)["workers"].values()]
+        most = {key: max(offer.get(key, 0.0) for offer in offers) for key in ("gpu", "memory")} if offers else {}
+        settings = plan.resolved(self.folder, job)
+        training = plan.training(settings) or {"accelerator": "cpu"}
+        gpus = 0.0 if training.get("accelerator") == "cpu" else float(training.get("devices", 1))
+        asked = {"gpu": gpus, "memory": float(JOB_BYTES)}
+        return {key: min(asked[key], most[key]) for key in most if asked[key] and most[key]}
+
+    def begin(self, job: str, command: list[str]) -> Job:
+        """The process of a job that goes out."""
+        return Job(self, job, command)
+
+    def run(self, job: str, command: str) -> commands.Lines:
+        """Run a job's command on a worker; gives its lines and returns its exit code."""
+        return commands.run(self.client, job, command, self.folder, self._environment, **self.needs(job))
+
+
+@contextmanager
+def connected(folder: Path, chosen: params.Choices) -> Iterator[Cluster | None]:
+    """The cluster that `engine` in params.yaml names, which the jobs that stay use, too; None where it names none.
+
+    Raises:
+        InputError: it cannot be had.
+    """
+    config = _config(chosen.engine)
+    if not isinstance(config, DaskConfig):
+        yield None
+        return
+    with progress.working("waiting for workers"):
+        engine = open_engine(config, None, processors())
+    assert isinstance(engine, Dask)
+    os.environ[CLUSTER_ADDRESS] = engine.client.scheduler.address
+    try:
+        threads = sum(engine.client.nthreads().values())
+        with Cluster(engine.client, folder, max(threads, 1 if config.address else engine.asked)) as found:
+            yield found
+    finally:
+        del os.environ[CLUSTER_ADDRESS]
+        engine.close()
+
+
+def _config(name: str) -> LocalConfig | DaskConfig:
+    values = OmegaConf.to_container(OmegaConf.load(params.conf_file("engine", name)), resolve=True)
+    with explain(file_of=lambda _: f"conf/engine/{name}.yaml"):
+        found: LocalConfig | DaskConfig = TypeAdapter(AnyEngine).validate_python(values)
+        return found

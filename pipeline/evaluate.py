@@ -1,0 +1,46 @@
+"""Stage: evaluate one rung of a family on the test data; reports/rungs/<family>/<rung>.json, metrics.
+
+    python -m pipeline.evaluate lm -cd resolved/evaluate_lm -cn lstm
+
+How a family's rungs are evaluated stands in its module, `langladder.families.<family>`.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from langladder.evaluation.page import Page
+from langladder.families import families
+from langladder.ground.artefacts import figures_to_json, write_json
+from pipeline.settings.plan import Stage
+from pipeline.settings.run_folder import output
+from pipeline.settings.stage import family_stage
+from pipeline.tracking.job import TrackedJob, tracked_job
+
+
+@family_stage
+def main(stage: Stage, job: Any, out: Path) -> None:
+    family = families()[stage.family_name]
+    rung = getattr(job, family.name)
+    folder = Path("models") / family.name / rung.name
+    with tracked_job(family.name, stage.name, job, {"model": folder} | family.evaluation_inputs(rung, job)) as work:
+        found = family.evaluate(rung, job, folder)
+        write_page(work, out, found.page)
+        work.run.test_scores(folder, found.page.figures() if found.scores is None else found.scores)
+        work.run.metrics(found.costs)
+    print(f"{stage.name} {rung.name}: {found.message}")
+
+
+def write_page(work: TrackedJob, out: Path, page: Page, *, without: Mapping[str, Any] | None = None) -> None:
+    """Write the page of an evaluation, which the report reads, and its figures.
+
+    Args:
+        without: what of the page stays out of the file, as pydantic's `exclude`.
+    """
+    plain = page.model_dump(mode="json", exclude=without)
+    write_json(output(out, "reports/rungs", work.family, work.rung, ending=".json"), plain)
+    write_json(output(out, "metrics", work.family, work.rung, ending=".json"), figures_to_json(page.figures()))
+
+
+if __name__ == "__main__":
+    main()

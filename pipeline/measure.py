@@ -1,0 +1,52 @@
+"""Stage: measure one claim; reports/rungs/<experiment, probe or prompt>/<claim>.json.
+
+    python -m pipeline.measure experiment -cd resolved/experiment -cn gradient_flow
+
+An experiment trains small networks of its own, a probe measures the trained language models of the ladder, a prompt
+gives them a task in words. The tracked file holds what the seed decides. What the machine's speed decides goes to the
+MLflow run, as `timed.json`; so do the curves, over labels, examples or parameters as their steps.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from langladder.experiments.findings import curves
+from langladder.experiments.page import ClaimPage
+from langladder.families import families
+from langladder.families.experiment import ExperimentFamily
+from langladder.ground.progress import working
+from langladder.ground.schema import locate
+from pipeline.evaluate import write_page
+from pipeline.settings.plan import Stage
+from pipeline.settings.stage import family_stage
+from pipeline.tracking.job import TIMED, tracked_job
+
+
+def measure(stage: Stage, job: Any, out: Path) -> None:
+    family = families()[stage.family_name]
+    assert isinstance(family, ExperimentFamily)
+    claim = getattr(job, family.name)
+    data, inputs = family.data(claim, job)
+    with tracked_job(family.name, stage.name, job, inputs) as work:
+        experiment = locate(claim.target)(claim.settings)
+        with working("measuring") as task:
+
+            def note(line: str) -> None:
+                task.note(line)
+                print(f"{claim.name}: {line}")
+
+            findings = experiment.run(data, seed=job.seed, progress=note)
+        page = ClaimPage(name=claim.name, fingerprint=work.fingerprint, findings=findings)
+        write_page(work, out, page, without={"findings": {"timed"}})
+        work.run.metrics(findings.figures)
+        work.run.curve(curves(findings))
+        if findings.timed is not None:
+            work.run.file(TIMED, findings.timed.model_dump(mode="json"))
+    print(f"{stage.name} {claim.name}: {findings.verdict}")
+
+
+main = family_stage(measure)
+
+
+if __name__ == "__main__":
+    main()

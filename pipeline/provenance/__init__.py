@@ -1,1 +1,0 @@
-"""Provenance: what a result was made from, by which code, in which run, and the way back; see `pipeline.settings`."""

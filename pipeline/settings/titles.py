@@ -1,0 +1,127 @@
+"""What rungs and corpora are called in the report, and when a rung came into the world.
+
+A rung's file in conf/ says its title and year for the reader alone: neither stands among what DVC watches of the job
+that makes the rung, so that mending one trains nothing.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from langladder.families import families
+from langladder.families.sides import SIDES
+from langladder.ground.errors import InputError
+from langladder.ground.remote import is_url, located
+from langladder.ground.schema import Config
+from pipeline import ROOT
+from pipeline.settings import params
+from pipeline.settings.errors import combined, explain
+from pipeline.settings.yaml_files import read_yaml
+
+
+class Description(Config):
+    """What the file of a rung says for the reader."""
+
+    title: str
+    year: int = Field(ge=1900, le=2100)
+    claim: str | None = None
+
+
+def description(family: str, name: str) -> Description:
+    """What conf/<family>/<name>.yaml itself says; a variant does not take that of the file that it builds on.
+
+    Raises:
+        InputError: a year or a title is missing or none.
+    """
+    said = read_yaml(params.conf_file(family, name))
+    with explain(file_of=lambda _: f"conf/{family}/{name}.yaml", prefix=(family,)):
+        return Description.model_validate(
+            {key: value for key, value in said.items() if key in Description.model_fields}
+        )
+
+
+def own_growth(family: str, name: str) -> params.Growth:
+    """The rung that conf/<family>/<name>.yaml is meant to grow from, and what it is to read beside it.
+
+    Raises:
+        InputError: it names none.
+    """
+    said = read_yaml(params.conf_file(family, name))
+    with explain(file_of=lambda _: f"conf/{family}/{name}.yaml", prefix=(family,)):
+        kind = params.GrowthBeside if families()[family].beside else params.Growth
+        return kind.model_validate({key: value for key, value in said.items() if key in kind.model_fields})
+
+
+def in_order(rungs: Mapping[str, Iterable[str]]) -> dict[str, dict[str, Description]]:
+    """Family → rung → what it says, in order of history; those of one year in the order in which they are listed.
+
+    Raises:
+        InputError: every rung without a year, at once.
+    """
+    found: dict[str, dict[str, Description]] = {}
+    problems = []
+    for family, names in rungs.items():
+        dated = {}
+        for name in names:
+            try:
+                dated[name] = description(family, name)
+            except InputError as error:
+                problems.append(str(error))
+        found[family] = dict(sorted(dated.items(), key=lambda item: item[1].year))
+    if problems:
+        raise combined(problems)
+    return found
+
+
+def shown(chosen: params.Choices) -> dict[str, dict[str, dict[str, Any]]]:
+    """Family → rung, in order of history → title, year, claim, base and what it reads, for the report."""
+    dated = in_order({family: chosen.rungs(family) for family in families()})
+    return {
+        family: {
+            name: said.model_dump()
+            | {key: value for key, value in chosen.changes(family).get(name, {}).items() if key in ("title", "claim")}
+            | {"base": chosen.bases(family).get(name)}
+            | ({"reads": chosen.reads(family)[name]} if families()[family].beside else {})
+            for name, said in rungs.items()
+        }
+        for family, rungs in dated.items()
+    }
+
+
+OWN = {"text", "hub", "pairs", "columns", "conllu"}  # files of conf/ that name no corpus
+
+
+def corpus_names(chosen: params.Choices) -> dict[str, str]:
+    """`text`, `pairs`, `labels` and `tags`, the fields of the report's `Meta`."""
+    return {side.report: _name(side.name, getattr(chosen, side.group)) for side in SIDES.values() if side.report}
+
+
+def _name(side: str, choice: str) -> str:
+    """The choice where it is a corpus's name; else that of the files or of the data set on the Hub."""
+    resolved = ROOT / "resolved" / "corpus" / f"{side}.yaml"
+    if choice not in OWN or not resolved.is_file():
+        return choice
+    source: dict[str, Any] = read_yaml(resolved)["corpus"]["source"]
+    if "path" in source:
+        path = source["path"]
+        return bare(located(path).name) if is_url(path) else file_name(ROOT / path, path)
+    return str(source.get("name", choice))
+
+
+def file_name(path: Path, said: str) -> str:
+    """A file's name without its ending; a folder's own, or that of the one file or folder that it holds."""
+    if path.is_dir():
+        held = [entry for entry in path.iterdir() if not entry.name.startswith(".")]
+        if len(held) == 1:
+            return file_name(held[0], held[0].name)
+        return said if path.name in SIDES else path.name
+    return bare(path.name) or said
+
+
+def bare(name: str) -> str:
+    """A file's name without its ending."""
+    for ending in (".gz", ".txt", ".tsv", ".csv", ".conll", ".conllu", ".jsonl", ".parquet"):
+        name = name.removesuffix(ending)
+    return name

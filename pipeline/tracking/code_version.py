@@ -1,0 +1,254 @@
+"""The version of the code that a job runs: a hash over its stage module and everything of ours that it imports.
+
+It stands in the job's resolved file, so DVC re-runs a job when, and only when, code that it runs has changed: a new
+rung's module touches no other rung. Comments, docstrings and formatting do not count.
+
+What the files say is kept between processes, as parsing them all takes over a second: by the files' content, and by
+this module and the Python that parsed them, so that none of it is ever out of date. `.dvc/tmp/parsed.json` may be
+removed at any time.
+"""
+
+import ast
+import hashlib
+import json
+import sys
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from langladder.families import families
+from langladder.families.sides import SIDES
+from langladder.ground.artefacts import write_text
+from langladder.ground.errors import InputError
+from pipeline import ROOT
+from pipeline.settings import plan
+from pipeline.tracking.fingerprint import home
+
+# Settings decide which job runs with what, and stand in its resolved file themselves; tracking reports it to MLflow.
+TRACKING = ("run", "store", "processes", "run_facts", "curve_logger", "models", "code_version")
+IGNORED = {"pipeline", "pipeline.tracking", *(f"pipeline.tracking.{name}" for name in TRACKING)}
+# A progress bar and a model's card describe a result and change none.
+IGNORED |= {
+    "langladder.ground.progress",
+    "langladder.formats.model_card",
+    "langladder.formats.loading",
+}
+FAMILIES = "langladder.families"  # its modules are found by looking, not by name
+METHODS = {"train": "train", "evaluate": "evaluate", "measure": "data"}
+"""Module of pipeline/ → the method of a family that it calls."""
+
+MOST = 5000  # files that are kept
+
+
+class Parsed(NamedTuple):
+    """A module: the hash of what it does, and all that it imports (a name of a module like a module)."""
+
+    hash: str
+    imports: list[str]
+
+
+def code_version(stage: str, settings: dict[str, Any]) -> str:
+    """Hash (16 hex digits) of the code behind a stage and the `_target_` classes in its settings."""
+    digest = hashlib.sha256(family_code(stage).hash.encode())
+    for file in files_of(stage, settings):
+        digest.update(f"{file.relative_to(ROOT).as_posix()} {_hash(file)}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def files_of(stage: str, settings: dict[str, Any]) -> list[Path]:
+    """The files of a job's code: modules, and the resources beside them."""
+    files = {file for module in modules_of(stage, settings) if (file := _file(module))}
+    return sorted(files | {data for folder in {file.parent for file in files} for data in _data(folder)})
+
+
+def modules_of(stage: str, settings: dict[str, Any]) -> set[str]:
+    """Our modules (and names in them) that a job imports, directly or through others."""
+    pending = [_module_of(stage), *_targets(settings), *family_code(stage).imports]
+    seen: set[str] = set()
+    while pending:
+        module = pending.pop()
+        if module not in seen and not _ignored(module, stage) and (file := _file(module)):
+            seen.add(module)
+            pending += parsed(file).imports
+            if module == FAMILIES:
+                pending += [f"{FAMILIES}.{one.stem}" for one in sorted(file.parent.glob("*.py")) if one != file]
+                pending += [family.report_module for family in families().values() if family.report_module]
+    return seen
+
+
+def _module_of(stage: str) -> str:
+    known = plan.stages().get(stage)
+    return f"pipeline.{known.module if known else stage}"
+
+
+# ---- the part of a family's module that a stage runs ---------------------------------------------------------------
+
+
+@cache
+def family_code(stage: str) -> Parsed:
+    """What a stage runs of the families' modules: the method that it calls, and the functions that this calls there.
+
+    The rest of a declaration describes rungs and makes none: an edit of how a family is shown trains nothing.
+    """
+    known = plan.stages().get(stage)
+    file = _file(_module_of(stage))
+    imported = (name.removeprefix(f"{FAMILIES}.").split(".") for name in (parsed(file).imports if file else []))
+    pending = [(f"{FAMILIES}.{name[0]}", name[1]) for name in imported if len(name) == 2]
+    bases: list[str] = []
+    if known and known.argument and known.module in METHODS:
+        kinds = type(families()[known.argument]).__mro__
+        bases = [kind.__module__ for kind in kinds if kind.__module__.startswith(FAMILIES)]
+        pending += [(module, METHODS[known.module]) for module in bases]
+    found: dict[tuple[str, str], str] = {}
+    imports: list[str] = []
+    while pending:
+        module, name = pending.pop()
+        if (module, name) in found or not (node := _definitions(module).get(name)):
+            continue
+        code = _parse_node(node)
+        found[module, name] = code.hash
+        imports += [one for one in code.imports if not one.startswith(FAMILIES)]
+        for used in ast.walk(node):
+            if isinstance(used, ast.Name) and (origin := _imported(module).get(used.id)):
+                where, _, what = origin.rpartition(".")
+                if origin.startswith(FAMILIES):
+                    pending.append((where, what))
+                else:
+                    imports += [where, origin]
+            elif isinstance(used, ast.Name):
+                pending.append((module, used.id))
+            elif isinstance(used, ast.Attribute) and isinstance(used.value, ast.Name | ast.Call):  # self.… or super().…
+                pending += [(base, used.attr) for base in bases if _is_own(used.value)]
+    return Parsed(hashlib.sha256(repr(sorted(found.items())).encode()).hexdigest(), imports)
+
+
+def _is_own(value: ast.Name | ast.Call) -> bool:
+    name = value.func if isinstance(value, ast.Call) else value
+    return isinstance(name, ast.Name) and name.id in ("self", "super")
+
+
+@cache
+def _definitions(module: str) -> dict[str, ast.stmt]:
+    """Name → what defines it in a module, or in a class of it."""
+    file = _file(module)
+    body = ast.parse(file.read_bytes()).body if file else []
+    inner = [statement for one in body if isinstance(one, ast.ClassDef) for statement in one.body]
+    found: dict[str, ast.stmt] = {}
+    for statement in [*inner, *body]:
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            found[statement.name] = statement
+        targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+        found |= {target.id: statement for target in targets if isinstance(target, ast.Name)}
+    return found
+
+
+@cache
+def _imported(module: str) -> dict[str, str]:
+    """Name → where it is from, of the imports at the top of a module."""
+    file = _file(module)
+    body = ast.parse(file.read_bytes()).body if file else []
+    froms = [one for one in body if isinstance(one, ast.ImportFrom) and one.module]
+    return {alias.asname or alias.name: f"{one.module}.{alias.name}" for one in froms for alias in one.names}
+
+
+# ---- modules ---------------------------------------------------------------------------------------------------------
+
+
+def _targets(settings: Any) -> list[str]:
+    if not isinstance(settings, dict):
+        return []
+    found = [value.rpartition(".")[0] for key, value in settings.items() if key in ("_target_", "_maker_") and value]
+    if "clean" in settings and settings.get("side") in SIDES:
+        found.append(SIDES[settings["side"]].clean.rpartition(".")[0])
+    return found + [target for value in settings.values() for target in _targets(value)]
+
+
+def _ignored(module: str, stage: str) -> bool:
+    if module.startswith(FAMILIES):  # a declaration tells of a rung and makes none; the report is all telling
+        return stage != "report"
+    return module in IGNORED or module.startswith("pipeline.settings")
+
+
+@cache
+def _file(module: str) -> Path | None:
+    """Source file of a module of ours; a name inside a module (`from a.b import name`) is no module."""
+    base = ROOT / "src" if module.startswith("langladder") else ROOT
+    if not module.startswith(("langladder", "pipeline")):
+        return None
+    path = base / module.replace(".", "/")
+    return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
+
+
+@cache
+def _data(folder: Path) -> list[Path]:
+    """Resources that stand beside a package's modules: tables, templates. Those of packages inside it are their own."""
+    if not folder.is_relative_to(ROOT / "src"):
+        return []
+    found: list[Path] = []
+    for entry in folder.iterdir():
+        if entry.is_file() and entry.suffix != ".py":
+            found.append(entry)
+        elif entry.is_dir() and entry.name != "__pycache__" and not (entry / "__init__.py").is_file():
+            found += [file for file in entry.rglob("*") if file.is_file()]
+    return found
+
+
+@cache
+def _hash(file: Path) -> str:
+    return parsed(file).hash if file.suffix == ".py" else hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+@cache
+def parsed(file: Path) -> Parsed:
+    """A module of ours; comments, docstrings and formatting do not count."""
+    content = file.read_bytes()
+    key = hashlib.sha256(content).hexdigest()
+    if key not in _kept():
+        _kept()[key] = _parse(content)
+    return _kept()[key]
+
+
+def keep() -> None:
+    """Keep for the next process what this one has parsed."""
+    text = json.dumps({"by": _by(), "files": dict(list(_kept().items())[-MOST:])})
+    with suppress(InputError):  # a place that cannot be written: parsed again
+        if not _place().is_file() or _place().read_text(encoding="utf-8") != text:
+            write_text(_place(), text)
+
+
+def _place() -> Path:
+    return home() / ".dvc" / "tmp" / "parsed.json"
+
+
+@cache
+def _by() -> str:
+    return hashlib.sha256(Path(__file__).read_bytes() + sys.version.encode()).hexdigest()
+
+
+@cache
+def _kept() -> dict[str, Parsed]:
+    """Hash of a file's content → the file parsed."""
+    try:
+        kept = json.loads(_place().read_text(encoding="utf-8"))
+        return {key: Parsed(*value) for key, value in kept["files"].items()} if kept["by"] == _by() else {}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def _parse(content: bytes) -> Parsed:
+    return _parse_node(ast.parse(content))
+
+
+def _parse_node(tree: ast.AST) -> Parsed:
+    imports: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imports += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            imports += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        body = getattr(node, "body", None)
+        first = body[0] if isinstance(body, list) and body else None
+        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+            first.value.value = ""  # a docstring
+    return Parsed(hashlib.sha256(ast.dump(tree).encode()).hexdigest(), imports)

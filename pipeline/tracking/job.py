@@ -1,0 +1,162 @@
+"""A job to keep track of: a training or an evaluation of one rung, with its fingerprint, checkpoints and MLflow run."""
+
+import csv
+import io
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from langladder.families import families
+from langladder.families.family import Make
+from langladder.formats.model_card import ANY, model_card
+from langladder.ground.artefacts import FORMAT_VERSION, write_json, write_text
+from langladder.ground.atomic import atomic_folder
+from langladder.ground.progress import working
+from langladder.ground.ranks import first
+from langladder.ground.schema import locate_function
+from langladder.models.making import Run
+from pipeline import ROOT
+from pipeline.settings.run_folder import OUTPUT
+from pipeline.settings.schema import RESOURCES, split_unwatched
+from pipeline.tracking import lineage, processes, run, store
+from pipeline.tracking.fingerprint import digest, fingerprint, home
+from pipeline.tracking.run_facts import Job
+
+TIMED = "timed.json"
+"""The file of a run in which a claim's timings are."""
+
+
+@dataclass(frozen=True)
+class TrackedJob:
+    """An open job."""
+
+    family: str
+    stage: str
+    rung: str
+    fingerprint: str
+    provenance: dict[str, Any]
+    checkpoints: Path
+    run: run.Tracked
+
+    @contextmanager
+    def artefact(self, place: Path) -> Iterator[Path]:
+        """A temporary folder for a model and what belongs to it; it stands in its place when it is whole, not before.
+
+        What it was made from, with which settings, and its card are added here. No times, no run ids.
+        """
+        with atomic_folder(place, OUTPUT) as folder:
+            yield folder
+            write_json(folder / "provenance.json", self.provenance)
+            family = families()[self.family]
+            write_text(folder / "README.md", model_card(folder, loading=family.loading or ANY, limits=family.limits))
+        self.run.folder = place
+
+    def maker(self, rung: Any, seed: int) -> Make:
+        """The function that makes the rung, which reports to this run and keeps its checkpoints here.
+
+        Raises:
+            OtherProcess (when it is called): several processes have trained, and this is not the first.
+        """
+
+        def make(start: Any, *data: Any, **more: Any) -> Any:
+            with working("loading what makes it"):  # Lightning takes its time: only for those that need it
+                function = locate_function(rung.maker)
+            logger = self.run.lightning_logger if first() else None
+            made = function(start, *data, run=Run(seed, self.checkpoints, logger), **more)
+            if not first():
+                raise OtherProcess
+            return made
+
+        return make
+
+    def write_curve(self, path: Path, rows: list[dict[str, Any]]) -> None:
+        """The learning curve, as a file and whole in the run, however often the training was interrupted."""
+        write_curve(path, rows)
+        self.run.curve(rows)
+
+
+@contextmanager
+def tracked_job(family: str, stage: str, job: Any, inputs: Mapping[str, Path]) -> Iterator[TrackedJob]:
+    """Open the MLflow run of a job on one rung; remove its checkpoints when it has succeeded.
+
+    A job of the same name that runs at the same time (in a sweep) has a run and checkpoints of its own.
+
+    Args:
+        inputs: name → what it reads; `model`: the one that it judges. What a rung that is made names itself (its base,
+            a file from outside) is added here.
+
+    Raises:
+        Finished: it has been done, and `skip_finished` is set.
+    """
+    settings = job.model_dump(mode="json", by_alias=True)
+    judged = "model" in inputs  # what it was made from stands in its own provenance
+    paths = dict(inputs) | ({} if judged else lineage.own_inputs(family, settings[family]))
+    hashes = {name: digest(path) for name, path in paths.items()}
+    watched, _ = split_unwatched(settings, makes=not judged)
+    name = fingerprint(stage, watched, hashes)
+    if skip_finished.get():
+        _refuse_finished(name)
+    made_with = {key: value for key, value in settings.items() if key not in RESOURCES}  # the same bytes wherever
+    provenance = {"format": FORMAT_VERSION, "stage": stage, "fingerprint": name, "inputs": hashes}
+    provenance["settings"] = made_with
+    provenance |= {} if judged else lineage.of_base(settings[family])
+    if not first():  # of several processes that train together: the first one has the run, and writes
+        yield TrackedJob(family, stage, settings[family]["name"], name, provenance, home(), cast(Any, None))
+        return
+    described = Job(family, stage, settings, name, {key: (path, hashes[key]) for key, path in paths.items()})
+    with processes.only(name) as alone:
+        checkpoints = home() / "checkpoints" / (name if alone else f"{name}-{os.getpid()}")
+        with ExitStack() as open_run:
+            with working("opening the run in MLflow"):  # imports MLflow, may make its database
+                opened = open_run.enter_context(run.tracked(described, checkpoints))
+            yield TrackedJob(family, stage, settings[family]["name"], name, provenance, checkpoints, opened)
+        shutil.rmtree(checkpoints, ignore_errors=True)
+
+
+def _refuse_finished(name: str) -> None:
+    """What a finished run has left may have been removed since: then the job is run again."""
+    runs = store.find_runs(name)
+    if not runs:
+        return
+    run = runs[0]
+    made = store.provenances(ROOT).get(name)
+    if made is None and run.outputs and run.outputs.model_outputs:
+        return
+    place = f" → {made.relative_to(ROOT)}" if made else ""
+    said = f"done before (run {run.info.run_id}){place}; again=true runs it again"
+    raise Finished(said, run.data.metrics)
+
+
+skip_finished: ContextVar[bool] = ContextVar("skip_finished", default=False)
+"""Whether this job is passed over if the very same has finished before."""
+
+
+class Finished(Exception):  # noqa: N818 - no error
+    """The very same job has finished before; says where what it made is.
+
+    Attributes:
+        figures: its final numbers, as its run has them.
+    """
+
+    def __init__(self, said: str, figures: Mapping[str, float]) -> None:
+        super().__init__(said)
+        self.figures = figures
+
+
+class OtherProcess(Exception):  # noqa: N818 - no error
+    """Several processes have trained; what is left is the first one's work, and this is another."""
+
+
+def write_curve(path: Path, rows: list[dict[str, Any]]) -> None:
+    """A learning curve as CSV (step, train_loss, validation_loss, lr, what else there is); no steps, a header alone."""
+    buffer = io.StringIO()
+    columns = dict.fromkeys(["step", "train_loss", "validation_loss", "lr", *(name for row in rows for name in row)])
+    writer = csv.DictWriter(buffer, list(columns), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(path, buffer.getvalue())

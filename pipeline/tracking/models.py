@@ -1,0 +1,238 @@
+"""Models in MLflow: in its list of models, as its python function, and in its registry.
+
+A run lists the model that it has made: settings, scores, card, and where it lies. The weights stay where they are (no
+pickle, no second copy); the MLmodel file beside its card makes it a python function that is loaded from there:
+
+    MLmodel                     loader module, signature, where the example is: what `mlflow.pyfunc.load_model` reads
+    input_example.json          a row that the model can answer; serving_input_example.json, as a server takes it
+    requirements.txt            the wheel, and MLflow; python_env.yaml, for environments that MLflow makes
+    langladder.json             where the model lies, see `langladder.faces.mlflow.functions`
+    README.md, provenance.json  its card, and what it was made from
+    models/…                    the model itself, of a registered one: a copy, and no pickle in it
+
+To register a model is to hand it on: then the store has a copy, which `models:/name@alias` loads wherever the wheel is.
+MLflow's own `save_model` would look through all installed packages, half a second a run; these are its files without.
+"""
+
+import json
+import platform
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from langladder.ground.artefacts import read_json, write_json, write_text
+from langladder.ground.errors import InputError
+from pipeline import ROOT
+from pipeline.tracking import lineage, store
+from pipeline.tracking.fingerprint import digest
+from pipeline.tracking.lineage import provenance
+from pipeline.tracking.run_facts import Job, parameters
+from pipeline.tracking.store import find_runs
+
+
+def log_model(client: Any, run_id: str, job: Job, folder: Path) -> str:
+    """List the model that a run has made, once; returns its id."""
+    from mlflow.entities import LoggedModelOutput
+
+    found = client.get_run(run_id)
+    if made := model_of(found):
+        return made
+    tags = {"folder": folder.as_posix(), "fingerprint": job.fingerprint, "title": job.rung["title"]}
+    name = "".join("_" if letter in "/:.%\"'" else letter for letter in job.rung["name"])  # those MLflow refuses
+    experiment = found.info.experiment_id
+    model = client.create_logged_model(
+        experiment, name=name, source_run_id=run_id, tags=tags, params=parameters(job), model_type=job.experiment
+    )
+    with tempfile.TemporaryDirectory() as place:
+        write_description(folder, Path(place), run_id=run_id, model_id=model.model_id)
+        client.log_model_artifacts(model.model_id, place)
+    client.finalize_logged_model(model.model_id, "READY")
+    client.log_outputs(run_id, [LoggedModelOutput(model.model_id, 0)])
+    return str(model.model_id)
+
+
+def model_of(run: Any) -> str | None:
+    """Id of the model that a run has made."""
+    outputs = run.outputs.model_outputs if run.outputs else []
+    return str(outputs[0].model_id) if outputs else None
+
+
+def log_numbers(client: Any, run_id: str, values: Mapping[str, float], model: str | None) -> None:
+    """Log final numbers to a run, and to the model that it has made."""
+    from mlflow.entities import Metric
+
+    now = int(time.time() * 1000)
+    client.log_batch(run_id, metrics=[Metric(key, value, now, 0, model_id=model) for key, value in values.items()])
+
+
+def log_test_scores(client: Any, evaluation: str, folder: Path, scores: Mapping[str, float]) -> None:
+    """Add a model's scores (not the counts of the text), as `test_…`, to the run that trained it.
+
+    The evaluation's run names the model as its input.
+    A model that was trained elsewhere has no such run here; then nothing is added.
+    """
+    from mlflow.entities import LoggedModelInput
+
+    runs = find_runs(read_json(folder / "provenance.json")["fingerprint"])
+    if not runs:
+        return
+    trained = client.get_run(runs[0].info.run_id)  # a search gives no models
+    named = {f"test_{key}": value for key, value in scores.items()}
+    new = {key: value for key, value in named.items() if trained.data.metrics.get(key) != value}
+    model = model_of(trained)
+    log_numbers(client, trained.info.run_id, new, model)
+    if model:
+        client.log_inputs(evaluation, models=[LoggedModelInput(model)])
+
+
+LOADER = "langladder.faces.mlflow"
+EXAMPLE, SERVED = "input_example.json", "serving_input_example.json"
+CARDS = ("README.md", "provenance.json")
+
+
+def write_description(folder: Path, out: Path, *, run_id: str, model_id: str) -> None:
+    """Write what describes the model in `folder`, and no copy of it; of what answers no rows, its cards alone.
+
+    Raises:
+        InputError: the folder is damaged.
+    """
+    from mlflow.models import Model, ModelSignature
+    from mlflow.pyfunc import add_to_model
+
+    from langladder.faces.mlflow.functions import POINTER, kind_of
+
+    for card in CARDS:
+        if (folder / card).is_file():
+            shutil.copy(folder / card, out)
+    kind = kind_of(folder)
+    if kind is None:
+        return
+    example = {"inputs": {name: [value] for name, value in kind.example(folder).items()}}
+    example |= {"params": dict(kind.parameters)} if kind.parameters else {}
+    described = Model(
+        run_id=run_id,
+        model_id=model_id,
+        signature=ModelSignature.from_dict(kind.signature()),
+        saved_input_example_info={
+            "artifact_path": EXAMPLE,
+            "serving_input_path": SERVED,
+            "type": "json_object",
+            **({"params": "true"} if kind.parameters else {}),
+        },
+    )
+    add_to_model(described, LOADER, python_env="python_env.yaml")  # type: ignore[no-untyped-call]
+    described.save(str(out / "MLmodel"))
+    for name in (EXAMPLE, SERVED):
+        write_text(out / name, json.dumps(example, ensure_ascii=False))
+    environment = {"python": platform.python_version(), "dependencies": ["-r requirements.txt"]}
+    write_text(out / "python_env.yaml", yaml.safe_dump(environment))
+    write_text(out / "requirements.txt", f"langladder=={version('langladder')}\nmlflow=={version('mlflow')}\n")
+    write_json(out / POINTER, _pointer(folder))
+
+
+def write_copy(folder: Path, out: Path) -> None:
+    """Write the model itself, where the description says that it lies; of a best-of-n also the one that chooses.
+
+    Raises:
+        InputError: the model that chooses is not here.
+    """
+    from langladder.answers.chat import METHOD
+    from langladder.faces.mlflow.functions import kind_of
+
+    shutil.copytree(folder, out / _pointer(folder)["model"])
+    own = provenance(folder).settings.get("align") or {}
+    if own.get("method") == METHOD:
+        judge = Path(str(own["reads"]))
+        kind_of(folder.absolute().parents[2] / judge)
+        shutil.copytree(folder.absolute().parents[2] / judge, out / judge)
+
+
+def _pointer(folder: Path) -> dict[str, Any]:
+    """The last three names of a model's path are those of the DAG: models/lm/gpt."""
+    file = folder / "provenance.json"
+    fingerprint = read_json(file)["fingerprint"] if file.is_file() else ""
+    place = (ROOT / folder).resolve()
+    return {"model": "/".join(["models", *place.parts[-2:]]), "place": str(place), "fingerprint": fingerprint}
+
+
+ALIAS, RESERVED = re.compile(r"[\w-]{1,255}"), re.compile(r"latest|v\d+", re.IGNORECASE)  # as MLflow has them
+
+
+class Registered(NamedTuple):
+    """A version of a model in the registry."""
+
+    name: str
+    version: str
+    run_id: str
+
+
+def register(folder: Path, name: str | None = None, alias: str | None = None) -> Registered:
+    """Register the model in a folder; a name that is taken gets a new version.
+
+    Args:
+        name: in the registry; None: family and rung, `lm-gpt`. alias: is moved to this version.
+
+    Raises:
+        InputError: no stage made the folder, the store has no run that did, or MLflow takes the name or alias not.
+    """
+    about, [rung, *_] = lineage.provenance(folder), lineage.chain(folder)
+    run = _run_of(folder, about.fingerprint)
+    model_id, name = model_of(run), name or rung["rung"].replace("/", "-")
+    if alias is not None and (not ALIAS.fullmatch(alias) or RESERVED.fullmatch(alias)):
+        raise InputError(
+            f"--alias {alias[:80]!r}: letters, digits, _ and - are allowed, but neither `latest` nor v1, v2, …"
+        )
+    if model_id is None:
+        raise InputError(f"{folder}: run {run.info.run_id} has listed no model; make it again: dvc repro -f -s …")
+    client = store.client()
+    with store.sentences(), tempfile.TemporaryDirectory() as place:
+        out = Path(place)
+        write_description(folder, out, run_id=run.info.run_id, model_id=model_id)
+        if not _has_copy(client, model_id):
+            write_copy(folder, out)
+        client.log_model_artifacts(model_id, str(out))
+    tags = {"fingerprint": about.fingerprint, "content": digest(folder), "rung": rung["rung"], "title": rung["title"]}
+    tags |= {f"input.{key}": value for key, value in about.inputs.items()}
+    tags |= {f"figure.{key}": f"{value:.6g}" for key, value in sorted(run.data.metrics.items())}
+    return _version(client, name, alias, run.info.run_id, model_id, tags)
+
+
+def _run_of(folder: Path, fingerprint: str) -> Any:
+    runs = find_runs(fingerprint)
+    if not runs:
+        raise InputError(
+            f"{folder}: {store.shown()} has no finished run with its fingerprint {fingerprint} (made on another "
+            "machine, or not tracked?); make it here with `dvc repro`, or set MLFLOW_TRACKING_URI to its store"
+        )
+    return store.client().get_run(runs[0].info.run_id)  # a search gives no models
+
+
+def _has_copy(client: Any, model_id: str) -> bool:
+    return any(file.path.rstrip("/") == "models" for file in client.list_logged_model_artifacts(model_id))
+
+
+def _version(client: Any, name: str, alias: str | None, run_id: str, model_id: str, tags: dict[str, str]) -> Registered:
+    import mlflow
+    from mlflow.exceptions import MlflowException
+
+    mlflow.set_tracking_uri(store.uri())  # the registry looks the model up by itself
+    try:
+        try:
+            client.get_registered_model(name)
+        except MlflowException:
+            client.create_registered_model(name)
+        made = client.create_model_version(
+            name, f"models:/{model_id}", run_id, tags, description=tags["title"], model_id=model_id
+        )
+        if alias:
+            client.set_registered_model_alias(name, alias, made.version)
+    except MlflowException as error:
+        raise InputError(f"--name {name[:80]!r}: MLflow refuses it ({store.reason(error)})") from error
+    return Registered(name, str(made.version), run_id)

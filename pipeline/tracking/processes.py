@@ -1,0 +1,94 @@
+"""Which processes live: the one that opened a run, the one that started this one; and a lock that dies with its holder.
+
+A process is named by where it runs (machine, process namespace, user), its number, and when it was started: a number
+alone is given again to others. Of a process elsewhere (another host, another container) nothing can be known.
+"""
+
+import fcntl
+import hashlib
+import os
+import platform
+import signal
+import subprocess
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from pipeline.tracking.fingerprint import home
+
+
+@cache
+def namespace() -> str:
+    """8 hex digits: where the numbers of processes mean the same and all of them can be seen."""
+    address = uuid.getnode()
+    parts = [platform.node(), "" if address >> 40 & 1 else str(address), str(os.getuid())]  # bit 40: made up
+    for file in (Path("/etc/machine-id"), Path("/proc/self/ns/pid")):
+        try:
+            parts.append(str(file.readlink()) if file.is_symlink() and "ns" in file.parts else file.read_text())
+        except OSError:
+            parts.append("")
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:8]
+
+
+def started(pid: int) -> str | None:
+    """When a process was started, in a form that no change of the clock changes; None where there is no such one."""
+    if not Path("/proc/self/stat").is_file():
+        shown = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
+        return "_".join(shown.stdout.split()) or None
+    try:
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8]
+    return None if state in "ZX" else f"{boot}.{fields[18]}"  # a zombie is dead; ticks from the machine's start
+
+
+def this_process() -> str:
+    """Name of this process, for others to ask `is_dead` with."""
+    return f"{platform.node()} {namespace()} {os.getpid()} {started(os.getpid())}"
+
+
+def is_dead(process: str) -> bool:
+    """Whether a process of this very place has ended; False where that cannot be known."""
+    parts = process.split()
+    return len(parts) == 4 and parts[1] == namespace() and parts[2].isdigit() and started(int(parts[2])) != parts[3]
+
+
+@contextmanager
+def only(fingerprint: str) -> Iterator[bool]:
+    """True while no other process of this checkout works on the same fingerprint; the system frees it at any death."""
+    file = home() / ".dvc" / "tmp" / "runs.lock"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("a+b") as locks:
+        try:
+            fcntl.lockf(locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, int(fingerprint[:15], 16))  # a byte of its own
+        except OSError:  # held by another; or a file system without locks: as if
+            yield False
+        else:
+            yield True
+
+
+GRACE = 10.0
+"""Seconds that a process has to end its run in MLflow after SIGTERM."""
+
+
+def end_with(*above: int) -> None:
+    """End this process, as SIGTERM does, once one of the processes above it has ended for whatever reason.
+
+    Args:
+        above: the numbers of its parent, its parent's parent and so on.
+    """
+    began = [started(pid) for pid in above]
+    threading.Thread(target=_end_with, args=(list(above), began), daemon=True).start()
+
+
+def _end_with(above: list[int], began: list[str | None]) -> None:
+    while os.getppid() == above[0] and None not in began and [started(pid) for pid in above[1:]] == began[1:]:
+        time.sleep(0.5)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(GRACE)
+    os._exit(1)

@@ -1,0 +1,92 @@
+"""Everything the report is made of: the stages' files, the timings from MLflow, the graph from DVC, the choices."""
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from langladder.faces.report.inputs import ReportInputs, load_report
+from langladder.families import families
+from langladder.ground.artefacts import read_json
+from langladder.ground.errors import InputError
+from pipeline import ROOT
+from pipeline.settings import params
+from pipeline.settings.titles import corpus_names
+from pipeline.settings.yaml_files import read_yaml
+from pipeline.tracking.job import TIMED
+from pipeline.tracking.store import by_fingerprint, finished_runs, stored_file
+
+COSTS = ("seconds", "tokens_per_second", "peak_memory_bytes")
+
+
+def report_inputs(described: Mapping[str, Mapping[str, Any]] | None = None, *, graph: bool = True) -> ReportInputs:
+    """Read what the last `dvc repro` left.
+
+    Args:
+        described: family → rung, in order of history → what the report calls it; None: as the last `resolve` had it.
+        graph: whether the DAG is wanted, a second of DVC's.
+
+    Raises:
+        InputError: a file of a chosen rung is missing.
+    """
+    if described is None:
+        described = read_yaml(ROOT / "resolved" / "report" / "report.yaml")["rungs"]
+    chosen = params.load()
+    meta = {key: getattr(chosen, key) for key in ("size", "seed", "corpus", "parallel", "tokenizer")}
+    meta |= corpus_names(chosen)
+    return load_report(
+        ROOT, list(families().values()), described, _timings(described, _runs()), _graph() if graph else [], meta
+    )
+
+
+def _runs() -> dict[str, list[Any]]:
+    """Fingerprint → its runs, asked for once; none where the store cannot be used: the report is worth more."""
+    try:
+        return by_fingerprint(finished_runs())
+    except InputError as error:
+        print(f"report: warning: no timings; then `dvc repro -f -s report` adds them. {error}", file=sys.stderr)
+        return {}
+
+
+def _timings(
+    described: Mapping[str, Mapping[str, Any]], made: Mapping[str, list[Any]]
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """What each rung cost, from the MLflow run that made it; nothing where it was made elsewhere."""
+    timings = {}
+    for family, names in described.items():
+        for name in names:
+            file = ROOT / "models" / family / name / "provenance.json"
+            page = ROOT / "reports" / "rungs" / family / f"{name}.json"
+            if file.is_file():
+                timings[family, name] = _cost(made.get(read_json(file)["fingerprint"]))
+            elif not families()[family].trained and page.is_file():
+                timings[family, name] = _timed(made.get(read_json(page)["fingerprint"]))
+    return timings
+
+
+def _cost(runs: list[Any] | None) -> dict[str, Any]:
+    if not runs:
+        return {}
+    metrics = {key: value for key, value in runs[0].data.metrics.items() if key in COSTS}
+    memory = metrics.get("peak_memory_bytes")
+    return metrics | {"run": runs[0].info.run_id, "peak_memory_bytes": None if memory is None else int(memory)}
+
+
+def _timed(runs: list[Any] | None) -> dict[str, Any]:
+    """What of a claim the machine's speed decides, from the MLflow run that measured it."""
+    return {"timed": stored_file(runs[0].info.run_id, TIMED)} if runs else {}
+
+
+def _graph() -> list[dict[str, Any]]:
+    """The DAG as DVC sees it, in the order of dvc.yaml."""
+    from dvc.repo import Repo
+
+    with Repo(str(ROOT)) as repo:
+        graph = repo.index.graph
+        return [
+            {
+                "stage": job.addressing,
+                "desc": job.desc or "",
+                "depends": [up.addressing for up in graph.successors(job)],
+            }
+            for job in graph.nodes
+        ]

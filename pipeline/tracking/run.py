@@ -1,0 +1,233 @@
+"""MLflow: one flat run a job, however often the job is killed and started again; the way back by its fingerprint.
+
+DVC tracks nothing of this: run ids and times live here only. A run carries the tag `fingerprint` (hash of the job's
+settings, its code and its inputs), and so does the artefact's provenance; `pipeline.runs` goes from one to the other.
+
+A job that was interrupted goes on in the run that it began, whose id stands beside its checkpoints. What the store
+has of a curve is not written again; what it lacks follows at the end. A store that cannot be used refuses the job at
+its beginning; one that fails later is said so once and waited for: nothing is lost but what MLflow would have shown.
+"""
+
+import hashlib
+import json
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from langladder.ground.artefacts import write_json
+from pipeline.tracking import processes, store
+from pipeline.tracking.models import log_model, log_numbers, log_test_scores
+from pipeline.tracking.run_facts import Job, datasets, parameters, tags
+
+BATCH = 1000  # MLflow's largest
+EVERY = 1.0  # seconds between two writings of a curve
+REST = 30.0  # seconds before a store that failed is tried again
+
+
+class Tracked:
+    """An open MLflow run."""
+
+    def __init__(self, client: Any, run_id: str, job: Job, known: set[tuple[str, int]]) -> None:
+        self.client, self.run_id, self.job = client, run_id, job
+        self.folder: Path | None = None  # of the model that the job has made
+        self._final: dict[str, float] = {}
+        self._known = known  # (metric, step) that the store has, or will have
+        self._points: list[Any] = []
+        self._calls: list[Callable[[], object]] = []
+        self._next, self._warned = 0.0, False
+
+    def lightning_logger(self) -> Any:
+        """Lightning logger that writes into this run."""
+        from pipeline.tracking.curve_logger import CurveLogger
+
+        return CurveLogger(self._curve_point, f"{self.job.stage} {self.job.rung['name']}")
+
+    def _curve_point(self, values: Mapping[str, Any], step: int) -> None:
+        self._add(values, step)
+        self._write()
+
+    def metrics(self, values: Mapping[str, Any]) -> None:
+        """Log the numbers of a mapping at the run's end; what is no number is left out."""
+        self._final |= _numbers(values)
+
+    def curve(self, rows: list[dict[str, Any]]) -> None:
+        """Log the points of a learning curve that the store lacks."""
+        for row in rows:
+            self._add({key: value for key, value in row.items() if key != "step"}, int(row["step"]))
+
+    def file(self, name: str, value: Mapping[str, Any]) -> None:
+        """Keep a mapping beside the run as a JSON file."""
+        self._calls.append(lambda: self.client.log_dict(self.run_id, dict(value), name))
+
+    def test_scores(self, folder: Path, values: Mapping[str, Any]) -> None:
+        """Log what the model in `folder` scores, to this run and to the one that trained it."""
+        self.metrics(values)
+        scores = {key: value for key, value in values.items() if isinstance(value, float)}  # counts are integers
+        self._calls.append(lambda: log_test_scores(self.client, self.run_id, folder, scores))
+
+    def _add(self, values: Mapping[str, Any], step: int) -> None:
+        from mlflow.entities import Metric
+
+        now = int(time.time() * 1000)
+        for key, value in _numbers(values).items():
+            if (key, step) not in self._known:
+                self._known.add((key, step))
+                self._points.append(Metric(key, value, now, step))
+
+    def _write(self, *, at_once: bool = False) -> bool:
+        """Send what waits, when it is time; returns whether nothing waits any more."""
+        if not at_once and time.monotonic() < self._next:
+            return False
+        try:
+            while self._points:
+                self.client.log_batch(self.run_id, metrics=self._points[:BATCH])
+                del self._points[:BATCH]
+            while self._calls:
+                self._calls[0]()
+                del self._calls[0]
+        except Exception as error:  # whatever it is, the training goes on
+            self._next = time.monotonic() + REST
+            self._warn(error)
+            return False
+        self._next = time.monotonic() + EVERY
+        return True
+
+    def _warn(self, error: Exception) -> None:
+        if not self._warned:
+            print(
+                f"{self.job.stage} {self.job.rung['name']}: warning: the tracking store {store.shown()} does not take "
+                f"what is logged ({store.reason(error)}); the job goes on, and what is missing follows at its end",
+                file=sys.stderr,
+            )
+        self._warned = True
+
+    def close(self, status: str) -> None:
+        """Send the rest and end the run."""
+        self._calls.append(lambda: self._end(status == "FINISHED"))
+        self._calls.append(lambda: self.client.set_terminated(self.run_id, status))
+        if not self._write(at_once=True):
+            print(
+                f"{self.job.stage} {self.job.rung['name']}: warning: run {self.run_id} in {store.shown()} lacks "
+                f"{len(self._points)} numbers and its end; the job's own files are whole",
+                file=sys.stderr,
+            )
+
+    def _end(self, finished: bool) -> None:
+        """The final numbers; the model that they belong to."""
+        folder = self.folder if finished else None
+        model = log_model(self.client, self.run_id, self.job, folder) if folder else None
+        curves = {key for key, step in self._known if step}  # the final number is not the curve's point at step 0
+        final = {f"best_{key}" if key in curves else key: value for key, value in self._final.items()}
+        new = {key: final[key] for key in sorted(final, key=_scores_first) if (key, 0) not in self._known}
+        log_numbers(self.client, self.run_id, new, model)
+
+
+def _scores_first(key: str) -> bool:
+    """Order of what the UI shows first: the page that compares runs colours them by the first number they share."""
+    return not key.startswith("validation_")
+
+
+def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
+    return {key: float(value) for key, value in values.items() if isinstance(value, int | float)}
+
+
+@contextmanager
+def tracked(job: Job, folder: Path) -> Iterator[Tracked]:
+    """Open the run `<stage> <rung>` of a job, or enter the one whose id stands in `folder` again.
+
+    It ends as FINISHED, as FAILED when the block raises, as KILLED on Ctrl-C, SIGTERM or SIGHUP. A process that is
+    killed outright leaves it RUNNING: the next job here ends it, or goes on with it.
+
+    Raises:
+        InputError: the store cannot be used.
+    """
+    client, experiments = store.prepare([job.experiment])
+    with store.sentences():
+        made = _enter(client, job, folder / "run.json") or _begin(client, experiments[job.experiment], job, folder)
+        _end_of_the_dead(client, experiments[job.experiment])
+    with _signals() as received:
+        try:
+            yield made
+        except BaseException:
+            made.close("KILLED" if received else "FAILED")
+            raise
+        made.close("FINISHED")
+
+
+def _begin(client: Any, experiment: str, job: Job, folder: Path) -> Tracked:
+    import yaml
+    from mlflow.entities import Param
+
+    made = client.create_run(experiment, tags=tags(job) | {"process": processes.this_process()})
+    opened = Tracked(client, made.info.run_id, job, set())
+    write_json(folder / "run.json", {"store": _store_ids()[0], "run": opened.run_id})
+    client.log_batch(opened.run_id, params=[Param(*item) for item in parameters(job).items()])
+    client.log_inputs(opened.run_id, datasets(job))
+    settings = yaml.safe_dump(dict(job.settings), sort_keys=False, allow_unicode=True)
+    client.log_text(opened.run_id, settings, "resolved.yaml")
+    return opened
+
+
+def _enter(client: Any, job: Job, file: Path) -> Tracked | None:
+    """The run that this job began before it was interrupted, if the store still has it."""
+    from mlflow.exceptions import MlflowException
+
+    try:
+        kept = json.loads(file.read_text(encoding="utf-8"))
+        found = client.get_run(kept["run"]) if kept["store"] in _store_ids() else None
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
+    except MlflowException as error:
+        if error.error_code != "RESOURCE_DOES_NOT_EXIST":  # the store has forgotten it
+            raise
+        return None
+    if found is None or found.info.lifecycle_stage != "active" or found.data.tags["fingerprint"] != job.fingerprint:
+        return None
+    run_id = found.info.run_id
+    client.set_tag(run_id, "process", processes.this_process())
+    client.update_run(run_id, status="RUNNING")
+    known = {(key, point.step) for key in found.data.metrics for point in client.get_metric_history(run_id, key)}
+    return Tracked(client, run_id, job, known)
+
+
+def _store_ids() -> list[str]:
+    """The store's names, as hashes: an address may hold a password. The first one outlives a move of the checkout."""
+    names = [*(["mlflow.db"] if store.own_database() else []), store.uri()]
+    return [hashlib.sha256(name.encode()).hexdigest()[:16] for name in names]
+
+
+def _end_of_the_dead(client: Any, experiment: str) -> None:
+    """Runs whose process died here without a word are KILLED. Of those elsewhere nothing can be known."""
+    where = f"attributes.status = 'RUNNING' and tags.process LIKE '%{processes.namespace()}%'"
+    for found in client.search_runs([experiment], where):
+        if processes.is_dead(found.data.tags["process"]):
+            client.set_terminated(found.info.run_id, "KILLED")
+
+
+@contextmanager
+def _signals() -> Iterator[list[int]]:
+    """Ctrl-C, SIGTERM and SIGHUP end the block as errors do, and are noted. Handlers that others have set stay."""
+    received: list[int] = []
+
+    def interrupt(signum: int, _: Any) -> None:
+        received.append(signum)
+        for one in ours:
+            signal.signal(one, signal.SIG_IGN)  # the second comes too late
+        raise KeyboardInterrupt if signum == signal.SIGINT else SystemExit(128 + signum)
+
+    defaults: dict[int, Any] = {signal.SIGINT: signal.default_int_handler}
+    defaults |= dict.fromkeys((signal.SIGTERM, signal.SIGHUP), signal.SIG_DFL)
+    main = threading.current_thread() is threading.main_thread()
+    ours = [signum for signum, default in defaults.items() if main and signal.getsignal(signum) == default]
+    try:
+        for signum in ours:
+            signal.signal(signum, interrupt)
+        yield received
+    finally:
+        for signum in ours:
+            signal.signal(signum, defaults[signum])

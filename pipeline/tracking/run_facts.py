@@ -1,0 +1,166 @@
+"""What an MLflow run says of its job, in the terms that MLflow's pages sort, filter and draw by.
+
+The page that compares runs begins with the first parameters, in the order of the alphabet, in which they differ. So
+the dials that every family has come first, `dimension`, `lr`, `rung`, `seed`, and the rest as `settings.…` after them.
+What is constant or internal (class, title, code version) is a tag; the whole settings are the artifact resolved.yaml.
+"""
+
+import getpass
+import json
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hydra.core.hydra_config import HydraConfig
+
+from langladder.families import families, sides
+from langladder.ground.artefacts import read_json
+from langladder.ground.errors import InputError
+from pipeline import ROOT
+from pipeline.settings import params, plan
+
+# How a job is watched, not what it computes.
+WATCHED = ["progress", "profiler", "log_every", "checkpoint_every", "validate_every", "accelerator"]
+WATCHED += ["devices", "nodes", "strategy"]
+WATCHED += ["fast_dev_run", "overfit_batches"]
+DIALS = {"width": "dimension", "dim": "dimension", "lr": "lr", "seed": "seed"}  # the width: of layers, of vectors
+CHOSEN = ("size", *(side.group for side in sides.CHOSEN), "filter", "clean", "tokenizer", "debug")
+PARTS = ("model", "training", "settings", "data")
+JUDGING = ("evaluate", "experiment", "probe", "prompt")  # stages that train no rung
+LENGTH = 250  # MLflow's longest parameter
+UNNAMEABLE = re.compile(r"[^/\w.\- :]")  # MLflow refuses it in names; a variant may be "LSTM, shuffled"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A stage's job on one rung.
+
+    Attributes:
+        inputs: what it reads: name → (path, hash of the content).
+    """
+
+    family: str
+    stage: str
+    settings: Mapping[str, Any]
+    fingerprint: str
+    inputs: Mapping[str, tuple[Path, str]]
+
+    @property
+    def rung(self) -> Mapping[str, Any]:
+        """The rung's own settings, with its name and title."""
+        found: Mapping[str, Any] = self.settings[self.family]
+        return found
+
+    @property
+    def experiment(self) -> str:
+        """MLflow's experiment of its run."""
+        return families()[self.family].experiment
+
+
+def parameters(job: Job) -> dict[str, str]:
+    """The settings by their own names; a name that two parts use has the second's part before it."""
+    parts = [job.rung.get(part) or {} for part in PARTS]
+    rest = {key: value for key, value in job.rung.items() if key in ("after", "input")}
+    rest |= {key: value for key, value in job.settings.items() if key not in (job.family, "code", "paths")}
+    named: dict[str, Any] = {"rung": job.rung["name"]}
+    for part, values in zip([*PARTS, "job"], [*parts, rest], strict=True):
+        for key, value in _flatten(values).items():
+            if value is None or key in WATCHED:
+                continue
+            name = DIALS.get(key, f"settings.{key}")
+            named[f"settings.{part}.{key}" if name in named else name] = value
+    return {UNNAMEABLE.sub("", key): str(value)[:LENGTH] for key, value in named.items()}
+
+
+def tags(job: Job) -> dict[str, str]:
+    """What a run is found by; the names that MLflow knows are those of its pages' columns."""
+    chosen, known_stage = choice(), plan.stages().get(job.stage)
+    known = {
+        "mlflow.runName": f"{job.stage} {job.rung['name']}",
+        "mlflow.source.name": f"pipeline/{known_stage.module if known_stage else job.stage}.py",
+        "mlflow.source.type": "LOCAL",
+        "mlflow.source.git.commit": _commit(),
+        "mlflow.user": _user(),
+        "mlflow.note.content": _description(job, chosen),
+    }
+    own = {"stage": job.stage, "rung": job.rung["name"], "title": job.rung["title"], "fingerprint": job.fingerprint}
+    own |= {"class": job.rung.get("_target_") or "", "base": job.rung.get("base") or ""} | _fingerprints(job)
+    own |= {"code": str(job.settings.get("code", ""))} | chosen
+    return {key: value for key, value in (known | own).items() if value}
+
+
+def _fingerprints(job: Job) -> dict[str, str]:
+    """Of the model that is judged, and of the base that a rung grew from: by them their own runs are found."""
+    found = {}
+    for name in ("model", "base"):
+        if name in job.inputs and (file := job.inputs[name][0] / "provenance.json").is_file():
+            found[f"{name}_fingerprint"] = read_json(file)["fingerprint"]
+    return found
+
+
+def datasets(job: Job) -> list[Any]:
+    """What the job reads, as MLflow's data sets: corpus and place, hash of the content. (A model is none.)"""
+    from mlflow.entities import Dataset, DatasetInput, InputTag
+
+    context = InputTag("mlflow.data.context", "evaluation" if job.stage.startswith(JUDGING) else "training")
+    chosen = choice()
+    found = []
+    for name, (path, digest) in job.inputs.items():
+        if name.startswith(("model", "base")):
+            continue
+        group = next((name for name in sides.SIDES if name != "text" and name in path.parts), "corpus")
+        corpus = chosen.get(group, "" if group == "corpus" else group)  # one that nothing chooses is called by its name
+        profile = json.dumps({"corpus": corpus, "size": chosen.get("size", ""), "input": name})
+        source = json.dumps({"uri": path.as_posix()})
+        data = Dataset(f"{corpus}: {path.as_posix()}", digest, "local", source, profile=profile)
+        found.append(DatasetInput(data, [context]))
+    return found
+
+
+def choice() -> dict[str, str]:
+    """What is chosen beside the job's own settings: of Hydra's composition, or of params.yaml under DVC."""
+    composed = HydraConfig.get().runtime.choices if HydraConfig.initialized() else {}
+    if all(key in composed for key in CHOSEN):
+        return {key: str(composed[key]) for key in CHOSEN}
+    try:
+        chosen = params.load()
+    except InputError:  # edited since this job was resolved from it
+        return {}
+    return {key: str(getattr(chosen, key)) for key in CHOSEN}
+
+
+def _description(job: Job, chosen: Mapping[str, str]) -> str:
+    lines = [f"**{job.rung['title']}**: {job.rung.get('claim') or job.experiment}; stage `{job.stage}`."]
+    side = families()[job.family].side
+    if chosen:
+        lines.append(f"Corpus {chosen.get(side, side)}, size {chosen['size']}, tokenizer {chosen['tokenizer']}.")
+    lines.append(f"Settings: `conf/{job.family}/{job.rung['name']}.yaml`, whole in the artifact `resolved.yaml`.")
+    return " ".join(lines)
+
+
+def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            flat |= _flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def _commit() -> str:
+    try:
+        result = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    except OSError:  # no git
+        return ""
+    return result.stdout.strip()
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a user number without a name, as in containers
+        return ""

@@ -1,0 +1,42 @@
+"""Stage: make one rung of a family; models/<family>/<rung>/, metrics, learning curve.
+
+    python -m pipeline.train lm -cd resolved/train_lm -cn lstm      # as `dvc repro` does
+    python -m pipeline.train lm lm=gpt lm.training.lr=0.001         # a single run with other settings
+    python -m pipeline.train lm -m lm=lstm,gpt seed=1,2             # a Hydra sweep
+
+How a family's rungs are made stands in its module, `langladder.families.<family>`.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from langladder.families import families
+from langladder.ground.artefacts import figures_to_json, write_json
+from pipeline.settings.plan import Stage
+from pipeline.settings.run_folder import output
+from pipeline.settings.stage import family_stage
+from pipeline.tracking.job import tracked_job
+
+
+@family_stage
+def main(stage: Stage, job: Any, out: Path) -> None:
+    family = families()[stage.family_name]
+    rung = getattr(job, family.name)
+    with tracked_job(family.name, stage.name, job, family.training_inputs(rung)) as work:
+        trained = family.train(rung, job, work.maker(rung, job.seed))
+        folder = output(out, "models", family.name, rung.name)
+        with work.artefact(folder) as temporary:
+            trained.model.save(temporary)
+            if trained.beside:
+                trained.beside(temporary)
+        figures = dict(trained.figures)
+        if skipped := getattr(trained.made, "vectors_skipped", 0):
+            figures["vectors_skipped"] = skipped
+        work.write_curve(output(out, "curves", family.name, rung.name, ending=".csv"), trained.made.curve)
+        write_json(output(out, "metrics", stage.name, rung.name, ending=".json"), figures_to_json(figures))
+        work.run.metrics({**figures, **trained.made.cost})
+        print(f"{stage.name} {rung.name}: {trained.made.cost['seconds']:.0f} s, {trained.message} → {folder}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,189 @@
+"""Chat: the next turn of a dialogue, by a model that follows instructions; by best-of-n where a reward model chooses.
+
+What was said stays in the prompt as long as there is room in the model's context; then the oldest turns are left out.
+A rung that is a best-of-n answers n times, and the reward model that its provenance names chooses.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from langladder.answers.requests import MOST_CHOSEN_FROM, ChatRequest
+from langladder.decoding.answers import answers
+from langladder.decoding.sampling import SamplingConfig
+from langladder.ground.artefacts import read_json
+from langladder.ground.errors import InputError
+from langladder.models.instructed import InstructedGPT, read_instructed
+from langladder.models.reward import RewardModel
+from langladder.text.labelled.instructions import ASSISTANT, SYSTEM, USER, Message
+from langladder.text.labelled.templates import ChatTemplate
+from langladder.text.tokenize.tokenizers import Tokenizer
+
+METHOD = "best_of_n"
+
+
+class Chooser(NamedTuple):
+    """So many answers are drawn, and the reward model chooses."""
+
+    n: int
+    model: RewardModel
+
+
+class Assistant(NamedTuple):
+    """A model that follows instructions; `chooser`: who chooses among several answers, None: a single one is drawn."""
+
+    model: InstructedGPT
+    template: ChatTemplate
+    chooser: Chooser | None = None
+
+
+class Reply(NamedTuple):
+    """An answer, and how many turns, with their answers, were left out of the prompt for want of room."""
+
+    text: str
+    left_out: int
+
+
+def read_assistant(folder: Path, best_of: int | None = None, judge: Path | None = None) -> Assistant:
+    """A saved model that follows instructions.
+
+    Args:
+        best_of, judge: see `chooser_of`.
+
+    Raises:
+        InputError: the folder holds none, or is damaged; as `chooser_of`.
+    """
+    if not (folder / "config.json").is_file():
+        wanted = "a folder with config.json, model.safetensors and tokenizer.json, such as models/instruct/sft"
+        raise InputError(f"{folder}: no saved model; expected {wanted}")
+    model, tokenizer = read_instructed(folder)
+    return Assistant(model, ChatTemplate(tokenizer), chooser_of(folder, tokenizer, best_of, judge))
+
+
+class Conversation:
+    """One model's side of a dialogue.
+
+    Args:
+        config: how its answers are drawn, `ChatRequest.sampling` makes it; each turn draws other numbers.
+        system: what stands before all turns; empty: nothing.
+        forget: whether each turn begins a new dialogue.
+    """
+
+    def __init__(self, assistant: Assistant, config: SamplingConfig, *, system: str = "", forget: bool = False) -> None:
+        self.assistant, self.config, self.forget = assistant, config, forget
+        self.system = (Message(SYSTEM, system),) if system else ()
+        self.turns: list[Message] = []
+        self.number = 0
+
+    def say(self, text: str) -> Reply:
+        """The answer to the user's next turn.
+
+        Raises:
+            InputError: the turn leaves no room for an answer.
+        """
+        if self.forget:
+            self.turns = []
+        turns = [*self.turns, Message(USER, text)]
+        while len(turns) > 1 and not self._fits(turns):
+            del turns[:2]  # the oldest turn and its answer
+        left_out = (len(self.turns) + 1 - len(turns)) // 2
+        config = self.config.model_copy(update={"seed": self.config.seed + self.number})
+        model, template, chooser = self.assistant
+        prompt = (*self.system, *turns)
+        if chooser is None:
+            (answer,) = answers(model, template, [prompt], config)
+        else:
+            answer = chosen_answer(model, template, prompt, config, chooser)
+        self.turns = [*turns, Message(ASSISTANT, answer)]
+        self.number += 1
+        return Reply(answer, left_out)
+
+    def _fits(self, turns: list[Message]) -> bool:
+        """Whether there is room for a whole answer."""
+        prompt = self.assistant.template.prompt((*self.system, *turns))
+        return len(prompt) + self.config.max_tokens <= self.assistant.model.context
+
+
+def read_conversations(folders: Sequence[Path], request: ChatRequest) -> dict[str, Conversation]:
+    """A conversation with each model, by its name; those of the same name go by their paths.
+
+    Raises:
+        InputError: as `read_assistant`; a folder is named twice; a reward model has nothing to choose from.
+    """
+    names = [folder.name for folder in folders]
+    found: dict[str, Conversation] = {}
+    for folder in folders:
+        assistant = read_assistant(folder, request.best_of, request.judge)
+        name = str(folder) if names.count(folder.name) > 1 else folder.name
+        if name in found:
+            raise InputError(f"{folder}: given twice; name other models to compare")
+        found[name] = Conversation(assistant, request.sampling(), system=request.system, forget=request.forget)
+    if request.judge is not None and not any(one.assistant.chooser for one in found.values()):
+        raise InputError("--judge: there is nothing to choose from; give --best-of N too")
+    return found
+
+
+def chosen_answer(
+    model: InstructedGPT, template: ChatTemplate, prompt: Sequence[Message], config: SamplingConfig, chooser: Chooser
+) -> str:
+    """The drawn answer with the highest reward, of equal ones the first; empty where only empty ones were drawn.
+
+    It is `decoding.best_of_n` for one prompt of text: what is drawn is text by then, so that any sampling may draw it.
+
+    Args:
+        config: how they are drawn; `greedy` is taken as `sample`, since n equal answers leave nothing to choose.
+
+    Raises:
+        InputError: the prompt leaves no room for a response.
+    """
+    drawing = "sample" if config.strategy == "greedy" else config.strategy
+    room = min(model.context, chooser.model.context) - len(template.prompt(prompt)) - 1  # the reward is read at the EOS
+    most = max(1, min(config.max_tokens, room))
+    config = config.model_copy(update={"strategy": drawing, "max_tokens": most})
+    drawn = [text for text in dict.fromkeys(answers(model, template, [prompt] * chooser.n, config)) if text.strip()]
+    if not drawn:
+        return ""
+    rewards = chooser.model.rewards([(*prompt, Message(ASSISTANT, text)) for text in drawn])  # (N,)
+    return drawn[int(rewards.argmax())]
+
+
+def chooser_of(folder: Path, tokenizer: Tokenizer, best_of: int | None, judge: Path | None) -> Chooser | None:
+    """Who chooses among the answers of the model in `folder`; None: a single answer is drawn.
+
+    Args:
+        best_of: how many answers are drawn. judge: the folder of the reward model. None: as the rung's provenance.json
+            has it, where it is a best-of-n.
+
+    Raises:
+        InputError: the reward model is missing, damaged or of another tokenizer; there is a number without one.
+    """
+    own, reads = _best_of_n(folder) if best_of is None or judge is None else (None, None)
+    n, path = best_of or own, judge or reads
+    if n is None:
+        return None
+    if path is None:
+        raise InputError("--best-of: nobody chooses; give --judge FOLDER, a reward model such as models/reward/reward")
+    if not (path / "config.json").is_file():
+        raise InputError(f"{path}: no saved reward model, which chooses the answers of {folder}; give --judge FOLDER")
+    model = RewardModel.load(path)
+    model.check_policy(tokenizer, str(folder))
+    return Chooser(n, model)
+
+
+def _best_of_n(folder: Path) -> tuple[int | None, Path | None]:
+    """n and the reward model of a rung that is a best-of-n, (None, None) of others."""
+    file = folder / "provenance.json"
+    found: object = read_json(file) if file.is_file() else None
+    for key in ("settings", "align"):
+        found = found.get(key) if isinstance(found, dict) else None
+    if not isinstance(found, dict) or found.get("method") != METHOD:
+        return None, None
+    n, reads = found.get("n"), PurePosixPath(str(found.get("reads")))
+    if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= MOST_CHOSEN_FROM:
+        raise InputError(f"{file}: settings.align.n is {n!r}; expected a whole number from 1 to {MOST_CHOSEN_FROM}")
+    if reads.parts[:2] != ("models", "reward") or len(reads.parts) != 3 or ".." in reads.parts:
+        raise InputError(
+            f"{folder}: its answers are chosen by {str(reads)!r}, which is no reward model; give --best-of N and "
+            "--judge FOLDER, a reward model such as models/reward/reward"
+        )
+    return n, folder.absolute().parent.parent.parent / reads

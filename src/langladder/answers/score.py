@@ -1,0 +1,154 @@
+"""Score: how likely texts are to a language model: sentences token by token, whole files, options after a text.
+
+Surprisal is −log₂ P(token | those before it), in bits. What a model rules out has no finite figure: None.
+`surprisal` has the same of each word of one text, as it stands there.
+"""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, NotRequired, TypedDict
+
+import numpy as np
+import torch
+
+from langladder.answers.loading import LoadedModel
+from langladder.answers.requests import OptionsRequest
+from langladder.decoding.options import Asked, asked_of, score_options
+from langladder.evaluation import perplexity
+from langladder.evaluation.perplexity import TextScores
+from langladder.ground.errors import InputError
+from langladder.text.labelled.templates import ids_of
+from langladder.text.read.lines import read_lines
+from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.tokenize.encoding import framed
+from langladder.text.tokenize.specials import BOS, EOS
+
+
+class ScoredToken(TypedDict):
+    """A token as the tokenizer spells it, and its surprisal in bits."""
+
+    token: str
+    bits: float | None
+
+
+class ScoredSentence(TypedDict):
+    """A sentence, its place among those that were asked about, and its bits: the sum, its end included."""
+
+    rank: int
+    sentence: str
+    bits: float | None
+    tokens: list[ScoredToken]
+
+
+def score_sentences(loaded: LoadedModel, sentences: Sequence[str]) -> list[ScoredSentence]:
+    """Sentences with their bits, the likeliest first; equal ones in the order given."""
+    rows = [[BOS, *ids.tolist(), EOS] for ids in loaded.tokenizer.encode_lines(list(sentences))]
+    scored = []
+    for sentence, row in zip(sentences, rows, strict=True):
+        bits = (-loaded.model.log_probs(torch.tensor([row]))[0, 1:].double() / math.log(2)).tolist()  # (T − 1,)
+        names = [loaded.tokenizer.piece(token) for token in row[1:]]
+        tokens = [ScoredToken(token=name, bits=finite(one)) for name, one in zip(names, bits, strict=True)]
+        scored.append((sum(bits), sentence, tokens))
+    ranked = sorted(scored, key=lambda one: one[0])
+    return [
+        ScoredSentence(rank=rank, sentence=sentence, bits=finite(bits), tokens=tokens)
+        for rank, (bits, sentence, tokens) in enumerate(ranked, start=1)
+    ]
+
+
+def finite(bits: float) -> float | None:
+    """A figure as it is printed, None where it is not finite; a certain token's 0 has no sign."""
+    return round(bits, 6) + 0.0 if math.isfinite(bits) else None
+
+
+class ScoredFile(NamedTuple):
+    """The figures of a text file.
+
+    note: that lines were normalised as the model's training text was, where some were.
+    """
+
+    figures: TextScores
+    note: str | None
+
+
+def score_file(loaded: LoadedModel, file: Path) -> ScoredFile:
+    """The scores of a text file, a sentence a line, in which a blank line begins a new document.
+
+    Its words, characters and bytes are those of the normalised text.
+
+    Raises:
+        InputError: it cannot be read, or holds nothing.
+    """
+    documents: list[list[str]] = [[]]
+    for line in (line.strip() for line in read_lines(file)):
+        if line:
+            documents[-1].append(line)
+        elif documents[-1]:
+            documents.append([])
+    lines = [line for document in documents for line in document]
+    if not lines:
+        raise InputError(f"{file}: has blank lines only")
+    note = loaded.tokenizer.normalisation.note(lines, f"lines of {file}")
+    lines = loaded.tokenizer.normalisation.normalise_all(lines)
+    rows = iter(framed(ids) for ids in loaded.tokenizer.encode_lines(lines))
+    parts = [np.concatenate([next(rows) for _ in document]) for document in documents if document]
+    figures = perplexity.score(
+        loaded.model,
+        TokenStream(np.concatenate(parts), np.cumsum([0, *map(len, parts)])),
+        words=sum(len(loaded.conventions.split(line)) + 1 for line in lines),
+        word_unit=loaded.conventions.unit,
+        characters=sum(len(line) + 1 for line in lines),
+        bytes=sum(len(line.encode()) + 1 for line in lines),
+    )
+    return ScoredFile(figures, note)
+
+
+class ScoredOption(TypedDict):
+    """An option after a text, by natural logarithms; None where the model rules it out.
+
+    Attributes:
+        per_token: log P for each of its tokens.
+        share: P(option) / Σ P over the options.
+        calibrated: log P(option | text) − log P(option | words), only where words to calibrate by were given.
+    """
+
+    option: str
+    log_prob: float | None
+    tokens: int
+    per_token: float | None
+    share: float | None
+    calibrated: NotRequired[float | None]
+
+
+def rank_options(loaded: LoadedModel, text: str, request: OptionsRequest) -> list[ScoredOption]:
+    """The options with their scores after a text, likeliest first: by the calibrated score where there is one.
+
+    Raises:
+        InputError: an option is empty, or no text stands before them.
+    """
+
+    def scored(context: str) -> tuple[Asked, list[float]]:
+        wholes = ids_of(loaded.tokenizer, [f"{context} {one}{request.after}".lstrip(" ") for one in request.options])
+        item = asked_of(wholes, ids_of(loaded.tokenizer, [context])[0])
+        return item, score_options(loaded.model, [item])[0].tolist()
+
+    item, log_probs = scored(text.rstrip(" "))
+    alone = None if request.calibrate is None else scored(request.calibrate.strip(" "))[1]
+    peak = max(log_probs)
+    total = sum(math.exp(value - peak) for value in log_probs) if math.isfinite(peak) else math.nan
+    rows: list[tuple[float, ScoredOption]] = []
+    for index, (option, value) in enumerate(zip(request.options, log_probs, strict=True)):
+        tokens, ranked_by = len(item.options[index]), value
+        found = ScoredOption(
+            option=option,
+            log_prob=finite(value),
+            tokens=tokens,
+            per_token=finite(value / tokens),
+            share=finite(math.exp(value - peak) / total) if math.isfinite(peak) else None,
+        )
+        if alone is not None:
+            ranked_by = value - alone[index] if math.isfinite(value) else -math.inf
+            found["calibrated"] = finite(ranked_by)
+        rows.append((ranked_by, found))
+    return [found for _, found in sorted(rows, key=lambda row: -row[0])]

@@ -1,0 +1,150 @@
+"""How surprising each token and each word of a text is to a language model: −log₂ P(token | those before it), in bits.
+
+The model is asked through the one door of the ladder's scorer (`evaluation.perplexity`), a text as a document there:
+its lines one after the other as BOS … EOS, the end of each line a token and a word of its own. A word's surprisal is
+the sum of its tokens', so that models with different tokenizers are compared word by word.
+"""
+
+import math
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from langladder.answers.score import finite
+from langladder.data.language_modelling import pad_rows
+from langladder.decoding.sampling import device_of
+from langladder.ground.errors import InputError
+from langladder.models.base import LanguageModel
+from langladder.text.tokenize.specials import BOS, EOS, NAMES, PAD, UNK
+from langladder.text.tokenize.tokenizers import Tokenizer
+
+END_OF_LINE = NAMES[EOS]
+_WORD = re.compile(r"\S+")
+
+
+class Token(NamedTuple):
+    """A token as it stands in the text.
+
+    Attributes:
+        before: the white space before it. text: itself; `<eos>` at the end of a line.
+        bits: its surprisal; None where the model rules it out.
+        word: the place of its word among the text's words. known: whether the tokenizer has it.
+    """
+
+    before: str
+    text: str
+    bits: float | None
+    word: int
+    known: bool
+
+
+class Word(NamedTuple):
+    """A word (what stands between white space, or the end of a line), and its surprisal in bits."""
+
+    text: str
+    bits: float | None
+
+
+class Scored(NamedTuple):
+    """A text to a model; `bits` in all, None where it is ruled out."""
+
+    tokens: list[Token]
+    words: list[Word]
+    bits: float | None
+
+
+class Guess(NamedTuple):
+    """What a model expects at a place: its likeliest tokens and their probabilities, likeliest first; its entropy in
+    bits; the surprisal and the rank (from 1) of the token that stands there."""
+
+    likeliest: list[tuple[str, float]]
+    entropy: float
+    bits: float | None
+    rank: int
+
+
+class Row(NamedTuple):
+    """A text as a model reads it: ids of all lines, and of each predicted one where it stands in which word."""
+
+    ids: list[int]
+    marks: list[tuple[str, str, int, bool]]
+    words: list[str]
+
+
+def row_of(tokenizer: Tokenizer, text: str) -> Row:
+    """A text as ids; lines without text are left out."""
+    row = Row([], [], [])
+    for line in [line for line in text.splitlines() if line.strip()] or [""]:
+        ids, places = tokenizer.encode_with_places(line)
+        starts, first, end = [found.start() for found in _WORD.finditer(line)], len(row.words), 0
+        for token, (start, stop) in zip(ids.tolist(), places.tolist(), strict=True):
+            spelled = line[max(start, end) : stop] or tokenizer.piece(token).strip()
+            row.marks.append((line[end:start], spelled, first + max(0, bisect_right(starts, start) - 1), token != UNK))
+            end = max(end, stop)
+        row.ids.extend([BOS, *ids.tolist(), EOS])
+        row.words.extend([*_WORD.findall(line), END_OF_LINE])
+        row.marks.append(("", END_OF_LINE, len(row.words) - 1, True))
+    return row
+
+
+def surprisals(model: LanguageModel, tokenizer: Tokenizer, texts: Sequence[str]) -> list[Scored]:
+    """How surprising each text is, all of them read at once."""
+    rows = [row_of(tokenizer, text) for text in texts]
+    return [scored(*one) for one in zip(rows, bits_of_rows(model, [row.ids for row in rows]), strict=True)]
+
+
+def bits_of_rows(model: LanguageModel, rows: Sequence[Sequence[int]]) -> list[list[float]]:
+    """−log₂ P of each token of rows of ids, read at once; 0 where it is BOS. The ends of short rows are padding's.
+
+    Lengths and larger numbers of rows are rounded up by padding: libraries keep what they compile for each shape that
+    they meet, so that a server which met all of them would grow for hours.
+    """
+    tokens = pad_rows([np.array(row) for row in rows])  # (B, T)
+    more = -len(rows) % 4 if len(rows) > 4 else 0
+    tokens = torch.nn.functional.pad(tokens, (0, -tokens.shape[1] % 16, 0, more), value=PAD)
+    bits: list[list[float]] = (-model.log_probs(tokens.to(device_of(model))).cpu().double() / math.log(2)).tolist()
+    return bits[: len(rows)]
+
+
+def guess(model: LanguageModel, tokenizer: Tokenizer, text: str, place: int, most: int = 5) -> Guess:
+    """What the model expects where token `place` of the text stands, as `surprisals` numbers them.
+
+    Raises:
+        InputError: the text has no such token.
+    """
+    row = row_of(tokenizer, text)
+    predicted = [at for at, token in enumerate(row.ids) if token != BOS]
+    if not 0 <= place < len(predicted):
+        raise InputError(f"place: {place}; the text has tokens 0 to {len(predicted) - 1} for this model")
+    at = predicted[place]
+    prefix = torch.tensor([row.ids[:at]], device=device_of(model))
+    log_probs = model.next_log_probs(prefix)[0].cpu().double()  # (V,)
+    log_probs[[PAD, BOS]] = -math.inf  # never predicted
+    probs = log_probs.exp()
+    values, ids = probs.topk(min(most, len(probs)))
+    own = float(log_probs[row.ids[at]])
+    return Guess(
+        [(tokenizer.piece(token), value) for token, value in zip(ids.tolist(), values.tolist(), strict=True)],
+        float(-torch.special.xlogy(probs, probs).sum()) / math.log(2),
+        finite(-own / math.log(2)),
+        1 + int((log_probs > own).sum()),
+    )
+
+
+def scored(row: Row, found: Sequence[float]) -> Scored:
+    """A row with the bits of its ids, and perhaps of padding behind them."""
+    bits = [value for token, value in zip(row.ids, found, strict=False) if token != BOS]
+    sums = [0.0] * len(row.words)
+    for (_, _, word, _), value in zip(row.marks, bits, strict=True):
+        sums[word] += value
+    tokens = [
+        Token(before, text, finite(value), word, known)
+        for (before, text, word, known), value in zip(row.marks, bits, strict=True)
+    ]
+    return Scored(
+        tokens, [Word(*pair) for pair in zip(row.words, map(finite, sums), strict=True)], finite(math.fsum(bits))
+    )

@@ -1,0 +1,148 @@
+"""Words: what word vectors say of words: neighbours, analogies, similarity, the odd one out; the vector of a text.
+
+Words are looked up as the training text of the vectors writes them: in another form of Unicode, or with capitals where
+that text has none, they are found, too. Unknown words are refused with the nearest spellings. A vector that
+knows character n-grams has more words than rows: it answers what needs no row.
+"""
+
+from collections.abc import Sequence
+from typing import TypedDict
+
+import numpy as np
+
+from langladder.embeddings.base import AnalogyMethod, WordVectors
+from langladder.evaluation.similarity import Measure, pair_scores
+from langladder.ground.errors import InputError
+from langladder.text.words.segmenters import splitter_of
+
+LEAST_ODD = 3  # words among which one can be odd
+
+
+class ScoredWord(TypedDict):
+    """A word and its score: cosine, dot product, distance, or what an analogy's method gives it."""
+
+    word: str
+    score: float
+
+
+class Comparison(TypedDict):
+    """Three measures of two words."""
+
+    cosine: float
+    dot: float
+    euclidean: float
+
+
+class OddWord(TypedDict):
+    """A word, and how alike the others are without it."""
+
+    word: str
+    compactness: float
+
+
+def check(vectors: WordVectors, word: str) -> None:
+    """See that a word has a vector: a row, or one made up of its character n-grams where the vectors know these.
+
+    Raises:
+        InputError: it has none; names the same word in another case, else the nearest spellings.
+    """
+    if word in vectors:
+        return
+    try:
+        vectors[word]
+    except InputError:
+        same = [known for known in vectors.words if known.casefold() == word.casefold()]
+        if not same:
+            raise
+        raise InputError(
+            f"{word!r} is not among the {len(vectors):,} words that have a vector; did you mean {', '.join(same)}?"
+        ) from None
+
+
+def find(vectors: WordVectors, word: str) -> int:
+    """The row of a word. Raises InputError as `check` does, or where the vector is made up and no row."""
+    check(vectors, word)
+    return vectors.row(word)
+
+
+def nearest(vectors: WordVectors, word: str, count: int, measure: Measure = "cosine") -> list[ScoredWord]:
+    """The words nearest to a word, nearest first; the score of "euclidean" is the distance."""
+    word = vectors.spelled(word)
+    if measure == "cosine":
+        check(vectors, word)
+        return [{"word": other, "score": round(cosine, 6)} for other, cosine in vectors.nearest(word, count)]
+    row = find(vectors, word)
+    scores = pair_scores(vectors, np.full(len(vectors), row), np.arange(len(vectors)), measure)  # (V,)
+    order = [int(other) for other in np.argsort(-scores, kind="stable") if other != row][:count]
+    sign = -1 if measure == "euclidean" else 1
+    return [{"word": vectors.words[other], "score": round(sign * float(scores[other]), 6)} for other in order]
+
+
+def analogy(
+    vectors: WordVectors, question: Sequence[str], count: int, method: AnalogyMethod, restrict: int | None = None
+) -> list[ScoredWord]:
+    """What is to c as b is to a, best first.
+
+    Args:
+        question: a, b, c. restrict: answer from the most frequent so many words only.
+    """
+    words = a, b, c = [vectors.spelled(word) for word in question]
+    if restrict is None:
+        for word in words:
+            check(vectors, word)
+        return [
+            {"word": word, "score": round(score, 6)} for word, score in vectors.analogy(a, b, c, count, method=method)
+        ]
+    rows_of_words = np.array([[find(vectors, word) for word in words]])
+    among = np.arange(min(restrict, len(vectors)))
+    rows, scores = vectors.analogies(rows_of_words, count, among=among, method=method)
+    return [
+        {"word": vectors.words[row], "score": round(float(score), 6)}
+        for row, score in zip(rows[0], scores[0], strict=True)
+        if score > -np.inf
+    ]
+
+
+def compare(vectors: WordVectors, first: str, second: str) -> Comparison:
+    """Cosine, dot product and Euclidean distance of two words."""
+    first, second = vectors.spelled(first), vectors.spelled(second)
+    for word in (first, second):
+        check(vectors, word)
+    v, w = vectors[first].astype(np.float64), vectors[second].astype(np.float64)
+    cosine, dot, distance = vectors.similarity(first, second), float(v @ w), float(np.linalg.norm(v - w))
+    return {"cosine": round(cosine, 6), "dot": round(dot, 6), "euclidean": round(distance, 6)}
+
+
+def odd_one_out(vectors: WordVectors, words: Sequence[str]) -> list[OddWord]:
+    """How alike the others are without each word (see `evaluation.clusters`), the odd one first.
+
+    Raises:
+        InputError: fewer than three different words, or one that has no row.
+    """
+    from langladder.evaluation.clusters import compactness_scores  # scikit-learn takes time to load
+
+    group = list(dict.fromkeys(map(vectors.spelled, words)))
+    if len(group) < LEAST_ODD:
+        raise InputError(f"words: {len(group)} different; of {LEAST_ODD} or more one can be odd")
+    scores = compactness_scores(vectors, np.array([find(vectors, word) for word in group]))
+    order = np.argsort(-scores, kind="stable").tolist()
+    return [{"word": group[index], "compactness": round(float(scores[index]), 6)} for index in order]
+
+
+def text_vector(vectors: WordVectors, text: str) -> np.ndarray:
+    """The mean of the vectors of a text's words, (D,) float32; a text that is a word itself has that word's.
+
+    Raises:
+        InputError: no word of it has a vector.
+    """
+    found = []
+    whole = vectors.spelled(text)  # first: an invisible character behind a full stop would keep it on its word
+    for word in [whole] if whole in vectors else splitter_of(vectors.words_by)(whole):
+        try:
+            found.append(vectors[word])
+        except InputError:  # it has none
+            continue
+    if not found:
+        raise InputError(f"input: no word of {text[:60]!r} is among the {len(vectors):,} that have a vector")
+    mean: np.ndarray = np.mean(found, axis=0, dtype=np.float64).astype("<f4")
+    return mean

@@ -1,0 +1,359 @@
+"""`langladder score`, `perplexity`, `generate`, `prompt` and `chat`: what language models make of texts."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from langladder.answers.requests import ChatRequest, GenerateRequest, OptionsRequest
+from langladder.faces.cli.input import is_folder, standard_input, typed_lines
+from langladder.faces.cli.options import FOLDER, json_option, options
+from langladder.faces.cli.output import Cell, echo, interval, note, print_json, print_table
+from langladder.ground.errors import InputError
+
+if TYPE_CHECKING:
+    from langladder.answers.chat import Conversation
+    from langladder.answers.loading import LoadedModel
+    from langladder.evaluation.prompting import Item, Prompter
+    from langladder.experiments.prompt_files import PromptTask
+
+COLUMNS = ("text", "model", "per word", "bits per character", "bits per byte", "per token", "tokens", "unknown")
+
+
+@click.command()
+@click.argument("words", nargs=-1, required=True, metavar="MODEL... SENTENCE...")
+@click.option("--file", "file", metavar="FILE", help="Sentences, one per line, also .gz; - is the standard input.")
+@click.option("--tokens/--no-tokens", "show_tokens", default=True, help="Show each token's surprisal [default: yes].")
+@json_option
+def score(words: tuple[str, ...], file: str | None, show_tokens: bool, as_json: bool) -> None:
+    """Rank sentences by their probability under each MODEL.
+
+    Surprisal is −log₂ P(token | those before it), in bits; a sentence's is the sum, its end (<eos>) included. What is a
+    folder is a model, the rest are sentences. Between models, compare sentences' bits, not tokens'.
+
+    \b
+    Examples:
+      langladder score models/lm/* "apple and pear salad" "apple and pair salad"
+      langladder score models/lm/gpt --file candidates.txt --no-tokens
+    """
+    folders, sentences = _models_and_others(words)
+    for sentence in sentences:
+        if "/" in sentence and not any(character.isspace() for character in sentence):
+            raise InputError(f"{sentence}: no such folder (a sentence that looks like a path goes into --file)")
+    if file is not None:
+        sentences += _filled_lines(file)
+    if not folders or not sentences:
+        raise click.UsageError(f"{len(folders)} models and {len(sentences)} sentences: name at least one of each")
+    from langladder.answers.loading import read_model
+    from langladder.answers.score import score_sentences
+
+    found = {}
+    for folder in folders:
+        loaded = read_model(folder)
+        note(loaded.tokenizer.normalisation.note(sentences, "sentences"))
+        found[str(folder)] = score_sentences(loaded, sentences)
+    if as_json:
+        models = [{"model": model, "sentences": ranked} for model, ranked in found.items()]
+        print_json({"unit": "bits", "models": models})
+        return
+    for model, ranked in found.items():
+        rows: list[list[Cell]] = []
+        for scored in ranked:
+            tokens = [
+                f"{token['token'].strip() or repr(token['token'])} {_bits(token['bits'])}" for token in scored["tokens"]
+            ]
+            rows.append(
+                [scored["rank"], scored["sentence"], _bits(scored["bits"])] + [" · ".join(tokens)] * show_tokens
+            )
+        columns = ["", "sentence", "bits"] + ["of which"] * show_tokens
+        print_table(columns, rows, title=model)
+
+
+def _models_and_others(words: Sequence[str]) -> tuple[list[Path], list[str]]:
+    """Folders are models; the rest is what they are to score."""
+    folders = [Path(word) for word in words if is_folder(word)]
+    return folders, [word for word in words if not is_folder(word)]
+
+
+def _filled_lines(file: str) -> list[str]:
+    if file == "-":
+        return [line.strip() for line in standard_input() if line.strip()]
+    from langladder.text.read.lines import filled_lines
+
+    return [line for _, line in filled_lines(Path(file))]
+
+
+def _bits(bits: float | None) -> str:
+    return "∞" if bits is None else f"{round(bits, 2) + 0.0:.2f}"  # a certain token's 0.00 has no sign
+
+
+@click.command(short_help="How well language models predict any texts.")
+@click.argument("words", nargs=-1, required=True, metavar="MODEL... FILE...")
+@json_option
+def perplexity(words: tuple[str, ...], as_json: bool) -> None:
+    """Perplexity of each FILE (a text, a line a sentence; also .gz) under each MODEL, without training on it.
+
+    Folders are models, the rest are files. A blank line begins a new document; all characters and the ends of lines
+    are predicted. Between models with different tokenizers compare perplexity per word, or bits per character; where
+    `unknown` is not 0 the model does not spell these words, and its figures flatter it. Words are counted as in the
+    training text of the model; where that separates none, they are graphemes: then compare bits per character.
+
+    \b
+    Examples:
+      langladder perplexity models/lm/* input/text/mine.txt
+      langladder perplexity models/lm/gpt wikitext.txt reviews.txt.gz
+    """
+    folders, files = _models_and_others(words)
+    if not folders or not files:
+        raise click.UsageError(f"{len(folders)} models and {len(files)} files: name at least one of each")
+    from langladder.answers.loading import read_model
+    from langladder.answers.score import finite, score_file
+
+    rows: list[list[Any]] = []
+    units: list[str] = []
+    models = [read_model(folder) for folder in folders]
+    for file in files:
+        for folder, loaded in zip(folders, models, strict=True):
+            found, normalised = score_file(loaded, Path(file))
+            note(normalised)
+            figures = [
+                found.perplexity_per_word,
+                found.bits_per_character,
+                found.bits_per_byte,
+                found.perplexity_per_token,
+            ]
+            units.append(found.word_unit)
+            rows.append([file, str(folder), *map(finite, figures), found.tokens, round(found.unknown_rate, 4)])
+    if as_json:
+        print_json(
+            [dict(zip(COLUMNS, row, strict=True)) | {"word": unit} for row, unit in zip(rows, units, strict=True)]
+        )
+        return
+    columns = ["per grapheme" if name == "per word" and "graphemes" in units else name for name in COLUMNS]
+    print_table(columns, [[*row[:2], *map(_figure, row[2:6]), *row[6:]] for row in rows], title="perplexity")
+
+
+def _figure(value: float | None) -> str:
+    if value is None:
+        return "∞"
+    return f"{value:,.2f}" if value < 1e6 else f"{value:.1e}"
+
+
+@click.command()
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...", type=FOLDER)
+@click.option("--prompt", "prompts", multiple=True, default=("",), help="Where to begin; may be given several times.")
+@options(GenerateRequest)
+@json_option
+def generate(models: tuple[Path, ...], prompts: tuple[str, ...], request: GenerateRequest, as_json: bool) -> None:
+    """Go on from a prompt, up to the end of the line, with each MODEL.
+
+    \b
+    Examples:
+      langladder generate models/lm/gpt models/lm/lstm --prompt "the king"
+      langladder generate models/lm/* --prompt "the king" --top-p 0.9 --samples 3 --seed 7
+    """
+    from langladder.answers.generate import generate as generated
+    from langladder.answers.loading import read_models
+
+    config, samples = request.sampling(), request.samples
+    repeated = [prompt for prompt in prompts for _ in range(samples)]
+    found = {loaded.name: generated(loaded, repeated, config) for loaded in read_models(models)}
+    if as_json:
+        texts = [
+            {"model": name, "prompt": prompt, "text": one.text}
+            for name, continued in found.items()
+            for prompt, one in zip(repeated, continued, strict=True)
+        ]
+        others = {"logit_bias", "presence_penalty", "frequency_penalty"}  # no options of this command
+        print_json({"settings": config.model_dump(mode="json", exclude=others), "texts": texts})
+        return
+    for number, prompt in enumerate(prompts):
+        part = slice(number * samples, (number + 1) * samples)
+        rows = [[name, one.text] for name, continued in found.items() for one in continued[part]]
+        print_table(["model", "text"], rows, title=f"“{prompt}” …" if prompt else "from the beginning of a line")
+
+
+@click.command(short_help="Ask a language model in words, with no examples, one or several.")
+@click.argument("model", type=FOLDER)
+@click.argument("text", required=False)
+@options(OptionsRequest, options="--option")
+@click.option("--task", metavar="FILE|NAME", help="A file of conf/prompt/, or its name.")
+@click.option("--data", type=FOLDER, help="Items of your own: .tsv or .jsonl.")
+@click.option("--shots", type=click.IntRange(0, 1000), help="Examples in the prompt [default: those of the task].")
+@click.option("--items", type=click.IntRange(1, 100_000), help="Most items [default: those of the task].")
+@click.option("--show", type=click.IntRange(0, 1000), default=0, help="Items to show with their options' scores.")
+@click.option(
+    "--world", type=click.Choice(["tiny", "small", "base"]), default="small", show_default=True,
+    help="Size of microworld.",
+)  # fmt: skip
+@click.option("--seed", type=click.IntRange(0, 2**31), default=1, show_default=True, help="Of items and examples.")
+@json_option
+def prompt(
+    model: Path,
+    text: str | None,
+    request: OptionsRequest,
+    task: str | None,
+    data: Path | None,
+    shots: int | None,
+    items: int | None,
+    show: int,
+    world: Literal["tiny", "small", "base"],
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Score the answers to TEXT under MODEL, or let it do a task. Without either, ask for texts.
+
+    A task is a template with answers in words; accuracy is shown by number of examples in the prompt, with 95 %
+    intervals over items and orders of examples. A text may have several lines: write $'first\\nsecond'.
+
+    \b
+    Examples:
+      langladder prompt models/lm/gpt "what is the capital of france ?" --option paris --option rome
+      langladder prompt models/lm/gpt --task knowledge --shots 4 --show 2
+      langladder prompt models/lm/lstm --task mine.yaml --data mine.tsv
+    """
+    from langladder.answers.loading import read_model
+
+    loaded, choices = read_model(model), request.options
+    if task is not None:
+        if text is not None or choices:
+            raise click.UsageError("--task brings its own texts and options; give either it or TEXT with --option")
+        from langladder.experiments.prompt_files import read_task
+
+        changes = {} if items is None else {"items": items}
+        settings = read_task(task, world=world, data=data, shots=shots, **changes)
+        _do_task(loaded, settings, show, seed, as_json)
+        return
+    if data is not None or shots is not None:
+        raise click.UsageError("--data and --shots go with --task")
+    if len(choices) < 2 or len(set(choices)) < len(choices):
+        raise click.UsageError(f"{len(choices)} options: give --option two times or more, each time another answer")
+    if text is not None:
+        _print_options(loaded, text, request, as_json)
+        return
+    for line in typed_lines("A text a line; Ctrl-D ends.") if sys.stdin.isatty() else sys.stdin:
+        if line.strip():
+            _print_options(loaded, line.strip(), request, as_json)
+
+
+def _print_options(loaded: "LoadedModel", text: str, request: OptionsRequest, as_json: bool) -> None:
+    from langladder.answers.score import rank_options
+
+    found = rank_options(loaded, text, request)
+    if as_json:
+        print_json({"model": loaded.name, "text": text, "options": found})
+        return
+    names = {"option": "option", "log_prob": "log P", "per_token": "per token", "share": "share"}
+    names |= {"calibrated": "calibrated"} if request.calibrate is not None else {}
+    print_table(list(names.values()), [[dict(row)[name] for name in names] for row in found], title=text)
+
+
+def _do_task(loaded: "LoadedModel", settings: "PromptTask", show: int, seed: int, as_json: bool) -> None:
+    from langladder.evaluation.prompting import Prompter, chance
+    from langladder.evaluation.significance import crossed_interval
+    from langladder.experiments.experiment import Data
+    from langladder.experiments.prompting import Prompting
+
+    chosen, orders = Prompting(settings).items(Data(), seed)
+    prompter = Prompter(loaded.model, loaded.tokenizer, settings)
+    rows: list[list[Any]] = []
+    for number in settings.shots:
+        found = prompter.measure(chosen, orders, number)
+        accuracies = {scoring: float(right.mean()) for scoring, right in found.right.items()}
+        rows.append([number, found.used, *accuracies.values(), crossed_interval(found.right[settings.scorings[0]])])
+    examples = [_example(prompter, one, orders[0][: settings.shots[-1]]) for one in chosen[:show]]
+    columns = ["examples", "in the prompt", *settings.scorings, f"95 % of {settings.scorings[0]}"]
+    if as_json:
+        table = [dict(zip(columns, row, strict=True)) for row in rows]
+        figures = {"model": loaded.name, "items": len(chosen), "chance": chance(chosen)}
+        print_json(figures | {"by": table, "shown": examples})
+        return
+    title = f"{loaded.name}: {len(chosen)} items, chance {chance(chosen):.3f}"
+    print_table(columns, [[*row[:-1], interval(row[-1])] for row in rows], title=title)
+    for one in examples:
+        echo(one["prompt"])
+        print_table(
+            ["option", "", settings.scorings[0]], [[o["option"], o["right"], o["score"]] for o in one["options"]]
+        )
+
+
+def _example(prompter: "Prompter", item: "Item", examples: "Sequence[Item]") -> dict[str, Any]:
+    """An item with its whole prompt and the scores of its options."""
+    from langladder.answers.score import finite
+
+    scores = prompter.scores([item], examples)
+    figures = next(iter(scores.values()))[0].tolist() if scores else [float("nan")] * len(item.options)
+    ranked = sorted(zip(item.options, figures, range(len(figures)), strict=True), key=lambda one: -one[1])
+    choices = [
+        {"option": option, "right": "right" if index == item.right else "", "score": finite(value)}
+        for option, value, index in ranked
+    ]
+    return {"prompt": prompter.prompt(examples, item.fields).rstrip(" ") + " …", "options": choices}
+
+
+@click.command(short_help="Talk with a model that follows instructions, or with two side by side.")
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...", type=FOLDER)
+@click.option("--say", "turns", multiple=True, help="A turn of yours; may be given several times.")
+@options(ChatRequest)
+@json_option
+def chat(models: tuple[Path, ...], turns: tuple[str, ...], request: ChatRequest, as_json: bool) -> None:
+    """Talk with each MODEL, a folder of a rung that follows instructions. Without --say, ask for turns or read a pipe.
+
+    The models answer the same turns, each with its own answers behind it, as long as there is room in its context. Then
+    the oldest turns are left out, and a line on stderr says so.
+    A rung that is a best-of-n answers n times, and the reward model that it reads chooses.
+
+    \b
+    Examples:
+      langladder chat models/instruct/sft
+      langladder chat models/instruct/sft models/align/ppo --say "what is the capital of france ?"
+      langladder chat models/instruct/sft models/align/best_of_n
+      langladder chat models/instruct/sft --best-of 16 --judge models/reward/reward
+    """
+    from langladder.answers.chat import read_conversations
+
+    conversations = read_conversations(models, request)
+    if turns or not sys.stdin.isatty():
+        filled = [turn for turn in turns or standard_input() if turn.strip()]
+        if not filled:
+            raise InputError("nothing was said; give --say TEXT, or turns through a pipe, one a line")
+        answers = [(turn, _replies(conversations, turn)) for turn in filled]
+        if as_json:
+            dialogue = [{"user": turn, "answers": replies} for turn, replies in answers]
+            print_json({"system": request.system, "turns": dialogue})
+            return
+        for turn, replies in answers:
+            echo(f"> {turn}")
+            _print_replies(replies)
+        return
+    if as_json:
+        raise click.UsageError("--json answers turns that are given: by --say, or through a pipe")
+    for turn in typed_lines("A turn of yours, or Ctrl-D to end."):
+        try:
+            if turn.strip():
+                _print_replies(_replies(conversations, turn))
+        except InputError as error:
+            echo(f"Error: {error}", err=True)
+
+
+def _replies(conversations: "dict[str, Conversation]", turn: str) -> dict[str, str]:
+    """What each model answers; stderr says which turns it no longer reads."""
+    replies = {}
+    for name, one in conversations.items():
+        reply = one.say(turn.strip())
+        replies[name] = reply.text
+        if reply.left_out:
+            turns = "the oldest turn was" if reply.left_out == 1 else f"the {reply.left_out} oldest turns were"
+            why = f"its context of {one.assistant.model.context:,} tokens has no room for more"
+            click.echo(f"{name}: {turns} left out of the prompt: {why}", err=True)
+    return replies
+
+
+def _print_replies(replies: dict[str, str]) -> None:
+    """One answer as it is, several side by side."""
+    if len(replies) == 1:
+        echo(next(iter(replies.values())))
+    else:
+        print_table([*replies], [[*replies.values()]])

@@ -1,0 +1,455 @@
+"""Every kind of model as a python function: what it reads, what it answers with; and the way to it from a folder.
+
+MLflow's folder has `langladder.json` beside its MLmodel: {"model", where in it the model lies, "place", where that was
+written, "fingerprint"}. A registered model is a copy and lies in the folder. One that was only logged stays where the
+pipeline wrote it, and is found there as long as it is the same; where the project was moved, beside `mlartifacts/`.
+"""
+
+from pathlib import Path, PurePosixPath
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from langladder.answers.chat import Assistant, Conversation, read_assistant
+from langladder.answers.classify import classify, example_of
+from langladder.answers.fill import fill
+from langladder.answers.generate import generate
+from langladder.answers.loading import (
+    LoadedEncoder,
+    LoadedModel,
+    LoadedTranslator,
+    read_encoder,
+    read_model,
+    read_tagger,
+    read_translator,
+)
+from langladder.answers.requests import MOST_ANSWERS, ClassifyRequest, FillRequest, TagRequest
+from langladder.answers.score import score_sentences
+from langladder.answers.tag import tag
+from langladder.answers.translate import translate
+from langladder.answers.words import text_vector
+from langladder.corpora.scenes import QUESTIONS, Scene
+from langladder.corpora.speech import Utterance
+from langladder.data.captioning import CODES, SceneCodes
+from langladder.data.speech import decode
+from langladder.decoding import translate as decoding
+from langladder.decoding.beam_search import BeamConfig
+from langladder.decoding.ctc import prefix_beam_search
+from langladder.decoding.sampling import SamplingConfig
+from langladder.embeddings.base import WordVectors
+from langladder.evaluation.transcripts import TranscriptionConfig, posteriors
+from langladder.faces.mlflow.kind import Column, Kind, Parameters, Row, Rows
+from langladder.formats.vector_files import read_vectors
+from langladder.ground.artefacts import read_json
+from langladder.ground.errors import InputError
+from langladder.ground.schema import checked
+from langladder.models.base import LanguageModel
+from langladder.models.captioner import Captioner
+from langladder.models.classifier import Classifier
+from langladder.models.ctc import CTCRecognizer
+from langladder.models.encoder import Encoder
+from langladder.models.instructed import InstructedGPT
+from langladder.models.reader import Reader
+from langladder.models.reward import RewardModel
+from langladder.models.saving import located, read_description
+from langladder.models.tagger import Tagger
+from langladder.models.translator import Translator
+from langladder.text.labelled.instructions import ASSISTANT, USER, Message
+from langladder.text.labelled.labelled import Example
+from langladder.text.labelled.questions import Question
+from langladder.text.words.segmenters import CHOICES
+
+TEXT = "the old king sleeps ."
+INSTRUCTION = "what is the capital of france ?"
+NEEDED = ("agent", "agents", "agent_is", "deed", "time")
+MOST_FRAMES = 100_000
+POINTER = "langladder.json"
+
+
+def sampling(parameters: Parameters) -> SamplingConfig:
+    """How tokens are drawn: temperature 0 is greedy; 0 of top_k, and 1 of top_p, bound nothing.
+
+    Raises:
+        InputError: a number that is not allowed.
+    """
+    settings = {"strategy": "sample" if parameters["temperature"] else "greedy", **parameters}
+    settings |= {"temperature": parameters["temperature"] or 1.0}
+    settings |= {name: None for name, none in (("top_k", 0), ("top_p", 1.0)) if parameters.get(name) == none}
+    return checked(SamplingConfig, settings, "params")
+
+
+class Continuing(Kind[LoadedModel]):
+    """A language model: how surprising a text is, its end included, and how it goes on where tokens are asked for."""
+
+    inputs = (Column("text"),)
+    outputs = (Column("bits", "double", required=False), Column("tokens", "long"), Column("continuation"))
+    parameters: ClassVar[Parameters] = {"max_tokens": 0, "temperature": 1.0, "top_k": 0, "top_p": 1.0, "seed": 0}
+    row: ClassVar[Row] = {"text": TEXT}
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        return cls(read_model(folder))
+
+    def answer(self, rows: Rows, parameters: Parameters) -> Rows:
+        """Bits of what the model holds for impossible are None."""
+        config = sampling(parameters)
+        texts = [row["text"] for row in rows]
+        found = []
+        for text, (_, continuation) in zip(texts, generate(self.model, texts, config), strict=True):
+            (scored,) = score_sentences(self.model, [text])
+            found.append({"bits": scored["bits"], "tokens": len(scored["tokens"]), "continuation": continuation})
+        return found
+
+
+class Vectors(Kind[WordVectors]):
+    """Word vectors: the vector of a text, the mean of its words'; of a word also its neighbours."""
+
+    inputs = (Column("text"),)
+    outputs = (Column("vector", "double", 1), Column("neighbours", "string", 1), Column("cosines", "double", 1))
+    parameters: ClassVar[Parameters] = {"neighbours": 10}
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        return cls(read_vectors(folder))
+
+    @classmethod
+    def example(cls, folder: Path) -> Row:
+        return {"text": str(read_json(folder / "words.json")["words"][0])}
+
+    def answer(self, rows: Rows, parameters: Parameters) -> Rows:
+        found = []
+        for row in rows:
+            text, count = self.model.spelled(row["text"]), max(0, parameters["neighbours"])
+            near = self.model.nearest(text, count) if count and text in self.model else []
+            answer = {"vector": text_vector(self.model, text).astype("<f8").tolist()}
+            found.append(
+                answer | {"neighbours": [word for word, _ in near], "cosines": [float(one) for _, one in near]}
+            )
+        return found
+
+
+class Filling(Kind[LoadedEncoder]):
+    """An encoder: the likeliest tokens for each `<mask>` of a text."""
+
+    inputs = (Column("text"),)
+    outputs = (Column("fillings", "string", 2), Column("probabilities", "double", 2))
+    parameters: ClassVar[Parameters] = {"best": 5}
+    row: ClassVar[Row] = {"text": "the old <mask> sleeps ."}
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        return cls(read_encoder(folder))
+
+    def answer(self, rows: Rows, parameters: Parameters) -> Rows:
+        gaps = [
+            fill(self.model, row["text"], FillRequest(best=min(max(1, parameters["best"]), MOST_ANSWERS)))
+            for row in rows
+        ]
+        return [
+            {
+                "fillings": [[one.text for one in gap] for gap in found],
+                "probabilities": [[one.probability for one in gap] for gap in found],
+            }
+            for found in gaps
+        ]
+
+
+class Talking(Kind[Assistant]):
+    """What a model answers to an instruction: each row is a dialogue of its own."""
+
+    inputs = (Column("text"), Column("system", required=False))
+    outputs = (Column("answer"),)
+    parameters: ClassVar[Parameters] = {"max_tokens": 40, "temperature": 0.0, "seed": 0}
+    row: ClassVar[Row] = {"text": INSTRUCTION}
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """A best-of-n needs the reward model that chooses, where its provenance has it."""
+        return cls(read_assistant(folder))
+
+    def answer(self, rows: Rows, parameters: Parameters) -> Rows:
+        config, found = sampling(parameters), []
+        for row in rows:
+            talk = Conversation(self.model, config, system=row["system"] or "", forget=True)
+            found.append({"answer": talk.say(row["text"].strip()).text})
+        return found
+
+
+class Rewarding(Kind[RewardModel]):
+    """How much a reward model likes an answer to an instruction."""
+
+    inputs = (Column("text"), Column("answer"))
+    outputs = (Column("reward", "double"),)
+    row: ClassVar[Row] = {"text": INSTRUCTION, "answer": "paris"}
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        return cls(RewardModel.load(folder))
+
+    def answer(self, rows: Rows, parameters: Parameters) -> Rows:
+        del parameters
+        dialogues = [(Message(USER, row["text"]), Message(ASSISTANT, row["answer"])) for row in rows]
+        return [{"reward": float(reward)} for reward in self.model.rewards(dialogues)]
+
+
+class Classifying(Kind[Classifier]):
+    """The labels of a text, or of two, the likeliest first. What reads trees wants a bracketed tree as its text."""
+
+    inputs = (Column("text"), Column("second", required=False))
+    outputs = (
+        Column("label"),
+        Column("probability", "double"),
+        Column("labels", "string", 1),
+        Column("probabilities", "double", 1),
+    )
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        return cls(Classifier.load(folder))
+
+    @classmethod
+    def example(cls, folder: Path) -> Row:
+        kind = read_description(folder, Classifier, Classifier.SIZES, Classifier.WHAT).kind
+        return {"text": "((not) (boring))" if getattr(kind, "reads_trees", False) else "not boring"}
+
+    def answer(self, rows: Rows, parameters: Parameters) -> Rows:
+        del parameters
+        found = classify(self.model, [self._example(row) for row in rows], ClassifyRequest(top=None))
+        answers = []
+        for one in found:
+            labels, probabilities = zip(*one.top, strict=True)
+            answers.append({"label": labels[0], "probability": probabilities[0]})
+            answers[-1] |= {"labels": list(labels), "probabilities": list(probabilities)}
+        return answers
+
+    def _example(self, row: Row) -> Example:
+        if row["second"]:
+            return Example(row["text"].strip(), row["second"].strip())
+        return example_of(self.model, row["text"].replace("\t", " "))
+
+
+class Tagging(Kind[Tagger]):
+    """The tag of each word of a text, and how likely it is given the whole."""
+
+    inputs = (Column("text"),)
+    outputs = (Column("words", "string", 1), Column("tags", "string", 1), Column("probabilities", "double", 1))
+    parameters: ClassVar[Parameters] = {"words": "whitespace"}
+    row: ClassVar[Row] = {"text": "the dog sleeps ."}
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        return cls(read_tagger(folder))
+
+    def answer(self, rows: Rows, parameters: Parameters) -> Rows:
+        """Words as the training text has them, or as the parameter says that they are cut."""
+        if parameters["words"] not in CHOICES:
+            raise InputError(f"params: words: {parameters['words']!r} is not allowed; one of {', '.join(CHOICES)}")
+        found = tag(self.model, [row["text"] for row in rows], TagRequest(words=parameters["words"], explain=True))
+        return [{column.name: getattr(one, column.name) for column in self.outputs} for one in found]
+
+
+class Answering(Kind[Reader]):
+    """The answer to a question that stands in a paragraph, "" for none, or one of the options of those that choose."""
+
+    inputs = (Column("question"), Column("context"), Column("options", "string", 1, required=False))
+    outputs = (
+        Column("answer"),
+        Column("start", "long", required=False),
+        Column("score", "double"),
+        Column("probability", "double", required=False),
+    )
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        return cls(Reader.load(folder))
+
+    @classmethod
+    def example(cls, folder: Path) -> Row:
+        found = {"question": "where does anna live ?", "context": "anna lives in paris ."}
+        return found | ({"options": ["paris", "berlin"]} if Reader.load(folder).chooses else {})
+
+    def answer(self, rows: Rows, parameters: Parameters) -> Rows:
+        del parameters
+        questions = []
+        for number, row in enumerate(rows):
+            options = tuple(row["options"] or ())
+            if bool(options) != self.model.chooses:
+                wanted = "chooses among options; give some" if self.model.chooses else "finds a span; give no options"
+                raise InputError(f"row {number}: options: {list(options)[:5]}, but this reader {wanted}")
+            questions.append(Question(row["context"], row["question"].strip(), (), options))
+        return [
+            {
+                "answer": best.text,
+                "start": best.start if best.start >= 0 else None,
+                "score": best.score,
+                "probability": best.probability,
+            }
+            for best, *_ in self.model.answers(questions, 1)
+        ]
+
+
+class Translating(Kind[LoadedTranslator]):
+    """The best translation of a sentence that beam search finds; an empty one of an empty one."""
+
+    inputs = (Column("text"),)
+    outputs = (Column("translation"), Column("score", "double", required=False))
+    parameters: ClassVar[Parameters] = {"width": 5, "max_length": 200}
+    row: ClassVar[Row] = {"text": "the cat sleeps ."}
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        return cls(read_translator(folder))
+
+    def answer(self, rows: Rows, parameters: Parameters) -> Rows:
+        found = translate(self.model, [row["text"] for row in rows], checked(BeamConfig, dict(parameters), "params"))
+        best = [one.candidates[0] if one.candidates else None for one in found]
+        return [{"translation": one.text if one else "", "score": one.score if one else None} for one in best]
+
+
+class Transcribing(Kind[CTCRecognizer]):
+    """The letters of an utterance, given as frames of numbers."""
+
+    inputs = (Column("frames", "double", 2),)
+    outputs = (Column("text"), Column("log_prob", "double"))
+    parameters: ClassVar[Parameters] = {"width": 8}
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        return cls(CTCRecognizer.load(folder))
+
+    @classmethod
+    def example(cls, folder: Path) -> Row:
+        return {"frames": [[0.0] * int(read_json(folder / "config.json")["dimensions"])] * 3}
+
+    def answer(self, rows: Rows, parameters: Parameters) -> Rows:
+        """The probability is that of the paths which the search found."""
+        config = checked(TranscriptionConfig, dict(parameters), "params")
+        spoken = [self._utterance(number, row["frames"]) for number, row in enumerate(rows)]
+        best = [prefix_beam_search(one, config.width, config.cutoff)[0] for one in posteriors(self.model, spoken)]
+        return [{"text": decode(one.labels), "log_prob": one.log_prob} for one in best]
+
+    def _utterance(self, number: int, frames: list[Any]) -> Utterance:
+        wanted = f"a list of frames, {self.model.dimensions} finite numbers each"
+        try:
+            array = np.array([list(frame) for frame in frames], dtype=np.float32)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"row {number}: frames: not {wanted}") from error
+        if array.ndim != 2 or array.shape[1] != self.model.dimensions or not np.isfinite(array).all():
+            raise InputError(f"row {number}: frames: not {wanted}")
+        if len(array) > MOST_FRAMES:
+            raise InputError(f"row {number}: {len(array):,} frames; at most {MOST_FRAMES:,} are read")
+        return Utterance("", array, np.zeros(len(array), dtype=np.int64))
+
+
+class LoadedCaptioner(NamedTuple):
+    """A captioner and the codes of its facts."""
+
+    network: Captioner
+    codes: SceneCodes
+
+
+class Captioning(Kind[LoadedCaptioner]):
+    """A sentence about a scene, given as facts: agent=dog, agents=one, …"""
+
+    inputs = (Column("facts", "string", 1),)
+    outputs = (Column("caption"), Column("score", "double"))
+    parameters: ClassVar[Parameters] = {"width": 5}
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        return cls(LoadedCaptioner(Captioner.load(folder), SceneCodes.load(folder / CODES)))
+
+    @classmethod
+    def example(cls, folder: Path) -> Row:
+        """The first answer to each question that every scene answers."""
+        facts = SceneCodes.load(folder / CODES).facts
+        return {"facts": [next(fact for fact in facts if fact.startswith(f"{question}=")) for question in NEEDED]}
+
+    def answer(self, rows: Rows, parameters: Parameters) -> Rows:
+        sources = [self.model.codes.source(_scene(number, row["facts"])) for number, row in enumerate(rows)]
+        found = [
+            best
+            for best, *_ in decoding.translate(
+                self.model.network, sources, checked(BeamConfig, dict(parameters), "params")
+            )
+        ]
+        return [{"caption": self.model.codes.sentence(best.tokens), "score": best.score} for best in found]
+
+
+def _scene(number: int, facts: list[str]) -> Scene:
+    answers = dict(str(fact).partition("=")[::2] for fact in facts)
+    if strange := [name for name in answers if name not in QUESTIONS]:
+        raise InputError(f"row {number}: facts: {strange[0]!r} is none of {', '.join(QUESTIONS)}")
+    return Scene(**{name: answers.get(name, "") for name in QUESTIONS})
+
+
+KINDS: dict[type, type[Kind[Any]]] = {  # the base class of a saved model → what answers for it
+    Captioner: Captioning,
+    CTCRecognizer: Transcribing,
+    Translator: Translating,
+    Classifier: Classifying,
+    Tagger: Tagging,
+    Reader: Answering,
+    Encoder: Filling,
+    RewardModel: Rewarding,
+    InstructedGPT: Talking,
+    LanguageModel: Continuing,
+}
+
+
+def load(path: str | Path, _: Any = None) -> Kind[Any]:
+    """What answers for a model's folder, or for one that MLflow has downloaded.
+
+    Raises:
+        InputError: it holds no model, or one that is not here any more.
+    """
+    folder = _lies_in(Path(path))
+    kind = kind_of(folder)
+    if kind is None:
+        raise InputError(f"{folder}: holds no model that answers rows; expected a folder such as models/lm/gpt")
+    return kind.load(folder)
+
+
+def kind_of(folder: Path) -> type[Kind[Any]] | None:
+    """The kind of the model in a folder, by its files alone; None where it holds none that could answer.
+
+    Raises:
+        InputError: its config.json is damaged, or names no class of the house.
+    """
+    if (folder / "words.json").is_file() and (folder / "vectors.safetensors").is_file():
+        return Vectors
+    path = folder / "config.json"
+    if not path.is_file():
+        return None
+    description = read_json(path)
+    target = description.get("_target_") if isinstance(description, dict) else None
+    for ancestor in located(path, str(target)).__mro__:
+        if ancestor in KINDS:
+            return KINDS[ancestor]
+    return None
+
+
+def _lies_in(folder: Path) -> Path:
+    """Where the model of an MLflow folder lies; a folder of the pipeline is where it is."""
+    if not (folder / POINTER).is_file():
+        return folder
+    pointer = read_json(folder / POINTER)
+    if not isinstance(pointer, dict) or not all(
+        isinstance(pointer.get(key), str) for key in ("model", "place", "fingerprint")
+    ):
+        raise InputError(f"{folder / POINTER}: is not {{model, place, fingerprint}}")
+    inside = PurePosixPath(pointer["model"])
+    if inside.is_absolute() or ".." in inside.parts:
+        raise InputError(f"{folder / POINTER}: model: {pointer['model'][:200]!r} is outside its folder")
+    if (folder / inside).is_dir():
+        return folder / inside
+    path = Path(pointer["place"])
+    beside = [above.parent / inside for above in folder.resolve().parents if above.name == "mlartifacts"]
+    for candidate in (*beside, path):  # a project that was moved or copied has its models beside MLflow's folder
+        about = read_json(candidate / "provenance.json") if (candidate / "provenance.json").is_file() else None
+        if isinstance(about, dict) and about.get("fingerprint") == pointer["fingerprint"]:
+            return candidate
+    raise InputError(
+        f"{path}: the model {pointer['fingerprint']} is not there (any more), and MLflow has no copy of it: "
+        f"`python -m pipeline.runs register {pointer['model']}`, where it is, makes one"
+    )

@@ -1,0 +1,176 @@
+"""The sides of the data: text, pairs, labels, … each declared once. Settings, stages, MLflow and report go by this.
+
+A corpus of a side is chosen in conf/<group>/, made or read by one of `sources` into data/raw/<name>/, and cleaned into
+data/clean/<name>/. Classes and functions are named by their dotted path: a job imports what it reads, and no more.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Source:
+    """One kind of corpus (`kind:` in its file in conf/).
+
+    Attributes:
+        settings: class of its settings, what stands below `source:`.
+        function: makes or reads it: (settings, folder) → facts about it.
+    """
+
+    settings: str
+    function: str
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of the data.
+
+    Attributes:
+        name: its folder in data/raw/, data/clean/; the key of its path in params.yaml: paths, where it is read.
+        title: what the report calls it.
+        unit: what its rows are called in a corpus's facts, and in a cleaning's report.
+        sources: kind → source.
+        group: the folder of conf/ that offers its corpora, and the key of params.yaml that chooses one.
+        chosen: whether params.yaml chooses its corpus, and names a path to read one from.
+        default: the choice where params.yaml names none; None: it must.
+        on_request: whether it is made only where params.yaml lists it in `corpora`.
+        languages: the keys of its languages, which the stage `clean` notes.
+        cleaning: class of the settings of cleaning; "": it is not cleaned.
+        clean: cleans it: (raw folder, folder, settings, seed) → report.
+        report: the field of the report's `Meta` with the corpus's name; "": it has none.
+    """
+
+    name: str
+    title: str
+    unit: str
+    sources: Mapping[str, Source]
+    group: str
+    chosen: bool = True
+    default: str | None = None
+    on_request: bool = False
+    languages: tuple[str, ...] = ()
+    cleaning: str = ""
+    clean: str = ""
+    report: str = ""
+
+
+_CORPORA, _READ, _LABELLED = "langladder.corpora", "langladder.text.read", "langladder.text.labelled"
+_CLEANING = "langladder.text.clean"
+
+_DECLARED = (
+    Side(
+        name="text",
+        title="Monolingual text",
+        unit="lines",
+        group="corpus",
+        sources={
+            "microworld": Source(f"{_CORPORA}.microworld.MicroworldConfig", f"{_CORPORA}.microworld.write_text"),
+            "files": Source(f"{_READ}.sources.TextSource", f"{_READ}.readers.read_text"),
+            "hub": Source(f"{_READ}.hub.HubSource", f"{_READ}.hub.read_hub"),
+        },
+        languages=("language",),
+        cleaning=f"{_CLEANING}.cleaning.CleanConfig",
+        clean=f"{_CLEANING}.cleaning.clean_text",
+        report="text",
+    ),
+    Side(
+        name="parallel",
+        title="Parallel text",
+        unit="pairs",
+        group="parallel",
+        sources={
+            "microworld": Source(f"{_CORPORA}.microworld.MicroworldConfig", f"{_CORPORA}.microworld.write_parallel"),
+            "files": Source(f"{_READ}.sources.ParallelSource", f"{_READ}.readers.read_parallel"),
+            "hub": Source(f"{_READ}.hub.HubParallelSource", f"{_READ}.hub.read_hub_parallel"),
+        },
+        languages=("source_language", "target_language"),
+        cleaning=f"{_CLEANING}.clean_pairs.CleanPairsConfig",
+        clean=f"{_CLEANING}.clean_pairs.clean_parallel",
+        report="pairs",
+    ),
+    Side(
+        name="labels",
+        title="Labelled texts",
+        unit="examples",
+        group="labels",
+        sources={
+            "microworld": Source(f"{_CORPORA}.labelled.LabelledWorldConfig", f"{_CORPORA}.labelled.write_labels"),
+            "files": Source(f"{_LABELLED}.label_files.LabelledSource", f"{_LABELLED}.label_files.read_labels"),
+        },
+        languages=("language",),
+        cleaning=f"{_LABELLED}.clean_labelled.CleanLabelledConfig",
+        clean=f"{_LABELLED}.clean_labelled.clean_labels",
+        report="labels",
+    ),
+    Side(
+        name="tags",
+        title="Tagged sentences",
+        unit="sentences",
+        group="tags",
+        sources={
+            "microworld": Source(f"{_CORPORA}.labelled.TaggedWorldConfig", f"{_CORPORA}.labelled.write_tags"),
+            "files": Source(f"{_LABELLED}.tag_files.TaggedSource", f"{_LABELLED}.tag_files.read_tags"),
+        },
+        languages=("language",),
+        cleaning=f"{_LABELLED}.clean_labelled.CleanLabelledConfig",
+        clean=f"{_LABELLED}.clean_labelled.clean_tags",
+        report="tags",
+    ),
+    Side(
+        name="questions",
+        title="Questions about paragraphs",
+        unit="questions",
+        group="questions",
+        default="microworld",
+        sources={
+            "microworld": Source(f"{_CORPORA}.paragraphs.ParagraphConfig", f"{_CORPORA}.paragraphs.write_paragraphs"),
+            "files": Source(
+                f"{_LABELLED}.question_files.QuestionSource", f"{_LABELLED}.question_files.read_question_files"
+            ),
+        },
+    ),
+    Side(
+        name="instructions",
+        title="Dialogues",
+        unit="dialogues",
+        group="instructions",
+        default="microworld",
+        on_request=True,
+        sources={
+            "microworld": Source(
+                f"{_CORPORA}.instructions.demonstrations.InstructionsConfig",
+                f"{_CORPORA}.instructions.demonstrations.write_instructions",
+            ),
+            "files": Source(
+                f"{_LABELLED}.instruction_files.InstructionSource", f"{_LABELLED}.instruction_files.read_instructions"
+            ),
+        },
+        cleaning=f"{_LABELLED}.clean_instructions.CleanInstructionsConfig",
+        clean=f"{_LABELLED}.clean_instructions.clean_instructions",
+    ),
+    Side(
+        name="scenes",
+        title="Scenes",
+        unit="scenes",
+        group="scenes",
+        chosen=False,
+        sources={"microworld": Source(f"{_CORPORA}.scenes.SceneConfig", f"{_CORPORA}.scenes.write_scenes")},
+    ),
+    Side(
+        name="speech",
+        title="Speech",
+        unit="utterances",
+        group="speech",
+        chosen=False,
+        sources={"microworld": Source(f"{_CORPORA}.speech.SpeechConfig", f"{_CORPORA}.speech.write_speech")},
+    ),
+)
+
+SIDES: Mapping[str, Side] = {side.name: side for side in _DECLARED}
+"""Name → side, in the order in which the stages and the report have them."""
+
+CHOSEN = tuple(side for side in _DECLARED if side.chosen)
+"""Those whose corpus params.yaml chooses."""
+
+ON_REQUEST = tuple(side.name for side in _DECLARED if side.on_request)
+"""Those that are made only where params.yaml lists them in `corpora`."""
