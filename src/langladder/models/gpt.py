@@ -32,8 +32,6 @@ from langladder.ground import schema
 from langladder.models.attentive_settings import check_width, with_preset
 from langladder.models.gpt_sizes import PRESETS
 from langladder.models.neural import NeuralLanguageModel, scoring
-from langladder.nn.dropout import Dropout
-from langladder.nn.gelu import TanhGELU
 from langladder.nn.multi_head_attention import CausalSelfAttention, Past
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.output_choice import OutputConfig, make_output
@@ -94,8 +92,8 @@ class GPTBlock(nn.Module):
             width=D, heads=config.heads, dropout=config.dropout, window=window, bias=config.bias
         )
         self.expand, self.contract = nn.Linear(D, 4 * D, bias=config.bias), nn.Linear(4 * D, D, bias=config.bias)
-        self.activation = TanhGELU()
-        self.dropout = Dropout(config.dropout)
+        self.activation = nn.GELU(approximate="tanh")
+        self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, x: torch.Tensor, past: Past | None = None) -> tuple[torch.Tensor, Past]:
         """(B, T, D) → (B, T, D), and the keys and values for the next call."""
@@ -116,7 +114,7 @@ class GPTBlock(nn.Module):
         return self._add(a, self.contract(inner), self.norm_feed)
 
     def _add(self, x: torch.Tensor, change: torch.Tensor, norm: nn.Module) -> torch.Tensor:
-        total = self.dropout.onto(x, change) if self.residual else self.dropout(change)
+        total = x + self.dropout(change) if self.residual else self.dropout(change)
         out: torch.Tensor = total if self.pre else norm(total)
         return out
 
@@ -144,7 +142,7 @@ class GPT(NeuralLanguageModel):
         windows = [config.sparse_window if layer % 2 else None for layer in range(config.layers)]
         self.blocks = nn.ModuleList(GPTBlock(config, window) for window in windows)
         self.norm = nn.LayerNorm(config.width, bias=config.bias) if config.norm == "pre" else nn.Identity()
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         _, self.head = make_output(config, width=config.width, embedding=self.embedding, bias=False)
         self._initialise(config)
 

@@ -14,7 +14,6 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
-from langladder.nn.dropout import Dropout
 from langladder.nn.multi_head_attention import Heads, attend
 from langladder.nn.packing import Layout
 
@@ -57,12 +56,12 @@ class BERTLayer(nn.Module):
         self.norm_attention, self.norm_feed = (nn.LayerNorm(width, NORM_EPS) for _ in range(2))
         self.expand, self.contract = nn.Linear(width, inner), nn.Linear(inner, width)
         self.activation = nn.GELU()
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, layout: Layout, wanted: Tensor | None = None) -> Tensor:
         """(N, D) → (N, D), or (M, D) of the `wanted` positions (M,) among the N."""
         mixed = self.attention(x, layout, wanted)
-        return self._feed(x if wanted is None else x.index_select(0, wanted), mixed, self.dropout.onto)
+        return self._feed(x if wanted is None else x.index_select(0, wanted), mixed, self._add)
 
     def forward_at(self, x: Tensor, layout: Layout, wanted: Tensor) -> Tensor:
         """The rows of `forward(x, layout)` at the `wanted` positions, (N, D) → (M, D), dropout included.
@@ -80,7 +79,10 @@ class BERTLayer(nn.Module):
     def forward_equation(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
         """The same with attention by the equation: (N, D) → (N, D), and the weights (B, h, T, T)."""
         mixed, weights = self.attention.forward_equation(x, layout)
-        return self._feed(x, mixed, self.dropout.onto), weights
+        return self._feed(x, mixed, self._add), weights
+
+    def _add(self, x: Tensor, change: Tensor) -> Tensor:
+        return x + self.dropout(change)
 
     def _feed(self, x: Tensor, mixed: Tensor, add: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
         # a = LN(x + Attention(x))

@@ -13,8 +13,6 @@ from torch import nn
 from torch.nn import functional
 from torch.nn.utils.parametrizations import weight_norm
 
-from langladder.nn.dropout import Dropout
-
 
 class GatedConvolution(nn.Module):
     """Dropout, then h, without padding of its own: (B, C, T + k − 1) → (B, C, T).
@@ -30,7 +28,7 @@ class GatedConvolution(nn.Module):
         assert convolution.bias is not None
         nn.init.zeros_(convolution.bias)
         self.convolution = weight_norm(convolution) if normalised else convolution
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """See the class."""

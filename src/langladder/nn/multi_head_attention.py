@@ -18,10 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from langladder.nn import short_attention
 from langladder.nn.packing import Layout
-from langladder.nn.short_attention import Rows
-from langladder.nn.vectors import trains_by_kernel
 
 Past = tuple[Tensor, Tensor]
 """Keys and values of what was read before, (B, h, S, d) each."""
@@ -36,8 +33,8 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> tu
     return weights @ value, weights
 
 
-def wide(x: Tensor) -> Tensor:
-    """x as attention reads it: on a CPU in float32; the fused kernel's gradient takes 17 times as long in bfloat16."""
+def in_float32(x: Tensor) -> Tensor:
+    """x as attention reads it on a CPU; the fused kernel's gradient takes 17 times as long in bfloat16."""
     return x.float() if x.device.type == "cpu" and x.dtype == torch.bfloat16 else x
 
 
@@ -64,11 +61,7 @@ class Heads(nn.Module):
         dropout = self.dropout if self.training else 0.0
         if query.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
             with torch.autocast("cpu", enabled=False):
-                return self.mix(wide(query), wide(key), wide(value), mask, causal=causal)
-        if mask is None and trains_by_kernel(query, key, value) and len(query):
-            rows = short_attention.alike(len(query), query.shape[2], key.shape[2], self.heads)
-            if short_attention.serves(query, key, value, rows, dropout):
-                return short_attention.attend_rows(query, key, value, rows, dropout, causal=causal)
+                return self.mix(in_float32(query), in_float32(key), in_float32(value), mask, causal=causal)
         return functional.scaled_dot_product_attention(
             query, key, value, attn_mask=mask, dropout_p=dropout, is_causal=causal
         )
@@ -81,14 +74,6 @@ class Heads(nn.Module):
         Args:
             asked: where the queries stand. seen: where keys and values do; if `causal` the same, padded at the right.
         """
-        if query.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
-            with torch.autocast("cpu", enabled=False):
-                return self.mix_packed(wide(query), wide(key), wide(value), asked, seen, causal=causal)
-        if trains_by_kernel(query, key, value) and asked.rows:
-            rows = Rows.of(asked.lengths, seen.lengths, self.heads)
-            dropout = self.dropout if self.training else 0.0
-            if short_attention.serves(query, key, value, rows, dropout):
-                return short_attention.attend_rows(query, key, value, rows, dropout, causal=causal)
         q, k, v = (self.split(layout.spread(x)) for x, layout in ((query, asked), (key, seen), (value, seen)))
         mixed = self.mix(q, k, v, None if causal else seen.mask, causal=causal)  # (B, h, T, d)
         return asked.pack(mixed.transpose(1, 2).flatten(2))
@@ -191,7 +176,7 @@ class CausalSelfAttention(Heads):
 
         With `asked` only what its places see is returned; all tokens are seen.
         """
-        query, key, value = wide(self.project(x)).chunk(3, dim=-1)  # (N, D) each
+        query, key, value = in_float32(self.project(x)).chunk(3, dim=-1)  # (N, D) each
         if self.window is None or self.window >= layout.length:
             mixed = self.mix_packed(query, key, value, layout, layout, causal=True)
         else:
@@ -207,7 +192,7 @@ class CausalSelfAttention(Heads):
         return self.join(mixed), weights
 
     def _projected(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        query, key, value = wide(self.project(x)).chunk(3, dim=-1)
+        query, key, value = in_float32(self.project(x)).chunk(3, dim=-1)
         return self.split(query), self.split(key), self.split(value)
 
     def _mixed(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:

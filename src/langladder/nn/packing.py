@@ -7,9 +7,8 @@ their lengths, or gets them by `spread`.
 Shape legend: B rows, T positions of the longest row, N real positions of all rows, D width.
 """
 
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -37,11 +36,6 @@ class Layout(NamedTuple):
         if bool(mask.all()):
             return cls(rows, length, None, None)
         return cls(rows, length, mask.flatten().nonzero()[:, 0], mask[:, None, None])
-
-    @property
-    def lengths(self) -> Any:
-        """Real positions of each row, an array (B,) int64: of a layout on a CPU."""
-        return np.full(self.rows, self.length) if self.mask is None else self.mask[:, 0, 0].sum(dim=1).numpy()
 
     def columns(self, device: torch.device) -> Tensor:
         """Where in its row each real position stands: (N,) int64."""

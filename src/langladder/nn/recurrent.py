@@ -22,7 +22,7 @@ from torch import nn
 from torch.nn import functional
 
 from langladder.nn.cells import CellWeights, LayerNorms, gru_step, lstm_step, peephole_step, rnn_step
-from langladder.nn.dropout import Dropout, LockedDropout
+from langladder.nn.dropout import LockedDropout
 from langladder.nn.initialisation import initialise
 
 Cell = Literal["rnn", "gru", "lstm", "peephole"]
@@ -160,7 +160,7 @@ class RecurrentStack(nn.Module):
                     weight_drop=weight_drop,
                 )
             self.layers.append(layer)
-        self.dropout = LockedDropout(dropout) if locked else Dropout(dropout)
+        self.dropout = LockedDropout(dropout) if locked else nn.Dropout(dropout)
 
     def forward(self, x: torch.Tensor, state: RecurrentState | None = None) -> tuple[torch.Tensor, RecurrentState]:
         """x (B, T, I), state of (L, B, H) → top layer's states (B, T, H), state; None begins with zeros."""

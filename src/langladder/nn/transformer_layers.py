@@ -16,7 +16,6 @@ d = D/h.
 import torch
 from torch import Tensor, nn
 
-from langladder.nn.dropout import Dropout
 from langladder.nn.multi_head_attention import MultiHeadAttention
 from langladder.nn.packing import Layout
 
@@ -28,7 +27,7 @@ class Residual(nn.Module):
 
     def __init__(self, width: int, dropout: float, *, pre_norm: bool) -> None:
         super().__init__()
-        self.norm, self.dropout, self.pre_norm = nn.LayerNorm(width, NORM_EPS), Dropout(dropout), pre_norm
+        self.norm, self.dropout, self.pre_norm = nn.LayerNorm(width, NORM_EPS), nn.Dropout(dropout), pre_norm
 
     def read(self, x: Tensor) -> Tensor:
         """What F reads: x, or LN(x)."""
@@ -37,7 +36,7 @@ class Residual(nn.Module):
 
     def add(self, x: Tensor, change: Tensor) -> Tensor:
         """x with F's result: LN(x + F(x)), or x + F(LN(x))."""
-        total = self.dropout.onto(x, change)
+        total = x + self.dropout(change)
         result: Tensor = total if self.pre_norm else self.norm(total)
         return result
 
@@ -47,14 +46,14 @@ class FeedForward(nn.Module):
 
     def __init__(self, width: int, inner: int, dropout: float) -> None:
         super().__init__()
-        self.expand, self.contract, self.dropout = nn.Linear(width, inner), nn.Linear(inner, width), Dropout(dropout)
+        self.expand, self.contract, self.dropout = nn.Linear(width, inner), nn.Linear(inner, width), nn.Dropout(dropout)
         for layer in (self.expand, self.contract):
             nn.init.xavier_uniform_(layer.weight)
             nn.init.zeros_(layer.bias)
 
     def forward(self, x: Tensor) -> Tensor:
         """(…, D) → (…, D)."""
-        result: Tensor = self.contract(self.dropout.rectified(self.expand(x)))
+        result: Tensor = self.contract(self.dropout(torch.relu(self.expand(x))))
         return result
 
 
