@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from langladder.nn.multi_head_attention import CausalSelfAttention, attend, banded
+from langladder.nn.multi_head_attention import CausalSelfAttention, MultiHeadAttention, attend, banded
+from langladder.nn.packing import Layout
 from langladder.nn.positions import sinusoidal
 
 

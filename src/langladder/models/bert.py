@@ -34,6 +34,7 @@ from langladder.models.encoder import Encoder, Masked, chosen_layers
 from langladder.models.neural import scoring
 from langladder.models.trial import words
 from langladder.nn.bert_layer import NORM_EPS, BERTLayer
+from langladder.nn.dropout import Dropout
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.packing import Layout
 from langladder.nn.products import matrix_entries
@@ -86,7 +87,7 @@ class BERT(Encoder):
         self.position = nn.Parameter(torch.empty(config.context, D))
         self.segment = nn.Parameter(torch.empty(SEGMENTS, D))
         self.norm = nn.LayerNorm(D, NORM_EPS)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         attention = config.dropout if config.attention_dropout is None else config.attention_dropout
         self.layers = nn.ModuleList(
             BERTLayer(

@@ -32,6 +32,7 @@ from langladder.ground import schema
 from langladder.models.attentive_settings import check_width, with_preset
 from langladder.models.gpt_sizes import PRESETS
 from langladder.models.neural import NeuralLanguageModel, scoring
+from langladder.nn.dropout import Dropout
 from langladder.nn.multi_head_attention import CausalSelfAttention, Past
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.output_choice import OutputConfig, make_output
@@ -93,7 +94,7 @@ class GPTBlock(nn.Module):
         )
         self.expand, self.contract = nn.Linear(D, 4 * D, bias=config.bias), nn.Linear(4 * D, D, bias=config.bias)
         self.activation = nn.GELU(approximate="tanh")
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, x: torch.Tensor, past: Past | None = None) -> tuple[torch.Tensor, Past]:
         """(B, T, D) → (B, T, D), and the keys and values for the next call."""
@@ -142,7 +143,7 @@ class GPT(NeuralLanguageModel):
         windows = [config.sparse_window if layer % 2 else None for layer in range(config.layers)]
         self.blocks = nn.ModuleList(GPTBlock(config, window) for window in windows)
         self.norm = nn.LayerNorm(config.width, bias=config.bias) if config.norm == "pre" else nn.Identity()
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         _, self.head = make_output(config, width=config.width, embedding=self.embedding, bias=False)
         self._initialise(config)
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
+from langladder.nn.dropout import Dropout
 from langladder.nn.multi_head_attention import Heads, attend
 from langladder.nn.packing import Layout
 
@@ -56,7 +57,7 @@ class BERTLayer(nn.Module):
         self.norm_attention, self.norm_feed = (nn.LayerNorm(width, NORM_EPS) for _ in range(2))
         self.expand, self.contract = nn.Linear(width, inner), nn.Linear(inner, width)
         self.activation = nn.GELU()
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, layout: Layout, wanted: Tensor | None = None) -> Tensor:
         """(N, D) → (N, D), or (M, D) of the `wanted` positions (M,) among the N."""

@@ -1,10 +1,12 @@
-"""Dropout whose mask holds for a whole sequence (Gal & Ghahramani 2016).
+"""Dropout (Srivastava et al. 2014), and dropout whose mask holds for a whole sequence (Gal & Ghahramani 2016).
 
     y = x · m / (1 − p),   m_i = 0 with probability p, else 1
 
-Ordinary dropout (Srivastava et al. 2014, `nn.Dropout`) draws a new mask at every time step. A locked mask drops the
-same features at all steps of a row, so that what is dropped is missing, not noisy; word dropout drops the same words
-wherever they stand.
+Ordinary dropout (`nn.Dropout`) draws a new mask at every time step. A locked mask drops the same features at all steps
+of a row, so that what is dropped is missing, not noisy; word dropout drops the same words wherever they stand.
+
+On a CPU, `nn.Dropout` draws 64 random bits an entry, one after the other, which took a tenth of a Transformer's
+training. `Dropout`, for layers with many entries, draws 16.
 
 Shape legend: B rows, T steps, D features, V words.
 """
@@ -12,6 +14,18 @@ Shape legend: B rows, T steps, D features, V words.
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+
+
+class Dropout(nn.Dropout):
+    """`nn.Dropout`, quicker on a CPU; p is rounded to a multiple of 2⁻¹⁶ there."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Of any shape."""
+        if not self.training or x.device.type != "cpu" or not 0 < self.p < 1:
+            return super().forward(x)
+        bits = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
+        kept = bits[: x.numel()].view(x.shape) >= min(round(self.p * 2**16) - 2**15, 2**15 - 1)
+        return x * kept.to(x.dtype).mul_(1 / (1 - self.p))
 
 
 class LockedDropout(nn.Dropout):

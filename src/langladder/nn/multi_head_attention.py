@@ -18,19 +18,22 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from langladder.nn.dropout import Dropout
 from langladder.nn.packing import Layout
 
 Past = tuple[Tensor, Tensor]
 """Keys and values of what was read before, (B, h, S, d) each."""
 
 
-def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+def attend(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: nn.Module | None = None
+) -> tuple[Tensor, Tensor]:
     """The equation: (…, T, d), (…, S, d), (…, S, d), mask (…, T, S) → output (…, T, d), weights (…, T, S)."""
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])  # (…, T, S)
+    scores = (query / math.sqrt(query.shape[-1])) @ key.mT  # (…, T, S)
     if mask is not None:
         scores = scores.masked_fill(~mask, -math.inf)
     weights = torch.softmax(scores, dim=-1)
-    return weights @ value, weights
+    return (weights if dropout is None else dropout(weights)) @ value, weights
 
 
 def in_float32(x: Tensor) -> Tensor:
@@ -49,7 +52,7 @@ class Heads(nn.Module):
 
     def __init__(self, *, heads: int, dropout: float) -> None:
         super().__init__()
-        self.heads, self.dropout = heads, dropout
+        self.heads, self.dropout = heads, Dropout(dropout)
 
     def split(self, x: Tensor) -> Tensor:
         """(B, T, D) → (B, h, T, d). First cut, then turn: a plain reshape to (B, h, T, d) would mix positions."""
@@ -58,10 +61,13 @@ class Heads(nn.Module):
 
     def mix(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, *, causal: bool) -> Tensor:
         """softmax(Q Kᵀ / √d + M) V by the fused kernel, (…, T, d), (…, S, d) → (…, T, d); dropout in training only."""
-        dropout = self.dropout if self.training else 0.0
         if query.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
             with torch.autocast("cpu", enabled=False):
                 return self.mix(in_float32(query), in_float32(key), in_float32(value), mask, causal=causal)
+        dropout = self.dropout.p if self.training else 0.0
+        if dropout and query.device.type == "cpu":  # the fused kernel has none there
+            allowed = banded(query.shape[-2], key.shape[-2], None) if causal else mask
+            return attend(query, key, value, allowed, self.dropout)[0]
         return functional.scaled_dot_product_attention(
             query, key, value, attn_mask=mask, dropout_p=dropout, is_causal=causal
         )

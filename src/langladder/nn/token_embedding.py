@@ -16,6 +16,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from langladder.nn.dropout import Dropout
 from langladder.nn.packing import Layout
 from langladder.nn.positions import sinusoidal
 
@@ -56,7 +57,7 @@ class TokenEmbedding(nn.Module):
             self.table = nn.Parameter(torch.empty(max_length, width).normal_(std=std))
         elif positions == "sinusoidal":
             self.register_buffer("table", sinusoidal(max_length, width), persistent=False)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, tokens: torch.Tensor, first: int = 0) -> torch.Tensor:
         """tokens (B, T) that stand at positions first, first + 1, … → (B, T, D)."""

@@ -16,6 +16,7 @@ d = D/h.
 import torch
 from torch import Tensor, nn
 
+from langladder.nn.dropout import Dropout
 from langladder.nn.multi_head_attention import MultiHeadAttention
 from langladder.nn.packing import Layout
 
@@ -27,7 +28,7 @@ class Residual(nn.Module):
 
     def __init__(self, width: int, dropout: float, *, pre_norm: bool) -> None:
         super().__init__()
-        self.norm, self.dropout, self.pre_norm = nn.LayerNorm(width, NORM_EPS), nn.Dropout(dropout), pre_norm
+        self.norm, self.dropout, self.pre_norm = nn.LayerNorm(width, NORM_EPS), Dropout(dropout), pre_norm
 
     def read(self, x: Tensor) -> Tensor:
         """What F reads: x, or LN(x)."""
@@ -46,7 +47,7 @@ class FeedForward(nn.Module):
 
     def __init__(self, width: int, inner: int, dropout: float) -> None:
         super().__init__()
-        self.expand, self.contract, self.dropout = nn.Linear(width, inner), nn.Linear(inner, width), nn.Dropout(dropout)
+        self.expand, self.contract, self.dropout = nn.Linear(width, inner), nn.Linear(inner, width), Dropout(dropout)
         for layer in (self.expand, self.contract):
             nn.init.xavier_uniform_(layer.weight)
             nn.init.zeros_(layer.bias)
