@@ -13,9 +13,10 @@ from langladder.nn.output import SoftmaxOutput
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("slice_bytes", [1, 400, 2**20])
-def test_parity_of_loss_and_gradients(smoothing, bias, slice_bytes, monkeypatch):
+@pytest.mark.parametrize(("slice_bytes", "block_words"), [(1, 1024), (400, 5), (2**20, 1), (2**20, 1024)])
+def test_parity_of_loss_and_gradients(smoothing, bias, slice_bytes, block_words, monkeypatch):
     monkeypatch.setattr(output, "SLICE_BYTES", slice_bytes)
+    monkeypatch.setattr(output, "BLOCK_WORDS", block_words)
     torch.manual_seed(0)
     layer = SoftmaxOutput(width=6, vocab_size=13, bias=bias)
     hidden, targets = torch.randn(17, 6, requires_grad=True), torch.randint(13, (17,))

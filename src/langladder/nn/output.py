@@ -6,21 +6,29 @@ For logits z = W h + b and target y (natural logarithm):
     gradient ∂L/∂z = softmax(z) − onehot(y),   ∂L/∂h = Wᵀ ∂L/∂z,   ∂L/∂W = ∂L/∂z hᵀ
 
 With label smoothing ε (Szegedy et al. 2016, section 7) the target distribution is (1 − ε)·onehot(y) + ε/V.
-Because the gradient needs nothing but the slice's own softmax, it is computed in the forward pass and each slice of
-logits is thrown away at once: the memory is one slice, however large the vocabulary, and no product is computed twice.
+Because the gradient needs nothing but the slice's own softmax, it is made in the forward pass and each slice of logits
+is thrown away at once: the memory is one slice, however large the vocabulary, and no product is computed twice.
 
-Shape legend: N positions, D width, V vocabulary, n positions of one slice.
+A slice of positions is worked off in blocks of words small enough for the processor's cache: what comes out of the
+product is turned into exponentials before it leaves for memory, which makes a softmax over 33,000 words a quarter
+faster. Each block has its own peak m, e = exp(z − m); the softmax is e · exp(m − log Σ exp z), and that factor, one
+number per position, goes into the small matrices instead of the large one. The rest of ∂L/∂z, the target's one and the smoothing, is of rank one or sparse and is added apart.
+
+Shape legend: N positions, D width, V vocabulary, n positions of one slice, v words of one block.
 """
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
-SLICE_BYTES = 64 * 2**20
-"""Bytes of float32 logits of a slice; smaller slices cost time, since each adds to the whole ∂L/∂W."""
+SLICE_BYTES = 128 * 2**20
+"""Bytes of float32 logits alive at a time; smaller slices cost time, since each adds to the whole ∂L/∂W."""
+
+BLOCK_WORDS = 2048
+"""Words v of a block on the CPU; a GPU takes all of them at once."""
 
 ROUNDING = 1e-6
 """A factor this close to 1 is 1 that was rounded twice."""
@@ -115,25 +123,17 @@ def log_probs_of(
     hidden: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, targets: torch.Tensor
 ) -> torch.Tensor:
     """log softmax(W h + b)_y in slices: (N, D), (V, D), (V,), (N,) → (N,) float32; no gradient."""
-    W, rows = weight.to(hidden.dtype), _rows(weight)
-    scores = [
-        _log_softmax(h, W, bias).gather(1, y[:, None])[:, 0]  # (n,)
-        for h, y in zip(torch.split(hidden, rows), torch.split(targets, rows), strict=True)
-    ]
+    rows = _rows(weight)
+    scores = []
+    for h, y in zip(torch.split(hidden, rows), torch.split(targets, rows), strict=True):
+        logits = _exponentials(h, weight.to(h.dtype), bias, y[:, None], keep=False)
+        scores.append((logits.target - logits.log_normaliser)[:, 0])
     return torch.cat(scores) if scores else hidden.new_zeros(0, dtype=torch.float32)
 
 
 def _rows(weight: torch.Tensor) -> int:
-    """Positions a slice, so that its float32 logits take at most SLICE_BYTES."""
+    """Positions a slice, so that the float32 logits take at most SLICE_BYTES."""
     return max(1, SLICE_BYTES // (4 * weight.shape[0]))
-
-
-def _log_softmax(h: torch.Tensor, W: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
-    """log softmax(W h + b) of a slice: (n, D) → (n, V), at least float32."""
-    if h.dtype == torch.float32 or h.dtype == torch.float64:
-        return torch.log_softmax(nn.functional.linear(h, W, bias), dim=1)
-    z = (h @ W.T).float()  # (n, V)
-    return torch.log_softmax(z if bias is None else z.add_(bias), dim=1)
 
 
 class _SlicedCrossEntropy(torch.autograd.Function):
@@ -150,29 +150,20 @@ class _SlicedCrossEntropy(torch.autograd.Function):
     ) -> torch.Tensor:
         device = hidden.device.type
         compute = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
-        W, N = weight.to(compute), max(1, len(targets))
-        grad_hidden, grad_weight = torch.empty_like(hidden), torch.zeros_like(weight)
-        grad_bias = None if bias is None else torch.zeros_like(bias)
+        rows, W, N = _rows(weight), weight.to(compute), max(1, len(targets))
+        make = torch.empty_like if len(targets) else torch.zeros_like  # the first slice writes, the others add
+        grad_hidden, grad_weight, grad_bias = make(hidden), make(weight), None if bias is None else make(bias)
         total = torch.zeros((), device=hidden.device)
-        rows = _rows(weight)
         with torch.autocast(device, enabled=False):
             for start in range(0, len(targets), rows):
                 part = slice(start, start + rows)
-                h, y = hidden[part].to(compute), targets[part, None]  # (n, D), (n, 1)
-                log_p = _log_softmax(h, W, bias)  # (n, V)
-                # L = −(1 − ε) log p_y − ε mean(log p)
-                total -= (1 - smoothing) * log_p.gather(1, y).sum()
-                if smoothing:
-                    total -= smoothing * log_p.mean(dim=1).sum()
-                # ∂L/∂z = softmax(z) − (1 − ε) onehot(y) − ε/V, here of the mean over all N
-                dz = log_p.exp_().scatter_add_(1, y, log_p.new_full(y.shape, smoothing - 1))  # (n, V)
-                if smoothing:
-                    dz -= smoothing / len(W)
-                dz = (dz / N).to(compute)
-                grad_hidden[part] = dz @ W
-                grad_weight += dz.T @ h
-                if grad_bias is not None:
-                    grad_bias += dz.sum(dim=0)
+                h, y = hidden[part].to(compute), targets[part, None]
+                logits = _exponentials(h, W, bias, y, keep=True, smoothing=smoothing)
+                # L = log Σ exp z − (1 − ε) z_y − ε mean(z)
+                loss = logits.log_normaliser - (1 - smoothing) * logits.target - smoothing * logits.mean
+                total += loss.sum()
+                grads = _Sums(grad_weight, grad_bias, 0.0 if start == 0 else 1.0)
+                grad_hidden[part] = _gradient(h, W, y, logits, smoothing, 1 / N, grads)
         ctx.grads, ctx.terms = (grad_hidden, grad_weight, grad_bias), N
         return total
 
@@ -189,3 +180,89 @@ class _SlicedCrossEntropy(torch.autograd.Function):
                 if grad is not None:
                     grad.mul_(scale)
         return *grads, None, None
+
+
+class _Logits(NamedTuple):
+    """What is kept of a slice's logits z (n, V), each (n, 1) float32; blocks: (words, e (n, v), peak m (n, 1))."""
+
+    log_normaliser: torch.Tensor
+    target: torch.Tensor
+    mean: torch.Tensor
+    blocks: list[tuple[slice, torch.Tensor, torch.Tensor]]
+
+
+def _exponentials(
+    h: torch.Tensor, W: torch.Tensor, bias: torch.Tensor | None, y: torch.Tensor, *, keep: bool, smoothing: float = 0.0
+) -> _Logits:
+    """All logits of h (n, D), block by block: their normaliser, those of y (n, 1), mean if smoothing, e if `keep`."""
+    target = torch.zeros(len(h), 1, device=h.device)
+    total, peaks, sums, blocks = torch.zeros_like(target), [], [], []
+    for block in _word_blocks(h, W):
+        low = block.start
+        if bias is not None and W.dtype == torch.float32:
+            z = torch.addmm(bias[block], h, W[block].T)  # (n, v)
+        else:
+            z = (h @ W[block].T).float()
+            if bias is not None:
+                z += bias[block]
+        inside = (y >= block.start) & (y < block.stop)
+        target = torch.where(inside, z.gather(1, (y - low).clamp(0, z.shape[1] - 1)), target)
+        if smoothing:
+            total += z.sum(dim=1, keepdim=True)
+        peak = z.amax(dim=1, keepdim=True)
+        e = z.sub_(peak).exp_()  # less the block's largest logit, so that nothing overflows
+        peaks.append(peak)
+        sums.append(e.sum(dim=1, keepdim=True))
+        if keep:
+            blocks.append((block, e.to(W.dtype), peak))
+    # log Σ_v exp z_v = log Σ_blocks exp(m + log Σ e)
+    log_normaliser = torch.logsumexp(torch.cat(peaks, dim=1) + torch.cat(sums, dim=1).log(), dim=1, keepdim=True)
+    return _Logits(log_normaliser, target, total / len(W), blocks)
+
+
+def _word_blocks(h: torch.Tensor, W: torch.Tensor) -> list[slice]:
+    words = BLOCK_WORDS if h.device.type == "cpu" else len(W)
+    return [slice(low, min(low + words, len(W))) for low in range(0, len(W), words)]
+
+
+class _Sums(NamedTuple):
+    """∂L/∂W (V, D) and ∂L/∂b (V,), which a slice adds to (`keep` 1) or writes (0)."""
+
+    weight: torch.Tensor
+    bias: torch.Tensor | None
+    keep: float
+
+
+def _gradient(
+    h: torch.Tensor,
+    W: torch.Tensor,
+    y: torch.Tensor,
+    logits: _Logits,
+    smoothing: float,
+    scale: float,
+    sums: _Sums,
+) -> torch.Tensor:
+    """∂L/∂h (n, D) float32 of ∂L/∂z = scale · (softmax(z) − (1 − ε) onehot(y) − ε/V); the other two go into `sums`."""
+    one, rest = (smoothing - 1) * scale, smoothing * scale / len(W)
+    grad_hidden = one * W[y[:, 0]].float()  # (n, D)
+    for block, e, peak in logits.blocks:
+        share = (peak - logits.log_normaliser).exp_().mul_(scale)  # (n, 1): scale · softmax(z) = e · share
+        grad_hidden.addcmul_((e @ W[block]).float(), share)
+        if e.dtype == sums.weight.dtype:
+            sums.weight[block].addmm_(e.T, h * share, beta=sums.keep)  # (v, D)
+        else:
+            product = e.T @ (h * share).to(e.dtype)
+            sums.weight[block] = sums.weight[block] + product if sums.keep else product
+        if sums.bias is not None:
+            column = (e.T @ share.to(e.dtype))[:, 0]
+            sums.bias[block] = sums.bias[block] + column if sums.keep else column
+    # the rest of ∂L/∂z: the targets' ones, and the smoothing
+    sums.weight.index_add_(0, y[:, 0], h.float(), alpha=one)
+    if sums.bias is not None:
+        sums.bias.index_add_(0, y[:, 0], torch.ones_like(y[:, 0], dtype=sums.bias.dtype), alpha=one)
+    if smoothing:
+        grad_hidden -= rest * W.float().sum(dim=0)
+        sums.weight.sub_(rest * h.float().sum(dim=0))
+        if sums.bias is not None:
+            sums.bias.sub_(rest * len(h))
+    return grad_hidden

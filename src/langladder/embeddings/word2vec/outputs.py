@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from langladder.embeddings.word2vec.cbow_kernel import cbow_negative
-from langladder.embeddings.word2vec.drawing import Chunk, alias_table
-from langladder.embeddings.word2vec.noise import Blocks, Tables
 from langladder.embeddings.word2vec.sampling import noise_distribution
-from langladder.embeddings.word2vec.skipgram_kernel import skipgram_negative
-from langladder.embeddings.word2vec.tree import Tree, learn_tree
+from langladder.kernels.word2vec.cbow import cbow_negative
+from langladder.kernels.word2vec.drawing import Chunk, alias_table
+from langladder.kernels.word2vec.noise import Blocks, Tables
+from langladder.kernels.word2vec.skipgram import skipgram_negative
+from langladder.kernels.word2vec.tree import Tree, learn_tree
 from langladder.nn.huffman import HuffmanTree
 
 SOFTMAX_BLOCK = 64  # centres whose scores over all words are one product
