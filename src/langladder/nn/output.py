@@ -12,7 +12,8 @@ is thrown away at once: the memory is one slice, however large the vocabulary, a
 A slice of positions is worked off in blocks of words small enough for the processor's cache: what comes out of the
 product is turned into exponentials before it leaves for memory, which makes a softmax over 33,000 words a quarter
 faster. Each block has its own peak m, e = exp(z − m); the softmax is e · exp(m − log Σ exp z), and that factor, one
-number per position, goes into the small matrices instead of the large one. The rest of ∂L/∂z, the target's one and the smoothing, is of rank one or sparse and is added apart.
+number per position, goes into the small matrices instead of the large one. The rest of ∂L/∂z, the target's one and the
+smoothing, is of rank one or sparse and is added apart.
 
 Shape legend: N positions, D width, V vocabulary, n positions of one slice, v words of one block.
 """
