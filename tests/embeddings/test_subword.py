@@ -8,10 +8,9 @@ import pytest
 import torch
 
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.ngram_buckets import NgramBuckets
 from langladder.embeddings.saved import load_vectors
 from langladder.embeddings.subword import Parts, Subword, SubwordConfig, chunks
-from langladder.embeddings.subword_vectors import SubwordVectors
+from langladder.embeddings.subword_vectors import NgramBuckets, SubwordVectors
 from langladder.ground.errors import InputError
 from langladder.kernels.subword import Drawing, PartTables, train_lines
 from langladder.kernels.word2vec.drawing import alias_table

@@ -8,7 +8,7 @@ from torch.testing import assert_close
 
 from langladder.nn.multi_head_attention import CausalSelfAttention, MultiHeadAttention, attend, banded
 from langladder.nn.packing import Layout
-from langladder.nn.positions import sinusoidal
+from langladder.nn.token_embedding import sinusoidal
 
 
 def test_golden_attention_weights():

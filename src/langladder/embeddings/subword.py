@@ -21,8 +21,7 @@ from pydantic import Field, model_validator
 from scipy.sparse import csr_matrix
 
 from langladder.embeddings.method import EmbeddingMethod, Made, Progress
-from langladder.embeddings.ngram_buckets import NgramBuckets
-from langladder.embeddings.subword_vectors import SubwordVectors
+from langladder.embeddings.subword_vectors import NgramBuckets, SubwordVectors
 from langladder.embeddings.word2vec.sampling import keep_probabilities, noise_distribution
 from langladder.ground.schema import Config
 from langladder.kernels.subword import Drawing, PartTables, train_lines

@@ -31,7 +31,7 @@ from langladder.nn.attentive_gru import AttentiveGRU
 from langladder.nn.initialisation import word_embedding
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.readout import Readout, ReadoutKind
-from langladder.nn.recurrent_encoder import read_padded
+from langladder.nn.recurrent import read_padded
 from langladder.text.tokenize.specials import PAD
 
 

@@ -22,8 +22,8 @@ from torch import nn
 
 from langladder.ground import schema
 from langladder.models.neural import NeuralLanguageModel
-from langladder.nn.gated_convolution import GatedConvolution
 from langladder.nn.output_choice import OutputConfig, make_output
+from langladder.nn.text_convolution import GatedConvolution
 
 
 class ConvolutionalLMConfig(OutputConfig):

@@ -30,8 +30,8 @@ from torch.nn import functional
 from langladder.ground import schema
 from langladder.models.translator import State, Translator
 from langladder.nn.attention import masked_softmax
-from langladder.nn.gated_convolution import GatedConvolution
 from langladder.nn.output import SoftmaxOutput
+from langladder.nn.text_convolution import GatedConvolution
 from langladder.nn.token_embedding import Positions, TokenEmbedding
 from langladder.text.tokenize.specials import PAD
 

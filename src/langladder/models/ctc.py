@@ -21,7 +21,7 @@ from langladder.ground import schema
 from langladder.models.network import Network
 from langladder.models.trial import generator
 from langladder.nn.initialisation import begin_by_remembering
-from langladder.nn.recurrent_encoder import read_rows
+from langladder.nn.recurrent import read_rows
 
 BLANK = 0
 

@@ -37,7 +37,7 @@ from langladder.nn.multi_head_attention import CausalSelfAttention, Past
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.output_choice import OutputConfig, make_output
 from langladder.nn.packing import Layout
-from langladder.nn.positions import sinusoidal
+from langladder.nn.token_embedding import sinusoidal
 from langladder.text.tokenize.specials import PAD
 
 INITIAL_STD = 0.02

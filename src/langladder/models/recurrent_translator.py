@@ -15,8 +15,7 @@ from langladder.ground import schema
 from langladder.models.translator import Translator
 from langladder.nn.initialisation import begin_by_remembering, word_embedding
 from langladder.nn.output import SoftmaxOutput
-from langladder.nn.recurrent import RecurrentStack, RecurrentState
-from langladder.nn.recurrent_encoder import RecurrentEncoder
+from langladder.nn.recurrent import RecurrentEncoder, RecurrentStack, RecurrentState
 
 
 class RecurrentTranslatorConfig(schema.Config):

@@ -22,7 +22,7 @@ from langladder.models.reading_network import ReadingConfig, ReadingNetwork
 from langladder.nn.dropout import embed_with_word_dropout
 from langladder.nn.packing import Layout
 from langladder.nn.pooling import mean_pool
-from langladder.nn.positions import sinusoidal
+from langladder.nn.token_embedding import sinusoidal
 from langladder.nn.transformer_layers import NORM_EPS, EncoderLayer
 
 

@@ -29,8 +29,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from langladder.nn.counted_output import CountedOutput, refuse_smoothing
-from langladder.nn.output import SoftmaxOutput, cross_entropy, log_probs_of
+from langladder.nn.output import CountedOutput, SoftmaxOutput, cross_entropy, log_probs_of, refuse_smoothing
 
 
 class Part(NamedTuple):

@@ -17,8 +17,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from langladder.nn.counted_output import CountedOutput, refuse_smoothing
 from langladder.nn.huffman import HuffmanTree
+from langladder.nn.output import CountedOutput, refuse_smoothing
 
 GATHERED_BYTES = 256 * 2**20
 """Bytes of node vectors (n, L, D) alive at a time."""

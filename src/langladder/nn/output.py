@@ -15,7 +15,19 @@ faster. Each block has its own peak m, e = exp(z − m); the softmax is e · exp
 number per position, goes into the small matrices instead of the large one. The rest of ∂L/∂z, the target's one and the
 smoothing, is of rank one or sparse and is added apart.
 
-Shape legend: N positions, D width, V vocabulary, n positions of one slice, v words of one block.
+Output layers that are built on how often each word occurs: a code, an order or a noise distribution.
+
+The counts are saved with the weights. What follows from them is made when it is first needed, and again after the
+counts change (`set_counts`, or loading a saved model). Until then every word counts once.
+
+A softmax over the words of the text alone, where the vocabulary goes on with ids that are read and never said.
+
+    z_v = w_v · h for the V words,   z_v = −∞ for the M ids behind them
+
+The embedding table may be its matrix: its first V rows. Loss and gradient are those of the softmax, over V words.
+
+Shape legend: N positions, D width, V vocabulary, n positions of one slice, v words of one block, M
+ids that are never predicted.
 """
 
 import math
@@ -24,6 +36,9 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import nn
+from torch.nn import functional
+
+from langladder.ground.errors import InputError
 
 SLICE_BYTES = 128 * 2**20
 """Bytes of float32 logits alive at a time; smaller slices cost time, since each adds to the whole ∂L/∂W."""
@@ -267,3 +282,79 @@ def _gradient(
         if sums.bias is not None:
             sums.bias.sub_(rest * len(h))
     return grad_hidden
+
+
+class CountedOutput(OutputLayer):
+    """An output layer with a buffer `counts` (V,) int64. Subclasses say with `_derive` what follows from it."""
+
+    counts: torch.Tensor
+
+    def _register_counts(self, vocab_size: int) -> None:
+        self._stale = True
+        self.register_buffer("counts", torch.ones(vocab_size, dtype=torch.int64))
+        self.register_load_state_dict_post_hook(_mark_stale)  # type: ignore[no-untyped-call]
+
+    def set_counts(self, counts: torch.Tensor) -> None:
+        """Take the training text's counts, (V,); words it lacks count once, so that none is impossible."""
+        self.counts.copy_(counts.clamp(min=1))
+        self._stale = True
+
+    def refresh(self) -> None:
+        """Derive what is due. Every use of the layer begins with this."""
+        if self._stale:
+            with torch.no_grad():
+                self._derive()
+            self._stale = False
+
+    @abstractmethod
+    def _derive(self) -> None:
+        """Make from `counts` what the layer works with, on the counts' device."""
+
+    def keep(self, name: str, value: torch.Tensor) -> None:
+        """Hold a derived tensor: it moves with the module and is not saved."""
+        if name in self._buffers:
+            self._buffers[name] = value
+        else:
+            self.register_buffer(name, value, persistent=False)
+
+
+def _mark_stale(module: Any, _: Any) -> None:
+    module._stale = True
+
+
+def refuse_smoothing(smoothing: float, output: str) -> None:
+    """Raise InputError unless there is no label smoothing."""
+    if smoothing:
+        raise InputError(
+            f"training.label_smoothing={smoothing}: output={output} does not look at every word in training; "
+            "set label_smoothing to 0, or model.output to softmax"
+        )
+
+
+class TextOutput(SoftmaxOutput):
+    """P(v | h) = softmax(W h)_v over the first V of V + M ids.
+
+    Args:
+        width: D. vocab_size: V. unsaid: M.
+        tied: an embedding's weight (V + M, D) to share; None makes an own one, (V, D).
+    """
+
+    def __init__(self, *, width: int, vocab_size: int, unsaid: int, tied: torch.Tensor | None = None) -> None:
+        super().__init__(width=width, vocab_size=vocab_size, tied=tied, bias=False)
+        self.unsaid = unsaid
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        """(…, D) → scores (…, V + M), −∞ for the last M."""
+        return functional.pad(functional.linear(hidden, self._words()), (0, self.unsaid), value=-math.inf)
+
+    def loss(self, hidden: torch.Tensor, targets: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
+        """See `SoftmaxOutput.loss`; targets below V."""
+        return cross_entropy(hidden, self._words(), None, targets, smoothing)
+
+    @torch.no_grad()
+    def target_log_probs(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """See `SoftmaxOutput.target_log_probs`; targets below V."""
+        return log_probs_of(hidden, self._words(), None, targets)
+
+    def _words(self) -> torch.Tensor:
+        return self.weight[: self.vocab_size]  # (V, D)

@@ -22,8 +22,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from langladder.nn.counted_output import CountedOutput, refuse_smoothing
-from langladder.nn.output import SoftmaxOutput
+from langladder.nn.output import CountedOutput, SoftmaxOutput, refuse_smoothing
 
 Noise = Literal["unigram", "log_uniform", "uniform"]
 
