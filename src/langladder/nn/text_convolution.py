@@ -118,7 +118,8 @@ class Shape(NamedTuple):
 
 def slide(shares: torch.Tensor, shape: Shape) -> Sequence[torch.Tensor]:
     """Σ_k z_{k, i−l+k} of each width: (B, T, Σ h F) → (B, L, F) each."""
-    if shares.requires_grad and not torch.compiler.is_compiling() and not torch.jit.is_tracing():
+    traced = torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
+    if shares.requires_grad and not torch.compiler.is_compiling() and not traced:
         found: tuple[torch.Tensor, ...] = _Slide.apply(shares, shape)  # type: ignore[no-untyped-call]
         return found
     return _slide(shares, shape)
