@@ -152,11 +152,9 @@ class LocalAttention(Attention):
         self.v = nn.Parameter(torch.empty(query_width).uniform_(-(query_width**-0.5), query_width**-0.5))  # v_p
 
     def keys(self, memory: torch.Tensor) -> torch.Tensor:
-        """See the inner score."""
         return self.inner.keys(memory)
 
     def scores(self, query: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
-        """See the inner score."""
         return self.inner.scores(query, keys)
 
     def forward(self, query: torch.Tensor, keys: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

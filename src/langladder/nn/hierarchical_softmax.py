@@ -74,7 +74,6 @@ class HierarchicalSoftmax(CountedOutput):
 
     @torch.no_grad()
     def target_log_probs(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """See `OutputLayer.target_log_probs`."""
         return self._log_probs(hidden, targets)
 
     def _log_probs(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:

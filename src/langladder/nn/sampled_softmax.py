@@ -111,7 +111,6 @@ class NoiseContrastive(SampledSoftmax):
         return -math.log(self.vocab_size)
 
     def loss_against(self, hidden: torch.Tensor, targets: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
-        """See `SampledSoftmax.loss_against`."""
         target, others = self._scores(hidden, targets, noise)  # (N,), (N, k)
         target = target - self._log_expected(targets, len(noise))
         return -functional.logsigmoid(target).sum() - functional.logsigmoid(-others).sum()

@@ -171,5 +171,4 @@ class GatedConvolution(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """See the class."""
         return functional.glu(self.convolution(self.dropout(x)), dim=1)

@@ -278,7 +278,6 @@ class NaryCell(TreeCell):
         return (Deferred(self.U), *([] if self.variant == "paper" else map(Deferred, self.U_f)))
 
     def join(self, driven: Tensor, children: Children, matrices: Matrices) -> State:
-        """See `TreeCell.join`."""
         h, c, parent, order, each = children
         n, H, K = len(driven), self.width, self.places
         if each == K:

@@ -57,7 +57,6 @@ class NoiseOutput(Output):
         self.blocks = Blocks(config.block, config.window, config.negatives, config.shared_negatives, alias_table(noise))
 
     def learn(self, chunk: Chunk, lr: float, state: np.ndarray) -> tuple[float, float]:
-        """See `Output.learn`."""
         tables = Tables(self.input, self.output, self.shift, self.config.output == "nce")
         found: tuple[float, float] = (
             cbow_negative(chunk, tables, self.blocks, state, lr, self.mean, self.whole)

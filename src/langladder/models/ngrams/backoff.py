@@ -72,7 +72,6 @@ class BackoffLanguageModel(CountedLanguageModel):
         return [int(number) for number in np.diff(self.arrays()["levels"])]
 
     def log_probs(self, tokens: torch.Tensor) -> torch.Tensor:
-        """See `LanguageModel.log_probs`."""
         check_tokens(tokens, self.vocab_size)
         tables = self.arrays()
         scores = kernels.scores(

@@ -130,7 +130,6 @@ class OrderwiseModel(NgramModel):
         """
 
     def estimates(self, pieces: Pieces, kept: list[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """See `NgramModel.estimates`."""
         all_probs, all_backoffs = [], []
         below = np.zeros(0)
         for order in range(1, pieces.ngrams.order + 1):
