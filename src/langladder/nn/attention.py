@@ -127,8 +127,8 @@ class ConcatAttention(Attention):
 
     def scores(self, query: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
         """v_aᵀ tanh(W_a [q ; h_j]): (B, T, Q), (B, S, A) → (B, T, S)."""
-        asked = nn.functional.linear(query, self.join.weight[:, : self.query_width])  # (B, T, A)
-        return torch.tanh(asked.unsqueeze(2) + keys.unsqueeze(1)) @ self.v
+        projected = nn.functional.linear(query, self.join.weight[:, : self.query_width])  # (B, T, A)
+        return torch.tanh(projected.unsqueeze(2) + keys.unsqueeze(1)) @ self.v
 
 
 class LocalAttention(Attention):

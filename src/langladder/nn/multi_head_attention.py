@@ -73,16 +73,19 @@ class Heads(nn.Module):
         )
 
     def mix_packed(
-        self, query: Tensor, key: Tensor, value: Tensor, asked: Layout, seen: Layout, *, causal: bool
+        self, query: Tensor, key: Tensor, value: Tensor, layout: Layout, memory_layout: Layout, *, causal: bool
     ) -> Tensor:
         """The same within each of many rows without their padding: (N, D), (M, D), (M, D) → (N, D).
 
         Args:
-            asked: where the queries stand. seen: where keys and values do; if `causal` the same, padded at the right.
+            layout: where the queries stand.
+            memory_layout: where keys and values do; if `causal` the same, padded at the right.
         """
-        q, k, v = (self.split(layout.spread(x)) for x, layout in ((query, asked), (key, seen), (value, seen)))
-        mixed = self.mix(q, k, v, None if causal else seen.mask, causal=causal)  # (B, h, T, d)
-        return asked.pack(mixed.transpose(1, 2).flatten(2))
+        q, k, v = (
+            self.split(at.spread(x)) for x, at in ((query, layout), (key, memory_layout), (value, memory_layout))
+        )
+        mixed = self.mix(q, k, v, None if causal else memory_layout.mask, causal=causal)  # (B, h, T, d)
+        return layout.pack(mixed.transpose(1, 2).flatten(2))
 
     def join(self, mixed: Tensor) -> Tensor:
         """[head_1 ; … ; head_h] W_O: (B, h, T, d) → (B, T, D)."""
@@ -116,32 +119,36 @@ class MultiHeadAttention(Heads):
         keys, values = self.memory(memory).chunk(2, dim=-1)
         return self.split(keys), self.split(values)
 
-    def forward(self, x: Tensor, memory: Tensor, asked: Layout, seen: Layout, *, causal: bool = False) -> Tensor:
+    def forward(
+        self, x: Tensor, memory: Tensor, layout: Layout, memory_layout: Layout, *, causal: bool = False
+    ) -> Tensor:
         """Rows without their padding, each of which reads its own memory, through a fused kernel.
 
         Args:
-            x: (N, D), what asks, and `asked`, where it stands. memory: (M, D), and `seen`, likewise.
+            x: (N, D), the queries, and their layout. memory: (M, D), and its layout.
             causal: position t sees 0 … t only; then x and memory are the same rows, padded at the right.
 
         Returns:
             (N, D).
         """
         key, value = self.memory(memory).chunk(2, dim=-1)
-        output: Tensor = self.output(self.mix_packed(self._asked(x), key, value, asked, seen, causal=causal))
+        output: Tensor = self.output(
+            self.mix_packed(self._queries(x), key, value, layout, memory_layout, causal=causal)
+        )
         return output
 
     def forward_cached(self, x: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """Positions that see all of a memory: (B, T, D), keys and values from `keys_values` → (B, T, D)."""
-        return self.join(self.mix(self.split(self._asked(x)), keys, values, causal=False))
+        return self.join(self.mix(self.split(self._queries(x)), keys, values, causal=False))
 
     def forward_equation(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """Without dropout, by the equation: (B, T, D), mask (B, h, T, S) or alike → (B, T, D), weights (B, h, T, S)."""
-        mixed, weights = attend(self.split(self._asked(x)), keys, values, mask)
+        mixed, weights = attend(self.split(self._queries(x)), keys, values, mask)
         return self.join(mixed), weights
 
-    def _asked(self, x: Tensor) -> Tensor:
-        asked: Tensor = self.query(x)  # (…, D)
-        return asked if self.rescale == 1 else asked * self.rescale
+    def _queries(self, x: Tensor) -> Tensor:
+        queries: Tensor = self.query(x)  # (…, D)
+        return queries if self.rescale == 1 else queries * self.rescale
 
 
 class CausalSelfAttention(Heads):
@@ -177,10 +184,10 @@ class CausalSelfAttention(Heads):
         oldest = 0 if self.window is None else max(0, seen - self.window + 1)  # no later token sees further back
         return self.join(mixed), (key[:, :, oldest:], value[:, :, oldest:])
 
-    def forward_packed(self, x: Tensor, layout: Layout, asked: Layout | None = None) -> Tensor:
+    def forward_packed(self, x: Tensor, layout: Layout, wanted: Layout | None = None) -> Tensor:
         """Right-padded rows without their padding, (N, D) → (N, D): each token attends within its own row.
 
-        With `asked` only what its places see is returned; all tokens are seen.
+        With `wanted` only what its places read is returned; they read all tokens.
         """
         query, key, value = in_float32(self.project(x)).chunk(3, dim=-1)  # (N, D) each
         if self.window is None or self.window >= layout.length:
@@ -189,7 +196,7 @@ class CausalSelfAttention(Heads):
             q, k, v = (self.split(layout.spread(part)) for part in (query, key, value))  # (B, h, T, d) each
             rows = self._mixed(q, k, v)
             mixed = layout.pack(rows.transpose(1, 2).flatten(2))  # (N, D)
-        output: Tensor = self.output(mixed if asked is None else layout.part(mixed, asked))
+        output: Tensor = self.output(mixed if wanted is None else layout.part(mixed, wanted))
         return output
 
     def forward_equation(self, x: Tensor) -> tuple[Tensor, Tensor]:

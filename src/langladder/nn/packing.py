@@ -52,9 +52,9 @@ class Layout(NamedTuple):
             x = x.new_zeros(self.rows * self.length, x.shape[1]).index_copy(0, self.places, x)
         return x.view(self.rows, self.length, -1)
 
-    def part(self, x: Tensor, asked: "Layout") -> Tensor:
+    def part(self, x: Tensor, wanted: "Layout") -> Tensor:
         """Of (N, …) what stands at the places of another layout, all of them real here."""
-        return x if asked.places is None else x.index_select(0, self.rank(asked.places))
+        return x if wanted.places is None else x.index_select(0, self.rank(wanted.places))
 
     def rank(self, places: Tensor) -> Tensor:
         """Places among the B·T, all of them real → the same among the N."""
