@@ -194,7 +194,8 @@ class BERTLayer(nn.Module):
         return self._feed(x, mixed, self._add), weights
 
     def _add(self, x: Tensor, change: Tensor) -> Tensor:
-        return x + self.dropout(change)
+        total: Tensor = x + self.dropout(change)
+        return total
 
     def _feed(self, x: Tensor, mixed: Tensor, add: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
         # a = LN(x + Attention(x))
