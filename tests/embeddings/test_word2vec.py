@@ -69,7 +69,7 @@ def step(network: Word2VecEquations, batch: dict[str, np.ndarray], output: Outpu
     with torch.no_grad():
         for parameter in network.parameters():
             assert parameter.grad is not None
-            parameter -= LR * parameter.grad
+            parameter.sub_(LR * parameter.grad)
     return float(loss.item())
 
 
