@@ -50,7 +50,7 @@ def _text_of(shelf: Shelf, model: str, ids: list[int]) -> str:
     file = shelf.find(model) / "tokenizer.json"
     if not file.is_file():
         raise InputError(f"input: ids are of a tokenizer, and {model[:80]!r} has none; send text")
-    tokenizer = shelf.have("tokenizer", file, Tokenizer.load)
+    tokenizer = shelf.load("tokenizer", file, Tokenizer.load)
     if (most := max(ids, default=0)) >= tokenizer.vocab_size:
         raise InputError(f"input: id {most} is none of the model's, which are 0 to {tokenizer.vocab_size - 1}")
     return tokenizer.decode(ids)
