@@ -160,7 +160,7 @@ class Choice:
         The last characters are held back while they may be the beginning of a stop, or of a character that is not
         whole.
         """
-        withwithheld = max((len(stop) - 1 for stop in self.request.stops), default=0)
+        withheld = max((len(stop) - 1 for stop in self.request.stops), default=0)
         if isinstance(self.request, CompletionRequest) and self.request.echo:
             self.read_prompt()
             yield self.more(len(self.text))
