@@ -29,8 +29,8 @@ from wiki_words import word_ids
 
 from langladder.counts.cooccurrence import CooccurrenceConfig, count_cooccurrence
 from langladder.embeddings.glove import cost, initial_parameters, train_epoch, training_pairs
-from langladder.embeddings.glove_kernels import Pairs
 from langladder.ground.artefacts import write_text
+from langladder.kernels.glove import Pairs
 
 TIMES = 3
 C_PAIRS_PER_SECOND = 1.95e6  # quoted: one training iteration, 100 dimensions, 2 threads

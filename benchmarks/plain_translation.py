@@ -19,7 +19,7 @@ from torch.nn import functional
 from langladder.data.batches import StepBatches, generator
 from langladder.data.translation import PairBatch, collate
 from langladder.models.translator import Translator
-from langladder.nn.positions import sinusoidal
+from langladder.nn.token_embedding import sinusoidal
 from langladder.text.storage.corpus_ids import PairStream
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 

@@ -17,7 +17,7 @@ import torch
 from langladder.corpora.microworld import MicroworldConfig, generate_parallel
 from langladder.nn.attention import masked_softmax
 from langladder.nn.multi_head_attention import MultiHeadAttention, attend
-from langladder.nn.positions import sinusoidal
+from langladder.nn.token_embedding import sinusoidal
 
 torch.set_printoptions(precision=4, sci_mode=False)
 

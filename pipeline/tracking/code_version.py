@@ -94,7 +94,8 @@ def family_code(stage: str) -> Parsed:
     known = plan.stages().get(stage)
     file = _file(_module_of(stage))
     imported = (name.removeprefix(f"{FAMILIES}.").split(".") for name in (parsed(file).imports if file else []))
-    pending = [(f"{FAMILIES}.{name[0]}", name[1]) for name in imported if len(name) == 2]
+    # of a side the settings and functions that a job uses stand in its own settings
+    pending = [(f"{FAMILIES}.{name[0]}", name[1]) for name in imported if len(name) == 2 and name[0] != "sides"]
     bases: list[str] = []
     if known and known.argument and known.module in METHODS:
         kinds = type(families()[known.argument]).__mro__

@@ -23,7 +23,7 @@ import time
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
@@ -36,8 +36,12 @@ from pipeline.tracking.lineage import provenance
 from pipeline.tracking.run_facts import Job, parameters
 from pipeline.tracking.store import find_runs
 
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
 
-def log_model(client: Any, run_id: str, job: Job, folder: Path) -> str:
+
+def log_model(client: "MlflowClient", run_id: str, job: Job, folder: Path) -> str:
     """List the model that a run has made, once; returns its id."""
     from mlflow.entities import LoggedModelOutput
 
@@ -58,13 +62,13 @@ def log_model(client: Any, run_id: str, job: Job, folder: Path) -> str:
     return str(model.model_id)
 
 
-def model_of(run: Any) -> str | None:
+def model_of(run: "Run") -> str | None:
     """Id of the model that a run has made."""
     outputs = run.outputs.model_outputs if run.outputs else []
     return str(outputs[0].model_id) if outputs else None
 
 
-def log_numbers(client: Any, run_id: str, values: Mapping[str, float], model: str | None) -> None:
+def log_numbers(client: "MlflowClient", run_id: str, values: Mapping[str, float], model: str | None) -> None:
     """Log final numbers to a run, and to the model that it has made."""
     from mlflow.entities import Metric
 
@@ -72,7 +76,7 @@ def log_numbers(client: Any, run_id: str, values: Mapping[str, float], model: st
     client.log_batch(run_id, metrics=[Metric(key, value, now, 0, model_id=model) for key, value in values.items()])
 
 
-def log_test_scores(client: Any, evaluation: str, folder: Path, scores: Mapping[str, float]) -> None:
+def log_test_scores(client: "MlflowClient", evaluation: str, folder: Path, scores: Mapping[str, float]) -> None:
     """Add a model's scores (not the counts of the text), as `test_…`, to the run that trained it.
 
     The evaluation's run names the model as its input.
@@ -204,7 +208,7 @@ def register(folder: Path, name: str | None = None, alias: str | None = None) ->
     return _version(client, name, alias, run.info.run_id, model_id, tags)
 
 
-def _run_of(folder: Path, fingerprint: str) -> Any:
+def _run_of(folder: Path, fingerprint: str) -> "Run":
     runs = find_runs(fingerprint)
     if not runs:
         raise InputError(
@@ -214,11 +218,13 @@ def _run_of(folder: Path, fingerprint: str) -> Any:
     return store.client().get_run(runs[0].info.run_id)  # a search gives no models
 
 
-def _has_copy(client: Any, model_id: str) -> bool:
+def _has_copy(client: "MlflowClient", model_id: str) -> bool:
     return any(file.path.rstrip("/") == "models" for file in client.list_logged_model_artifacts(model_id))
 
 
-def _version(client: Any, name: str, alias: str | None, run_id: str, model_id: str, tags: dict[str, str]) -> Registered:
+def _version(
+    client: "MlflowClient", name: str, alias: str | None, run_id: str, model_id: str, tags: dict[str, str]
+) -> Registered:
     import mlflow
     from mlflow.exceptions import MlflowException
 

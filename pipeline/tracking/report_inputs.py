@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langladder.faces.report.inputs import ReportInputs, load_report
 from langladder.families import families
@@ -14,6 +14,9 @@ from pipeline.settings.titles import corpus_names
 from pipeline.settings.yaml_files import read_yaml
 from pipeline.tracking.job import TIMED
 from pipeline.tracking.store import by_fingerprint, finished_runs, stored_file
+
+if TYPE_CHECKING:
+    from mlflow.entities import Run
 
 COSTS = ("seconds", "tokens_per_second", "peak_memory_bytes")
 
@@ -38,7 +41,7 @@ def report_inputs(described: Mapping[str, Mapping[str, Any]] | None = None, *, g
     )
 
 
-def _runs() -> dict[str, list[Any]]:
+def _runs() -> "dict[str, list[Run]]":
     """Fingerprint → its runs, asked for once; none where the store cannot be used: the report is worth more."""
     try:
         return by_fingerprint(finished_runs())
@@ -48,7 +51,7 @@ def _runs() -> dict[str, list[Any]]:
 
 
 def _timings(
-    described: Mapping[str, Mapping[str, Any]], made: Mapping[str, list[Any]]
+    described: Mapping[str, Mapping[str, Any]], made: "Mapping[str, list[Run]]"
 ) -> dict[tuple[str, str], dict[str, Any]]:
     """What each rung cost, from the MLflow run that made it; nothing where it was made elsewhere."""
     timings = {}
@@ -63,7 +66,7 @@ def _timings(
     return timings
 
 
-def _cost(runs: list[Any] | None) -> dict[str, Any]:
+def _cost(runs: "list[Run] | None") -> dict[str, Any]:
     if not runs:
         return {}
     metrics = {key: value for key, value in runs[0].data.metrics.items() if key in COSTS}
@@ -71,7 +74,7 @@ def _cost(runs: list[Any] | None) -> dict[str, Any]:
     return metrics | {"run": runs[0].info.run_id, "peak_memory_bytes": None if memory is None else int(memory)}
 
 
-def _timed(runs: list[Any] | None) -> dict[str, Any]:
+def _timed(runs: "list[Run] | None") -> dict[str, Any]:
     """What of a claim the machine's speed decides, from the MLflow run that measured it."""
     return {"timed": stored_file(runs[0].info.run_id, TIMED)} if runs else {}
 

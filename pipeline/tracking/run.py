@@ -17,12 +17,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langladder.ground.artefacts import write_json
 from pipeline.tracking import processes, store
 from pipeline.tracking.models import log_model, log_numbers, log_test_scores
 from pipeline.tracking.run_facts import Job, datasets, parameters, tags
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Metric
 
 BATCH = 1000  # MLflow's largest
 EVERY = 1.0  # seconds between two writings of a curve
@@ -32,12 +36,12 @@ REST = 30.0  # seconds before a store that failed is tried again
 class Tracked:
     """An open MLflow run."""
 
-    def __init__(self, client: Any, run_id: str, job: Job, known: set[tuple[str, int]]) -> None:
+    def __init__(self, client: "MlflowClient", run_id: str, job: Job, known: set[tuple[str, int]]) -> None:
         self.client, self.run_id, self.job = client, run_id, job
         self.folder: Path | None = None  # of the model that the job has made
         self._final: dict[str, float] = {}
         self._known = known  # (metric, step) that the store has, or will have
-        self._points: list[Any] = []
+        self._points: list[Metric] = []
         self._calls: list[Callable[[], object]] = []
         self._next, self._warned = 0.0, False
 
@@ -159,7 +163,7 @@ def tracked(job: Job, folder: Path) -> Iterator[Tracked]:
         made.close("FINISHED")
 
 
-def _begin(client: Any, experiment: str, job: Job, folder: Path) -> Tracked:
+def _begin(client: "MlflowClient", experiment: str, job: Job, folder: Path) -> Tracked:
     import yaml
     from mlflow.entities import Param
 
@@ -173,7 +177,7 @@ def _begin(client: Any, experiment: str, job: Job, folder: Path) -> Tracked:
     return opened
 
 
-def _enter(client: Any, job: Job, file: Path) -> Tracked | None:
+def _enter(client: "MlflowClient", job: Job, file: Path) -> Tracked | None:
     """The run that this job began before it was interrupted, if the store still has it."""
     from mlflow.exceptions import MlflowException
 
@@ -201,7 +205,7 @@ def _store_ids() -> list[str]:
     return [hashlib.sha256(name.encode()).hexdigest()[:16] for name in names]
 
 
-def _end_of_the_dead(client: Any, experiment: str) -> None:
+def _end_of_the_dead(client: "MlflowClient", experiment: str) -> None:
     """Runs whose process died here without a word are KILLED. Of those elsewhere nothing can be known."""
     where = f"attributes.status = 'RUNNING' and tags.process LIKE '%{processes.namespace()}%'"
     for found in client.search_runs([experiment], where):

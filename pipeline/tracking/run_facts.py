@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hydra.core.hydra_config import HydraConfig
 
@@ -21,6 +21,9 @@ from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
 from pipeline import ROOT
 from pipeline.settings import params, plan
+
+if TYPE_CHECKING:
+    from mlflow.entities import DatasetInput
 
 # How a job is watched, not what it computes.
 WATCHED = ["progress", "profiler", "log_every", "checkpoint_every", "validate_every", "accelerator"]
@@ -101,7 +104,7 @@ def _fingerprints(job: Job) -> dict[str, str]:
     return found
 
 
-def datasets(job: Job) -> list[Any]:
+def datasets(job: Job) -> "list[DatasetInput]":
     """What the job reads, as MLflow's data sets: corpus and place, hash of the content. (A model is none.)"""
     from mlflow.entities import Dataset, DatasetInput, InputTag
 

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from langladder.families import families
@@ -23,6 +23,10 @@ from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
 from pipeline.tracking import processes
 from pipeline.tracking.fingerprint import home
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
 
 PATIENCE = 20.0  # seconds to wait for a database that another process has locked
 # MLflow's own patience with a server is 7 tries of 120 s; a job at its beginning had better say so at once.
@@ -44,7 +48,7 @@ def uri() -> str:
     return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{home() / 'mlflow.db'}"
 
 
-def client() -> Any:
+def client() -> "MlflowClient":
     """A client of the store, to read it; one that does not answer is given up on within a minute.
 
     Raises:
@@ -62,7 +66,7 @@ def experiments() -> list[str]:
     return list(dict.fromkeys(family.experiment for family in families().values()))
 
 
-def prepare(names: Iterable[str] = ()) -> tuple[Any, dict[str, str]]:
+def prepare(names: Iterable[str] = ()) -> "tuple[MlflowClient, dict[str, str]]":
     """A client of the store, and the id of each experiment (of all families, if none is named); made where missing.
 
     Raises:
@@ -75,7 +79,7 @@ def prepare(names: Iterable[str] = ()) -> tuple[Any, dict[str, str]]:
         return made, {name: _experiment(made, name) for name in names or experiments()}
 
 
-def _client() -> Any:
+def _client() -> "MlflowClient":
     from mlflow import MlflowClient
 
     logging.getLogger("mlflow").setLevel(logging.WARNING)  # it announces every table that it makes
@@ -84,7 +88,7 @@ def _client() -> Any:
     return MlflowClient(tracking_uri=uri())
 
 
-def _experiment(client: Any, name: str) -> str:
+def _experiment(client: "MlflowClient", name: str) -> str:
     found = client.get_experiment_by_name(name)
     if found is None:
         place = f"{_artifacts()}/{quote(name)}" if uri().startswith("sqlite:///") else None
@@ -270,7 +274,7 @@ def _cure(error: str) -> str:
 PAGE = 1000  # runs of one answer
 
 
-def find_runs(fingerprint: str) -> list[Any]:
+def find_runs(fingerprint: str) -> "list[Run]":
     """Finished MLflow runs with a fingerprint: the most complete first, and of equally complete ones the newest.
 
     Several runs have one fingerprint where a job was forced to run again, or runs in a sweep too: what they computed is
@@ -282,7 +286,7 @@ def find_runs(fingerprint: str) -> list[Any]:
     return sorted(_finished(f" and tags.fingerprint = '{fingerprint}'"), key=_numbers, reverse=True)
 
 
-def finished_runs() -> list[Any]:
+def finished_runs() -> "list[Run]":
     """Every finished run, the newest first, in one search: for those who ask of many jobs.
 
     Raises:
@@ -291,17 +295,17 @@ def finished_runs() -> list[Any]:
     return _finished()
 
 
-def by_fingerprint(runs: Iterable[Any]) -> dict[str, list[Any]]:
+def by_fingerprint(runs: "Iterable[Run]") -> "dict[str, list[Run]]":
     """Fingerprint → what `find_runs` finds of it among the runs, which are the newest first."""
-    found: dict[str, list[Any]] = {}
+    found: dict[str, list[Run]] = {}
     for run in runs:
         found.setdefault(run.data.tags.get("fingerprint", ""), []).append(run)
     return {fingerprint: sorted(same, key=_numbers, reverse=True) for fingerprint, same in found.items()}
 
 
-def _finished(further: str = "") -> list[Any]:
+def _finished(further: str = "") -> "list[Run]":
     reader = client()
-    found: list[Any] = []
+    found: list[Run] = []
     with sentences():
         experiments = [experiment.experiment_id for experiment in reader.search_experiments()]
         page, more = None, bool(experiments)
@@ -318,7 +322,7 @@ def _finished(further: str = "") -> list[Any]:
     return found
 
 
-def _numbers(run: Any) -> int:
+def _numbers(run: "Run") -> int:
     return sum(not key.startswith("test_") for key in run.data.metrics)
 
 

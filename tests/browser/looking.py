@@ -20,7 +20,7 @@ under_way: dict[Any, set[Any]] = {}
 
 def serving(folder: Path) -> Iterator[str]:
     """The explorer of a folder's models on a free port of loopback: its address."""
-    app = create(Shelf.below([folder / "models"], place=folder))
+    app = create(Shelf.below([folder / "models"], project=folder))
     running = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
     thread = threading.Thread(target=running.run, daemon=True)
     thread.start()

@@ -10,13 +10,11 @@ from scipy.sparse import csr_matrix
 
 from langladder.counts.cooccurrence import AnyCounting, CooccurrenceConfig, DocumentCounting, store_counts
 from langladder.counts.stored import COLUMNS, counts_of, file_name, read_counts, write_counts
+from langladder.embeddings.counted import PPMI, TermDocument, TermTerm
 from langladder.embeddings.glove import GloVe
 from langladder.embeddings.method import EmbeddingMethod, counting_of
 from langladder.embeddings.one_hot import OneHot
-from langladder.embeddings.ppmi import PPMI
 from langladder.embeddings.svd import SVD
-from langladder.embeddings.term_document import TermDocument
-from langladder.embeddings.term_term import TermTerm
 from langladder.ground.errors import InputError
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.words.vocabulary import Vocabulary

@@ -407,3 +407,15 @@ def test_a_run_folder_that_cannot_be_made_is_one_sentence(
     told = capsys.readouterr().err
     assert f"{tmp_path} cannot be written (read-only, or no permission)" in told and told.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(("arguments", "wrong"), [([], "name a family first"), (["gpt"], "'gpt' is no family here")])
+def test_a_stage_of_several_families_names_them_where_none_is_named(
+    arguments: list[str], wrong: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["train.py", *arguments, "lm=gpt"])
+    with pytest.raises(SystemExit) as end:
+        importlib.import_module("pipeline.train").main()
+    message = capsys.readouterr().err
+    assert end.value.code == 2 and message.startswith(f"train: {wrong}: there are embedding, lm, tune, encoder")
+    assert "for example python -m pipeline.train embedding" in message

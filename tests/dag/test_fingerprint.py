@@ -17,7 +17,7 @@ from pipeline.ladder import every_rung
 from pipeline.settings import params, plan
 from pipeline.settings.compose import Compositions
 from pipeline.tracking import job
-from pipeline.tracking.code_version import files_of, modules_of
+from pipeline.tracking.code_version import family_code, files_of, modules_of
 from pipeline.tracking.fingerprint import digest, fingerprint
 
 RUNGS = {name: family.default for name, family in families().items()} | {"embedding": "lexicon"}
@@ -149,3 +149,15 @@ def test_a_template_of_the_report_is_part_of_the_report_alone() -> None:
     files = {stage: {file.name for file in files_of(stage, {})} for stage in ("report", "train_lm", "corpus")}
     assert "page.html.j2" in files["report"]
     assert not {name for stage in ("train_lm", "corpus") for name in files[stage] if name.endswith((".j2", ".css"))}
+
+
+def test_a_job_depends_on_the_method_of_its_family_that_it_calls() -> None:
+    """An edit of how language models are evaluated or shown trains none."""
+    train, evaluate = family_code("train_lm"), family_code("evaluate_lm")
+    assert train.hash != evaluate.hash == family_code("evaluate_tune").hash  # which is inherited
+    assert train.hash != family_code("fine_tune").hash
+    assert "langladder.evaluation.perplexity" in train.imports  # of a function that `train` calls
+    assert "langladder.evaluation.perplexity" in family_code("fine_tune").imports
+    assert "langladder.evaluation.language_model" in evaluate.imports
+    assert not {"langladder.evaluation.language_model", "langladder.evaluation.language_model_page"} & {*train.imports}
+    assert not family_code("clean").imports

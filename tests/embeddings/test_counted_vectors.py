@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, issparse
 
+from langladder.embeddings.counted import PPMI, TermDocument, TermTerm
 from langladder.embeddings.method import EmbeddingMethod
-from langladder.embeddings.ppmi import PPMI
 from langladder.embeddings.svd import SVD, truncated_svd
-from langladder.embeddings.term_document import TermDocument
-from langladder.embeddings.term_term import TermTerm
 from langladder.ground.errors import InputError
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.words.vocabulary import Vocabulary

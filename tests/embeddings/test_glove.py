@@ -8,10 +8,11 @@ import torch
 from scipy.sparse import csr_matrix, random_array
 
 from langladder.counts.cooccurrence import CooccurrenceConfig, count_cooccurrence
-from langladder.embeddings import glove, glove_kernels
+from langladder.embeddings import glove
 from langladder.embeddings.glove import GloVe, cost, initial_parameters, train_epoch, training_pairs
-from langladder.embeddings.glove_kernels import Pairs, Parameters
 from langladder.ground.errors import InputError
+from langladder.kernels import glove as kernels
+from langladder.kernels.glove import Pairs, Parameters
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.words.vocabulary import Vocabulary
 from langladder.text.words.word_corpus import WordCorpus
@@ -40,13 +41,10 @@ def random_parameters(size: int, dim: int, seed: int = 0, *, biases: bool = True
     return parameters
 
 
-def objective(values: list[Any], pairs: Pairs) -> Any:
-    """J written with torch, for any of the pairs."""
-    w, c, b, d = values
-    rows, columns = torch.from_numpy(pairs.rows).long(), torch.from_numpy(pairs.columns).long()
-    logs, weights = torch.from_numpy(pairs.logs).double(), torch.from_numpy(pairs.weights).double()
-    error = (w[rows] * c[columns]).sum(-1) + b[rows] + d[columns] - logs
-    return (weights * error**2).sum()
+def of_tensors(values: list[torch.Tensor], pairs: Pairs) -> Any:
+    """J in float64, for any of the pairs."""
+    rows, columns, *numbers = (torch.from_numpy(array) for array in pairs)
+    return glove.objective(*values, Pairs(rows.long(), columns.long(), *(array.double() for array in numbers)))
 
 
 def test_worked_counts_golden() -> None:
@@ -59,7 +57,7 @@ def test_worked_counts_golden() -> None:
 def test_weight_golden() -> None:
     xs = [0, 1, 2, 10, 50, 99, 100, 101]
     expected = [0, 0.0316227766, 0.0531829590, 0.1778279410, 0.5946035576, 0.9924905857, 1, 1]
-    assert [glove_kernels.weight(float(x), 100.0, 0.75) for x in xs] == pytest.approx(expected, abs=1e-10)
+    assert [kernels.weight(float(x), 100.0, 0.75) for x in xs] == pytest.approx(expected, abs=1e-10)
 
 
 def test_cost_of_zero_parameters_golden() -> None:
@@ -108,7 +106,9 @@ def test_cost_without_weights_is_a_factorisation_golden() -> None:
 def test_gradient_of_the_cost_by_differences() -> None:
     pairs = training_pairs(random_counts(6), x_max=10, alpha=0.75, seed=0)
     start = [torch.from_numpy(array[:, 0].copy()).double() for array in random_parameters(6, 3)]
-    assert torch.autograd.gradcheck(lambda *values: objective(list(values), pairs), [x.requires_grad_() for x in start])
+    assert torch.autograd.gradcheck(
+        lambda *values: of_tensors(list(values), pairs), [x.requires_grad_() for x in start]
+    )
 
 
 @pytest.mark.parametrize("biases", [True, False])
@@ -123,7 +123,7 @@ def test_kernel_parity_with_autograd(biases: bool, dim: int) -> None:
         total = 0.0
         for pair in range(len(pairs.rows)):
             part = slice(pair, pair + 1)
-            half = objective(values, Pairs(*(array[part] for array in pairs))) / 2
+            half = of_tensors(values, Pairs(*(array[part] for array in pairs))) / 2
             total += float(half.detach())
             gradients = torch.autograd.grad(half, values)
             with torch.no_grad():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from gensim.models.fasttext import ft_ngram_hashes
 
-from langladder.embeddings.ngram_buckets import NgramBuckets
+from langladder.embeddings.subword_vectors import NgramBuckets
 from langladder.kernels.hashing import fnv1a
 
 WORDS = ["where", "a", "naïve", "ĉevaloj", "苹果", "Straße", "žluťoučký", "👍🏽", "é", "the", "banana"]

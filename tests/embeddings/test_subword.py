@@ -8,13 +8,12 @@ import pytest
 import torch
 
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.ngram_buckets import NgramBuckets
 from langladder.embeddings.saved import load_vectors
 from langladder.embeddings.subword import Parts, Subword, SubwordConfig, chunks
-from langladder.embeddings.subword_kernels import Drawing, PartTables, train_lines
-from langladder.embeddings.subword_vectors import SubwordVectors
-from langladder.embeddings.word2vec.drawing import alias_table
+from langladder.embeddings.subword_vectors import NgramBuckets, SubwordVectors
 from langladder.ground.errors import InputError
+from langladder.kernels.subword import Drawing, PartTables, train_lines
+from langladder.kernels.word2vec.drawing import alias_table
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig
 from langladder.text.words.word_corpus import WordCorpus

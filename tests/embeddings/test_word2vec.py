@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from word2vec_reference import Word2VecReference, complete, pairs_of, tensors
 
 from langladder.embeddings.word2vec import method, outputs
-from langladder.embeddings.word2vec.drawing import Chunk, alias_table, draw_noise, subsample
+from langladder.embeddings.word2vec.equations import Word2VecEquations, complete, pairs_of, tensors
 from langladder.embeddings.word2vec.method import Word2Vec, Word2VecConfig, chunk_bounds
-from langladder.embeddings.word2vec.noise import REPEATS, block_size
 from langladder.embeddings.word2vec.outputs import OUTPUTS, Output
-from langladder.embeddings.word2vec.rows import logistic
 from langladder.embeddings.word2vec.sampling import keep_probabilities, noise_distribution
-from langladder.embeddings.word2vec.tree import TOGETHER
 from langladder.ground.errors import InputError
+from langladder.kernels.word2vec.drawing import Chunk, alias_table, draw_noise, subsample
+from langladder.kernels.word2vec.noise import REPEATS, block_size
+from langladder.kernels.word2vec.rows import logistic
+from langladder.kernels.word2vec.tree import TOGETHER
 from langladder.nn.huffman import HuffmanTree
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.words.vocabulary import Vocabulary
@@ -40,9 +40,9 @@ def random_output(kind: tuple[str, str], **settings: Any) -> Output:
     return output
 
 
-def as_network(output: Output) -> Word2VecReference:
+def as_network(output: Output) -> Word2VecEquations:
     """The PyTorch form with the same tables, in double precision."""
-    network = Word2VecReference(output.config, V).double()
+    network = Word2VecEquations(output.config, V).double()
     with torch.no_grad():
         network.input.weight.copy_(torch.from_numpy(output.input[:, :13]))
         network.output.weight.copy_(torch.from_numpy(output.output[:, :13]))
@@ -58,7 +58,7 @@ def _tree(output: Output) -> HuffmanTree | None:
     return HuffmanTree(*output.tree) if hasattr(output, "tree") else None
 
 
-def step(network: Word2VecReference, batch: dict[str, np.ndarray], output: Output) -> float:
+def step(network: Word2VecEquations, batch: dict[str, np.ndarray], output: Output) -> float:
     """Plain SGD on the summed loss of a batch; that loss."""
     shifts = np.log(noise_distribution(COUNTS, 1)) - np.log(
         network.config.negatives * noise_distribution(COUNTS, network.config.noise_exponent)
@@ -69,11 +69,11 @@ def step(network: Word2VecReference, batch: dict[str, np.ndarray], output: Outpu
     with torch.no_grad():
         for parameter in network.parameters():
             assert parameter.grad is not None
-            parameter -= LR * parameter.grad
+            parameter.sub_(LR * parameter.grad)
     return float(loss.item())
 
 
-def assert_same(output: Output, network: Word2VecReference) -> None:
+def assert_same(output: Output, network: Word2VecEquations) -> None:
     np.testing.assert_allclose(output.input[:, :13], network.input.weight.detach(), atol=2e-4)
     np.testing.assert_allclose(output.output[:, :13], network.output.weight.detach(), atol=2e-4)
     assert not output.input[:, 13:].any() and not output.output[:, 13:].any()
@@ -161,7 +161,7 @@ def test_tree_probabilities_sum_to_one() -> None:
 
 def test_negative_sampling_touches_one_and_k_rows_golden() -> None:
     """With K = 5 noise words of its own, a pair changes 1 + 5 output rows and one input row."""
-    network = Word2VecReference(Word2VecConfig(dim=4), 100)
+    network = Word2VecEquations(Word2VecConfig(dim=4), 100)
     torch.nn.init.normal_(network.output.weight)
     noise = np.array([[10, 20, 30, 40, 50]])
     network(
@@ -195,7 +195,7 @@ def test_pairs_of_a_sentence_golden() -> None:
     assert found[:9] == [(0, 1), (0, 2), (1, 0), (1, 2), (1, 3), (2, 0), (2, 1), (2, 3), (2, 4)]
     cbow = pairs_of(words, before, after, Word2VecConfig(window=2, architecture="cbow"))
     assert cbow["mask"].sum(axis=1).tolist() == [2, 3, 4, 4, 4, 4, 4, 3, 2]
-    network = Word2VecReference(Word2VecConfig(dim=3, window=2, architecture="cbow"), 9)
+    network = Word2VecEquations(Word2VecConfig(dim=3, window=2, architecture="cbow"), 9)
     h = network.hidden(torch.from_numpy(cbow["inputs"]), torch.from_numpy(cbow["mask"]))
     torch.testing.assert_close(h[0], network.input.weight[[1, 2]].mean(dim=0))
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.ngram_buckets import NgramBuckets
-from langladder.embeddings.subword_vectors import SubwordVectors
+from langladder.embeddings.subword_vectors import NgramBuckets, SubwordVectors
 from langladder.embeddings.synsets import Synsets
 from langladder.embeddings.word_lists import read_stereotypes, read_word_sets, read_words
 from langladder.formats.vector_files import read_vectors, write_vectors

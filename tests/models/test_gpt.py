@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from langladder.formats.gpt2 import gpt2_names
 from langladder.models.gpt import GPT
 from langladder.models.gpt_sizes import PRESETS
-from langladder.nn.positions import sinusoidal
+from langladder.nn.token_embedding import sinusoidal
 from langladder.text.tokenize.specials import BOS
 
 

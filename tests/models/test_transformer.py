@@ -12,8 +12,7 @@ from langladder.ground.errors import InputError
 from langladder.models.transformer import Transformer, TransformerConfig
 from langladder.nn.multi_head_attention import MultiHeadAttention
 from langladder.nn.packing import Layout
-from langladder.nn.positions import sinusoidal
-from langladder.nn.token_embedding import TokenEmbedding
+from langladder.nn.token_embedding import TokenEmbedding, sinusoidal
 from langladder.nn.transformer_layers import NORM_EPS, FeedForward, Residual
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 

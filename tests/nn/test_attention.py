@@ -19,7 +19,7 @@ from langladder.nn.attention import (
 from langladder.nn.attentive_gru import AttentiveGRU
 from langladder.nn.multi_head_attention import attend
 from langladder.nn.readout import Readout
-from langladder.nn.recurrent_encoder import RecurrentEncoder, reverse_source
+from langladder.nn.recurrent import RecurrentEncoder, reverse_source
 
 
 def test_golden_softmax_of_scores() -> None:

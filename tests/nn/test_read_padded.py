@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from langladder.nn.recurrent_encoder import read_padded, read_rows
+from langladder.nn.recurrent import read_padded, read_rows
 
 
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])

@@ -6,7 +6,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from langladder.nn.cells import CellWeights, peephole_step, rnn_step
-from langladder.nn.dropout import LockedDropout, embed_with_word_dropout
+from langladder.nn.dropout import Dropout, LockedDropout, embed_with_word_dropout
 from langladder.nn.initialisation import initialise
 from langladder.nn.recurrent import GATES, FusedLayer, LoopLayer, RecurrentStack
 from tests.bf16 import lstm_runs
@@ -139,6 +139,20 @@ def test_layer_norm_makes_the_cell_blind_to_the_weights_scale():
         network.layers[0].W *= 10
         network.layers[0].U *= 10
     assert_close(network(x)[0], before, atol=1e-3, rtol=1e-3)
+
+
+@pytest.mark.parametrize("p", [0.001, 0.1, 0.9])
+def test_dropout_drops_a_share_and_scales_the_rest(p):
+    torch.manual_seed(0)
+    x = torch.ones(301, 403, requires_grad=True)  # no multiple of four
+    y = Dropout(p)(x)
+    kept = y != 0
+    assert y[kept].unique().tolist() == pytest.approx([1 / (1 - p)])
+    assert abs((~kept).double().mean().item() - p) < 4 * (p * (1 - p) / x.numel()) ** 0.5
+    y.sum().backward()
+    assert_close(x.grad, y)  # the gradient passes where the entry passed
+    torch.manual_seed(0)
+    assert torch.equal(Dropout(p)(x), y) and torch.equal(Dropout(p).eval()(x), x)
 
 
 def test_locked_dropout_keeps_one_mask_a_row():

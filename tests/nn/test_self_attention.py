@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from langladder.nn.multi_head_attention import CausalSelfAttention, attend, banded
-from langladder.nn.positions import sinusoidal
+from langladder.nn.multi_head_attention import CausalSelfAttention, MultiHeadAttention, attend, banded
+from langladder.nn.packing import Layout
+from langladder.nn.token_embedding import sinusoidal
 
 
 def test_golden_attention_weights():
@@ -93,3 +94,22 @@ def test_shift_of_positions_is_a_rotation():
         turn = torch.tensor([[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]])
         part = table[:, 2 * pair : 2 * pair + 2]
         assert_close(part[:-3] @ turn.T, part[3:], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_padding_changes_nothing_nor_do_rows_beside(causal):
+    """Packed rows give what padded ones do by the equation, and what a row's neighbours hold does not matter."""
+    torch.manual_seed(0)
+    mask = torch.arange(9) < torch.tensor([[9], [4], [6]])
+    attention = MultiHeadAttention(width=32, heads=2, dropout=0.0)
+    layout, x = Layout.of(mask), torch.randn(3, 9, 32)
+    allowed = mask[:, None, None] & banded(9, 9, None) if causal else mask[:, None, None]
+    expected, _ = attention.forward_equation(x, *attention.keys_values(x), allowed)
+    packed = layout.pack(x)
+    found = attention(packed, packed, layout, layout, causal=causal)
+    assert_close(found, layout.pack(expected))
+    packed = packed.clone()
+    packed[9:13] = 1e4
+    again = attention(packed, packed, layout, layout, causal=causal)
+    assert_close(again[:9], found[:9])
+    assert_close(again[13:], found[13:])

@@ -4,8 +4,7 @@ import math
 
 import torch
 
-from langladder.nn.output import SoftmaxOutput
-from langladder.nn.text_output import TextOutput
+from langladder.nn.output import SoftmaxOutput, TextOutput
 
 V, M, D = 7, 3, 4
 

@@ -10,8 +10,7 @@ import torch
 from torch import nn
 from torch.nn.functional import linear
 
-from langladder.nn.forest import Forest, compile_tree, join
-from langladder.nn.tree_lstm import Children, ChildSumCell, NaryCell, TreeCell, read_forest
+from langladder.nn.tree_lstm import Children, ChildSumCell, Forest, NaryCell, TreeCell, compile_tree, join, read_forest
 from langladder.text.labelled.trees import Tree, parse_tree, tree_of_heads
 
 CELLS: dict[str, Callable[[], TreeCell]] = {

@@ -34,12 +34,12 @@ import numpy as np
 from pydantic import Field
 from scipy.sparse import csr_matrix
 
-from langladder.counts.kernels import count_rows
 from langladder.counts.stored import Counting, entry_rows, file_name, write_counts
 from langladder.engine.base import Engine, Serial, current
 from langladder.ground.errors import InputError
 from langladder.ground.memory import forget
 from langladder.ground.sorted_runs import GrowingArray, add_up, key_ranges, mapped, read_range, save, temporary_folder
+from langladder.kernels.counting import count_rows
 from langladder.text.storage.corpus_ids import TokenStream, id_bounds
 from langladder.text.words.word_corpus import WordCorpus
 

@@ -26,12 +26,12 @@ from pathlib import Path
 
 import numpy as np
 
-from langladder.counts.kernels import extension, lengthen
 from langladder.engine.base import Engine, Serial, current
 from langladder.ground.errors import InputError
 from langladder.ground.memory import forget
 from langladder.ground.progress import tracked
 from langladder.ground.sorted_runs import GrowingArray, add_up, key_ranges, mapped, read_range, save, temporary_folder
+from langladder.kernels.counting import extension, lengthen
 from langladder.text.storage.corpus_ids import id_bounds
 from langladder.text.tokenize.specials import BOS
 

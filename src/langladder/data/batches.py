@@ -25,11 +25,9 @@ class StepBatches(ABC, Generic[Batch]):
 
     Attributes:
         one_shape: whether all training batches are of one shape.
-        shapes_recur: whether the shapes of training batches, and of what a network makes of them, come again and again.
     """
 
     one_shape: ClassVar[bool] = False
-    shapes_recur: ClassVar[bool] = False
 
     @abstractmethod
     def train(self, step: int) -> Batch:

@@ -37,7 +37,7 @@ class LanguageBatch(NamedTuple):
 class _TrainingBatches(StepBatches[torch.Tensor | LanguageBatch]):
     """What both kinds share: the memory-mapped streams, and validation by whole documents."""
 
-    one_shape = shapes_recur = True
+    one_shape = True
 
     def __init__(
         self,

@@ -29,8 +29,6 @@ class MaskedBatches(StepBatches[Masked]):
         steps: of the whole training, over which the share of gaps may fall; validation has that of the last.
     """
 
-    shapes_recur = True
-
     def __init__(
         self,
         train: Pairs,

@@ -50,8 +50,6 @@ class TranslationBatches(StepBatches[PairBatch]):
         InputError: no training pair is left.
     """
 
-    shapes_recur = True
-
     def __init__(
         self,
         train_pairs: PairStream,

@@ -9,9 +9,9 @@ curve's cost is the program's too: ½ J a pair, summed up during the epoch.
 
 What differs: the order of the pairs. The program visits them in one random order. Here an epoch is ROUNDS rounds, and
 each pair has one of them, drawn at random; in a round, pairs with neighbouring contexts come together
-(`glove_kernels.ordered_pairs`), so that these stay in the processor's cache. The cost reached is
+(`kernels.glove.ordered_pairs`), so that these stay in the processor's cache. The cost reached is
 the same to 0.2 %. Without biases, J is the form Σ f(X) (w · w̃ − log X)²; without f as well, the factorisation
-‖W W̃ᵀ − log X‖².
+‖W W̃ᵀ − log X‖². `objective` is J, which `kernels.glove` takes down pair by pair.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -23,12 +23,12 @@ from scipy.sparse import csr_matrix
 
 from langladder.counts.cooccurrence import CooccurrenceConfig
 from langladder.counts.stored import counts_of
-from langladder.embeddings import glove_kernels as kernels
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.glove_kernels import Pairs, Parameters
 from langladder.embeddings.method import EmbeddingMethod, Made, Progress
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
+from langladder.kernels import glove as kernels
+from langladder.kernels.glove import Pairs, Parameters
 from langladder.text.words.word_corpus import WordCorpus
 
 ROUNDS = 16  # at most 256; with fewer, the last pairs of an epoch weigh on the vectors
@@ -91,6 +91,18 @@ def train_epoch(parameters: Parameters, pairs: Pairs, *, learning_rate: float, b
         with ThreadPoolExecutor(threads) as pool:
             total = sum(pool.map(share, range(threads)))
     return total / 2 / len(pairs.rows)
+
+
+def objective(w: np.ndarray, c: np.ndarray, b: np.ndarray, d: np.ndarray, pairs: Pairs) -> np.ndarray:
+    """J by the equation: words w (V, D), contexts c (V, D), their biases b (V,) and d (V,) → scalar.
+
+    Arrays or tensors of torch, which differentiates it.
+    """
+    rows, columns = pairs.rows, pairs.columns
+    # Σ_ij f(X_ij) (w_i · w̃_j + b_i + b̃_j − log X_ij)²
+    error = (w[rows] * c[columns]).sum(-1) + b[rows] + d[columns] - pairs.logs
+    total: np.ndarray = (pairs.weights * error**2).sum()
+    return total
 
 
 def cost(parameters: Parameters, pairs: Pairs) -> float:

@@ -21,12 +21,11 @@ from pydantic import Field, model_validator
 from scipy.sparse import csr_matrix
 
 from langladder.embeddings.method import EmbeddingMethod, Made, Progress
-from langladder.embeddings.ngram_buckets import NgramBuckets
-from langladder.embeddings.subword_kernels import Drawing, PartTables, train_lines
-from langladder.embeddings.subword_vectors import SubwordVectors
-from langladder.embeddings.word2vec.drawing import alias_table
+from langladder.embeddings.subword_vectors import NgramBuckets, SubwordVectors
 from langladder.embeddings.word2vec.sampling import keep_probabilities, noise_distribution
 from langladder.ground.schema import Config
+from langladder.kernels.subword import Drawing, PartTables, train_lines
+from langladder.kernels.word2vec.drawing import alias_table
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.words.word_corpus import WordCorpus
 

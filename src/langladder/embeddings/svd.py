@@ -17,11 +17,16 @@ from scipy.sparse import csr_matrix
 
 from langladder.counts.stored import Counting
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.counted import CountedVectors
+from langladder.embeddings.counted import (
+    PPMI,
+    CountedVectors,
+    PPMIConfig,
+    TermDocument,
+    TermDocumentConfig,
+    TermTerm,
+    TermTermConfig,
+)
 from langladder.embeddings.method import EmbeddingMethod, Made, Progress
-from langladder.embeddings.ppmi import PPMI, PPMIConfig
-from langladder.embeddings.term_document import TermDocument, TermDocumentConfig
-from langladder.embeddings.term_term import TermTerm, TermTermConfig
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.text.words.word_corpus import WordCorpus

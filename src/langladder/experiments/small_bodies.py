@@ -183,7 +183,7 @@ def train_encoder(
         words, pairs = model.losses(batches.train(step))
         return words if pairs is None else words + pairs
 
-    return train(model, loss, config, watch, shapes_recur=batches.shapes_recur)
+    return train(model, loss, config, watch)
 
 
 def fine_tuned(

@@ -72,4 +72,4 @@ def trained(
         batch = batches.train(step)
         return model.loss(*batch, how.label_smoothing) / batches.size(batch)
 
-    return model, train(model, loss, how, shapes_recur=batches.shapes_recur)
+    return model, train(model, loss, how)

@@ -14,7 +14,6 @@ from torch import nn
 from langladder.data.language_modelling import StreamBatches, WindowBatches, document_batches
 from langladder.models.base import LanguageModel, predicted
 from langladder.models.neural import NeuralLanguageModel
-from langladder.tasks.float32 import quick_products
 from langladder.tasks.optimisation import TrainingConfig, make_optimizer, set_learning_rate
 from langladder.tasks.settings import LMTrainingConfig
 from langladder.text.storage.corpus_ids import TokenStream
@@ -25,15 +24,12 @@ def train(
     loss: Callable[[int], torch.Tensor],
     config: TrainingConfig,
     watch: Callable[[int], None] | None = None,
-    *,
-    shapes_recur: bool = False,
 ) -> list[float]:
     """Train in place for `max_steps`, or until the loss is no number; the network ends in evaluation mode.
 
     Args:
         loss: step → scalar to differentiate.
         watch: called after each step with the number of steps made.
-        shapes_recur: of the batches that the loss reads, see `StepBatches`.
 
     Returns:
         The loss of each step made; the last one is not finite where training diverged.
@@ -41,20 +37,19 @@ def train(
     optimizer = make_optimizer(network, config)
     losses: list[float] = []
     network.train()
-    with quick_products(shapes_recur=shapes_recur):
-        for step in range(config.max_steps):
-            set_learning_rate(optimizer, config, step)
-            value = loss(step)
-            losses.append(float(value.detach()))
-            if not math.isfinite(losses[-1]):
-                break
-            optimizer.zero_grad()
-            value.backward()  # type: ignore[no-untyped-call]
-            if config.clip_norm is not None:
-                nn.utils.clip_grad_norm_(network.parameters(), config.clip_norm)
-            optimizer.step()
-            if watch is not None:
-                watch(step + 1)
+    for step in range(config.max_steps):
+        set_learning_rate(optimizer, config, step)
+        value = loss(step)
+        losses.append(float(value.detach()))
+        if not math.isfinite(losses[-1]):
+            break
+        optimizer.zero_grad()
+        value.backward()  # type: ignore[no-untyped-call]
+        if config.clip_norm is not None:
+            nn.utils.clip_grad_norm_(network.parameters(), config.clip_norm)
+        optimizer.step()
+        if watch is not None:
+            watch(step + 1)
     network.eval()
     return losses
 
@@ -85,7 +80,7 @@ def train_language_model(
         return model.loss(hidden, batch.tokens[:, 1:], config.label_smoothing)
 
     model.prepare(text)
-    return train(model, loss, config, watch, shapes_recur=batches.shapes_recur)
+    return train(model, loss, config, watch)
 
 
 def loss_a_token(model: LanguageModel, text: TokenStream, *, tokens: int) -> float:

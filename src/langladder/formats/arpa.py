@@ -30,8 +30,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from langladder.counts.kernels import numbers
 from langladder.ground.errors import InputError
+from langladder.kernels.counting import numbers
 from langladder.models.ngrams.arpa_model import ArpaConfig, ArpaModel
 from langladder.models.ngrams.backoff import BackoffLanguageModel
 from langladder.text.read.lines import byte_lines, writing

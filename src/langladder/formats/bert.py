@@ -45,7 +45,7 @@ from langladder.models.bert_tagger import BERTTagger
 from langladder.models.network import misfits, outline
 from langladder.models.saving import ARRAYS, Saved, checked_size
 from langladder.models.units import SubwordUnits
-from langladder.nn.bert_layer import NORM_EPS
+from langladder.nn.transformer_layers import NORM_EPS
 from langladder.text.tokenize.pretrained import bert_tokens, check_rows
 from langladder.text.tokenize.specials import PAD
 from langladder.text.tokenize.tokenizers import Tokenizer

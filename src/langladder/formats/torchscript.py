@@ -72,7 +72,7 @@ def export_torchscript(model: RecurrentLM, path: Path) -> None:
         with warnings.catch_warnings():
             # The trace holds the number of layers for constant, which it is; and PyTorch would rather have one use
             # `torch.export`, whose files run in Python only.
-            warnings.simplefilter("ignore", torch.jit.TracerWarning)
+            warnings.simplefilter("ignore", torch.jit.TracerWarning)  # type: ignore[attr-defined]
             warnings.simplefilter("ignore", DeprecationWarning)
             step = torch.jit.trace(RecurrentStep(model), (tokens, state))  # type: ignore[no-untyped-call]
             reader = torch.jit.script(_Reader(step, stack.states, len(stack.layers), stack.width, whole))

@@ -1,1 +1,1 @@
-"""Compiled loops (Numba): fast forms of what other folders say plainly, and tested equal to it."""
+"""Compiled loops (Numba). Each file names the plain form that it is tested equal to, and what it is worth."""

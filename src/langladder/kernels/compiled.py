@@ -2,8 +2,8 @@
 
 Numba keeps compiled functions in a cache keyed by the file of each function, not by the files of what it calls: after
 an edit of a helper the kernels that call it would stay the old ones. Here the cache is a folder named by a hash over
-the source of all kernels, so that an edit of one compiles all of them anew. Constants that a kernel reads belong into
-a file with kernels, or into `text/tokenize/specials.py`.
+the source of this room, so that an edit of one kernel compiles all of them anew. Constants that a kernel reads belong
+into this room, or into `text/tokenize/specials.py`.
 """
 
 import hashlib
@@ -18,12 +18,10 @@ PACKAGE = Path(__file__).parent
 
 
 def version(package: Path = PACKAGE) -> str:
-    """Hash (16 hex digits) of the files of a package that hold kernels or what kernels are made of."""
-    digest, specials = hashlib.sha256(), package / "text" / "tokenize" / "specials.py"
-    for file in sorted(package.rglob("*.py")):
-        source = file.read_bytes()
-        if b"numba" in source or b"langladder.kernels.compiled" in source or file == specials:
-            digest.update(file.relative_to(package).as_posix().encode() + b"\0" + source)
+    """Hash (16 hex digits) of all kernels, and of the constants that they read."""
+    digest = hashlib.sha256()
+    for file in (*sorted(package.rglob("*.py")), package.parent / "text" / "tokenize" / "specials.py"):
+        digest.update(file.relative_to(package.parent).as_posix().encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:16]
 
 

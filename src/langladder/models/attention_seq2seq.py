@@ -28,11 +28,10 @@ from langladder.ground import schema
 from langladder.models.translator import State, Translator
 from langladder.nn.attention import make_attention
 from langladder.nn.attentive_gru import AttentiveGRU
-from langladder.nn.dropout import Dropout
 from langladder.nn.initialisation import word_embedding
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.readout import Readout, ReadoutKind
-from langladder.nn.recurrent_encoder import read_padded
+from langladder.nn.recurrent import read_padded
 from langladder.text.tokenize.specials import PAD
 
 
@@ -74,7 +73,7 @@ class AttentionSeq2Seq(Translator):
         self.readout = Readout(config.readout, input_width=H + E + 2 * H, width=E)
         tied = cast(nn.Parameter, self.target_embedding.weight) if config.tied else None
         self.head = SoftmaxOutput(width=E, vocab_size=target_vocab_size, tied=tied)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
 
     def encode(self, source: torch.Tensor, mask: torch.Tensor) -> State:
         """See `Translator.encode`."""

@@ -1,7 +1,7 @@
 """BERT: a Transformer's encoder that learns by filling gaps (Devlin et al. 2019, sections 3 and 3.1).
 
     x⁰ = LN(E w + P + S)                                  word, position, segment
-    xⁿ = layer(xⁿ⁻¹)                                      post-norm, exact GELU (`nn.bert_layer`)
+    xⁿ = layer(xⁿ⁻¹)                                      post-norm, exact GELU (`nn.transformer_layers`)
     masked word    P(w | rest) = softmax(E LN(GELU(W_m x + b_m)) + b)      at the masked positions alone
     next sentence  P(follows)  = softmax(W_n tanh(W_p x_<cls> + b_p) + b_n)
     L = mean over masked positions − log P(w | rest)  +  mean over rows − log P(follows)
@@ -12,7 +12,7 @@ pooler and its classifier out (RoBERTa, Liu et al. 2019, section 4.2).
 
 It differs from the authors' code in what is computed, not in the result: padding is left out of all that goes by
 positions, the last layer's feed-forward network is computed where something is read, and so are the words' scores
-(`nn.packing`, `nn.bert_layer`, `nn.output`).
+(`nn.packing`, `nn.transformer_layers`, `nn.output`).
 
 Shape legend: B rows, T positions, N packed positions, M masked ones, D width, V vocabulary, C context.
 """
@@ -33,11 +33,11 @@ from langladder.models.bert_sizes import PRESETS
 from langladder.models.encoder import Encoder, Masked, chosen_layers
 from langladder.models.neural import scoring
 from langladder.models.trial import words
-from langladder.nn.bert_layer import NORM_EPS, BERTLayer
 from langladder.nn.dropout import Dropout
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.packing import Layout
 from langladder.nn.products import matrix_entries
+from langladder.nn.transformer_layers import NORM_EPS, BERTLayer
 from langladder.text.tokenize.specials import PAD
 
 INITIAL_STD = 0.02

@@ -28,7 +28,6 @@ from langladder.models.neural_classifier import NeuralClassifier
 from langladder.models.reading import Encoded, Reading
 from langladder.models.trial import words
 from langladder.models.units import Read
-from langladder.nn.dropout import Dropout
 from langladder.nn.pooling import mean_pool
 from langladder.text.labelled.labelled import Example
 from langladder.text.tokenize.specials import RESERVED
@@ -61,7 +60,7 @@ class BERTClassifier(GrownFromBERT, NeuralClassifier):
         self.features = BERTFeatures(config, vocab_size, type(self))
         R = self.features.width
         self.pooler = start_linear(nn.Linear(R, R)) if config.pooling == "pooler" else None
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         self.head = start_linear(nn.Linear(R, number_of_labels))
 
     def take(self, base: Network) -> None:

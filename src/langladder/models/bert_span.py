@@ -33,7 +33,6 @@ from langladder.models.network_reader import NetworkReader
 from langladder.models.reader import Found
 from langladder.models.spans import add_window, best_spans, covering, span_table, total, windows
 from langladder.models.trial import words
-from langladder.nn.dropout import Dropout
 from langladder.text.labelled.questions import Question
 from langladder.text.tokenize.specials import RESERVED
 
@@ -91,7 +90,7 @@ class BERTSpan(GrownFromBERT, NetworkReader):
     def __init__(self, config: BERTSpanConfig, vocab_size: int) -> None:
         super().__init__(config, vocab_size)
         self.features = BERTFeatures(config, vocab_size, type(self))
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         self.head = _start_and_end(self.features.width)  # S and E
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:

@@ -31,7 +31,6 @@ from langladder.models.network_tagger import NetworkTagger
 from langladder.models.saving import READING
 from langladder.models.trial import words
 from langladder.nn.crf import CRF
-from langladder.nn.dropout import Dropout
 from langladder.text.tokenize.specials import RESERVED, UNK
 from langladder.text.tokenize.tokenizers import Tokenizer, word_pieces
 
@@ -77,7 +76,7 @@ class BERTTagger(GrownFromBERT, NetworkTagger):
     def __init__(self, config: BERTTaggerConfig, vocab_size: int, number_of_labels: int) -> None:
         super().__init__(config, vocab_size, number_of_labels)
         self.features = BERTFeatures(config, vocab_size, type(self))
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         self.head = start_linear(nn.Linear(self.features.width, number_of_labels))
         self.crf = CRF(number_of_labels) if config.output == "crf" else None
 

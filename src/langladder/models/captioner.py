@@ -26,7 +26,6 @@ from torch import nn
 from langladder.ground import schema
 from langladder.models.recurrent_translator import layers_first, rows_first
 from langladder.models.translator import State, Translator
-from langladder.nn.dropout import Dropout
 from langladder.nn.initialisation import begin_by_remembering, word_embedding
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.recurrent import GATES, RecurrentStack
@@ -87,7 +86,7 @@ class Captioner(Translator):
         self.decoder = RecurrentStack(config.cell, input_width=E + shown, width=H, layers=L, dropout=config.dropout)
         tied = cast(nn.Parameter, self.embedding.weight) if config.tied else None
         self.head = SoftmaxOutput(width=H, vocab_size=target_vocab_size, tied=tied)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         begin_by_remembering(self.decoder)
 
     def vector(self, facts: torch.Tensor) -> torch.Tensor:

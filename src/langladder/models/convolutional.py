@@ -22,9 +22,8 @@ from torch import nn
 
 from langladder.ground import schema
 from langladder.models.neural import NeuralLanguageModel
-from langladder.nn.dropout import Dropout
-from langladder.nn.gated_convolution import GatedConvolution
 from langladder.nn.output_choice import OutputConfig, make_output
+from langladder.nn.text_convolution import GatedConvolution
 
 
 class ConvolutionalLMConfig(OutputConfig):
@@ -68,7 +67,7 @@ class ConvolutionalLM(NeuralLanguageModel):
         self.widen: nn.Module = nn.Identity() if same else nn.Linear(config.embedding_dim, config.width)
         self.blocks = nn.ModuleList(GatedBlock(config) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.width)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         self.bridge, self.head = make_output(config, width=config.width, embedding=self.embedding)
         nn.init.normal_(self.embedding.weight, std=config.embedding_dim**-0.5)
 

@@ -30,9 +30,8 @@ from torch.nn import functional
 from langladder.ground import schema
 from langladder.models.translator import State, Translator
 from langladder.nn.attention import masked_softmax
-from langladder.nn.dropout import Dropout
-from langladder.nn.gated_convolution import GatedConvolution
 from langladder.nn.output import SoftmaxOutput
+from langladder.nn.text_convolution import GatedConvolution
 from langladder.nn.token_embedding import Positions, TokenEmbedding
 from langladder.text.tokenize.specials import PAD
 
@@ -122,7 +121,7 @@ class ConvolutionalSeq2Seq(Translator):
         self.decoder = nn.ModuleList(DecoderBlock(config) for _ in range(config.layers))
         tied = cast(nn.Parameter, self.target_embedding.word.weight) if config.tied else None
         self.head = SoftmaxOutput(width=E, vocab_size=target_vocab_size, tied=tied)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
 
     def encode(self, source: torch.Tensor, mask: torch.Tensor) -> State:
         """See `Translator.encode`."""

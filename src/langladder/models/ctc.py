@@ -20,9 +20,8 @@ from torch import nn
 from langladder.ground import schema
 from langladder.models.network import Network
 from langladder.models.trial import generator
-from langladder.nn.dropout import Dropout
 from langladder.nn.initialisation import begin_by_remembering
-from langladder.nn.recurrent_encoder import read_rows
+from langladder.nn.recurrent import read_rows
 
 BLANK = 0
 
@@ -67,7 +66,7 @@ class CTCRecognizer(Network):
             dropout=config.dropout if config.layers > 1 else 0.0,
         )
         self.head = nn.Linear(config.width, labels + 1)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         begin_by_remembering(self.rnn)
 
     def forward(self, frames: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:

@@ -10,7 +10,7 @@ large as its text asks for; words and buckets unseen there are no features. With
     h ← hash(w_1);   h ← 116049371 h + hash(w_j)  mod 2⁶⁴, for j = 2 … n;   bucket = h mod `buckets`
 
 Texts come in random order in each epoch, where the tool takes them as they stand. Trained by a kernel (see
-`fasttext_kernels`), one text a step, the learning rate falling linearly to 0.
+`kernels.fasttext`), one text a step, the learning rate falling linearly to 0.
 
 Shape legend: N texts, T tokens, P features of all texts, F features that have a row, C labels, D dimensions.
 """
@@ -29,10 +29,10 @@ from scipy.special import log_expit, log_softmax
 from langladder.ground import schema
 from langladder.ground.errors import InputError
 from langladder.ground.progress import working
+from langladder.kernels.fasttext import Paths, Texts, learn_texts, means
 from langladder.kernels.hashing import fnv1a
 from langladder.models.classifier import Explained, label_ids
 from langladder.models.counted_classifier import CountedClassifier, finite
-from langladder.models.fasttext_kernels import Paths, Texts, learn_texts, means
 from langladder.models.making import Made, Run
 from langladder.models.units import WordUnits, units_from
 from langladder.nn.huffman import HuffmanTree

@@ -33,12 +33,11 @@ from langladder.models.attentive_settings import check_width, with_preset
 from langladder.models.gpt_sizes import PRESETS
 from langladder.models.neural import NeuralLanguageModel, scoring
 from langladder.nn.dropout import Dropout
-from langladder.nn.gelu import TanhGELU
 from langladder.nn.multi_head_attention import CausalSelfAttention, Past
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.output_choice import OutputConfig, make_output
 from langladder.nn.packing import Layout
-from langladder.nn.positions import sinusoidal
+from langladder.nn.token_embedding import sinusoidal
 from langladder.text.tokenize.specials import PAD
 
 INITIAL_STD = 0.02
@@ -94,7 +93,7 @@ class GPTBlock(nn.Module):
             width=D, heads=config.heads, dropout=config.dropout, window=window, bias=config.bias
         )
         self.expand, self.contract = nn.Linear(D, 4 * D, bias=config.bias), nn.Linear(4 * D, D, bias=config.bias)
-        self.activation = TanhGELU()
+        self.activation = nn.GELU(approximate="tanh")
         self.dropout = Dropout(config.dropout)
 
     def forward(self, x: torch.Tensor, past: Past | None = None) -> tuple[torch.Tensor, Past]:
@@ -116,7 +115,7 @@ class GPTBlock(nn.Module):
         return self._add(a, self.contract(inner), self.norm_feed)
 
     def _add(self, x: torch.Tensor, change: torch.Tensor, norm: nn.Module) -> torch.Tensor:
-        total = self.dropout.onto(x, change) if self.residual else self.dropout(change)
+        total = x + self.dropout(change) if self.residual else self.dropout(change)
         out: torch.Tensor = total if self.pre else norm(total)
         return out
 

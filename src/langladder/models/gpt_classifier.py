@@ -38,7 +38,6 @@ from langladder.models.neural_classifier import NeuralClassifier
 from langladder.models.reading import Encoded, Reading
 from langladder.models.trial import words
 from langladder.models.units import Read
-from langladder.nn.dropout import Dropout
 from langladder.text.labelled.labelled import Example
 from langladder.text.tokenize.specials import PAD, RESERVED
 
@@ -77,7 +76,7 @@ class GrownFromGPT(Grown):
     Config: ClassVar[type[schema.Config]]
     gpt: GPT
     marks: Marks
-    dropout: Dropout
+    dropout: nn.Dropout
 
     @classmethod
     def refuses(cls, settings: Mapping[str, Any], body: GPTConfig) -> str | None:
@@ -100,7 +99,7 @@ class GrownFromGPT(Grown):
         if not config.lm_weight:
             del self.gpt.head
         self.marks = Marks.of(vocab_size)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         return settings.width
 
     def body(self) -> nn.Module:

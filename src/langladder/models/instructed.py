@@ -19,7 +19,7 @@ from langladder.models.gpt import GPT, INITIAL_STD, GPTConfig
 from langladder.models.growing import TOKENIZER
 from langladder.models.network import own_tensors
 from langladder.models.trial import words
-from langladder.nn.text_output import TextOutput
+from langladder.nn.output import TextOutput
 from langladder.text.labelled.templates import Markers
 from langladder.text.tokenize.specials import BOS, EOS, NAMES, RESERVED
 from langladder.text.tokenize.tokenizers import Tokenizer

@@ -19,7 +19,6 @@ from torch import nn
 from langladder.ground import schema
 from langladder.models.reading import Reading
 from langladder.models.reading_network import WIDEST, ReadingConfig, ReadingNetwork
-from langladder.nn.dropout import Dropout
 from langladder.nn.pooling import mean_pool, sum_pool
 
 
@@ -43,7 +42,7 @@ class MeanEmbedding(ReadingNetwork):
         sizes = [config.embedding_dim, *[config.width] * config.layers]
         layers: list[nn.Module] = []
         for read, width in pairwise(sizes):
-            layers += [nn.Linear(read, width), nn.ReLU(), Dropout(config.dropout)]
+            layers += [nn.Linear(read, width), nn.ReLU(), nn.Dropout(config.dropout)]
         self.hidden = nn.Sequential(*layers[:-1])  # the last dropout is the output's
         self.finish(sizes[-1])
 

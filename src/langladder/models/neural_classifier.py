@@ -28,7 +28,7 @@ from langladder.models.reading import Encoded, Reading, collate
 from langladder.models.saving import READING
 from langladder.models.trial import words
 from langladder.models.units import Read, Units, WordUnits, units_from
-from langladder.nn.forest import CompiledTree, compile_tree, join
+from langladder.nn.tree_lstm import CompiledTree, compile_tree, join
 from langladder.text.labelled.labelled import Example
 from langladder.text.labelled.trees import Tree, parse_tree, read_tree
 

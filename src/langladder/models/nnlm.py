@@ -22,7 +22,6 @@ from torch import nn
 
 from langladder.ground import schema
 from langladder.models.neural import NeuralLanguageModel
-from langladder.nn.dropout import Dropout
 from langladder.nn.initialisation import Initialisation, initialise
 from langladder.nn.output_choice import OutputConfig, make_output
 from langladder.text.tokenize.specials import BOS, PAD
@@ -61,7 +60,7 @@ class NNLM(NeuralLanguageModel):
         self.embedding = nn.Embedding(vocab_size, config.embedding_dim)  # C
         read = config.embedding_dim * (config.window if config.combine == "concat" else 1)
         self.hidden = nn.Linear(read, config.width)  # H and d
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         out = config.width + read if config.direct else config.width
         self.bridge, self.head = make_output(config, width=out, embedding=self.embedding)
         nn.init.normal_(self.embedding.weight, std=config.embedding_dim**-0.5)

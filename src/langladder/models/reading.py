@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from langladder.nn.forest import CompiledTree, Forest, join
+from langladder.nn.tree_lstm import CompiledTree, Forest, join
 from langladder.text.tokenize.specials import PAD
 
 

@@ -22,7 +22,7 @@ from langladder.ground.errors import InputError
 from langladder.models.neural_classifier import NeuralClassifier
 from langladder.models.reading import Encoded, Reading
 from langladder.models.trial import words
-from langladder.nn.dropout import Dropout, LockedDropout, embed_with_word_dropout
+from langladder.nn.dropout import LockedDropout, embed_with_word_dropout
 from langladder.nn.initialisation import initialise
 from langladder.text.labelled.labelled import Example
 from langladder.text.tokenize.specials import PAD, RESERVED
@@ -53,11 +53,11 @@ class ReadingNetwork(NeuralClassifier):
         self.embedding = nn.Embedding(vocab_size, config.embedding_dim, padding_idx=PAD)
         nn.init.normal_(self.embedding.weight, std=config.embedding_dim**-0.5)
         nn.init.zeros_(self.embedding.weight[PAD].detach())
-        self.input_dropout = (LockedDropout if config.locked else Dropout)(config.input_dropout)
+        self.input_dropout = (LockedDropout if config.locked else nn.Dropout)(config.input_dropout)
 
     def finish(self, width: int) -> None:
         """The output layer over what is R = `width` numbers wide."""
-        self.dropout = Dropout(self.config.dropout)
+        self.dropout = nn.Dropout(self.config.dropout)
         self.head = nn.Linear(4 * width if self.config.pairs == "compared" else width, self.number_of_labels)
         initialise(self.head.weight, "xavier")
         nn.init.zeros_(self.head.bias)

@@ -21,7 +21,7 @@ from torch import nn
 
 from langladder.ground import schema
 from langladder.models.neural import NeuralLanguageModel
-from langladder.nn.dropout import Dropout, LockedDropout, embed_with_word_dropout
+from langladder.nn.dropout import LockedDropout, embed_with_word_dropout
 from langladder.nn.initialisation import Initialisation, initialise
 from langladder.nn.output_choice import OutputConfig, make_output
 from langladder.nn.recurrent import Cell, RecurrentStack, RecurrentState
@@ -84,7 +84,7 @@ class RecurrentLM(NeuralLanguageModel):
             locked=config.locked,
             weight_drop=config.weight_drop,
         )
-        drop = LockedDropout if config.locked else Dropout
+        drop = LockedDropout if config.locked else nn.Dropout
         self.input_dropout = drop(config.dropout if config.input_dropout is None else config.input_dropout)
         self.dropout, self.word_dropout = drop(config.dropout), config.word_dropout
         self.bridge, self.head = make_output(config, width=config.width, embedding=self.embedding)

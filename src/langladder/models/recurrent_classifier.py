@@ -6,7 +6,7 @@
     r = h_n, or [→h_n ; ←h_1], where each direction ends      `pooling: last`
     r = max_t h_t, mean_t h_t, …                              over all states (Conneau et al. 2017, section 3.2)
 
-The two directions share the width. No padding is read before a word (`nn.recurrent_encoder.read_padded`).
+The two directions share the width. No padding is read before a word (`nn.recurrent.read_padded`).
 
 Shape legend: B rows, T positions, D width of the embedding, H width of both directions together.
 """
@@ -23,7 +23,7 @@ from langladder.models.reading import Reading, collate
 from langladder.models.reading_network import WIDEST, ReadingConfig, ReadingNetwork
 from langladder.nn.initialisation import begin_by_remembering, initialise
 from langladder.nn.pooling import Pool, Pooling
-from langladder.nn.recurrent_encoder import read_padded
+from langladder.nn.recurrent import read_padded
 from langladder.text.labelled.labelled import Example
 
 Cell = Literal["rnn", "gru", "lstm"]

@@ -13,11 +13,9 @@ from torch import nn
 
 from langladder.ground import schema
 from langladder.models.translator import Translator
-from langladder.nn.dropout import Dropout
 from langladder.nn.initialisation import begin_by_remembering, word_embedding
 from langladder.nn.output import SoftmaxOutput
-from langladder.nn.recurrent import RecurrentStack, RecurrentState
-from langladder.nn.recurrent_encoder import RecurrentEncoder
+from langladder.nn.recurrent import RecurrentEncoder, RecurrentStack, RecurrentState
 
 
 class RecurrentTranslatorConfig(schema.Config):
@@ -72,7 +70,7 @@ class RecurrentTranslator(Translator):
         """The end of a subclass's `__init__`: the output layer, which reads so many numbers."""
         tied = cast(nn.Parameter, self.target_embedding.weight) if self.config.tied else None
         self.head = SoftmaxOutput(width=width, vocab_size=self.target_vocab_size, tied=tied)
-        self.dropout = Dropout(self.config.dropout)
+        self.dropout = nn.Dropout(self.config.dropout)
         begin_by_remembering(self.encoder, self.decoder)
 
 

@@ -41,7 +41,6 @@ from langladder.models.instructed import InstructedGPT, check_tokenizer
 from langladder.models.network import Network
 from langladder.models.neural import scoring
 from langladder.models.trial import words
-from langladder.nn.dropout import Dropout
 from langladder.nn.packing import Layout
 from langladder.nn.products import matrix_entries
 from langladder.text.labelled.instructions import Message
@@ -84,7 +83,7 @@ class RewardModel(Grown, Network):
         super().__init__(config, vocab_size)
         settings = body_of(config, type(self))
         self.gpt = InstructedGPT(settings, vocab_size)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         self.head = nn.Linear(settings.width, 1, bias=False)
         nn.init.normal_(self.head.weight, std=INITIAL_STD)
         if config.likelihood:

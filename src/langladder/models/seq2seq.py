@@ -32,7 +32,7 @@ from langladder.models.recurrent_translator import (
 )
 from langladder.models.translator import State
 from langladder.nn.readout import Readout
-from langladder.nn.recurrent_encoder import reverse_source
+from langladder.nn.recurrent import reverse_source
 from langladder.text.tokenize.specials import PAD
 
 

@@ -19,10 +19,10 @@ from langladder.ground import schema
 from langladder.models.attentive_settings import check_width
 from langladder.models.reading import Reading
 from langladder.models.reading_network import ReadingConfig, ReadingNetwork
-from langladder.nn.dropout import Dropout, embed_with_word_dropout
+from langladder.nn.dropout import embed_with_word_dropout
 from langladder.nn.packing import Layout
 from langladder.nn.pooling import mean_pool
-from langladder.nn.positions import sinusoidal
+from langladder.nn.token_embedding import sinusoidal
 from langladder.nn.transformer_layers import NORM_EPS, EncoderLayer
 
 
@@ -69,7 +69,7 @@ class TransformerClassifier(ReadingNetwork):
             for _ in range(config.layers)
         )
         self.norm = nn.LayerNorm(D, NORM_EPS) if config.norm == "pre" else nn.Identity()
-        self.position_dropout = Dropout(config.layer_dropout)
+        self.position_dropout = nn.Dropout(config.layer_dropout)
         self.finish(D)
 
     def embed(self, batch: Reading) -> torch.Tensor:

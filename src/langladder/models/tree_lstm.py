@@ -20,8 +20,7 @@ from langladder.ground import schema
 from langladder.ground.errors import InputError
 from langladder.models.reading import Encoded, Reading, collate
 from langladder.models.reading_network import WIDEST, ReadingConfig, ReadingNetwork
-from langladder.nn.forest import Forest
-from langladder.nn.tree_lstm import ChildSumCell, NaryCell, TreeCell, Variant, read_forest
+from langladder.nn.tree_lstm import ChildSumCell, Forest, NaryCell, TreeCell, Variant, read_forest
 from langladder.text.labelled.labelled import Example
 
 

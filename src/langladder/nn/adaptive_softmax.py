@@ -29,8 +29,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from langladder.nn.counted_output import CountedOutput, refuse_smoothing
-from langladder.nn.output import SoftmaxOutput, cross_entropy, log_probs_of
+from langladder.nn.output import CountedOutput, SoftmaxOutput, cross_entropy, log_probs_of, refuse_smoothing
 
 
 class Part(NamedTuple):
@@ -105,7 +104,6 @@ class ClusteredSoftmax(CountedOutput):
 
     @torch.no_grad()
     def target_log_probs(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """See `OutputLayer.target_log_probs`."""
         first, clusters = self._places(targets)
         head, *tails = self.parts()
         scores = log_probs_of(hidden, head.weight, head.bias, first)  # (N,)
@@ -140,7 +138,6 @@ class AdaptiveSoftmax(ClusteredSoftmax):
         )
 
     def parts(self) -> list[Part]:
-        """See `ClusteredSoftmax.parts`."""
         tails = zip(self.shrink, self.tails, strict=True)
         return [
             Part(_unchanged, self.head.weight, self.head.bias),
@@ -161,7 +158,6 @@ class TiedAdaptiveSoftmax(ClusteredSoftmax):
         self.cluster_bias = nn.Parameter(torch.zeros(len(self.bounds) - 1))
 
     def parts(self) -> list[Part]:
-        """See `ClusteredSoftmax.parts`."""
         self.refresh()
         sizes = [high - low for low, high in pairwise([0, *self.bounds])]
         W, *rows = torch.split(functional.embedding(self.order, self.weight), sizes)  # (V_k, D) each

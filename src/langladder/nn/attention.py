@@ -127,8 +127,8 @@ class ConcatAttention(Attention):
 
     def scores(self, query: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
         """v_aᵀ tanh(W_a [q ; h_j]): (B, T, Q), (B, S, A) → (B, T, S)."""
-        asked = nn.functional.linear(query, self.join.weight[:, : self.query_width])  # (B, T, A)
-        return torch.tanh(asked.unsqueeze(2) + keys.unsqueeze(1)) @ self.v
+        projected = nn.functional.linear(query, self.join.weight[:, : self.query_width])  # (B, T, A)
+        return torch.tanh(projected.unsqueeze(2) + keys.unsqueeze(1)) @ self.v
 
 
 class LocalAttention(Attention):
@@ -152,11 +152,9 @@ class LocalAttention(Attention):
         self.v = nn.Parameter(torch.empty(query_width).uniform_(-(query_width**-0.5), query_width**-0.5))  # v_p
 
     def keys(self, memory: torch.Tensor) -> torch.Tensor:
-        """See the inner score."""
         return self.inner.keys(memory)
 
     def scores(self, query: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
-        """See the inner score."""
         return self.inner.scores(query, keys)
 
     def forward(self, query: torch.Tensor, keys: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

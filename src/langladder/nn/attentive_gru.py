@@ -8,8 +8,7 @@ Bahdanau, Cho & Bengio 2015, A.2.2, with the gate z that takes the new state whe
 
 What does not depend on s_{t−1} leaves the time loop: W x of all steps is one product, U_a h another, and because
 C c_t = Σ_j α_tj (C h_j), so is C h. The loop keeps three small products per step; the gradients of their matrices,
-and that of C h, are taken once, after the last step (`nn.deferred`). With the additive score a processor trains the
-loop by a kernel (`nn.attentive_steps`).
+and that of C h, are taken once, after the last step (`nn.deferred`).
 
 Shape legend: B rows, T target steps, S source positions, D input width, M memory width, H state width, A attention
 width.
@@ -21,8 +20,7 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from langladder.nn.attention import AdditiveAttention, Attention
-from langladder.nn.attentive_steps import Weights, all_steps, serves
+from langladder.nn.attention import Attention
 from langladder.nn.deferred import Deferred
 
 Product = Callable[[torch.Tensor], torch.Tensor]
@@ -70,9 +68,6 @@ class AttentiveGRU(nn.Module):
         self, x: torch.Tensor, s: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """All steps of a known input: x (B, T, D), s_0 (B, H) → states s_1 … s_T (B, T, H), weights α (B, T, S)."""
-        by_kernel = self._additive()
-        if by_kernel and serves(by_kernel, x, s, keys, values):
-            return all_steps(self.input(x), s, keys, values, mask, by_kernel)
         products = Products(Deferred(self.gates.weight), Deferred(self.candidate.weight), Deferred(values.mT))
         states, weights = [], []
         for driven in self.input(x).unbind(1):  # W x_t + b, all steps in one product
@@ -80,12 +75,6 @@ class AttentiveGRU(nn.Module):
             states.append(s)
             weights.append(alpha)
         return torch.stack(states, dim=1), torch.stack(weights, dim=1)
-
-    def _additive(self) -> Weights | None:
-        """What the kernel reads; it knows the additive score."""
-        if not isinstance(self.attention, AdditiveAttention):
-            return None
-        return Weights(self.attention.query.weight, self.attention.v, self.gates.weight, self.candidate.weight)
 
     def _advance(
         self, driven: torch.Tensor, s: torch.Tensor, keys: torch.Tensor, mask: torch.Tensor, products: Products

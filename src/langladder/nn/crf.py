@@ -9,8 +9,7 @@ z of a last. Z is a sum over K^T paths, which the forward algorithm finds in T K
     ∂ log Z / ∂ f_t(j) = P(y_t = j | x),   ∂ log Z / ∂ A_ij = Σ_t P(y_{t−1} = i, y_t = j | x)
 
 so that one backward pass over the same lattice (forward–backward) takes the place of a tape through every step. On a
-CPU the kernels of `crf_kernels` do both in float64; elsewhere `crf_equations`, which torch differentiates itself. The
-tests hold them equal.
+CPU `kernels.crf` does both in float64; elsewhere `log_partition`, the equations, which torch differentiates itself.
 
 A forbidden transition has score −∞: no path takes it, no gradient reaches it, and its number is never read.
 
@@ -25,7 +24,23 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from langladder.ground.errors import InputError
-from langladder.nn import crf_equations, crf_kernels
+from langladder.kernels import crf as kernels
+
+FORBIDDEN = -1e6
+"""Stands for −∞ where torch differentiates a logarithm of a sum: its exponential is exactly 0 in any precision."""
+
+
+def log_partition(emissions: Tensor, lengths: Tensor, transitions: Tensor, start: Tensor, end: Tensor) -> Tensor:
+    """log Z: emissions (B, T, K), lengths (B,), transitions (K, K), start (K,), end (K,) → (B,)."""
+    transitions, start, end = (part.clamp(min=FORBIDDEN) for part in (transitions, start, end))
+    # log α_1(j) = s_j + E_1j
+    alpha = start + emissions[:, 0]  # (B, K)
+    for t in range(1, emissions.shape[1]):
+        # log α_t(j) = E_tj + log Σ_i exp(log α_{t−1}(i) + A_ij)
+        after = emissions[:, t] + torch.logsumexp(alpha[:, :, None] + transitions, dim=1)  # (B, K)
+        alpha = torch.where((t < lengths)[:, None], after, alpha)
+    # log Z = log Σ_j exp(log α_T(j) + e_j)
+    return torch.logsumexp(alpha + end, dim=1)
 
 
 class Chain(NamedTuple):
@@ -92,7 +107,7 @@ class CRF(nn.Module):
         _check(emissions, lengths)
         emissions, chain = emissions.float() if emissions.dtype != torch.float64 else emissions, chain or self.chain()
         if emissions.device.type != "cpu":
-            return crf_equations.log_partition(emissions, lengths, *chain)
+            return log_partition(emissions, lengths, *chain)
         found: Tensor = _LogPartition.apply(emissions, *chain, lengths)  # type: ignore[no-untyped-call]
         return found
 
@@ -156,11 +171,11 @@ class Lattice:
         self.alpha, self.log_z = np.empty_like(emissions), np.empty(B)
         self._E, self._c = np.empty_like(emissions), np.empty((B, T + 1))
         A, s, e = self._weights = [np.exp(part) for part in chain]
-        narrow = all(np.abs(part[part > -np.inf]).max(initial=0.0) <= crf_kernels.RANGE / 2 for part in chain)
+        narrow = all(np.abs(part[part > -np.inf]).max(initial=0.0) <= kernels.RANGE / 2 for part in chain)
         lattice = (self._E, self.alpha, self._c, self.log_z)
-        self.plain = narrow and crf_kernels.forward(emissions, lengths, A, s, e, *lattice)
+        self.plain = narrow and kernels.forward(emissions, lengths, A, s, e, *lattice)
         if not self.plain:
-            crf_kernels.log_forward(emissions, lengths, *chain, self.alpha, self.log_z)
+            kernels.log_forward(emissions, lengths, *chain, self.alpha, self.log_z)
 
     def expected(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Marginals of tags (B, T, K), 0 at padding, and summed over all rows of pairs, first and last tags.
@@ -173,10 +188,10 @@ class Lattice:
         counted = (unary, pairs, np.zeros(K), np.zeros(K))
         if self.plain:
             A, _, e = self._weights
-            crf_kernels.backward(self.lengths, A, e, self._E, self.alpha, self._c, weights, *counted)
+            kernels.backward(self.lengths, A, e, self._E, self.alpha, self._c, weights, *counted)
         else:
             transitions, _, end = self.chain
-            crf_kernels.log_backward(
+            kernels.log_backward(
                 self.emissions, self.lengths, transitions, end, self.alpha, self.log_z, weights, *counted
             )
         return counted
@@ -190,7 +205,7 @@ def marginals(emissions: np.ndarray, chain: Chain, lengths: np.ndarray) -> np.nd
 def viterbi(emissions: np.ndarray, chain: Chain, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Best paths of any chain: (B, T, K) float64, (B,) → (B, T) int64, 0 at padding, and their scores (B,)."""
     paths, scores = np.zeros(emissions.shape[:2], dtype=np.int64), np.empty(len(lengths))
-    crf_kernels.viterbi(emissions, lengths, *chain, paths, scores)
+    kernels.viterbi(emissions, lengths, *chain, paths, scores)
     return paths, scores
 
 

@@ -17,8 +17,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from langladder.nn.counted_output import CountedOutput, refuse_smoothing
 from langladder.nn.huffman import HuffmanTree
+from langladder.nn.output import CountedOutput, refuse_smoothing
 
 GATHERED_BYTES = 256 * 2**20
 """Bytes of node vectors (n, L, D) alive at a time."""
@@ -74,7 +74,6 @@ class HierarchicalSoftmax(CountedOutput):
 
     @torch.no_grad()
     def target_log_probs(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """See `OutputLayer.target_log_probs`."""
         return self._log_probs(hidden, targets)
 
     def _log_probs(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:

@@ -18,26 +18,26 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from langladder.nn import short_attention
+from langladder.nn.dropout import Dropout
 from langladder.nn.packing import Layout
-from langladder.nn.short_attention import Rows
-from langladder.nn.vectors import trains_by_kernel
 
 Past = tuple[Tensor, Tensor]
 """Keys and values of what was read before, (B, h, S, d) each."""
 
 
-def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+def attend(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: nn.Module | None = None
+) -> tuple[Tensor, Tensor]:
     """The equation: (…, T, d), (…, S, d), (…, S, d), mask (…, T, S) → output (…, T, d), weights (…, T, S)."""
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])  # (…, T, S)
+    scores = (query / math.sqrt(query.shape[-1])) @ key.mT  # (…, T, S)
     if mask is not None:
         scores = scores.masked_fill(~mask, -math.inf)
     weights = torch.softmax(scores, dim=-1)
-    return weights @ value, weights
+    return (weights if dropout is None else dropout(weights)) @ value, weights
 
 
-def wide(x: Tensor) -> Tensor:
-    """x as attention reads it: on a CPU in float32; the fused kernel's gradient takes 17 times as long in bfloat16."""
+def in_float32(x: Tensor) -> Tensor:
+    """x as attention reads it on a CPU; the fused kernel's gradient takes 17 times as long in bfloat16."""
     return x.float() if x.device.type == "cpu" and x.dtype == torch.bfloat16 else x
 
 
@@ -52,7 +52,7 @@ class Heads(nn.Module):
 
     def __init__(self, *, heads: int, dropout: float) -> None:
         super().__init__()
-        self.heads, self.dropout = heads, dropout
+        self.heads, self.dropout = heads, Dropout(dropout)
 
     def split(self, x: Tensor) -> Tensor:
         """(B, T, D) → (B, h, T, d). First cut, then turn: a plain reshape to (B, h, T, d) would mix positions."""
@@ -61,37 +61,31 @@ class Heads(nn.Module):
 
     def mix(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, *, causal: bool) -> Tensor:
         """softmax(Q Kᵀ / √d + M) V by the fused kernel, (…, T, d), (…, S, d) → (…, T, d); dropout in training only."""
-        dropout = self.dropout if self.training else 0.0
         if query.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
             with torch.autocast("cpu", enabled=False):
-                return self.mix(wide(query), wide(key), wide(value), mask, causal=causal)
-        if mask is None and trains_by_kernel(query, key, value) and len(query):
-            rows = short_attention.alike(len(query), query.shape[2], key.shape[2], self.heads)
-            if short_attention.serves(query, key, value, rows, dropout):
-                return short_attention.attend_rows(query, key, value, rows, dropout, causal=causal)
+                return self.mix(in_float32(query), in_float32(key), in_float32(value), mask, causal=causal)
+        dropout = self.dropout.p if self.training else 0.0
+        if dropout and query.device.type == "cpu":  # the fused kernel has none there
+            allowed = banded(query.shape[-2], key.shape[-2], None) if causal else mask
+            return attend(query, key, value, allowed, self.dropout)[0]
         return functional.scaled_dot_product_attention(
             query, key, value, attn_mask=mask, dropout_p=dropout, is_causal=causal
         )
 
     def mix_packed(
-        self, query: Tensor, key: Tensor, value: Tensor, asked: Layout, seen: Layout, *, causal: bool
+        self, query: Tensor, key: Tensor, value: Tensor, layout: Layout, memory_layout: Layout, *, causal: bool
     ) -> Tensor:
         """The same within each of many rows without their padding: (N, D), (M, D), (M, D) → (N, D).
 
         Args:
-            asked: where the queries stand. seen: where keys and values do; if `causal` the same, padded at the right.
+            layout: where the queries stand.
+            memory_layout: where keys and values do; if `causal` the same, padded at the right.
         """
-        if query.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
-            with torch.autocast("cpu", enabled=False):
-                return self.mix_packed(wide(query), wide(key), wide(value), asked, seen, causal=causal)
-        if trains_by_kernel(query, key, value) and asked.rows:
-            rows = Rows.of(asked.lengths, seen.lengths, self.heads)
-            dropout = self.dropout if self.training else 0.0
-            if short_attention.serves(query, key, value, rows, dropout):
-                return short_attention.attend_rows(query, key, value, rows, dropout, causal=causal)
-        q, k, v = (self.split(layout.spread(x)) for x, layout in ((query, asked), (key, seen), (value, seen)))
-        mixed = self.mix(q, k, v, None if causal else seen.mask, causal=causal)  # (B, h, T, d)
-        return asked.pack(mixed.transpose(1, 2).flatten(2))
+        q, k, v = (
+            self.split(at.spread(x)) for x, at in ((query, layout), (key, memory_layout), (value, memory_layout))
+        )
+        mixed = self.mix(q, k, v, None if causal else memory_layout.mask, causal=causal)  # (B, h, T, d)
+        return layout.pack(mixed.transpose(1, 2).flatten(2))
 
     def join(self, mixed: Tensor) -> Tensor:
         """[head_1 ; … ; head_h] W_O: (B, h, T, d) → (B, T, D)."""
@@ -125,32 +119,36 @@ class MultiHeadAttention(Heads):
         keys, values = self.memory(memory).chunk(2, dim=-1)
         return self.split(keys), self.split(values)
 
-    def forward(self, x: Tensor, memory: Tensor, asked: Layout, seen: Layout, *, causal: bool = False) -> Tensor:
+    def forward(
+        self, x: Tensor, memory: Tensor, layout: Layout, memory_layout: Layout, *, causal: bool = False
+    ) -> Tensor:
         """Rows without their padding, each of which reads its own memory, through a fused kernel.
 
         Args:
-            x: (N, D), what asks, and `asked`, where it stands. memory: (M, D), and `seen`, likewise.
+            x: (N, D), the queries, and their layout. memory: (M, D), and its layout.
             causal: position t sees 0 … t only; then x and memory are the same rows, padded at the right.
 
         Returns:
             (N, D).
         """
         key, value = self.memory(memory).chunk(2, dim=-1)
-        output: Tensor = self.output(self.mix_packed(self._asked(x), key, value, asked, seen, causal=causal))
+        output: Tensor = self.output(
+            self.mix_packed(self._queries(x), key, value, layout, memory_layout, causal=causal)
+        )
         return output
 
     def forward_cached(self, x: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """Positions that see all of a memory: (B, T, D), keys and values from `keys_values` → (B, T, D)."""
-        return self.join(self.mix(self.split(self._asked(x)), keys, values, causal=False))
+        return self.join(self.mix(self.split(self._queries(x)), keys, values, causal=False))
 
     def forward_equation(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """Without dropout, by the equation: (B, T, D), mask (B, h, T, S) or alike → (B, T, D), weights (B, h, T, S)."""
-        mixed, weights = attend(self.split(self._asked(x)), keys, values, mask)
+        mixed, weights = attend(self.split(self._queries(x)), keys, values, mask)
         return self.join(mixed), weights
 
-    def _asked(self, x: Tensor) -> Tensor:
-        asked: Tensor = self.query(x)  # (…, D)
-        return asked if self.rescale == 1 else asked * self.rescale
+    def _queries(self, x: Tensor) -> Tensor:
+        queries: Tensor = self.query(x)  # (…, D)
+        return queries if self.rescale == 1 else queries * self.rescale
 
 
 class CausalSelfAttention(Heads):
@@ -186,19 +184,19 @@ class CausalSelfAttention(Heads):
         oldest = 0 if self.window is None else max(0, seen - self.window + 1)  # no later token sees further back
         return self.join(mixed), (key[:, :, oldest:], value[:, :, oldest:])
 
-    def forward_packed(self, x: Tensor, layout: Layout, asked: Layout | None = None) -> Tensor:
+    def forward_packed(self, x: Tensor, layout: Layout, wanted: Layout | None = None) -> Tensor:
         """Right-padded rows without their padding, (N, D) → (N, D): each token attends within its own row.
 
-        With `asked` only what its places see is returned; all tokens are seen.
+        With `wanted` only what its places read is returned; they read all tokens.
         """
-        query, key, value = wide(self.project(x)).chunk(3, dim=-1)  # (N, D) each
+        query, key, value = in_float32(self.project(x)).chunk(3, dim=-1)  # (N, D) each
         if self.window is None or self.window >= layout.length:
             mixed = self.mix_packed(query, key, value, layout, layout, causal=True)
         else:
             q, k, v = (self.split(layout.spread(part)) for part in (query, key, value))  # (B, h, T, d) each
             rows = self._mixed(q, k, v)
             mixed = layout.pack(rows.transpose(1, 2).flatten(2))  # (N, D)
-        output: Tensor = self.output(mixed if asked is None else layout.part(mixed, asked))
+        output: Tensor = self.output(mixed if wanted is None else layout.part(mixed, wanted))
         return output
 
     def forward_equation(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -207,7 +205,7 @@ class CausalSelfAttention(Heads):
         return self.join(mixed), weights
 
     def _projected(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        query, key, value = wide(self.project(x)).chunk(3, dim=-1)
+        query, key, value = in_float32(self.project(x)).chunk(3, dim=-1)
         return self.split(query), self.split(key), self.split(value)
 
     def _mixed(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:

@@ -10,12 +10,24 @@ Because the gradient needs nothing but the slice's own softmax, it is made in th
 is thrown away at once: the memory is one slice, however large the vocabulary, and no product is computed twice.
 
 A slice of positions is worked off in blocks of words small enough for the processor's cache: what comes out of the
-product is turned into exponentials before it leaves for memory (by a kernel in one pass, `_blocks_by_kernel`; `_blocks`
-says the same operation by operation). Each block has its own peak m, e = exp(z − m); the
-softmax is e · exp(m − log Σ exp z), and that factor, one number per position, goes into the small matrices instead of
-the large one. The rest of ∂L/∂z, the target's one and the smoothing, is of rank one or sparse and is added apart.
+product is turned into exponentials before it leaves for memory, which makes a softmax over 33,000 words a quarter
+faster. Each block has its own peak m, e = exp(z − m); the softmax is e · exp(m − log Σ exp z), and that factor, one
+number per position, goes into the small matrices instead of the large one. The rest of ∂L/∂z, the target's one and the
+smoothing, is of rank one or sparse and is added apart.
 
-Shape legend: N positions, D width, V vocabulary, n positions of one slice, v words of one block.
+Output layers that are built on how often each word occurs: a code, an order or a noise distribution.
+
+The counts are saved with the weights. What follows from them is made when it is first needed, and again after the
+counts change (`set_counts`, or loading a saved model). Until then every word counts once.
+
+A softmax over the words of the text alone, where the vocabulary goes on with ids that are read and never said.
+
+    z_v = w_v · h for the V words,   z_v = −∞ for the M ids behind them
+
+The embedding table may be its matrix: its first V rows. Loss and gradient are those of the softmax, over V words.
+
+Shape legend: N positions, D width, V vocabulary, n positions of one slice, v words of one block, M
+ids that are never predicted.
 """
 
 import math
@@ -24,6 +36,9 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import nn
+from torch.nn import functional
+
+from langladder.ground.errors import InputError
 
 SLICE_BYTES = 128 * 2**20
 """Bytes of float32 logits alive at a time; smaller slices cost time, since each adds to the whole ∂L/∂W."""
@@ -196,23 +211,6 @@ def _exponentials(
     h: torch.Tensor, W: torch.Tensor, bias: torch.Tensor | None, y: torch.Tensor, *, keep: bool, smoothing: float = 0.0
 ) -> _Logits:
     """All logits of h (n, D), block by block: their normaliser, those of y (n, 1), mean if smoothing, e if `keep`."""
-    if h.device.type == "cpu" and W.dtype in (torch.float32, torch.bfloat16):
-        target, total, peaks, sums, blocks = _blocks_by_kernel(h, W, bias, y, keep=keep, smoothing=smoothing)
-    else:
-        target, total, peaks, sums, blocks = _blocks(h, W, bias, y, keep=keep, smoothing=smoothing)
-    # log Σ_v exp z_v = log Σ_blocks exp(m + log Σ e)
-    log_normaliser = torch.logsumexp(peaks + sums.log(), dim=1, keepdim=True)
-    return _Logits(log_normaliser, target, total / len(W), blocks)
-
-
-Blocks = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, list[tuple[slice, torch.Tensor, torch.Tensor]]]
-"""The targets' logits and the sums of logits, (n, 1) each; each block's peaks and sums, (n, blocks); the blocks."""
-
-
-def _blocks(
-    h: torch.Tensor, W: torch.Tensor, bias: torch.Tensor | None, y: torch.Tensor, *, keep: bool, smoothing: float
-) -> Blocks:
-    """The equations, operation by operation: on GPUs, and in float64."""
     target = torch.zeros(len(h), 1, device=h.device)
     total, peaks, sums, blocks = torch.zeros_like(target), [], [], []
     for block in _word_blocks(h, W):
@@ -233,29 +231,9 @@ def _blocks(
         sums.append(e.sum(dim=1, keepdim=True))
         if keep:
             blocks.append((block, e.to(W.dtype), peak))
-    return target, total, torch.cat(peaks, dim=1), torch.cat(sums, dim=1), blocks
-
-
-def _blocks_by_kernel(
-    h: torch.Tensor, W: torch.Tensor, bias: torch.Tensor | None, y: torch.Tensor, *, keep: bool, smoothing: float
-) -> Blocks:
-    """The same, what comes after the product in one pass."""
-    from langladder.nn.softmax_kernel import exponentials  # Numba takes time to load
-
-    parts = _word_blocks(h, W)
-    target, total = torch.zeros(2, len(h)).unbind()
-    peaks, sums = torch.empty(2, len(parts), len(h)).unbind()
-    b = torch.zeros(len(W)) if bias is None else bias.detach().clone()  # FSDP cannot let go what NumPy reads
-    added = total if smoothing else total[:0]
-    blocks = []
-    for number, block in enumerate(parts):
-        z = h @ W[block].T  # (n, v)
-        bits = z.view(torch.int16) if z.dtype == torch.bfloat16 else z
-        filled = (peaks[number].numpy(), sums[number].numpy(), target.numpy(), added.numpy())
-        exponentials(bits.numpy(), b[block].numpy(), y[:, 0].numpy(), block.start, *filled)
-        if keep:
-            blocks.append((block, z, peaks[number, :, None]))
-    return target[:, None], total[:, None], peaks.T, sums.T, blocks
+    # log Σ_v exp z_v = log Σ_blocks exp(m + log Σ e)
+    log_normaliser = torch.logsumexp(torch.cat(peaks, dim=1) + torch.cat(sums, dim=1).log(), dim=1, keepdim=True)
+    return _Logits(log_normaliser, target, total / len(W), blocks)
 
 
 def _word_blocks(h: torch.Tensor, W: torch.Tensor) -> list[slice]:
@@ -304,3 +282,79 @@ def _gradient(
         if sums.bias is not None:
             sums.bias.sub_(rest * len(h))
     return grad_hidden
+
+
+class CountedOutput(OutputLayer):
+    """An output layer with a buffer `counts` (V,) int64. Subclasses say with `_derive` what follows from it."""
+
+    counts: torch.Tensor
+
+    def _register_counts(self, vocab_size: int) -> None:
+        self._stale = True
+        self.register_buffer("counts", torch.ones(vocab_size, dtype=torch.int64))
+        self.register_load_state_dict_post_hook(_mark_stale)  # type: ignore[no-untyped-call]
+
+    def set_counts(self, counts: torch.Tensor) -> None:
+        """Take the training text's counts, (V,); words it lacks count once, so that none is impossible."""
+        self.counts.copy_(counts.clamp(min=1))
+        self._stale = True
+
+    def refresh(self) -> None:
+        """Derive what is due. Every use of the layer begins with this."""
+        if self._stale:
+            with torch.no_grad():
+                self._derive()
+            self._stale = False
+
+    @abstractmethod
+    def _derive(self) -> None:
+        """Make from `counts` what the layer works with, on the counts' device."""
+
+    def keep(self, name: str, value: torch.Tensor) -> None:
+        """Hold a derived tensor: it moves with the module and is not saved."""
+        if name in self._buffers:
+            self._buffers[name] = value
+        else:
+            self.register_buffer(name, value, persistent=False)
+
+
+def _mark_stale(module: Any, _: Any) -> None:
+    module._stale = True
+
+
+def refuse_smoothing(smoothing: float, output: str) -> None:
+    """Raise InputError unless there is no label smoothing."""
+    if smoothing:
+        raise InputError(
+            f"training.label_smoothing={smoothing}: output={output} does not look at every word in training; "
+            "set label_smoothing to 0, or model.output to softmax"
+        )
+
+
+class TextOutput(SoftmaxOutput):
+    """P(v | h) = softmax(W h)_v over the first V of V + M ids.
+
+    Args:
+        width: D. vocab_size: V. unsaid: M.
+        tied: an embedding's weight (V + M, D) to share; None makes an own one, (V, D).
+    """
+
+    def __init__(self, *, width: int, vocab_size: int, unsaid: int, tied: torch.Tensor | None = None) -> None:
+        super().__init__(width=width, vocab_size=vocab_size, tied=tied, bias=False)
+        self.unsaid = unsaid
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        """(…, D) → scores (…, V + M), −∞ for the last M."""
+        return functional.pad(functional.linear(hidden, self._words()), (0, self.unsaid), value=-math.inf)
+
+    def loss(self, hidden: torch.Tensor, targets: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
+        """See `SoftmaxOutput.loss`; targets below V."""
+        return cross_entropy(hidden, self._words(), None, targets, smoothing)
+
+    @torch.no_grad()
+    def target_log_probs(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """See `SoftmaxOutput.target_log_probs`; targets below V."""
+        return log_probs_of(hidden, self._words(), None, targets)
+
+    def _words(self) -> torch.Tensor:
+        return self.weight[: self.vocab_size]  # (V, D)

@@ -7,9 +7,8 @@ their lengths, or gets them by `spread`.
 Shape legend: B rows, T positions of the longest row, N real positions of all rows, D width.
 """
 
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -38,11 +37,6 @@ class Layout(NamedTuple):
             return cls(rows, length, None, None)
         return cls(rows, length, mask.flatten().nonzero()[:, 0], mask[:, None, None])
 
-    @property
-    def lengths(self) -> Any:
-        """Real positions of each row, an array (B,) int64: of a layout on a CPU."""
-        return np.full(self.rows, self.length) if self.mask is None else self.mask[:, 0, 0].sum(dim=1).numpy()
-
     def columns(self, device: torch.device) -> Tensor:
         """Where in its row each real position stands: (N,) int64."""
         return self.pack(torch.arange(self.length, device=device).expand(self.rows, self.length))
@@ -58,9 +52,9 @@ class Layout(NamedTuple):
             x = x.new_zeros(self.rows * self.length, x.shape[1]).index_copy(0, self.places, x)
         return x.view(self.rows, self.length, -1)
 
-    def part(self, x: Tensor, asked: "Layout") -> Tensor:
+    def part(self, x: Tensor, wanted: "Layout") -> Tensor:
         """Of (N, …) what stands at the places of another layout, all of them real here."""
-        return x if asked.places is None else x.index_select(0, self.rank(asked.places))
+        return x if wanted.places is None else x.index_select(0, self.rank(wanted.places))
 
     def rank(self, places: Tensor) -> Tensor:
         """Places among the B·T, all of them real → the same among the N."""

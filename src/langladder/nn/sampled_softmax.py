@@ -22,8 +22,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from langladder.nn.counted_output import CountedOutput, refuse_smoothing
-from langladder.nn.output import SoftmaxOutput
+from langladder.nn.output import CountedOutput, SoftmaxOutput, refuse_smoothing
 
 Noise = Literal["unigram", "log_uniform", "uniform"]
 
@@ -112,7 +111,6 @@ class NoiseContrastive(SampledSoftmax):
         return -math.log(self.vocab_size)
 
     def loss_against(self, hidden: torch.Tensor, targets: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
-        """See `SampledSoftmax.loss_against`."""
         target, others = self._scores(hidden, targets, noise)  # (N,), (N, k)
         target = target - self._log_expected(targets, len(noise))
         return -functional.logsigmoid(target).sum() - functional.logsigmoid(-others).sum()

@@ -13,7 +13,15 @@ Filters of all widths read the same words, so one product gives the share of eve
 
 and what is left are sums of shifted rows: no window is ever copied, and the processor sees one large product.
 
-Shape legend: B rows, T positions, D width of the input, F filters of a width h, L places of a filter.
+Gated convolution (Dauphin et al. 2017): one half of the channels decides what passes of the other.
+
+    h = A ⊗ σ(B),   [A ; B] = W ∗ x + b        ∗ over k positions
+
+The path through A is linear, so that gradients do not shrink on it. Filters may be normalised to direction × length
+(Salimans & Kingma 2016).
+
+Shape legend: B rows, T positions, D width of the input, F filters of a width h, L places of a filter; of the
+gated convolution C channels, k width.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,6 +31,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.nn.utils.parametrizations import weight_norm
 
 from langladder.nn.initialisation import initialise
 
@@ -109,7 +118,8 @@ class Shape(NamedTuple):
 
 def slide(shares: torch.Tensor, shape: Shape) -> Sequence[torch.Tensor]:
     """Σ_k z_{k, i−l+k} of each width: (B, T, Σ h F) → (B, L, F) each."""
-    if shares.requires_grad and not torch.compiler.is_compiling() and not torch.jit.is_tracing():
+    traced = torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
+    if shares.requires_grad and not torch.compiler.is_compiling() and not traced:
         found: tuple[torch.Tensor, ...] = _Slide.apply(shares, shape)  # type: ignore[no-untyped-call]
         return found
     return _slide(shares, shape)
@@ -142,3 +152,23 @@ class _Slide(torch.autograd.Function):
             for places_, words, columns in shape.steps(*size, start):
                 found[:, words, columns] = given[:, places_]
         return found, None
+
+
+class GatedConvolution(nn.Module):
+    """Dropout, then h, without padding of its own: (B, C, T + k − 1) → (B, C, T).
+
+    Args:
+        width: C. kernel: k. std: of the first weights. normalised: whether filters are direction × length.
+    """
+
+    def __init__(self, *, width: int, kernel: int, dropout: float, std: float, normalised: bool) -> None:
+        super().__init__()
+        convolution = nn.Conv1d(width, 2 * width, kernel)  # A's and B's filters and biases
+        nn.init.normal_(convolution.weight, std=std)
+        assert convolution.bias is not None
+        nn.init.zeros_(convolution.bias)
+        self.convolution = weight_norm(convolution) if normalised else convolution
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return functional.glu(self.convolution(self.dropout(x)), dim=1)

@@ -6,6 +6,15 @@ With rows of E of about unit length, √D brings their entries to the size of si
 3.5), learned (Gehring et al. 2017, section 3.1; a sentence longer than the table goes on with its last row), or left
 out, for seeing what order is worth.
 
+Positional encodings: attention sees a set, these tell it the order.
+
+Sinusoidal (Vaswani et al. 2017, section 3.5), with position p from 0 and pair index i from 0 to D/2 − 1:
+
+    PE(p, 2i) = sin(p / 10000^(2i/D)),   PE(p, 2i+1) = cos(p / 10000^(2i/D))
+
+The first pair turns fastest (wavelength 2π), the last slowest (close to 2π · 10000). Shifting p rotates each pair, so
+PE(p+k) is a linear function of PE(p).
+
 Shape legend: B rows, T positions, N positions without padding, D width, P positions of the table.
 """
 
@@ -18,7 +27,18 @@ from torch.nn import functional
 
 from langladder.nn.dropout import Dropout
 from langladder.nn.packing import Layout
-from langladder.nn.positions import sinusoidal
+
+
+def sinusoidal(length: int, width: int) -> torch.Tensor:
+    """(length, width) float32 table; width must be even."""
+    assert width % 2 == 0, width
+    if torch.get_default_device().type == "meta":  # no numbers there, and torch would load its compiler, for seconds
+        return torch.empty(length, width)
+    position = torch.arange(length, dtype=torch.float64)[:, None]  # (T, 1)
+    frequency = 10000 ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)  # (D/2,)
+    angle = position * frequency  # (T, D/2)
+    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).float()  # (T, D): sin, cos, sin, cos, …
+
 
 Positions = Literal["sinusoidal", "learned", "none"]
 

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from langladder.nn.initialisation import begin_by_remembering
-from langladder.nn.recurrent_encoder import read_rows
+from langladder.nn.recurrent import read_rows
 from langladder.text.tokenize.specials import PAD
 
 Letters = Literal["cnn", "lstm"]

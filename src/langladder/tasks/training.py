@@ -27,7 +27,6 @@ from langladder.tasks.averaging import Snapshots, all_snapshots, mean_weights, s
 from langladder.tasks.callbacks import BestWeights, Recorder, ResumePoint, Row, StepBar, best_row, validations
 from langladder.tasks.checkpoints import SUFFIX, read_checkpoint
 from langladder.tasks.devices import joined
-from langladder.tasks.float32 import quick_products
 from langladder.tasks.gradients import UpdateWatch
 from langladder.tasks.optimisation import Precision, TrainingConfig, resolve_precision
 from langladder.tasks.task import MONITOR, Task
@@ -87,7 +86,7 @@ def _train(module: Task, batches: StepBatches[Any], config: TrainingConfig, run:
     validation, precision = batches.validation(), resolve_precision(config, one_shape=batches.one_shape)
     if config.patience is not None and not len(validation):
         raise InputError(f"training.patience={config.patience}: there is no validation data to stop by; set it to null")
-    with _quiet(), _reproducible(), quick_products(shapes_recur=batches.shapes_recur):
+    with _quiet(), _reproducible():
         saved = _read_own(module, last) if last.is_file() and not config.fast_dev_run else None
         if saved is not None:
             _check_kept(module, saved, best, kept)

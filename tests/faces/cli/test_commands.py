@@ -13,8 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.ngram_buckets import NgramBuckets
-from langladder.embeddings.subword_vectors import SubwordVectors
+from langladder.embeddings.subword_vectors import NgramBuckets, SubwordVectors
 from langladder.faces.cli.main import app
 from langladder.formats.vector_files import read_vectors, write_vectors
 

@@ -17,9 +17,8 @@ from langladder.answers.score import score_file
 from langladder.answers.tag import tag
 from langladder.answers.words import text_vector
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.ngram_buckets import NgramBuckets
 from langladder.embeddings.saved import load_vectors
-from langladder.embeddings.subword_vectors import SubwordVectors
+from langladder.embeddings.subword_vectors import NgramBuckets, SubwordVectors
 from langladder.evaluation.similarity import evaluate_similarity
 from langladder.faces.cli.main import app
 from langladder.ground.artefacts import read_json, write_json

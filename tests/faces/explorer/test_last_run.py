@@ -126,7 +126,7 @@ def test_damaged_timings_are_named(place: Path, facts: object, told: str) -> Non
 
 
 def test_the_page_of_the_ladder_has_the_links(place: Path) -> None:
-    shelf = Shelf.below([place / "models"], place=place)
+    shelf = Shelf.below([place / "models"], project=place)
     for tracking, wanted in (
         ("http://127.0.0.1:5000", ["http://127.0.0.1:5000/#/runs/4e1e", None]),
         ("", [None, None]),

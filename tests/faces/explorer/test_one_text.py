@@ -130,7 +130,7 @@ def test_another_corpus_has_no_truth(tmp_path, place) -> None:
     from langladder.faces.explorer.app import create
     from langladder.faces.http.shelf import Shelf
 
-    with TestClient(create(Shelf.below([place / "models"], place=tmp_path))) as client:
+    with TestClient(create(Shelf.below([place / "models"], project=tmp_path))) as client:
         assert client.post("/api/surprisal/truth", json={"texts": ["a"]}).json() == {"known": False, "texts": []}
         assert client.post("/api/surprisal/probes", json={}).json() == []
 

@@ -333,7 +333,7 @@ def test_fifty_requests_at_once_are_all_answered_alike(ask) -> None:
 
 
 def test_what_was_not_asked_for_longest_is_let_go(shelf) -> None:
-    small = Shelf(dict(shelf.folders), granted=1)
+    small = Shelf(dict(shelf.folders), memory=1)
     small.language_model("gpt")
     small.language_model("kneser_ney")
     assert [folder.endswith("kneser_ney") for folder in small.loaded] == [True]

@@ -57,9 +57,9 @@ def test_every_model_below_a_folder_is_found(tmp_path) -> None:
     shelf = Shelf.below([tmp_path / "models"])
     assert [*shelf.folders.values()] == [folders[0], folders[2], folders[1]]
     assert [*shelf.folders_of("lm")] == [folders[0].as_posix(), "other", folders[1].as_posix()]
-    assert shelf.place == tmp_path
+    assert shelf.project == tmp_path
     _saved(tmp_path / "models" / "lm" / "new", gpt)
-    shelf.look()
+    shelf.refresh()
     assert "new" in shelf.folders
     assert Shelf.below([folders[2]]).folders == {"other": folders[2]}
     with pytest.raises(InputError, match="no such folder"):
@@ -100,9 +100,9 @@ def test_a_slow_reading_holds_up_no_other_and_is_done_once(tmp_path) -> None:
         return folder.name
 
     with ThreadPoolExecutor(4) as pool:
-        waiting = [pool.submit(shelf.have, "it", slow, read) for _ in range(3)]
+        waiting = [pool.submit(shelf.load, "it", slow, read) for _ in range(3)]
         assert begun.wait(10)
-        assert shelf.have("it", quick, read) == "quick"
+        assert shelf.load("it", quick, read) == "quick"
         assert shelf.loaded == [str(quick)]
         go.set()
         assert [one.result(10) for one in waiting] == ["slow"] * 3
@@ -111,17 +111,17 @@ def test_a_slow_reading_holds_up_no_other_and_is_done_once(tmp_path) -> None:
 
 def test_memory_is_kept_within_and_what_changed_is_read_anew(tmp_path) -> None:
     one, other = (_saved(tmp_path / name, "x") for name in ("one", "other"))
-    shelf, readings = Shelf.of([one, other], granted=150), []
-    shelf.have("it", one, readings.append)
-    shelf.have("it", other, readings.append)
+    shelf, readings = Shelf.of([one, other], memory=150), []
+    shelf.load("it", one, readings.append)
+    shelf.load("it", other, readings.append)
     assert shelf.loaded == [str(other)]
-    shelf.have("it", other, readings.append)
+    shelf.load("it", other, readings.append)
     assert readings == [one, other]
     other.rename(tmp_path / "old")
     with pytest.raises(InputError, match="any more"):
-        shelf.have("it", other, readings.append)
+        shelf.load("it", other, readings.append)
     _saved(other, "x")
-    shelf.have("it", other, readings.append)
+    shelf.load("it", other, readings.append)
     assert readings == [one, other, other]
 
 
@@ -135,5 +135,5 @@ def test_a_reading_that_failed_is_tried_again(tmp_path) -> None:
         return "whole"
 
     with pytest.raises(InputError, match="damaged"):
-        shelf.have("it", folder, read)
-    assert shelf.have("it", folder, read) == "whole"
+        shelf.load("it", folder, read)
+    assert shelf.load("it", folder, read) == "whole"

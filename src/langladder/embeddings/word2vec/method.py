@@ -23,11 +23,11 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.method import EmbeddingMethod, Made, Progress
-from langladder.embeddings.word2vec.drawing import subsample
 from langladder.embeddings.word2vec.outputs import OUTPUTS, Output
 from langladder.embeddings.word2vec.sampling import keep_probabilities
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
+from langladder.kernels.word2vec.drawing import subsample
 from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.words.word_corpus import WordCorpus
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from langladder.embeddings.word2vec.cbow_kernel import cbow_negative
-from langladder.embeddings.word2vec.drawing import Chunk, alias_table
-from langladder.embeddings.word2vec.noise import Blocks, Tables
 from langladder.embeddings.word2vec.sampling import noise_distribution
-from langladder.embeddings.word2vec.skipgram_kernel import skipgram_negative
-from langladder.embeddings.word2vec.tree import Tree, learn_tree
+from langladder.kernels.word2vec.cbow import cbow_negative
+from langladder.kernels.word2vec.drawing import Chunk, alias_table
+from langladder.kernels.word2vec.noise import Blocks, Tables
+from langladder.kernels.word2vec.skipgram import skipgram_negative
+from langladder.kernels.word2vec.tree import Tree, learn_tree
 from langladder.nn.huffman import HuffmanTree
 
 SOFTMAX_BLOCK = 64  # centres whose scores over all words are one product
@@ -57,7 +57,6 @@ class NoiseOutput(Output):
         self.blocks = Blocks(config.block, config.window, config.negatives, config.shared_negatives, alias_table(noise))
 
     def learn(self, chunk: Chunk, lr: float, state: np.ndarray) -> tuple[float, float]:
-        """See `Output.learn`."""
         tables = Tables(self.input, self.output, self.shift, self.config.output == "nce")
         found: tuple[float, float] = (
             cbow_negative(chunk, tables, self.blocks, state, lr, self.mean, self.whole)

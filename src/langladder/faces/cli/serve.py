@@ -33,8 +33,8 @@ def serve(models: tuple[Path, ...], host: str, port: int, memory: str) -> None:
     from langladder.faces.http.server import run
     from langladder.faces.http.shelf import Shelf
 
-    granted = _bytes_of(memory)
-    shelf = Shelf.of(models, granted)
+    limit = _bytes_of(memory)
+    shelf = Shelf.of(models, limit)
     hosts = LOOPBACK if host in HERE else ("*",)
     run(api.create(shelf, hosts), host, port, f"serving {', '.join(shelf.folders)}")
 
@@ -56,24 +56,24 @@ def explore(models: tuple[Path, ...], host: str, port: int, memory: str, mlflow:
       langladder explore models/lm models/embedding/skipgram --port 8080
       langladder explore
     """
-    granted = _bytes_of(memory)
+    limit = _bytes_of(memory)
     if mlflow and not mlflow.startswith(("http://", "https://")):
         raise click.BadParameter(f"{mlflow!r} is no address, such as http://127.0.0.1:5000", param_hint="--mlflow")
     if not models and not Path("models").is_dir():
         raise InputError("models: no such folder here; name one that holds saved models, or make them by `make repro`")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: requests run side by side, each in its own thread
     from langladder.faces.explorer.app import create
     from langladder.faces.http.guard import LOOPBACK
     from langladder.faces.http.server import run
     from langladder.faces.http.shelf import Shelf
 
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # requests run side by side, each in a thread of its own
-    shelf = Shelf.below(models or (Path("models"),), granted, _project_of(models))
+    shelf = Shelf.below(models or (Path("models"),), limit, _project_of(models))
     shelf.tracking = mlflow or _tracking_ui()
     if not shelf.folders:
         raise InputError(f"{', '.join(map(str, models)) or 'models'}: holds no saved model; `make repro` makes some")
     hosts = LOOPBACK if host in HERE else ("*",)
     run(
-        create(shelf, hosts, languages=_languages(shelf.place / "data" / "clean")),
+        create(shelf, hosts, languages=_languages(shelf.project / "data" / "clean")),
         host,
         port,
         f"exploring {len(shelf.folders)} models",

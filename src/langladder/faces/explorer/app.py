@@ -65,7 +65,7 @@ def create(
     """The application.
 
     Args:
-        shelf: the models; `shelf.place` has data/ and reports/ where there are any.
+        shelf: the models; `shelf.project` has data/ and reports/ where there are any.
         hosts: names by which it may be asked; ["*"] for any.
         languages: text, source and target (of pairs), labels, tags, questions, instructions → BCP 47 tag, where known.
     """
@@ -82,7 +82,7 @@ def create(
         )
 
     def page_of(page: Page) -> HTMLResponse:
-        shelf.look()
+        shelf.refresh()
         return render(page.template, page=page, models=partial(_models, shelf), shelf=shelf)
 
     @app.get("/", include_in_schema=False)

@@ -60,11 +60,11 @@ def router(shelf: Shelf) -> APIRouter:
 
 
 def _size(shelf: Shelf) -> Size:
-    return microworld.size_of(shelf.place) or "small"
+    return microworld.size_of(shelf.project) or "small"
 
 
 def _answered(shelf: Shelf, name: str, request: Instructing) -> Iterator[Json]:
-    found = shelf.have("answering", shelf.find(name), read_answering)
+    found = shelf.load("answering", shelf.find(name), read_answering)
     config = SamplingConfig(
         strategy="sample" if request.temperature else "greedy",
         temperature=max(0.01, request.temperature or 1.0),  # a best-of-n draws even so

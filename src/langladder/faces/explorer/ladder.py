@@ -43,15 +43,15 @@ def router(shelf: Shelf) -> APIRouter:
     routes = APIRouter()
 
     def last_run() -> ReportInputs | None:
-        file = shelf.place / "reports" / "ladder.json"
+        file = shelf.project / "reports" / "ladder.json"
         if not file.is_file():
             return None
-        return shelf.have("last run", file, lambda _: read_last_run(shelf.place))
+        return shelf.load("last run", file, lambda _: read_last_run(shelf.project))
 
     @routes.post("/run")
     def run() -> Json:
         """Tables and family tree of the last run, or the models on the shelf where there is no report."""
-        shelf.look()
+        shelf.refresh()
         models = [
             {"name": name, "title": title_of(folder), "kind": kind_of(folder)} for name, folder in shelf.folders.items()
         ]
@@ -140,16 +140,16 @@ def _as_json(inputs: ReportInputs, tracking: str) -> Json:
 
 
 def _table(table: LadderTable, runs: Mapping[tuple[str, str], str | None], tracking: str) -> Json:
-    place = 0
+    position = 0
     groups = []
     for approach, found in table.approaches():
         rows = []
         for row in found:
             cells = [{"text": cell.text, "value": cell.sorted_by, "best": cell.best} for cell in row.cells]
             run = runs.get((table.family, row.name))
-            about = {"place": place, "name": row.name, "title": row.title, "year": row.year, "cells": cells}
+            about = {"place": position, "name": row.name, "title": row.title, "year": row.year, "cells": cells}
             rows.append(about | {"run": run, "link": link(run, tracking)})
-            place += 1
+            position += 1
         groups.append({"approach": approach, "rows": rows})
     columns = [
         {"title": one.title, "explanation": one.explanation, "better": one.better, "brief": one.brief}

@@ -37,13 +37,13 @@ UNKNOWN = (
 _lock = threading.Lock()
 
 
-def size_of(place: Path) -> Size | None:
+def size_of(project: Path) -> Size | None:
     """The size of the microworld that the models of a checkout learnt; None where it is another corpus."""
     try:
-        chosen = read_json(place / "reports" / "ladder.json").get("chosen", {})
+        chosen = read_json(project / "reports" / "ladder.json").get("chosen", {})
         return SIZES.get(str(chosen.get("size"))) if chosen.get("corpus") == "microworld" else None
     except (InputError, AttributeError):
-        return "small" if (place / "data" / "raw" / "text" / "truth" / "agreement.jsonl").is_file() else None
+        return "small" if (project / "data" / "raw" / "text" / "truth" / "agreement.jsonl").is_file() else None
 
 
 def true_words(size: Size, text: str) -> list[Json]:

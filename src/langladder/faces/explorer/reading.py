@@ -133,7 +133,7 @@ def _each(
         return load(folder), threading.Lock()
 
     def answered(name: str) -> Json:
-        model, lock = shelf.have(f"{load.__qualname__}", shelf.find(name), read)
+        model, lock = shelf.load(f"{load.__qualname__}", shelf.find(name), read)
         with lock:
             return question(model)
 
@@ -177,7 +177,7 @@ def _drawn(why: Decision, names: Sequence[str]) -> Json:
         why.tree, words, names, f"The tree of {plain(why.text[:200])}, each node with its likeliest label"
     )
     nodes = [
-        {"text": " ".join(words[place] for place in covered), "label": node.said, "probability": node.probability}
+        {"text": " ".join(words[position] for position in covered), "label": node.said, "probability": node.probability}
         for node, covered in zip(why.tree, words_below(why.tree), strict=True)
     ]
     signs = {label: sign for label, (sign, _) in legend(names).items()}

@@ -61,7 +61,7 @@ def router(shelf: Shelf) -> APIRouter:
     @routes.post("/truth")
     def true(request: Truth) -> Json:
         """Surprisal and entropy of each word under microworld's own grammar; `known`: false for another corpus."""
-        size = microworld.size_of(shelf.place)
+        size = microworld.size_of(shelf.project)
         if size is None:
             return {"known": False, "texts": []}
         return {"known": True, "texts": [microworld.true_words(size, text) for text in request.texts]}
@@ -86,7 +86,7 @@ def _scores(shelf: Shelf, name: str, texts: list[str]) -> list[Json]:
 
 
 def _probes(shelf: Shelf) -> list[Json]:
-    file = shelf.place / "data" / "raw" / "text" / "truth" / "agreement.jsonl"
+    file = shelf.project / "data" / "raw" / "text" / "truth" / "agreement.jsonl"
     try:
         with file.open(encoding="utf-8") as lines:
             pairs = [json.loads(line) for line in islice(lines, 10_000) if line.strip()]

@@ -85,7 +85,7 @@ def _files(shelf: Shelf) -> dict[str, list[Path]]:
     for folder in shelf.folders.values():
         for name in FILES:
             if (file := folder / name).is_file():
-                found.setdefault(shelf.have("hash", file, _hash), []).append(file)
+                found.setdefault(shelf.load("hash", file, _hash), []).append(file)
     return found
 
 
@@ -98,8 +98,8 @@ def _hash(file: Path) -> str:
 
 def _read(shelf: Shelf, file: Path) -> Steps | Words:
     if file.name == "words.json":
-        return shelf.have("words", file, read_words)
-    return shelf.have("steps", file, lambda path: Steps(Tokenizer.load(path)))
+        return shelf.load("words", file, read_words)
+    return shelf.load("steps", file, lambda path: Steps(Tokenizer.load(path)))
 
 
 def _about(shelf: Shelf, key: str, files: Sequence[Path]) -> Json:

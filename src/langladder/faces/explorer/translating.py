@@ -115,7 +115,7 @@ def one_line(text: str) -> str:
 
 
 def _translator(shelf: Shelf, name: str) -> LockedTranslator:
-    return shelf.have("translator", shelf.find(name), _read)
+    return shelf.load("translator", shelf.find(name), _read)
 
 
 def _read(folder: Path) -> LockedTranslator:
@@ -139,7 +139,7 @@ def search_by(loaded: LoadedTranslator, text: str, config: BeamConfig) -> Json:
     ids = _source(loaded, text)
     (beam,) = translate(loaded.model, [ids], config)
     (greedy,) = translate(loaded.model, [ids], config.model_copy(update={"width": 1, "n_best": 1}))
-    unknown = [place for place, token in enumerate(ids.tolist()) if token == UNK]
+    unknown = [position for position, token in enumerate(ids.tolist()) if token == UNK]
     return {"source": pieces(loaded.source, ids[:-1]), "unknown": unknown} | {
         "beam": [_as_json(loaded, one) for one in beam],
         "greedy": _as_json(loaded, greedy[0]),

@@ -3,6 +3,7 @@
 What is refused, `guard` says; how options are read, `requests`.
 """
 
+import base64
 import secrets
 import threading
 import time
@@ -11,10 +12,12 @@ from collections.abc import Iterator, Sequence
 from anyio import from_thread
 from fastapi import FastAPI, Request, Response
 
-from langladder.faces.http import chat, completions, embeddings
+from langladder.answers.words import text_vector
+from langladder.faces.http import chat, completions
 from langladder.faces.http.completions import Choice
 from langladder.faces.http.guard import LOOPBACK, REFUSALS, Responses, guard
 from langladder.faces.http.requests import (
+    MOST_CHARACTERS,
     ChatRequest,
     CompletionRequest,
     DrawingRequest,
@@ -22,12 +25,15 @@ from langladder.faces.http.requests import (
     StreamOptions,
     Texts,
     Tokens,
+    texts_or_ids,
 )
 from langladder.faces.http.server import Json, streamed
 from langladder.faces.http.shelf import Rung, Shelf
 from langladder.ground.errors import InputError
 from langladder.text.tokenize.specials import BOS, EOS, NAMES
+from langladder.text.tokenize.tokenizers import Tokenizer
 
+MOST_TEXTS = 2048  # to embed at once
 CLIENT_LEFT = 499  # as nginx has it; nobody reads this answer
 SPECIALS = {NAMES[special]: special for special in (BOS, EOS)}
 STREAMED: Responses = {
@@ -67,7 +73,7 @@ def create(shelf: Shelf, hosts: Sequence[str] = LOOPBACK) -> FastAPI:
 
     @app.post("/v1/embeddings")
     def embed(request: EmbeddingRequest) -> Json:
-        data, read = embeddings.embed(shelf, request)
+        data, read = _embeddings(shelf, request)
         used = {"prompt_tokens": read, "total_tokens": read}
         return {"object": "list", "data": data, "model": request.model, "usage": used}
 
@@ -146,6 +152,49 @@ def _events(
             yield about | {"choices": [piece]} | nothing
     if counted:
         yield about | {"choices": [], "usage": completions.usage(found)}
+
+
+def _embeddings(shelf: Shelf, request: EmbeddingRequest) -> tuple[list[Json], int]:
+    """The vector of each text, the mean of its words' vectors, and how many words, or ids, there were.
+
+    Word vectors of any rung serve, and the input embedding of a language model. Words without a vector are passed over;
+    where vectors know character n-grams, every word has one. Ids of a language model's own tokenizer stand for the text
+    that they make.
+
+    Raises:
+        UnknownModelError: there is no such model.
+        InputError: no text, too many or too long ones, another number of dimensions, a text none of whose words has a
+            vector, or ids that are none of the model's.
+    """
+    vectors = shelf.vectors(request.model)
+    inputs = texts_or_ids(request.input)
+    if not 1 <= len(inputs) <= MOST_TEXTS:
+        raise InputError(f"input: {len(inputs)} texts; 1 to {MOST_TEXTS} at once are allowed")
+    if request.dimensions not in (None, vectors.matrix.shape[1]):
+        raise InputError(
+            f"dimensions: {request.dimensions} is not offered; these vectors have {vectors.matrix.shape[1]}"
+        )
+    data: list[Json] = []
+    read = 0
+    for index, one in enumerate(inputs):
+        if len(one) > MOST_CHARACTERS:
+            raise InputError(f"input: {len(one):,} long; at most {MOST_CHARACTERS:,} characters or ids are allowed")
+        text = one if isinstance(one, str) else _text_of(shelf, request.model, one)
+        read += len(text.split()) if isinstance(one, str) else len(one)
+        vector = text_vector(vectors, text)
+        form = vector.tolist() if request.encoding_format == "float" else base64.b64encode(vector.tobytes()).decode()
+        data.append({"object": "embedding", "index": index, "embedding": form})
+    return data, read
+
+
+def _text_of(shelf: Shelf, model: str, ids: list[int]) -> str:
+    file = shelf.find(model) / "tokenizer.json"
+    if not file.is_file():
+        raise InputError(f"input: ids are of a tokenizer, and {model[:80]!r} has none; send text")
+    tokenizer = shelf.load("tokenizer", file, Tokenizer.load)
+    if (most := max(ids, default=0)) >= tokenizer.vocab_size:
+        raise InputError(f"input: id {most} is none of the model's, which are 0 to {tokenizer.vocab_size - 1}")
+    return tokenizer.decode(ids)
 
 
 def _model(name: str, created: int) -> Json:

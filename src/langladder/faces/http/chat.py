@@ -111,7 +111,7 @@ def answers(shelf: Shelf, request: ChatRequest) -> tuple[threading.Lock, list[Ch
             or the dialogue leaves no room for an answer.
     """
     request.check()
-    model, tokenizer, chooser, lock = shelf.have("answering", shelf.find(request.model), read_answering)
+    model, tokenizer, chooser, lock = shelf.load("answering", shelf.find(request.model), read_answering)
     if not isinstance(model, InstructedGPT):
         raise InputError(f"model: {request.model[:80]!r} follows no instructions; ask it by /v1/completions")
     if chooser is not None and request.likeliest is not None:

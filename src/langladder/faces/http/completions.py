@@ -160,12 +160,12 @@ class Choice:
         The last characters are held back while they may be the beginning of a stop, or of a character that is not
         whole.
         """
-        held = max((len(stop) - 1 for stop in self.request.stops), default=0)
+        withheld = max((len(stop) - 1 for stop in self.request.stops), default=0)
         if isinstance(self.request, CompletionRequest) and self.request.echo:
             self.read_prompt()
             yield self.more(len(self.text))
         for text in self.grow():
-            if (safe := len(text.rstrip("\ufffd")) - held) > self.sent:
+            if (safe := len(text.rstrip("\ufffd")) - withheld) > self.sent:
                 yield self.more(safe)
         yield self.more(len(self.text)) | {"finish_reason": self.finish}
 
@@ -209,8 +209,8 @@ def choices(rung: Rung, request: CompletionRequest) -> list[Choice]:
 
 def usage(found: Sequence[Choice]) -> dict[str, int]:
     """Tokens of the prompts (BOS aside) and new ones."""
-    read, made = sum(len(choice.prompt) - 1 for choice in found), sum(choice.new for choice in found)
-    return {"prompt_tokens": read, "completion_tokens": made, "total_tokens": read + made}
+    read, new = sum(len(choice.prompt) - 1 for choice in found), sum(choice.new for choice in found)
+    return {"prompt_tokens": read, "completion_tokens": new, "total_tokens": read + new}
 
 
 def _begun(before: str, after: str) -> int:

@@ -21,7 +21,7 @@ from langladder.models.base import LanguageModel
 from langladder.text.tokenize.tokenizers import Tokenizer
 
 T = TypeVar("T")
-GRANTED = 2 * 10**9  # bytes of model files that are kept loaded
+MEMORY = 2 * 10**9  # bytes of model files that are kept loaded
 
 
 class UnknownModelError(InputError):
@@ -50,15 +50,15 @@ class Shelf:
 
     Attributes:
         folders: name → where the model is.
-        granted: bytes of files, of what is kept loaded; the last one asked for always stays.
-        place: the folder that holds data/ and reports/ beside the models, for who shows them.
-        roots: folders below which models are looked for again by `look`.
+        memory: bytes of files, of what is kept loaded; the last one asked for always stays.
+        project: the folder that holds data/ and reports/ beside the models, for who shows them.
+        roots: folders below which models are looked for again by `refresh`.
         tracking: address of the tracking UI, for who shows which run made a model; "" where none is known.
     """
 
     folders: dict[str, Path]
-    granted: int = GRANTED
-    place: Path = field(default_factory=Path)
+    memory: int = MEMORY
+    project: Path = field(default_factory=Path)
     roots: tuple[Path, ...] = ()
     tracking: str = ""
     _loaded: OrderedDict[tuple[str, Path], _Loaded] = field(default_factory=OrderedDict)
@@ -66,7 +66,7 @@ class Shelf:
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     @classmethod
-    def of(cls, folders: Sequence[Path], granted: int = GRANTED) -> Self:
+    def of(cls, folders: Sequence[Path], memory: int = MEMORY) -> Self:
         """A shelf of these folders.
 
         Raises:
@@ -75,24 +75,24 @@ class Shelf:
         for folder in folders:
             if not folder.is_dir():
                 raise InputError(f"{folder}: no such folder; name saved models, such as models/lm/gpt")
-        return cls(_named(folders), granted)
+        return cls(_named(folders), memory)
 
     @classmethod
-    def below(cls, roots: Sequence[Path], granted: int = GRANTED, place: Path | None = None) -> Self:
+    def below(cls, roots: Sequence[Path], memory: int = MEMORY, project: Path | None = None) -> Self:
         """A shelf of every model in or below some folders.
 
         Args:
-            place: see `Shelf`; None: the folder that holds the first root.
+            project: see `Shelf`; None: the folder that holds the first root.
 
         Raises:
             InputError: one is no folder.
         """
-        shelf = cls.of(roots, granted)
-        shelf.roots, shelf.place = tuple(roots), roots[0].resolve().parent if place is None else place
-        shelf.look()
+        shelf = cls.of(roots, memory)
+        shelf.roots, shelf.project = tuple(roots), roots[0].resolve().parent if project is None else project
+        shelf.refresh()
         return shelf
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """See which models there are now below the roots."""
         if self.roots:
             self.folders = _named([folder for root in self.roots for folder in models_below(root)])
@@ -119,13 +119,13 @@ class Shelf:
         Raises:
             UnknownModelError: there is none of that name. InputError: it is no language model, or damaged.
         """
-        return self.have("language model", self.find(name), _read_language_model)
+        return self.load("language model", self.find(name), _read_language_model)
 
     def vectors(self, name: str) -> WordVectors:
         """Word vectors, or the input embedding of a language model. Raises as `language_model` does."""
-        return self.have("word vectors", self.find(name), read_vectors)
+        return self.load("word vectors", self.find(name), read_vectors)
 
-    def have(self, what: str, folder: Path, read: Callable[[Path], T]) -> T:
+    def load(self, what: str, folder: Path, read: Callable[[Path], T]) -> T:
         """What `read` makes of a folder (or a file), read when it is first asked for and kept within the memory.
 
         Two who ask for the same wait for one reading; other models answer meanwhile. What changed on disk is read
@@ -161,7 +161,7 @@ class Shelf:
         with self._lock:
             self._loaded[key] = loaded
             self._loaded.move_to_end(key)
-            while len(self._loaded) > 1 and sum(one.size for one in self._loaded.values()) > self.granted:
+            while len(self._loaded) > 1 and sum(one.size for one in self._loaded.values()) > self.memory:
                 self._loaded.popitem(last=False)
 
     @property

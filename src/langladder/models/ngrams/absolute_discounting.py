@@ -39,7 +39,6 @@ class AbsoluteDiscounting(OrderwiseModel):
         return np.array([0.0, self.config.discount or closed_form_discount(n)])
 
     def estimate(self, after: Extensions, discounts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See `OrderwiseModel.estimate`."""
         return interpolate(after, np.take(discounts, after.counts, mode="clip"))  # clip: the last is for all above
 
 

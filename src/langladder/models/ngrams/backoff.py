@@ -16,11 +16,11 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import torch
 
-from langladder.counts.kernels import extension
 from langladder.ground import artefacts
 from langladder.ground.memory import forget
 from langladder.ground.schema import Config
-from langladder.kernels.compiled import njit
+from langladder.kernels import ngrams as kernels
+from langladder.kernels.counting import extension
 from langladder.models.base import check_tokens
 from langladder.models.counted import CountedLanguageModel
 from langladder.text.tokenize.specials import BOS, PAD
@@ -32,7 +32,6 @@ DTYPES = {
     "log_probs": np.float32,
     "log_backoffs": np.float32,
 }
-LANES = 16  # look-ups in step
 PART = 1 << 20  # numbers that are checked together
 
 
@@ -73,10 +72,9 @@ class BackoffLanguageModel(CountedLanguageModel):
         return [int(number) for number in np.diff(self.arrays()["levels"])]
 
     def log_probs(self, tokens: torch.Tensor) -> torch.Tensor:
-        """See `LanguageModel.log_probs`."""
         check_tokens(tokens, self.vocab_size)
         tables = self.arrays()
-        scores = _score(
+        scores = kernels.scores(
             tokens.numpy(), self.order, tables["words"], tables["starts"], tables["log_probs"], tables["log_backoffs"]
         )
         return torch.from_numpy(scores)  # (B, T)
@@ -142,61 +140,3 @@ def _parts(array: np.ndarray) -> Iterator[np.ndarray]:
     for begin in range(0, len(array), PART):
         yield array[begin : begin + PART + 1]
         forget(array[begin : begin + PART + 1])
-
-
-@njit()
-def _score(
-    tokens: np.ndarray,
-    order: int,
-    words: np.ndarray,
-    starts: np.ndarray,
-    log_probs: np.ndarray,
-    log_backoffs: np.ndarray,
-) -> np.ndarray:
-    """log P of every token, (B, T) → (B, T) float32; 0 for BOS and PAD.
-
-    Order by order for the whole row, and LANES tokens in step: look-ups do not wait for each other, nor for the memory.
-    """
-    rows, length = tokens.shape
-    scores = np.zeros((rows, length), dtype=np.float32)
-    ending = np.empty(length, dtype=np.int64)  # the n-gram of the order in hand that ends at each token, or −1
-    low, width = np.zeros(LANES, dtype=np.int64), np.zeros(LANES, dtype=np.int64)  # where each search still looks
-    wanted = np.zeros(LANES, dtype=np.int32)
-    for b in range(rows):
-        row, row_scores = tokens[b], scores[b]
-        for t in range(length):
-            ending[t] = row[t]
-            if row[t] not in (PAD, BOS):
-                row_scores[t] = log_probs[row[t]]
-        for _ in range(1, order):
-            for last in range(length, 1, -LANES):  # from the right: `ending[t]` is used up before it changes
-                first = max(1, last - LANES)
-                for t in range(first, last):
-                    lane, history = t - first, ending[t - 1]
-                    low[lane], width[lane], wanted[lane] = 0, 0, row[t]
-                    if history >= 0 and row[t] not in (PAD, BOS) and starts[history] < starts[history + 1]:
-                        low[lane], width[lane] = starts[history], starts[history + 1] - starts[history]
-                _search(words, low, width, wanted)
-                for t in range(last - 1, first - 1, -1):
-                    lane, history = t - first, ending[t - 1]
-                    ending[t] = -1
-                    if history >= 0 and row[t] not in (PAD, BOS):
-                        if width[lane] == 1 and words[low[lane]] == row[t]:
-                            ending[t] = low[lane]
-                            row_scores[t] = log_probs[low[lane]]
-                        else:  # a history that was seen, but never before this word
-                            row_scores[t] += log_backoffs[history]
-            ending[0] = -1
-    return scores
-
-
-@njit()
-def _search(words: np.ndarray, low: np.ndarray, width: np.ndarray, wanted: np.ndarray) -> None:
-    """In each lane: `low` moves to the last of `width` ascending words that is not above `wanted`; `width` to 1."""
-    most = width.max()
-    while most > 1:
-        for lane in range(LANES):
-            half = width[lane] // 2
-            low[lane] = low[lane] + half if words[low[lane] + half] <= wanted[lane] else low[lane]
-            width[lane] -= half
-        most -= most // 2

@@ -45,11 +45,9 @@ class Katz(OrderwiseModel):
         return self.config.cutoff + 2
 
     def discounts(self, n: np.ndarray) -> np.ndarray:
-        """See `good_turing`."""
         return good_turing(n, self.config.cutoff)
 
     def estimate(self, after: Extensions, discounts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See `OrderwiseModel.estimate`."""
         counts, kept = after.counts, after.kept
         discounted = np.where(kept, discounted_counts(counts, discounts), 0.0)
         totals = after.sums(counts).astype(np.float64)

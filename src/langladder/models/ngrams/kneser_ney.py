@@ -61,7 +61,6 @@ class KneserNey(OrderwiseModel):
         return np.array([0.0, closed_form_discount(n)])
 
     def estimate(self, after: Extensions, discounts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See `OrderwiseModel.estimate`."""
         return interpolate(after, np.take(discounts, after.counts, mode="clip"))  # clip: the last is for all above
 
 

@@ -26,7 +26,7 @@ from langladder.counts.ngram_pieces import Pieces, frequencies, pieces_of, plain
 from langladder.counts.ngrams import count_ngrams
 from langladder.ground.progress import working
 from langladder.ground.schema import Config
-from langladder.kernels.compiled import njit
+from langladder.kernels import ngrams as kernels
 from langladder.models.ngrams.backoff import BackoffLanguageModel
 from langladder.models.ngrams.extensions import Extensions, extensions
 from langladder.models.ngrams.pruning import Estimates, entropy_pruned, kept_trie
@@ -130,7 +130,6 @@ class OrderwiseModel(NgramModel):
         """
 
     def estimates(self, pieces: Pieces, kept: list[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """See `NgramModel.estimates`."""
         all_probs, all_backoffs = [], []
         below = np.zeros(0)
         for order in range(1, pieces.ngrams.order + 1):
@@ -189,28 +188,5 @@ def interpolate(after: Extensions, taken: np.ndarray) -> tuple[np.ndarray, np.nd
         a, d = after.counts, taken
         return (a - d) / a.sum() + d.sum() / a.sum() * after.uniform, np.ones(1)
     probs, gammas = np.empty(len(taken)), np.ones(len(after.starts) - 1)
-    _interpolate(after.starts, after.counts, after.kept, taken, after.lower, probs, gammas)
+    kernels.interpolate(after.starts, after.counts, after.kept, taken, after.lower, probs, gammas)
     return probs, gammas
-
-
-@njit(nogil=True)
-def _interpolate(
-    starts: np.ndarray,
-    counts: np.ndarray,
-    kept: np.ndarray,
-    taken: np.ndarray,
-    lower: np.ndarray,
-    probs: np.ndarray,
-    gammas: np.ndarray,
-) -> None:
-    """Fill `probs` after, and `gammas` of, each of the histories."""
-    for history in range(len(gammas)):
-        total, freed = 0.0, 0.0
-        for ngram in range(starts[history], starts[history + 1]):
-            total += counts[ngram]
-            freed += taken[ngram] if kept[ngram] else counts[ngram]
-        if total > 0:  # else the text ends after h
-            gammas[history] = freed / total
-        for ngram in range(starts[history], starts[history + 1]):
-            own = counts[ngram] - taken[ngram] if kept[ngram] else 0.0
-            probs[ngram] = own / total + gammas[history] * lower[ngram]

@@ -17,7 +17,7 @@ from torch import nn
 
 from langladder.models.neural_tagger import NeuralTagger, NeuralTaggerConfig
 from langladder.nn.initialisation import begin_by_remembering
-from langladder.nn.recurrent_encoder import read_padded
+from langladder.nn.recurrent import read_padded
 
 CELLS: dict[str, Any] = {"elman": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 

@@ -1,4 +1,4 @@
-"""word2vec by autograd, pairs written out: what the kernels of `langladder.embeddings.word2vec` must equal.
+"""word2vec as equations, pairs written out: what `langladder.kernels.word2vec` must equal; torch differentiates it.
 
 Every pair is a hidden vector h that must tell a target word:
 
@@ -27,7 +27,7 @@ from langladder.nn.huffman import HuffmanTree
 PairBatch = dict[str, torch.Tensor]
 
 
-class Word2VecReference(nn.Module):
+class Word2VecEquations(nn.Module):
     """The two vector tables and the loss."""
 
     def __init__(self, config: Word2VecConfig, vocab_size: int) -> None:

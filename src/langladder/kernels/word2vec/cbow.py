@@ -5,8 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from langladder.embeddings.word2vec.drawing import Chunk
-from langladder.embeddings.word2vec.noise import (
+from langladder.kernels.compiled import njit
+from langladder.kernels.simd import load8, multiply_add, sum8, zeros8
+from langladder.kernels.small_products import fill_zero
+from langladder.kernels.word2vec.drawing import Chunk
+from langladder.kernels.word2vec.noise import (
     MEASURED,
     Block,
     Blocks,
@@ -16,7 +19,7 @@ from langladder.embeddings.word2vec.noise import (
     next_block,
     noise_scratch,
 )
-from langladder.embeddings.word2vec.rows import (
+from langladder.kernels.word2vec.rows import (
     add_scaled,
     add_window_gradient,
     logistic,
@@ -25,9 +28,6 @@ from langladder.embeddings.word2vec.rows import (
     scatter_windows,
     window_sum,
 )
-from langladder.kernels.compiled import njit
-from langladder.kernels.simd import load8, multiply_add, sum8, zeros8
-from langladder.kernels.small_products import fill_zero
 
 
 class ContextScratch(NamedTuple):

@@ -5,8 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from langladder.embeddings.word2vec.drawing import Chunk
-from langladder.embeddings.word2vec.noise import (
+from langladder.kernels.compiled import njit
+from langladder.kernels.small_products import fill_zero
+from langladder.kernels.word2vec.drawing import Chunk
+from langladder.kernels.word2vec.noise import (
     MEASURED,
     Block,
     Blocks,
@@ -16,9 +18,7 @@ from langladder.embeddings.word2vec.noise import (
     next_block,
     noise_scratch,
 )
-from langladder.embeddings.word2vec.rows import add_combination, gather, logistic, row_products, scatter_add
-from langladder.kernels.compiled import njit
-from langladder.kernels.small_products import fill_zero
+from langladder.kernels.word2vec.rows import add_combination, gather, logistic, row_products, scatter_add
 
 
 class PairScratch(NamedTuple):

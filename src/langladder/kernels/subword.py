@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from langladder.embeddings.word2vec.drawing import AliasTable, draw_noise, subsample
 from langladder.kernels.compiled import njit
+from langladder.kernels.word2vec.drawing import AliasTable, draw_noise, subsample
 
 BOUND = 8  # the sigmoid beyond ±8 is taken as at ±8, as in the tool
 STEPS = 4096
@@ -153,3 +153,34 @@ def train_lines(
             if (place == centre) != cbow:
                 _move_parts(table, parts, bounds[words[place]], bounds[words[place] + 1], moved)
     return loss, targets
+
+
+@njit()
+def hash_ngrams(
+    data: np.ndarray, ends: np.ndarray, min_n: int, max_n: int, buckets: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """`fnv1a` of each n-gram, growing one character at a time from each place in each word."""
+    found = np.empty(len(data) * (max_n - min_n + 1), dtype=np.int64)
+    bounds = np.zeros(len(ends), dtype=np.int64)
+    count = 0
+    for word in range(len(ends) - 1):
+        first, last = ends[word], ends[word + 1]
+        for start in range(first, last):
+            if data[start] & 0xC0 == 0x80:  # in the middle of a character
+                continue
+            h = np.uint32(2166136261)
+            end = start
+            for n in range(1, max_n + 1):
+                if end == last:
+                    break
+                while True:  # one character: its first byte and those that continue it
+                    byte = np.uint32(data[end])
+                    h = np.uint32((h ^ (byte if byte < 128 else byte | np.uint32(0xFFFFFF00))) * np.uint32(16777619))
+                    end += 1
+                    if end == last or data[end] & 0xC0 != 0x80:
+                        break
+                if n >= min_n and not (n == 1 and (start == first or end == last)):
+                    found[count] = h % np.uint32(buckets)
+                    count += 1
+        bounds[word + 1] = count
+    return found[:count].copy(), bounds

@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from langladder.embeddings.word2vec.drawing import Chunk
-from langladder.embeddings.word2vec.rows import add_scaled, gather, logistic, scatter_add
 from langladder.kernels.compiled import njit
 from langladder.kernels.simd import add8, load8, multiply_add, splat8, store8, store_sums4, zeros8
 from langladder.kernels.small_products import fill_zero
+from langladder.kernels.word2vec.drawing import Chunk
+from langladder.kernels.word2vec.rows import add_scaled, gather, logistic, scatter_add
 
 TOGETHER = 2  # inputs of a path at a time: the kernels here are written for two
 MEASURED = 64  # the loss is taken of every 64th word

@@ -21,11 +21,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from langladder.embeddings.word2vec.drawing import AliasTable, Chunk, draw_noise
-from langladder.embeddings.word2vec.rows import gather, logistic
 from langladder.kernels.compiled import njit
 from langladder.kernels.simd import add8, load8, multiply8, splat8, store8
 from langladder.kernels.small_products import combinations, fill_zero, products
+from langladder.kernels.word2vec.drawing import AliasTable, Chunk, draw_noise
+from langladder.kernels.word2vec.rows import gather, logistic
 
 MEASURED = 16  # the loss is taken in every 16th block
 REPEATS = 4  # how often a word may stand in a block

@@ -18,10 +18,16 @@ import math
 import numpy as np
 
 from langladder.kernels.compiled import njit
-from langladder.nn.vector_math import copy
 
 RANGE = 100.0
 """The most by which scores of one step may differ: three steps of it with their transitions stay within a float64."""
+
+
+@njit(nogil=True)
+def copy(x: np.ndarray, out: np.ndarray) -> None:
+    """out ← x, flat. Numba takes a second to compile `out[:] = x`, for the message of an error that cannot happen."""
+    for i in range(len(x)):
+        out[i] = x[i]
 
 
 @njit(nogil=True, error_model="numpy")

@@ -1,0 +1,61 @@
+"""The cache of compiled kernels: a folder for every state of their source."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import pytest
+
+from langladder.kernels.compiled import PACKAGE, njit, version
+
+FILES = {
+    "kernels/helper.py": "x = 1\n",
+    "kernels/word2vec/rows.py": "x = 1\n",
+    "text/tokenize/specials.py": "PAD = 0\n",
+    "text/plain.py": "x = 1\n",
+}
+
+
+@pytest.mark.parametrize(("file", "counts"), [(name, name != "text/plain.py") for name in FILES])
+def test_an_edit_of_a_kernel_changes_the_version_and_no_other_edit(tmp_path: Path, file: str, counts: bool) -> None:
+    for name, source in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(source)
+    before = version(tmp_path / "kernels")
+    (tmp_path / file).write_text("y = 2\n")
+    assert (version(tmp_path / "kernels") != before) == counts
+
+
+def test_the_cache_lies_in_a_folder_of_the_version() -> None:
+    assert Path(numba.config.CACHE_DIR).name == f"kernels-{version(PACKAGE)}"  # type: ignore[attr-defined]
+
+
+def test_a_helper_that_changed_is_compiled_anew(tmp_path: Path) -> None:
+    """What Numba's own cache gets wrong: `caller` would go on calling the old `helper`."""
+    kernels, specials = tmp_path / "langladder" / "kernels", Path("text") / "tokenize" / "specials.py"
+    (tmp_path / "langladder" / specials).parent.mkdir(parents=True)
+    kernels.mkdir()
+    for file in ("__init__.py", "kernels/__init__.py", specials):
+        (tmp_path / "langladder" / file).write_text("")
+    (kernels / "compiled.py").write_text((PACKAGE / "compiled.py").read_text())
+    imports = "from langladder.kernels.compiled import njit\n"
+    (kernels / "caller.py").write_text(
+        f"{imports}from langladder.kernels.helper import helper\n\n\n@njit()\ndef caller(x):\n    return helper(x)\n"
+    )
+    found = []
+    for step in (1, 10):
+        (kernels / "helper.py").write_text(f"{imports}\n\n@njit()\ndef helper(x):\n    return x + {step}\n")
+        code = "from langladder.kernels.caller import caller; print(caller(1))"
+        found.append(subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True).stdout)
+    assert found == ["2\n", "11\n"]
+    assert len(list((kernels / "__pycache__").glob("kernels-*"))) == 2
+
+
+def test_compiled_functions_are_kept() -> None:
+    @njit()
+    def double(x: int) -> int:
+        return 2 * x
+
+    assert double(4) == 8
+    assert getattr(double, "stats").cache_path.startswith(numba.config.CACHE_DIR)  # type: ignore[attr-defined]  # noqa: B009 - a dispatcher
