@@ -73,7 +73,7 @@ def _imported(tree: ast.Module) -> tuple[set[str], list[str]]:
 
 
 def test_nothing_private_of_a_library_is_used_or_replaced() -> None:
-    """`os._exit` is documented, `_target_` is a key of Hydra's; other names with an underscore are the library's own."""
+    """`os._exit` is documented, `_target_` is Hydra's key; other names with an underscore are the library's own."""
     for path in [*SOURCES, *sorted((ROOT / "pipeline").rglob("*.py"))]:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         known, found = _imported(tree)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from langladder.answers.chat import Conversation
     from langladder.answers.loading import LoadedModel
     from langladder.evaluation.prompting import Item, Prompter
-    from langladder.experiments.prompt_files import PromptTask
+    from langladder.experiments.prompting import PromptTask
 
 COLUMNS = ("text", "model", "per word", "bits per character", "bits per byte", "per token", "tokens", "unknown")
 
@@ -64,9 +64,8 @@ def score(words: tuple[str, ...], file: str | None, show_tokens: bool, as_json: 
             tokens = [
                 f"{token['token'].strip() or repr(token['token'])} {_bits(token['bits'])}" for token in scored["tokens"]
             ]
-            rows.append(
-                [scored["rank"], scored["sentence"], _bits(scored["bits"])] + [" · ".join(tokens)] * show_tokens
-            )
+            last: list[Cell] = [" · ".join(tokens)] if show_tokens else []
+            rows.append([scored["rank"], scored["sentence"], _bits(scored["bits"]), *last])
         columns = ["", "sentence", "bits"] + ["of which"] * show_tokens
         print_table(columns, rows, title=model)
 
@@ -247,7 +246,8 @@ def _print_options(loaded: "LoadedModel", text: str, request: OptionsRequest, as
         return
     names = {"option": "option", "log_prob": "log P", "per_token": "per token", "share": "share"}
     names |= {"calibrated": "calibrated"} if request.calibrate is not None else {}
-    print_table(list(names.values()), [[dict(row)[name] for name in names] for row in found], title=text)
+    cells: list[dict[str, Any]] = [{**row} for row in found]
+    print_table(list(names.values()), [[row[name] for name in names] for row in cells], title=text)
 
 
 def _do_task(loaded: "LoadedModel", settings: "PromptTask", show: int, seed: int, as_json: bool) -> None:

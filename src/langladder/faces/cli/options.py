@@ -77,14 +77,9 @@ def _declared(field: FieldInfo) -> dict[str, Any]:
         return shared | {"type": click.Choice(kinds)}
     limits: dict[str, Any] = {}
     for one in field.metadata:
-        for bound, (limit, is_open) in {
-            "ge": ("min", ""),
-            "gt": ("min", "min_open"),
-            "le": ("max", ""),
-            "lt": ("max", "max_open"),
-        }.items():
+        for bound, side in (("ge", "min"), ("gt", "min"), ("le", "max"), ("lt", "max")):
             if hasattr(one, bound):
-                limits |= {limit: getattr(one, bound)} | ({is_open: True} if is_open else {})
+                limits |= {side: getattr(one, bound), f"{side}_open": bound in ("gt", "lt")}
     types: dict[Any, click.ParamType[Any]] = {int: click.IntRange(**limits), float: Number(**limits), Path: FOLDER}
     return shared | {"type": types.get(kinds[0])}
 

@@ -17,17 +17,18 @@ from langladder.faces.cli.options import (
     overwrite_option,
     vectors_argument,
 )
-from langladder.faces.cli.output import claim, echo, interval, note, print_json, print_table, report_written, to
+from langladder.faces.cli.output import Cell, claim, echo, interval, note, print_json, print_table, report_written, to
 from langladder.ground.errors import Damage, InputError
 
 if TYPE_CHECKING:
     from langladder.embeddings.base import AnalogyMethod, WordVectors
     from langladder.evaluation.maps import MapMethod, WordMap
+    from langladder.evaluation.similarity import Measure
     from langladder.formats.vector_files import Format
     from langladder.ground.atomic import Owner
     from langladder.ground.remote import File
 
-MEASURES = {"cosine": "cosine", "dot": "dot product", "euclidean": "distance"}
+MEASURES: "dict[Measure, str]" = {"cosine": "cosine", "dot": "dot product", "euclidean": "distance"}
 ANALOGIES: dict[str, "AnalogyMethod"] = {"add": "3cosadd", "mul": "3cosmul"}
 FORMATS = ("safetensors", "word2vec", "word2vec-binary", "glove", "projector")
 ON_A_MAP = 100  # words, where none are named
@@ -56,7 +57,7 @@ def neighbours(vectors: str, damage: Damage, words: tuple[str, ...], request: Ne
         print_json({"measure": request.measure, "neighbours": answers}, damage)
         return
     for word, near in found.items():
-        rows = [[index, other["word"], other["score"]] for index, other in enumerate(near, start=1)]
+        rows: list[list[Cell]] = [[index, other["word"], other["score"]] for index, other in enumerate(near, start=1)]
         print_table(["", f"nearest to {word}", MEASURES[request.measure]], rows)
 
 
@@ -91,7 +92,7 @@ def analogy(vectors: str, damage: Damage, words: tuple[str, ...], request: Analo
         print_json({"a": words[0], "b": words[1], "c": words[2], "method": method, "answers": answers}, damage)
         return
     title = "{} is to {} as {} is to".format(*words)
-    rows = [[index, answer["word"], answer["score"]] for index, answer in enumerate(answers, start=1)]
+    rows: list[list[Cell]] = [[index, answer["word"], answer["score"]] for index, answer in enumerate(answers, start=1)]
     print_table(["", title, "cosine" if request.method == "add" else "3CosMul"], rows)
 
 
@@ -161,7 +162,11 @@ def _compare(vectors: "WordVectors", first: str, second: str, damage: Damage, as
     if as_json:
         print_json({"first": first, "second": second, **figures}, damage)
         return
-    rows = [["cosine", figures["cosine"]], ["dot product", figures["dot"]], ["distance", figures["euclidean"]]]
+    rows: list[list[Cell]] = [
+        ["cosine", figures["cosine"]],
+        ["dot product", figures["dot"]],
+        ["distance", figures["euclidean"]],
+    ]
     print_table([f"{first} and {second}", ""], rows)
 
 
