@@ -26,7 +26,7 @@ from langladder.corpora.world import PRODUCTIONS, world
 from langladder.ground.errors import InputError
 from langladder.text.labelled.labelled import Example, bayes_accuracy, read_labelled, read_tagged
 from langladder.text.labelled.trees import read_tree
-from langladder.text.storage.tables import SPLITS
+from langladder.text.storage.shards import SPLITS
 
 LABELS = ("sentiment", "sentiment_5", "questions", "entailment")
 TAGS = ("pos", "entities")

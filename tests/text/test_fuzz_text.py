@@ -18,7 +18,8 @@ from langladder.text.labelled.tag_files import TagColumns, TaggedSource, read_ta
 from langladder.text.read.readers import read_parallel, read_text
 from langladder.text.read.sources import ParallelSource, TextSource
 from langladder.text.storage.corpus_ids import PairStream, TokenStream
-from langladder.text.storage.tables import TEXT, read_table
+from langladder.text.storage.shards import TEXT
+from langladder.text.storage.tables import read_table
 from langladder.text.words.vocabulary import Vocabulary
 from langladder.text.words.word_corpus import WordCorpus
 from tests.hostile import fuzzed, read, strange_bytes, strange_json, swelling

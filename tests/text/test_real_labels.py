@@ -14,7 +14,7 @@ from langladder.text.labelled.labelled import Example, read_labelled, read_tagge
 from langladder.text.labelled.labelled import read_labels as names_of
 from langladder.text.labelled.tag_files import TaggedSource, read_tags
 from langladder.text.labelled.trees import read_tree
-from langladder.text.storage.tables import SPLITS
+from langladder.text.storage.shards import SPLITS
 from pipeline import ROOT
 from pipeline.settings.compose import prepare
 

@@ -15,7 +15,7 @@ import numpy as np
 from langladder.ground import artefacts, schema
 from langladder.ground.atomic import Owner, atomic_folder
 from langladder.ground.errors import InputError
-from langladder.text.storage.tables import CONVENTIONS
+from langladder.text.words.conventions import CONVENTIONS
 from langladder.text.words.normalisation import Normalisation
 
 ARRAYS = "model.safetensors"

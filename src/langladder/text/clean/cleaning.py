@@ -40,8 +40,8 @@ from langladder.text.clean.steps import (
     found_conventions,
     outside,
 )
-from langladder.text.storage.shards import SHARDED, shard_files
-from langladder.text.storage.tables import SPLITS, present_splits
+from langladder.text.storage.shards import SHARDED, SPLITS, shard_files
+from langladder.text.storage.tables import present_splits
 from langladder.text.storage.text_parts import Row, TextPart, read_rows, write_rows, write_tables
 from langladder.text.words.conventions import TEXT, conventions_report, write_conventions
 from langladder.text.words.segmenters import InstalledWords, WordChoice, splitter_of

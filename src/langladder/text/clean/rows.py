@@ -28,8 +28,8 @@ from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.text.clean.splitting import TRAIN, Cut, SplitConfig, assign, place
 from langladder.text.clean.steps import EXAMPLE_CHARACTERS, EXAMPLES, Book, LimitsConfig
-from langladder.text.storage.shards import truths
-from langladder.text.storage.tables import SPLITS, group_rows, read_group, read_table, write_batches
+from langladder.text.storage.shards import SPLITS, truths
+from langladder.text.storage.tables import group_rows, read_group, read_table, write_batches
 from langladder.text.words.segmenters import InstalledWords
 
 DROPPED = -1  # instead of a split

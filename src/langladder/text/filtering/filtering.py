@@ -47,9 +47,9 @@ from langladder.text.labelled.labelled import LABELLED, TAGGED, read_labelled, r
 from langladder.text.read.documents import ROWS, Document, documents_of, read_documents, tables_of
 from langladder.text.read.readers import read_text
 from langladder.text.read.sources import TextSource
-from langladder.text.storage.shards import SHARDED, read_shard, shard_files, write_dictionary
-from langladder.text.storage.tables import SPLITS, present_splits, read_column, write_batches
-from langladder.text.storage.tables import TEXT as TEXT_SCHEMA
+from langladder.text.storage.shards import SHARDED, SPLITS, read_shard, shard_files, write_dictionary
+from langladder.text.storage.shards import TEXT as TEXT_SCHEMA
+from langladder.text.storage.tables import present_splits, read_column, write_batches
 from langladder.text.words.segmenters import WordChoice
 
 REPORT = "filter.json"

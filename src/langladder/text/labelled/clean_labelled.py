@@ -36,7 +36,8 @@ from langladder.text.clean.steps import (
 )
 from langladder.text.labelled.labelled import LABELLED, LABELLED_TABLES, TAGGED, ordered, write_labels
 from langladder.text.labelled.trees import Tree, bracketed, parse_tree
-from langladder.text.storage.tables import SPLITS, present_splits, read_batches
+from langladder.text.storage.shards import SPLITS
+from langladder.text.storage.tables import present_splits, read_batches
 from langladder.text.words.conventions import TEXT, Conventions, conventions_report, write_conventions
 from langladder.text.words.segmenters import Split, splitter_of
 

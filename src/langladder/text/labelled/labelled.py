@@ -27,7 +27,9 @@ import pyarrow as pa
 
 from langladder.ground.artefacts import read_json, word_list, write_json
 from langladder.ground.errors import InputError
-from langladder.text.storage.tables import CONVENTIONS, SPLITS, owner_of, read_table
+from langladder.text.storage.shards import SPLITS
+from langladder.text.storage.tables import owner_of, read_table
+from langladder.text.words.conventions import CONVENTIONS
 
 LABELLED = pa.schema(
     [

@@ -36,7 +36,7 @@ from langladder.text.labelled.questions import (
 from langladder.text.read.lines import FileFacts, text_field
 from langladder.text.read.readers import json_rows, whole_json
 from langladder.text.read.sources import FileSource, ending, files_of, skipped
-from langladder.text.storage.tables import SPLITS
+from langladder.text.storage.shards import SPLITS
 
 LONGEST = 2**31 - 1  # bytes of a line: SQuAD is one
 

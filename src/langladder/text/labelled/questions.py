@@ -30,7 +30,8 @@ import numpy as np
 import pyarrow as pa
 
 from langladder.ground.errors import InputError
-from langladder.text.storage.tables import SPLITS, owner_of, read_batches, read_table, write_rows
+from langladder.text.storage.shards import SPLITS
+from langladder.text.storage.tables import owner_of, read_batches, read_table, write_rows
 
 QUESTIONS = pa.schema(
     [

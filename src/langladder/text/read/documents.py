@@ -8,7 +8,8 @@ from typing import NamedTuple, Self
 
 import pyarrow as pa
 
-from langladder.text.storage.tables import TEXT, pieces, read_batches, write_batches
+from langladder.text.storage.shards import TEXT
+from langladder.text.storage.tables import pieces, read_batches, write_batches
 
 ROWS = 16_384
 

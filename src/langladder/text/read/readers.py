@@ -50,8 +50,8 @@ from langladder.text.read.sources import (
     pair_files,
     skipped,
 )
-from langladder.text.storage.shards import SHARDED, numbers, texts, values
-from langladder.text.storage.tables import PAIRS, TABLES, TEXT, pieces, write_batches
+from langladder.text.storage.shards import SHARDED, TEXT, numbers, texts, values
+from langladder.text.storage.tables import PAIRS, TABLES, pieces, write_batches
 from langladder.text.storage.text_parts import TextPart, write_tables
 from langladder.text.words.sentences import split_sentences
 

@@ -23,12 +23,14 @@ import pyarrow.compute as pc
 from langladder.ground.artefacts import read_json, regular_file, write_json
 from langladder.ground.atomic import Owner
 from langladder.ground.errors import InputError
+from langladder.text.words.conventions import CONVENTIONS
 
 SHARD_BYTES = 8_000_000  # of text, after which a shard closes at the end of a document, and a batch at that of a line
 ROWS = 16_384  # lines of a record batch, at most
 SPLITS = ("train", "validation", "test")
-CONVENTIONS = "conventions.json"
-"""Beside clean tables, see `text.words.conventions`."""
+# `document`: lines of one document are consecutive. `log_prob`: natural log of the line's exact probability
+# (its end included) where the corpus knows it, else null.
+TEXT = pa.schema([("document", pa.int64()), ("text", pa.string()), ("log_prob", pa.float64())])
 DICTIONARY, INFO, STATE = "dataset_dict.json", "dataset_info.json", "state.json"
 _TYPES = {"string": "string", "int64": "int64", "double": "float64"}  # Arrow's names: those of `datasets`
 _MAKER = "langladder"

@@ -20,6 +20,7 @@ from langladder.ground.artefacts import map_arrays, write_arrays
 from langladder.ground.atomic import atomic_file
 from langladder.text.storage import shards
 from langladder.text.storage.shards import (
+    TEXT,
     ShardWriter,
     finish_table,
     numbers,
@@ -30,7 +31,6 @@ from langladder.text.storage.shards import (
     truths,
     values,
 )
-from langladder.text.storage.tables import TEXT
 
 LINES = 4096  # that are in memory at a time
 Row = tuple[int, str, float | None]

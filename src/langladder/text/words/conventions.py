@@ -15,11 +15,12 @@ from pydantic import Field, ValidationError, field_validator
 from langladder.ground.artefacts import read_json, write_json
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
-from langladder.text.storage.tables import CONVENTIONS
 from langladder.text.words.normalisation import Normalisation
 from langladder.text.words.scripts import Writing, writing
 from langladder.text.words.segmenters import SAMPLE, Split, WordChoice, reading, splitter_of
 
+CONVENTIONS = "conventions.json"
+"""The file of conventions beside clean tables, tokens and models."""
 WordUnit = WordChoice | Literal["graphemes"]
 """What a word is: by a mode or a segmenter; graphemes (characters with their signs) where a text separates no words."""
 TEXT = "text"
