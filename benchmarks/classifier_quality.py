@@ -36,9 +36,8 @@ from langladder.models.textcnn import TextCNN
 from langladder.models.tree_lstm import TreeLSTM
 from langladder.tasks.classification import make
 from langladder.tasks.settings import ReadingInput, ReadingTraining
-from langladder.text.storage.corpus_ids import TokenStream
-from langladder.text.words.vocabulary import Vocabulary
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.storage.token_streams import TokenStream
+from langladder.text.words.vocabulary import Vocabulary, WordCorpus
 
 WORD = re.compile(r"n't\b|'(?:s|re|ve|ll|d|m)\b|[a-z0-9à-ÿ]+?(?=n't\b)|[a-z0-9à-ÿ]+(?:[-.,][a-z0-9à-ÿ]+)*|[^\sa-z0-9]")
 SPREAD = 0.1

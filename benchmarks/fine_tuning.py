@@ -32,7 +32,7 @@ from langladder.models.reading import Encoded, collate
 from langladder.tasks.classification import Classification, LabelledBatch
 from langladder.tasks.optimisation import clip_gradients
 from langladder.tasks.settings import ReadingTraining
-from langladder.text.labelled.trees import parse_tree
+from langladder.text.labelled.labelled import parse_tree
 from langladder.text.tokenize.specials import PAD, RESERVED
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig

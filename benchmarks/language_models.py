@@ -45,7 +45,7 @@ from langladder.tasks.optimisation import (
 )
 from langladder.tasks.settings import LMTrainingConfig
 from langladder.tasks.training import TrainingResult, train_task
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, NAMES
 
 ADAPTIVE = {"output": "adaptive", "cutoffs": [0.06, 0.3], "shrink": 1}

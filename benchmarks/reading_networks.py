@@ -37,8 +37,7 @@ from langladder.models.textcnn import TextCNN, TextCNNConfig
 from langladder.models.tree_lstm import TreeLSTM, TreeLSTMConfig
 from langladder.models.units import WordUnits
 from langladder.tasks.optimisation import TrainingConfig, make_optimizer, train_by_rows
-from langladder.text.labelled.labelled import Example
-from langladder.text.labelled.trees import Tree, parse_tree
+from langladder.text.labelled.labelled import Example, Tree, parse_tree
 
 LABELS = ["0", "1", "2", "3", "4"]
 DIM, BATCH = 300, 50

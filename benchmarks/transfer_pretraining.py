@@ -34,7 +34,7 @@ from langladder.tasks.optimisation import (
     resolve_precision,
     train_by_rows,
 )
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.tokenizers import Tokenizer, word_starts
 
 COLUMNS = ("minutes", "steps", "tokens", "lr", "train_loss", "validation_loss", "right")

@@ -50,8 +50,7 @@ from langladder.tasks.optimisation import resolve_precision
 from langladder.tasks.settings import ReadingTraining
 from langladder.tasks.tagging import train_tagger
 from langladder.tasks.tagging_settings import TaggerTraining
-from langladder.text.labelled.labelled import Example, Tagged
-from langladder.text.labelled.trees import parse_tree
+from langladder.text.labelled.labelled import Example, Tagged, parse_tree
 
 QUIET: dict[str, Any] = {"max_steps": 100_000, "checkpoint_every": 100_000, "progress": False, "accelerator": "cpu"}
 QUIET |= {"validations": 1, "warmup_steps": 50, "weight_decay": 0.01, "betas": [0.9, 0.98]}

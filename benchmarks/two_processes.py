@@ -34,7 +34,7 @@ from langladder.tasks.settings import LMTrainingConfig, TranslationTraining
 from langladder.tasks.task import Task
 from langladder.tasks.training import train_task
 from langladder.tasks.translation import TranslationTask
-from langladder.text.storage.corpus_ids import PairStream, Rows, TokenStream
+from langladder.text.storage.token_streams import PairStream, Rows, TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 
 SKIP = 5  # steps that are not measured

@@ -17,7 +17,7 @@ from langladder.evaluation.true_gaps import hidden_words, known_grammar, said, t
 from langladder.ground.errors import InputError
 from langladder.models.bert import BERT, BERTConfig
 from langladder.tasks.masked_settings import Judged
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.encoding import framed
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig

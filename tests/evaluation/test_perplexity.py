@@ -13,7 +13,7 @@ from langladder.ground.errors import InputError
 from langladder.models.base import LanguageModel, predicted
 from langladder.models.gpt import GPT
 from langladder.models.recurrent import RecurrentLM
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS, UNK
 
 

@@ -25,7 +25,7 @@ from langladder.ground.errors import InputError
 from langladder.models.base import predicted
 from langladder.models.gpt import GPT, GPTConfig
 from langladder.nn.products import matrix_entries
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS
 from pipeline import ROOT
 from tests.experiments.test_one_setting_varied import found

@@ -22,8 +22,8 @@ from langladder.models.neural import NeuralLanguageModel
 from langladder.models.recurrent import RecurrentConfig, RecurrentLM
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.tasks.settings import LMTrainingConfig
-from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.storage.tables import read_column
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Kind, Tokenizer, TokenizerConfig
 

@@ -33,8 +33,8 @@ from langladder.models.tree_lstm import TreeLSTM
 from langladder.models.units import WordUnits
 from langladder.tasks.checkpoints import write_checkpoint
 from langladder.text.labelled.labelled import Example, Tagged
-from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.storage.tables import PAIRS, write_table
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig

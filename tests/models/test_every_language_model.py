@@ -22,7 +22,7 @@ from langladder.models.gpt import GPT
 from langladder.models.neural import NeuralLanguageModel
 from langladder.models.nnlm import NNLM
 from langladder.models.recurrent import RecurrentLM
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 from pipeline import ROOT
 from pipeline.settings import params, schema

@@ -27,7 +27,7 @@ from langladder.models.ngrams.maximum_likelihood import MaximumLikelihood, Maxim
 from langladder.models.ngrams.ngram import NgramModel
 from langladder.models.ngrams.stupid_backoff import StupidBackoff, StupidBackoffConfig
 from langladder.models.ngrams.witten_bell import WittenBell, WittenBellConfig
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS, PAD, UNK
 
 MODELS: dict[str, tuple[type[NgramModel], dict[str, object]]] = {

@@ -16,7 +16,7 @@ from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.models.recurrent import RecurrentLM
 from langladder.models.seq2seq import Seq2Seq
 from langladder.models.starting import start_from
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 
 V = 12
 SMALL: dict[str, Any] = {"context": 8, "width": 8, "layers": 2, "heads": 2}

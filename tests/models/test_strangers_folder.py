@@ -22,7 +22,7 @@ from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.models.recurrent import RecurrentLM
 from langladder.models.seq2seq import Seq2Seq
 from langladder.models.transformer import Transformer
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig

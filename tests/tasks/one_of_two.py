@@ -31,7 +31,7 @@ from langladder.tasks.settings import LMTrainingConfig, TranslationTraining
 from langladder.tasks.tagging import make as make_tagger
 from langladder.tasks.task import Task
 from langladder.tasks.translation import TranslationTask, train_translator
-from langladder.text.storage.corpus_ids import PairStream, Rows, TokenStream
+from langladder.text.storage.token_streams import PairStream, Rows, TokenStream
 from langladder.text.tokenize.encoding import framed
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer

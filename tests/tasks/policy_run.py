@@ -12,7 +12,7 @@ from langladder.decoding.rollouts import Prompts, Response
 from langladder.models.gpt import GPT
 from langladder.models.instructed import InstructedGPT
 from langladder.models.making import Run
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 
 V, WANTED = 16, 7

@@ -10,7 +10,7 @@ import torch
 from langladder.models.gpt import GPT
 from langladder.models.neural import NeuralLanguageModel
 from langladder.models.recurrent import RecurrentLM
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 
 V = 20

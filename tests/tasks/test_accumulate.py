@@ -15,7 +15,7 @@ from langladder.tasks.language_modelling import LanguageModelling, train_languag
 from langladder.tasks.settings import LMTrainingConfig, TranslationTraining
 from langladder.tasks.training import TrainingResult, train_task
 from langladder.tasks.translation import TranslationTask
-from langladder.text.storage.corpus_ids import PairStream, Rows
+from langladder.text.storage.token_streams import PairStream, Rows
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 V = 30

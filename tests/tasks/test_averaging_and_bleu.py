@@ -28,7 +28,7 @@ from langladder.tasks.language_modelling import LanguageModelling, train_languag
 from langladder.tasks.settings import LMTrainingConfig, TranslationTraining
 from langladder.tasks.training import TrainingResult
 from langladder.tasks.translation import BleuSample, TranslationTask, train_translator
-from langladder.text.storage.corpus_ids import PairStream
+from langladder.text.storage.token_streams import PairStream
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig

@@ -195,7 +195,7 @@ def test_what_does_not_fit_is_refused_by_config_key(tmp_path: Path) -> None:
 
 def test_models_without_an_input_embedding_are_refused(tmp_path: Path) -> None:
     tokenizer = TOKENIZERS["word"]
-    from langladder.text.storage.corpus_ids import TokenStream
+    from langladder.text.storage.token_streams import TokenStream
 
     counted = KneserNey(KneserNey.Config(), tokenizer.vocab_size)
     ids = np.array([BOS, *tokenizer.encode(LINES[0]), EOS], dtype=np.int32)

@@ -15,7 +15,7 @@ from langladder.models.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.making import Run
 from langladder.tasks.settings import TranslationTraining
 from langladder.tasks.translation import TranslationTask, train_translator
-from langladder.text.storage.corpus_ids import PairStream
+from langladder.text.storage.token_streams import PairStream
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 VOCABULARY = 14

@@ -18,7 +18,7 @@ from langladder.models.reader import Reader
 from langladder.models.tagger import Tagger
 from langladder.models.translator import Translator
 from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.words.conventions import Conventions, conventions_of
+from langladder.text.words.segmentation import Conventions, conventions_of
 
 
 class LoadedModel(NamedTuple):

@@ -16,7 +16,7 @@ import torch
 from langladder.data.batches import StepBatches, generator, shuffled
 from langladder.ground.errors import InputError
 from langladder.models.base import predicted
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, PAD
 
 SCORED_TOKENS = 16_384

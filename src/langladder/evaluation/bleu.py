@@ -29,7 +29,7 @@ from langladder.evaluation.bleu_tokenizers import BleuChoice, BleuTokenizer, che
 from langladder.evaluation.translator_page import TranslationScores
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
-from langladder.text.words.conventions import conventions_of
+from langladder.text.words.segmentation import conventions_of
 
 
 class BleuConfig(Config):

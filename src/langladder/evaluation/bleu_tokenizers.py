@@ -1,6 +1,6 @@
 """Which of sacreBLEU's tokenizers cuts translations into the words that BLEU counts.
 
-`auto` follows how the target language is written (`text.words.scripts`): `zh` for Chinese (each Han character is a
+`auto` follows how the target language is written (`text.words.segmentation`): `zh` for Chinese (each Han character is a
 word, Latin words stay whole), `ja-mecab` for Japanese where MeCab and its dictionary are installed, else `char`, `char`
 for the other scripts without spaces, and `13a` for all the rest. With `13a` a Chinese sentence would be one word, and
 BLEU 0 unless it is right to the last character. `flores200` is the SentencePiece model of spBLEU (NLLB Team 2022).
@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import Literal
 
 from langladder.ground.errors import InputError
-from langladder.text.words.scripts import Writing
+from langladder.text.words.segmentation import Writing
 
 BleuTokenizer = Literal["13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores200", "none"]
 BleuChoice = Literal["auto", "13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores200", "none"]

@@ -6,8 +6,7 @@ import numpy as np
 
 from langladder.evaluation.classifier_page import Decision, Filter, Node
 from langladder.models.classifier import Classifier, Favourite
-from langladder.text.labelled.labelled import Example
-from langladder.text.labelled.trees import read_tree
+from langladder.text.labelled.labelled import Example, read_tree
 
 FILTERS = 24
 """Filters of a network that a page shows."""

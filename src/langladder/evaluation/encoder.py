@@ -11,9 +11,9 @@ from langladder.evaluation.page import Work
 from langladder.evaluation.true_gaps import HiddenWord, hidden_words, known_grammar, said, true_scores
 from langladder.models.bert import BERT
 from langladder.tasks.masked_settings import Judged
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.words.segmenters import Split
+from langladder.text.words.segmentation import Split
 
 GUESSES = 5
 

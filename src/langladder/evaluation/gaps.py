@@ -21,7 +21,7 @@ from langladder.ground.errors import InputError
 from langladder.ground.progress import working
 from langladder.models.bert import BERT
 from langladder.models.encoder import Masked
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS, UNK
 from langladder.text.tokenize.tokenizers import Tokenizer, word_starts
 

@@ -11,9 +11,9 @@ from langladder.evaluation.perplexity import score
 from langladder.evaluation.word_vectors_page import WordVectorsPage
 from langladder.ground.progress import tracked
 from langladder.models.base import LanguageModel
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.words.segmenters import EXTRAS, splitter_of
+from langladder.text.words.segmentation import EXTRAS, splitter_of
 
 
 def evaluate_language_model(

@@ -8,7 +8,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 from langladder.evaluation.page import Measured, Page, Work
 from langladder.evaluation.word_vectors_page import WordVectorsPage
 from langladder.ground.artefacts import figures_from_json, figures_to_json
-from langladder.text.words.conventions import WordUnit
+from langladder.text.words.segmentation import WordUnit
 
 
 class TextScores(Measured):

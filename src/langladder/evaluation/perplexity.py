@@ -20,9 +20,9 @@ from langladder.evaluation.language_model_page import TextScores
 from langladder.ground.errors import InputError
 from langladder.ground.progress import working
 from langladder.models.base import LanguageModel, predicted
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import PAD, UNK
-from langladder.text.words.conventions import WordUnit
+from langladder.text.words.segmentation import WordUnit
 
 SHARED_UNK = "UNK stands for several words at once: not comparable with models that spell every word"
 

@@ -11,7 +11,7 @@ from langladder.evaluation.search_errors import Sentence, by_width, find_search_
 from langladder.evaluation.translator_page import Candidate, LengthBucket, Translation, TranslatorPage
 from langladder.models.translator import Translator
 from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.words.segmenters import Split
+from langladder.text.words.segmentation import Split
 
 BUCKETS = ((1, 5), (6, 10), (11, 15), (16, 20), (21, 30), (31, None))  # source words
 EXAMPLES = 6

@@ -21,8 +21,8 @@ from langladder.experiments.small_bodies import KINDS, TITLES, Bodies, Body, Kin
 from langladder.experiments.transfer import Transfer, TransferConfig
 from langladder.ground import schema
 from langladder.models.bert import BERT
-from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.storage.tables import read_batches
+from langladder.text.storage.token_streams import TokenStream
 
 LINES = pa.schema([("text", pa.string()), ("log_prob", pa.float64())])
 LEAST_HIDDEN = 4

@@ -29,7 +29,7 @@ from langladder.models.growing import Grown, too_many
 from langladder.models.neural_classifier import NeuralClassifier
 from langladder.tasks.masked_settings import MaskedTraining
 from langladder.tasks.settings import LMTrainingConfig, ReadingTraining
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.encoding import framed
 from langladder.text.tokenize.tokenizers import Tokenizer
 

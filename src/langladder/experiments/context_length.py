@@ -26,7 +26,7 @@ from langladder.ground.errors import InputError
 from langladder.models.base import LanguageModel
 from langladder.models.neural import NeuralLanguageModel, scoring
 from langladder.models.ngrams.backoff import BackoffLanguageModel
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, PAD
 
 GAIN = 1.01  # a perplexity that falls by less than this factor is said to stay

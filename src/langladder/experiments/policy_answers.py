@@ -23,7 +23,7 @@ from langladder.models.reward import RewardModel
 from langladder.tasks.policy.watching import sequence_kl
 from langladder.text.labelled.instructions import Dialogue
 from langladder.text.labelled.templates import ChatTemplate
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 
 DRAWN = 0
 """The seed of the answers, whatever the policy's."""

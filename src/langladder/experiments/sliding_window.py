@@ -25,7 +25,7 @@ from langladder.ground import schema
 from langladder.ground.errors import InputError
 from langladder.models.base import predicted
 from langladder.models.gpt import GPT
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 
 
 class SlidingWindowConfig(TextConfig):

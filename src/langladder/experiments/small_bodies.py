@@ -36,7 +36,7 @@ from langladder.tasks.fine_tuning import grown
 from langladder.tasks.masked_settings import MaskedTraining
 from langladder.tasks.reading_units import table_of
 from langladder.tasks.settings import LMTrainingConfig, ReadingTraining
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.tokenizers import Tokenizer, word_starts
 
 Kind = Literal["bert", "gpt"]

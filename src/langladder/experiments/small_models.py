@@ -15,7 +15,7 @@ from langladder.models.gpt import GPT
 from langladder.models.neural import NeuralLanguageModel
 from langladder.models.recurrent import RecurrentLM
 from langladder.tasks.settings import LMTrainingConfig
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 
 Network = Literal["lstm", "gpt"]
 TITLES: dict[Network, str] = {"lstm": "LSTM", "gpt": "GPT"}

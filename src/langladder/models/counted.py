@@ -15,7 +15,7 @@ from langladder.ground.progress import working
 from langladder.models.base import LanguageModel
 from langladder.models.making import Made
 from langladder.models.saving import ARRAYS, read_description, write_model
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 
 WARM_UP_TOKENS = 1000
 

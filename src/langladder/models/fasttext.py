@@ -38,7 +38,7 @@ from langladder.models.units import WordUnits, units_from
 from langladder.nn.huffman import HuffmanTree
 from langladder.text.labelled.labelled import Example
 from langladder.text.words.normalisation import lower
-from langladder.text.words.segmenters import InstalledWords, reading
+from langladder.text.words.segmentation import InstalledWords, reading
 
 MULTIPLIER = np.uint64(116049371)
 SECOND = "<sep> "

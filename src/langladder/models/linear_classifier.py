@@ -30,7 +30,7 @@ from langladder.models.classifier import Explained, label_ids
 from langladder.models.counted_classifier import CountedClassifier, finite
 from langladder.models.units import Units, WordUnits, units_from
 from langladder.text.labelled.labelled import Example
-from langladder.text.words.segmenters import InstalledWords, WordChoice
+from langladder.text.words.segmentation import InstalledWords, WordChoice
 
 STRENGTHS = {"naive_bayes": [0.3, 1.0, 3.0], "logistic": [1.0, 3.0, 10.0, 30.0], "nb_svm": [0.03, 0.1, 0.3, 1.0]}
 

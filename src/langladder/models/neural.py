@@ -22,7 +22,7 @@ from langladder.models.network import Network
 from langladder.models.trial import sentences
 from langladder.nn.output import OutputLayer
 from langladder.nn.products import matrix_entries
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, PAD
 
 CHUNK = 256

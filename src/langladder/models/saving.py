@@ -15,8 +15,8 @@ import numpy as np
 from langladder.ground import artefacts, schema
 from langladder.ground.atomic import Owner, atomic_folder
 from langladder.ground.errors import InputError
-from langladder.text.words.conventions import CONVENTIONS
 from langladder.text.words.normalisation import Normalisation
+from langladder.text.words.segmentation import CONVENTIONS
 
 ARRAYS = "model.safetensors"
 READING = "reading.json"

@@ -20,7 +20,7 @@ from langladder.text.labelled.labelled import Example
 from langladder.text.tokenize.specials import NAMES, RESERVED, UNK
 from langladder.text.tokenize.tokenizers import Tokenizer
 from langladder.text.words.normalisation import lower
-from langladder.text.words.segmenters import CHOICES, WordChoice, reading, splitter_of
+from langladder.text.words.segmentation import CHOICES, WordChoice, reading, splitter_of
 
 TOKENIZER = "tokenizer.json"
 """Beside a model that reads subwords."""
@@ -75,7 +75,7 @@ class Units(ABC):
 class WordUnits(Units):
     """Words of a list; others are UNK.
 
-    mode: what counts as a word (`text.words.words`, `text.words.segmenters`). lowercase: whether case is folded.
+    mode: what counts as a word (`text.words.segmentation`). lowercase: whether case is folded.
     """
 
     words: list[str]

@@ -21,7 +21,7 @@ from langladder.models.making import Made
 from langladder.models.neural import NeuralLanguageModel
 from langladder.tasks import language_modelling
 from langladder.tasks.settings import InputVectors
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.tokenizers import Tokenizer, word_tokens
 
 

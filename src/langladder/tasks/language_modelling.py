@@ -13,7 +13,7 @@ from langladder.models.neural import NeuralLanguageModel
 from langladder.tasks.settings import LMTrainingConfig
 from langladder.tasks.task import Task
 from langladder.tasks.training import TrainingResult, train_task
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 
 
 class LanguageModelling(Task):

@@ -16,7 +16,7 @@ from langladder.models.making import Made, Run
 from langladder.tasks.masked_settings import MaskedTraining
 from langladder.tasks.task import Task
 from langladder.tasks.training import TrainingResult, train_task
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.tokenizers import Tokenizer, word_starts
 
 

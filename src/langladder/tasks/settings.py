@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from langladder.ground.errors import Policy
 from langladder.ground.schema import Config
 from langladder.tasks.optimisation import TrainingConfig
-from langladder.text.words.segmenters import InstalledWords
+from langladder.text.words.segmentation import InstalledWords
 
 
 class LMTrainingConfig(TrainingConfig):

@@ -33,7 +33,7 @@ from langladder.models.translator import Translator
 from langladder.tasks.settings import TranslationTraining
 from langladder.tasks.task import Task
 from langladder.tasks.training import TrainingResult, train_task
-from langladder.text.storage.corpus_ids import PairStream
+from langladder.text.storage.token_streams import PairStream
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 from langladder.text.tokenize.tokenizers import Tokenizer
 

@@ -26,7 +26,7 @@ from langladder.models.gpt import GPT
 from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.models.nnlm import NNLM
 from langladder.models.recurrent import RecurrentLM
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS, UNK
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig

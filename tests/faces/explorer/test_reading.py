@@ -11,7 +11,7 @@ from langladder.ground.errors import InputError
 from langladder.models.classifier import Classifier
 from langladder.models.reader import Reader
 from langladder.models.tagger import Tagger
-from langladder.text.labelled.trees import parse_tree
+from langladder.text.labelled.labelled import parse_tree
 from tests.faces.explorer import small_readers
 
 TREE = "((good) ((film) (.)))"

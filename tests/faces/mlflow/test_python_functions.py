@@ -47,7 +47,7 @@ from langladder.models.units import WordUnits
 from langladder.text.labelled.instructions import Message
 from langladder.text.labelled.labelled import Example, Tagged
 from langladder.text.labelled.questions import Question
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig

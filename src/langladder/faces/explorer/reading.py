@@ -36,7 +36,7 @@ from langladder.models.classifier import Classifier
 from langladder.models.reader import Reader
 from langladder.models.tagger import Tagger
 from langladder.text.labelled.questions import Question
-from langladder.text.words.segmenters import WordChoice
+from langladder.text.words.segmentation import WordChoice
 
 MOST_CHARACTERS = 20_000
 MOST_MODELS = 40

@@ -15,7 +15,7 @@ from langladder.faces.report.entries import MEASURED, CurvePoint, Entry, Meta, P
 from langladder.families.family import Family
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
-from langladder.text.words.conventions import TEXT
+from langladder.text.words.segmentation import TEXT
 
 Key = tuple[str, str]  # (family, rung)
 SIDES = ("text", "parallel")

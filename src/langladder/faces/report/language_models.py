@@ -17,7 +17,7 @@ from langladder.faces.report.inputs import ReportInputs
 from langladder.faces.report.ladder_plot import headline_text, ladder_plot
 from langladder.faces.report.section import Figure, Section
 from langladder.faces.report.views import Aligned, aligned
-from langladder.text.words.conventions import description_of
+from langladder.text.words.segmentation import description_of
 
 LanguageModels = Sequence[Entry[LanguageModelPage]]
 

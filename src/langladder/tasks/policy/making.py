@@ -17,7 +17,7 @@ from langladder.models.reward import RewardModel
 from langladder.tasks.policy.training import train_by_expert_iteration, train_dpo, train_grpo, train_ppo
 from langladder.text.labelled.instructions import Dialogue, Ranking
 from langladder.text.labelled.templates import ChatTemplate
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 
 GOLD = "gold"
 """What the gold judge's rewards are called beside the proxy's."""

@@ -33,7 +33,7 @@ from langladder.tasks.policy.settings import (
 )
 from langladder.tasks.policy.watched import PolicyTask, shown
 from langladder.tasks.training import train_task
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 
 History = list[dict[str, float]]
 

@@ -27,7 +27,7 @@ from langladder.text.storage.shards import (
     table_names,
     write_dictionary,
 )
-from langladder.text.words.conventions import CONVENTIONS
+from langladder.text.words.segmentation import CONVENTIONS
 
 PAIRS = pa.schema([("source", pa.string()), ("target", pa.string())])
 
