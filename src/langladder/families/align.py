@@ -87,7 +87,7 @@ class AlignFamily(InstructFamily):
         from langladder.models.reward import RewardModel
         from langladder.tasks.policy.making import Teaching
         from langladder.text.labelled.instructions import read_rankings
-        from langladder.text.storage.corpus_ids import TokenStream
+        from langladder.text.storage.token_streams import TokenStream
 
         base, read = Path("models") / rung.base, Path(rung.reads)
         train, validation = dialogues("train", "validation")

@@ -71,7 +71,7 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
         """From the training texts, watched on the validation texts; from the rung that it grows from, where it does."""
         from langladder.models.classifier import label_ids
         from langladder.text.labelled.labelled import read_labelled, read_labels
-        from langladder.text.words.conventions import conventions_of
+        from langladder.text.words.segmentation import conventions_of
 
         labels = read_labels(LABELS)
         train, validation = (read_labelled(LABELS / f"{split}.parquet") for split in ("train", "validation"))

@@ -60,8 +60,8 @@ model.hidden(tokens, segments)  # (B, T) ids, (B, T) 0 or 1 → states of every 
         """On text with gaps."""
         import torch
 
-        from langladder.text.storage.tables import CONVENTIONS
         from langladder.text.tokenize.tokenizers import Tokenizer
+        from langladder.text.words.segmentation import CONVENTIONS
 
         torch.manual_seed(job.seed)
         tokenizer = Tokenizer.load(TOKENIZER)
@@ -78,10 +78,11 @@ model.hidden(tokens, segments)  # (B, T) ids, (B, T) 0 or 1 → states of every 
         from langladder.evaluation.encoder import evaluate_encoder
         from langladder.evaluation.work import work_of
         from langladder.models.encoder import Encoder
-        from langladder.text.storage.corpus_ids import TokenStream
-        from langladder.text.storage.tables import TEXT, read_batches
+        from langladder.text.storage.shards import TEXT
+        from langladder.text.storage.tables import read_batches
+        from langladder.text.storage.token_streams import TokenStream
         from langladder.text.tokenize.tokenizers import Tokenizer
-        from langladder.text.words.conventions import conventions_of
+        from langladder.text.words.segmentation import conventions_of
 
         model: Any = Encoder.load(folder)
         training = rung.training

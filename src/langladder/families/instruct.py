@@ -120,7 +120,7 @@ def gold_rewards(*splits: "list[Dialogue]") -> Callable[..., list[float]] | None
 
 def answering(base: Path, model: "LanguageModel", made: "Made") -> Trained:
     """A model that answers with its base's tokenizer, and what validation measured last."""
-    from langladder.text.storage.tables import CONVENTIONS
+    from langladder.text.words.segmentation import CONVENTIONS
 
     figures, message = validated(model, made)
     last: dict[str, Any] = next((row for row in reversed(made.curve) if "validation_loss" in row), {})
@@ -146,7 +146,7 @@ def evaluate_answers(rung: Any, folder: Path, base: Path | None = None, reads: P
     from langladder.models.instructed import read_instructed
     from langladder.models.reward import RewardModel
     from langladder.text.labelled.templates import ChatTemplate
-    from langladder.text.storage.corpus_ids import TokenStream
+    from langladder.text.storage.token_streams import TokenStream
 
     model, tokenizer = read_instructed(folder)
     test, unseen = dialogues("test", "unseen")

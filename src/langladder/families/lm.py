@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from langladder.evaluation.word_vectors_page import WordVectorsPage
     from langladder.models.base import LanguageModel
     from langladder.models.making import Made
-    from langladder.text.storage.corpus_ids import TokenStream
+    from langladder.text.storage.token_streams import TokenStream
 
 TOKENS = Path("data/tokens/text")
 TOKENIZER = TOKENS / "tokenizer.json"
@@ -96,7 +96,7 @@ model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | thos
         from langladder.evaluation.language_model import evaluate_language_model
         from langladder.ground.artefacts import format_figure, read_json
         from langladder.models.base import LanguageModel
-        from langladder.text.storage.corpus_ids import TokenStream
+        from langladder.text.storage.token_streams import TokenStream
         from langladder.text.tokenize.tokenizers import Tokenizer
 
         model, chosen = LanguageModel.load(folder), job.evaluation
@@ -119,7 +119,7 @@ model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | thos
 
 def streams() -> "list[TokenStream]":
     """The text to train on, and that to watch."""
-    from langladder.text.storage.corpus_ids import TokenStream
+    from langladder.text.storage.token_streams import TokenStream
 
     return [TokenStream.open(TOKENS / f"{split}.arrow") for split in ("train", "validation")]
 
@@ -128,8 +128,8 @@ def scored(model: "LanguageModel", made: "Made") -> Trained:
     """A trained language model with its tokenizer, and what it scores on the validation text."""
     from langladder.evaluation.perplexity import score
     from langladder.ground.artefacts import format_figure, read_json
-    from langladder.text.storage.corpus_ids import TokenStream
-    from langladder.text.storage.tables import CONVENTIONS
+    from langladder.text.storage.token_streams import TokenStream
+    from langladder.text.words.segmentation import CONVENTIONS
 
     sizes = read_json(TOKENS / "sizes.json")["validation"]
     found = score(model, TokenStream.open(TOKENS / "validation.arrow"), **sizes)

@@ -63,7 +63,7 @@ model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_pro
     def train(self, rung: Any, job: Any, make: Make) -> Trained:
         """From the training sentences, watched on the validation sentences; from its base, where it has one."""
         from langladder.text.labelled.labelled import read_labels, read_tagged
-        from langladder.text.words.conventions import conventions_of
+        from langladder.text.words.segmentation import conventions_of
 
         tags = read_labels(TAGS)
         train, validation = (read_tagged(TAGS / f"{split}.parquet") for split in ("train", "validation"))
