@@ -57,7 +57,7 @@ from langladder.models.translator import Translator
 from langladder.text.labelled.instructions import ASSISTANT, USER, Message
 from langladder.text.labelled.labelled import Example
 from langladder.text.labelled.questions import Question
-from langladder.text.words.segmenters import CHOICES
+from langladder.text.words.segmentation import CHOICES
 
 TEXT = "the old king sleeps ."
 INSTRUCTION = "what is the capital of france ?"
