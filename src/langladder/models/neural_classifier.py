@@ -29,8 +29,7 @@ from langladder.models.saving import READING
 from langladder.models.trial import words
 from langladder.models.units import Read, Units, WordUnits, units_from
 from langladder.nn.tree_lstm import CompiledTree, compile_tree, join
-from langladder.text.labelled.labelled import Example
-from langladder.text.labelled.trees import Tree, parse_tree, read_tree
+from langladder.text.labelled.labelled import Example, Tree, parse_tree, read_tree
 
 CELLS = 16_384
 """The most cells (rows × longest) of a batch that is only read."""
