@@ -30,10 +30,10 @@ from wikitext import split_text, word_ids
 
 from langladder.data.language_modelling import LanguageBatch, StreamBatches, WindowBatches
 from langladder.ground.memory import keep_freed_memory
-from langladder.models.gpt import GPT
+from langladder.models.language.gpt import GPT
+from langladder.models.language.neural import NeuralLanguageModel
+from langladder.models.language.recurrent import RecurrentLM
 from langladder.models.making import Run
-from langladder.models.neural import NeuralLanguageModel
-from langladder.models.recurrent import RecurrentLM
 from langladder.tasks.language_modelling import LanguageModelling
 from langladder.tasks.optimisation import (
     clip_update,

@@ -11,7 +11,7 @@ from langladder.corpora.microworld import MicroworldConfig, generate_parallel
 from langladder.data.batches import StepBatches
 from langladder.data.translation import PairBatch
 from langladder.models.making import Run
-from langladder.models.translator import Translator
+from langladder.models.translation.translator import Translator
 from langladder.tasks.settings import TranslationTraining
 from langladder.tasks.training import train_task
 from langladder.tasks.translation import TranslationTask

@@ -24,12 +24,12 @@ from typing import Any
 
 import click
 import psutil
+from langladder.engine.choosing import DaskConfig, LocalConfig, made
 
 from langladder.counts.cooccurrence import CooccurrenceConfig, store_counts
 from langladder.counts.ngrams import count_ngrams
 from langladder.embeddings.word2vec.method import Word2Vec, Word2VecConfig
 from langladder.engine.base import used
-from langladder.engine.choosing import DaskConfig, LocalConfig, made
 from langladder.text.clean.cleaning import CleanConfig, clean_text
 from langladder.text.labelled.clean_instructions import CleanInstructionsConfig, clean_instructions
 from langladder.text.labelled.clean_labelled import CleanLabelledConfig, clean_labels

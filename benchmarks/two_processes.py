@@ -25,10 +25,10 @@ from langladder.data.batches import StepBatches
 from langladder.data.language_modelling import StreamBatches, WindowBatches
 from langladder.data.translation import TranslationBatches
 from langladder.ground.ranks import part
-from langladder.models.gpt import GPT, GPTConfig
+from langladder.models.language.gpt import GPT, GPTConfig
+from langladder.models.language.recurrent import RecurrentConfig, RecurrentLM
 from langladder.models.making import Run
-from langladder.models.recurrent import RecurrentConfig, RecurrentLM
-from langladder.models.transformer import Transformer, TransformerConfig
+from langladder.models.translation.transformer import Transformer, TransformerConfig
 from langladder.tasks.language_modelling import LanguageModelling
 from langladder.tasks.settings import LMTrainingConfig, TranslationTraining
 from langladder.tasks.task import Task

@@ -8,7 +8,7 @@ import pytest
 
 from langladder.evaluation.classification import evaluate_classifier
 from langladder.evaluation.decisions import FILTERS, decision, filters, tree_nodes
-from langladder.models.classifier import Classifier, Explained, Favourite
+from langladder.models.classification.classifier import Classifier, Explained, Favourite
 from langladder.text.labelled.labelled import Example
 
 TREE = Example("not very good", label="no")

@@ -13,7 +13,7 @@ from langladder.evaluation.classification import evaluate_classifier
 from langladder.evaluation.confusion import confusion, macro_f1, per_label
 from langladder.evaluation.paired import holm, mcnemar, paired_bootstrap
 from langladder.ground.errors import InputError
-from langladder.models.classifier import Classifier
+from langladder.models.classification.classifier import Classifier
 from langladder.text.labelled.labelled import Example
 
 

@@ -11,7 +11,7 @@ from langladder.decoding.best_of_n import best_of_n_kl
 from langladder.evaluation.instructed import Answering, distinct, gold_scores, hash_of, splits_of, told, with_room
 from langladder.evaluation.instructed_page import AnswerScores, InstructedPage
 from langladder.ground.errors import InputError
-from langladder.models.instructed import InstructedGPT, read_instructed
+from langladder.models.language.instructed import InstructedGPT, read_instructed
 from langladder.text.labelled.instructions import Dialogue, Message
 from langladder.text.labelled.templates import ChatTemplate
 from tests.models.spoken import DIALOGUES, SAY, TOKENIZER, TWICE, dialogue, saved_instructed

@@ -7,7 +7,7 @@ from langladder.evaluation.bootstrap import ratio_interval
 from langladder.evaluation.tagging import evaluate_tagger
 from langladder.evaluation.tagging_page import TaggerPage
 from langladder.ground.errors import InputError
-from langladder.models.tagger import Tagger
+from langladder.models.tagging.tagger import Tagger
 from langladder.text.labelled.labelled import Tagged
 
 

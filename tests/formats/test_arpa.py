@@ -11,7 +11,7 @@ from real_data import real
 
 from langladder.formats.arpa import read_arpa, spell, unspell, write_arpa
 from langladder.ground.errors import InputError
-from langladder.models.base import LanguageModel
+from langladder.models.language.language_model import LanguageModel
 from langladder.models.ngrams.absolute_discounting import AbsoluteDiscounting
 from langladder.models.ngrams.add_k import AddK
 from langladder.models.ngrams.arpa_model import ArpaConfig, ArpaModel

@@ -14,7 +14,7 @@ from langladder.counts.ngram_pieces import frequencies
 from langladder.counts.ngrams import count_ngrams
 from langladder.evaluation.perplexity import score
 from langladder.ground.errors import InputError
-from langladder.models.base import LanguageModel
+from langladder.models.language.language_model import LanguageModel
 from langladder.models.ngrams.absolute_discounting import (
     AbsoluteDiscounting,
     AbsoluteDiscountingConfig,

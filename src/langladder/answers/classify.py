@@ -14,7 +14,7 @@ from langladder.answers.requests import ClassifyRequest
 from langladder.evaluation.classifier_page import Decision, Node
 from langladder.evaluation.decisions import decision
 from langladder.ground.errors import InputError
-from langladder.models.classifier import Classifier
+from langladder.models.classification.classifier import Classifier
 from langladder.text.labelled.labelled import DEEPEST, Example, Tree, bracketed, parse_tree
 
 BLANK = Example("")  # a blank line, which has no label

@@ -8,7 +8,7 @@ import numpy as np
 from langladder.evaluation.bootstrap import ratio_interval, share_interval
 from langladder.evaluation.reader_page import AnsweredQuestion, KindOfQuestion, ReaderPage, ReaderScores
 from langladder.ground.errors import InputError
-from langladder.models.reader import Found, Reader
+from langladder.models.reading.reader import Found, Reader
 from langladder.text.labelled.questions import Question, exact_match, word_f1
 
 SHOWN = 8  # questions, half of them with mistakes where there are so many

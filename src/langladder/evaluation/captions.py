@@ -16,7 +16,7 @@ from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.translate import translate
 from langladder.evaluation.bleu import BleuConfig, score_translations
 from langladder.evaluation.caption_page import Asked, Caption, CaptionPage, CaptionScores, CaptionSearches
-from langladder.models.captioner import Captioner
+from langladder.models.translation.captioner import Captioner
 
 EXAMPLES = 8
 

@@ -10,7 +10,7 @@ from langladder.evaluation.classifier_page import ClassifierPage, ClassifierScor
 from langladder.evaluation.confusion import confusion, macro_f1, per_label
 from langladder.evaluation.decisions import decision, filters
 from langladder.ground.errors import InputError
-from langladder.models.classifier import Classifier
+from langladder.models.classification.classifier import Classifier
 from langladder.text.labelled.labelled import Example
 
 SHOWN = 12

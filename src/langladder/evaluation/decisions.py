@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from langladder.evaluation.classifier_page import Decision, Filter, Node
-from langladder.models.classifier import Classifier, Favourite
+from langladder.models.classification.classifier import Classifier, Favourite
 from langladder.text.labelled.labelled import Example, read_tree
 
 FILTERS = 24

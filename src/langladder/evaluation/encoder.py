@@ -9,8 +9,8 @@ from langladder.evaluation.encoder_page import EncoderPage, Gap, Guess
 from langladder.evaluation.gaps import fill_rows, pseudo_scores, sentences_of
 from langladder.evaluation.page import Work
 from langladder.evaluation.true_gaps import HiddenWord, hidden_words, known_grammar, said, true_scores
-from langladder.models.bert import BERT
-from langladder.tasks.masked_settings import Judged
+from langladder.models.encoders.bert import BERT
+from langladder.tasks.settings import EncoderEvaluation
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.tokenizers import Tokenizer
 from langladder.text.words.segmentation import Split
@@ -28,7 +28,7 @@ def evaluate_encoder(
     name: str,
     length: int,
     split: Split = str.split,
-    judged: Judged,
+    judged: EncoderEvaluation,
     most_lines: int | None = None,
     work: Work | None = None,
 ) -> EncoderPage:

@@ -19,8 +19,8 @@ from langladder.data.sentence_pairs import Pairs
 from langladder.evaluation.encoder_page import GapScores, PseudoScores
 from langladder.ground.errors import InputError
 from langladder.ground.progress import working
-from langladder.models.bert import BERT
-from langladder.models.encoder import Masked
+from langladder.models.encoders.bert import BERT
+from langladder.models.encoders.encoder import Masked
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS, UNK
 from langladder.text.tokenize.tokenizers import Tokenizer, word_starts

@@ -25,9 +25,9 @@ from langladder.decoding.sampling import SamplingConfig
 from langladder.evaluation.bootstrap import ratio_interval
 from langladder.evaluation.instructed_page import AnswerScores, BestOf, GoldScores, KindAnswers, SampleDialogue
 from langladder.ground.errors import InputError
-from langladder.models.instructed import InstructedGPT
+from langladder.models.language.instructed import InstructedGPT
 from langladder.models.reward import RewardModel
-from langladder.tasks.policy.watching import judged, sequence_kl
+from langladder.tasks.policy.responses import judged, sequence_kl
 from langladder.text.labelled.instructions import Dialogue
 from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.tokenizers import Tokenizer

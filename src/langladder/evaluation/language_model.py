@@ -10,7 +10,7 @@ from langladder.evaluation.page import Work
 from langladder.evaluation.perplexity import score
 from langladder.evaluation.word_vectors_page import WordVectorsPage
 from langladder.ground.progress import tracked
-from langladder.models.base import LanguageModel
+from langladder.models.language.language_model import LanguageModel
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.tokenizers import Tokenizer
 from langladder.text.words.segmentation import EXTRAS, splitter_of

@@ -19,7 +19,7 @@ from langladder.data.language_modelling import SCORED_TOKENS, document_batches
 from langladder.evaluation.language_model_page import TextScores
 from langladder.ground.errors import InputError
 from langladder.ground.progress import working
-from langladder.models.base import LanguageModel, predicted
+from langladder.models.language.language_model import LanguageModel, predicted
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import PAD, UNK
 from langladder.text.words.segmentation import WordUnit

@@ -27,7 +27,7 @@ from langladder.evaluation.bleu import BleuConfig, corpus_bleu
 from langladder.evaluation.translator_page import SearchErrors, WidthResult
 from langladder.ground.errors import InputError
 from langladder.ground.progress import tracked
-from langladder.models.translator import Translator
+from langladder.models.translation.translator import Translator
 from langladder.text.tokenize.tokenizers import Tokenizer
 
 TOLERANCE = 1e-4

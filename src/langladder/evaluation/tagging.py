@@ -11,8 +11,8 @@ from langladder.evaluation.calibration import calibration_error, reliability
 from langladder.evaluation.confusion import LabelScores, confusion, macro_f1, per_label
 from langladder.evaluation.tagging_page import TaggedWord, TaggerPage, TaggerScores
 from langladder.ground.errors import InputError
-from langladder.models.counted_tagger import tag_ids
-from langladder.models.tagger import Tagger
+from langladder.models.tagging.counted_tagger import tag_ids
+from langladder.models.tagging.tagger import Tagger
 from langladder.text.labelled.labelled import Tagged, bad_steps, scheme_of
 
 SHOWN = 12

@@ -9,7 +9,7 @@ from langladder.decoding.translate import translate
 from langladder.evaluation.bleu import BleuConfig, corpus_bleu, score_translations
 from langladder.evaluation.search_errors import Sentence, by_width, find_search_errors, reference_log_probs
 from langladder.evaluation.translator_page import Candidate, LengthBucket, Translation, TranslatorPage
-from langladder.models.translator import Translator
+from langladder.models.translation.translator import Translator
 from langladder.text.tokenize.tokenizers import Tokenizer
 from langladder.text.words.segmentation import Split
 

@@ -21,8 +21,8 @@ from langladder.corpora.word_distributions import GapWords, hidden_word
 from langladder.data.batches import generator
 from langladder.evaluation.encoder_page import TrueScores
 from langladder.ground.progress import tracked
-from langladder.models.bert import BERT
-from langladder.models.encoder import Masked, padded
+from langladder.models.encoders.bert import BERT
+from langladder.models.encoders.encoder import Masked, padded
 from langladder.text.tokenize.tokenizers import Tokenizer, word_pieces
 
 SURE = 3

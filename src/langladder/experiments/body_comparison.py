@@ -20,7 +20,7 @@ from langladder.experiments.related_lines import related
 from langladder.experiments.small_bodies import KINDS, TITLES, Bodies, Body, Kind
 from langladder.experiments.transfer import Transfer, TransferConfig
 from langladder.ground import schema
-from langladder.models.bert import BERT
+from langladder.models.encoders.bert import BERT
 from langladder.text.storage.tables import read_batches
 from langladder.text.storage.token_streams import TokenStream
 

@@ -27,7 +27,7 @@ from langladder.experiments.policy_answers import Judges, with_interval
 from langladder.experiments.small_policies import Chains
 from langladder.experiments.statistics import difference
 from langladder.ground import schema
-from langladder.models.instructed import InstructedGPT
+from langladder.models.language.instructed import InstructedGPT
 from langladder.text.labelled.templates import DialogueIds
 from langladder.text.tokenize.specials import PAD
 

@@ -20,7 +20,7 @@ from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.small_models import TITLES, Network, TextConfig, trained
 from langladder.ground import schema
-from langladder.models.base import LanguageModel
+from langladder.models.language.language_model import LanguageModel
 from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.encoding import framed

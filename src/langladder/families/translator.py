@@ -24,7 +24,7 @@ class TranslatorFamily(Family):
     reads = ("data/tokens/parallel",)
     side = "parallel"
     tokens = "data/tokens/parallel"
-    loading = """from langladder.models.translator import Translator
+    loading = """from langladder.models.translation.translator import Translator
 
 model = Translator.load("{folder}")
 model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EOS → (B, T) log P of each next token"""
@@ -75,7 +75,7 @@ model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EO
         from langladder.evaluation.bleu import bleu_config
         from langladder.evaluation.search_errors import Sentence
         from langladder.evaluation.translation import evaluate_translator
-        from langladder.models.translator import Translator
+        from langladder.models.translation.translator import Translator
         from langladder.text.storage.tables import PAIRS, read_table
         from langladder.text.storage.token_streams import PairStream
         from langladder.text.tokenize.tokenizers import Tokenizer

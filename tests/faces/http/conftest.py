@@ -15,7 +15,7 @@ import uvicorn
 from langladder.embeddings.base import WordVectors
 from langladder.faces.http import api
 from langladder.faces.http.shelf import Shelf
-from langladder.models.gpt import GPT
+from langladder.models.language.gpt import GPT
 from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS

@@ -32,9 +32,9 @@ from langladder.faces.report.enclosed import plain
 from langladder.faces.report.tree_plot import MOST_NODES, legend, tree_plot
 from langladder.faces.report.word_weights import attended, marked
 from langladder.ground.errors import InputError
-from langladder.models.classifier import Classifier
-from langladder.models.reader import Reader
-from langladder.models.tagger import Tagger
+from langladder.models.classification.classifier import Classifier
+from langladder.models.reading.reader import Reader
+from langladder.models.tagging.tagger import Tagger
 from langladder.text.labelled.questions import Question
 from langladder.text.words.segmentation import WordChoice
 
