@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 import torch
+from langladder.models.classification.neural_classifier import NeuralClassifier
 from measure import markdown
 from public_data import data, find, read
 from public_labels import Splits, label_accuracy, splits
@@ -28,17 +29,15 @@ from public_labels import Splits, label_accuracy, splits
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.saved import load_vectors
 from langladder.embeddings.word2vec.method import Word2Vec, Word2VecConfig
-from langladder.models.classifier import Classifier
-from langladder.models.linear_classifier import LinearClassifier
+from langladder.models.classification.classifier import Classifier
+from langladder.models.classification.linear_classifier import LinearClassifier
+from langladder.models.classification.textcnn import TextCNN
+from langladder.models.classification.tree_lstm import TreeLSTM
 from langladder.models.making import Run
-from langladder.models.neural_classifier import NeuralClassifier
-from langladder.models.textcnn import TextCNN
-from langladder.models.tree_lstm import TreeLSTM
 from langladder.tasks.classification import make
 from langladder.tasks.settings import ReadingInput, ReadingTraining
-from langladder.text.storage.corpus_ids import TokenStream
-from langladder.text.words.vocabulary import Vocabulary
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.storage.token_streams import TokenStream
+from langladder.text.words.vocabulary import Vocabulary, WordCorpus
 
 WORD = re.compile(r"n't\b|'(?:s|re|ve|ll|d|m)\b|[a-z0-9à-ÿ]+?(?=n't\b)|[a-z0-9à-ÿ]+(?:[-.,][a-z0-9à-ÿ]+)*|[^\sa-z0-9]")
 SPREAD = 0.1

@@ -12,7 +12,7 @@ import click
 from measure import Spent, markdown, medians, spent
 from public_data import data
 
-from langladder.text.read.documents import read_documents
+from langladder.text.filtering.documents import read_documents
 
 OURS = """
 import sys

@@ -34,7 +34,7 @@ encode_corpus(text, train_tokenizer(training_text(text), config), out)
 """
 VOCAB = """
 from langladder.text.words.vocabulary import VocabularyConfig
-from langladder.text.words.word_stream import encode_words
+from langladder.text.words.vocabulary import encode_words
 encode_words(text, VocabularyConfig(words="auto", min_count=5), out)
 """
 LIBRARY = """

@@ -19,20 +19,20 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 import torch
+from langladder.models.classification.neural_classifier import Encoded, collate
 from measure import machine, markdown, threads, verdict
 from public_data import Missing, data, find, read
 
 from langladder.data.reading import ReadingBatches
 from langladder.formats.bert import fine_tuned_arrays, fine_tuned_config
 from langladder.ground.memory import keep_freed_memory
-from langladder.models.bert import BERTConfig
-from langladder.models.bert_classifier import BERTClassifier, BERTClassifierConfig
-from langladder.models.bert_features import framed
-from langladder.models.reading import Encoded, collate
+from langladder.models.classification.bert_classifier import BERTClassifier, BERTClassifierConfig
+from langladder.models.encoders.bert import BERTConfig
+from langladder.models.encoders.bert_features import framed
 from langladder.tasks.classification import Classification, LabelledBatch
 from langladder.tasks.optimisation import clip_gradients
 from langladder.tasks.settings import ReadingTraining
-from langladder.text.labelled.trees import parse_tree
+from langladder.text.labelled.labelled import parse_tree
 from langladder.text.tokenize.specials import PAD, RESERVED
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig

@@ -29,8 +29,8 @@ from langladder.data.batches import StepBatches
 from langladder.data.instructions import RankedRows, RankingBatches, ranking_batch
 from langladder.data.prompts import RolloutBatches
 from langladder.decoding.rollouts import Prompts, Response
-from langladder.models.gpt import GPTConfig
-from langladder.models.instructed import InstructedGPT
+from langladder.models.language.gpt import GPTConfig
+from langladder.models.language.instructed import InstructedGPT
 from langladder.models.making import Run
 from langladder.models.reward import RewardConfig, RewardModel, pairwise_loss
 from langladder.tasks.policy.advantages import gae, token_rewards, whiten

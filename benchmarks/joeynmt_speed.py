@@ -29,9 +29,9 @@ from plain_translation import validation_loss
 from public_data import data
 
 from langladder.data.translation import TranslationBatches
-from langladder.models.transformer import Transformer
+from langladder.models.translation.transformer import Transformer
 from langladder.tasks.optimisation import resolve_precision
-from langladder.text.storage.corpus_ids import PairStream, Rows
+from langladder.text.storage.token_streams import PairStream, Rows
 from langladder.text.tokenize.specials import BOS, EOS
 
 DROPOUT = 0.1

@@ -30,10 +30,10 @@ from wikitext import split_text, word_ids
 
 from langladder.data.language_modelling import LanguageBatch, StreamBatches, WindowBatches
 from langladder.ground.memory import keep_freed_memory
-from langladder.models.gpt import GPT
+from langladder.models.language.gpt import GPT
+from langladder.models.language.neural import NeuralLanguageModel
+from langladder.models.language.recurrent import RecurrentLM
 from langladder.models.making import Run
-from langladder.models.neural import NeuralLanguageModel
-from langladder.models.recurrent import RecurrentLM
 from langladder.tasks.language_modelling import LanguageModelling
 from langladder.tasks.optimisation import (
     clip_update,
@@ -45,7 +45,7 @@ from langladder.tasks.optimisation import (
 )
 from langladder.tasks.settings import LMTrainingConfig
 from langladder.tasks.training import TrainingResult, train_task
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, NAMES
 
 ADAPTIVE = {"output": "adaptive", "cutoffs": [0.06, 0.3], "shrink": 1}

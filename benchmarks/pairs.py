@@ -11,11 +11,11 @@ from langladder.corpora.microworld import MicroworldConfig, generate_parallel
 from langladder.data.batches import StepBatches
 from langladder.data.translation import PairBatch
 from langladder.models.making import Run
-from langladder.models.translator import Translator
+from langladder.models.translation.translator import Translator
 from langladder.tasks.settings import TranslationTraining
 from langladder.tasks.training import train_task
 from langladder.tasks.translation import TranslationTask
-from langladder.text.storage.corpus_ids import PairStream, Rows
+from langladder.text.storage.token_streams import PairStream, Rows
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig

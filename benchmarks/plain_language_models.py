@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from langladder.data.batches import StepBatches
 from langladder.data.language_modelling import LanguageBatch
-from langladder.models.recurrent import RecurrentLM
+from langladder.models.language.recurrent import RecurrentLM
 
 
 class PlainLSTM(nn.Module):

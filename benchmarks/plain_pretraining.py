@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from langladder.formats.bert import bert_arrays, bert_config
-from langladder.models.bert import BERT
+from langladder.models.encoders.bert import BERT
 from langladder.text.tokenize.specials import SPELLINGS, spelling
 from langladder.text.tokenize.tokenizers import Tokenizer
 

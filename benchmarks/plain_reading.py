@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from langladder.text.labelled.trees import Tree
+from langladder.text.labelled.labelled import Tree
 
 State = tuple[Tensor, Tensor]
 

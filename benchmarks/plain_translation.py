@@ -18,9 +18,9 @@ from torch.nn import functional
 
 from langladder.data.batches import StepBatches, generator
 from langladder.data.translation import PairBatch, collate
-from langladder.models.translator import Translator
+from langladder.models.translation.translator import Translator
 from langladder.nn.token_embedding import sinusoidal
-from langladder.text.storage.corpus_ids import PairStream
+from langladder.text.storage.token_streams import PairStream
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 

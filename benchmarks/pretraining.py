@@ -34,9 +34,9 @@ from langladder.data.masking import Masking
 from langladder.data.sentence_pairs import Pairs
 from langladder.formats.bert import bert_arrays
 from langladder.ground.memory import keep_freed_memory
-from langladder.models.bert import BERT, BERTConfig
-from langladder.models.encoder import Masked
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.models.encoders.bert import BERT, BERTConfig
+from langladder.models.encoders.encoder import Masked
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.encoding import framed
 from langladder.text.tokenize.specials import PAD
 from langladder.text.tokenize.tokenizer_training import train_tokenizer

@@ -22,7 +22,7 @@ from measure import machine, markdown, threads, verdict
 
 from langladder.decoding.options import Asked, score_options
 from langladder.formats.gpt2 import export_gpt2
-from langladder.models.gpt import GPT, GPTConfig
+from langladder.models.language.gpt import GPT, GPTConfig
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig

@@ -12,10 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from public_data import find, read
 
-from langladder.models.classifier import Classifier
-from langladder.models.tagger import Tagger
-from langladder.text.labelled.labelled import Example, Tagged
-from langladder.text.labelled.trees import parse_tree
+from langladder.models.classification.classifier import Classifier
+from langladder.models.tagging.tagger import Tagger
+from langladder.text.labelled.labelled import Example, Tagged, parse_tree
 
 
 class Splits(NamedTuple):

@@ -21,6 +21,7 @@ from types import SimpleNamespace
 import click
 import numpy as np
 import torch
+from langladder.models.classification.neural_classifier import NeuralClassifier, collate
 from measure import machine, markdown, verdict
 from plain_reading import PlainBiLSTM, PlainTextCNN, PlainTreeLSTM
 from public_data import data, find, read
@@ -28,17 +29,14 @@ from torch import nn
 from torch.nn import functional
 
 from langladder.ground.memory import keep_freed_memory
-from langladder.models.fasttext import FastText, FastTextConfig, make
+from langladder.models.classification.fasttext import FastText, FastTextConfig, make
+from langladder.models.classification.recurrent_classifier import RecurrentClassifier, RecurrentReaderConfig
+from langladder.models.classification.textcnn import TextCNN, TextCNNConfig
+from langladder.models.classification.tree_lstm import TreeLSTM, TreeLSTMConfig
 from langladder.models.making import Run
-from langladder.models.neural_classifier import NeuralClassifier
-from langladder.models.reading import collate
-from langladder.models.recurrent_classifier import RecurrentClassifier, RecurrentReaderConfig
-from langladder.models.textcnn import TextCNN, TextCNNConfig
-from langladder.models.tree_lstm import TreeLSTM, TreeLSTMConfig
 from langladder.models.units import WordUnits
 from langladder.tasks.optimisation import TrainingConfig, make_optimizer, train_by_rows
-from langladder.text.labelled.labelled import Example
-from langladder.text.labelled.trees import Tree, parse_tree
+from langladder.text.labelled.labelled import Example, Tree, parse_tree
 
 LABELS = ["0", "1", "2", "3", "4"]
 DIM, BATCH = 300, 50

@@ -24,27 +24,25 @@ from typing import Any
 
 import click
 import psutil
+from langladder.engine.choosing import DaskConfig, LocalConfig, made
 
 from langladder.counts.cooccurrence import CooccurrenceConfig, store_counts
 from langladder.counts.ngrams import count_ngrams
 from langladder.embeddings.word2vec.method import Word2Vec, Word2VecConfig
 from langladder.engine.base import used
-from langladder.engine.choosing import DaskConfig, LocalConfig, made
 from langladder.text.clean.cleaning import CleanConfig, clean_text
 from langladder.text.labelled.clean_instructions import CleanInstructionsConfig, clean_instructions
 from langladder.text.labelled.clean_labelled import CleanLabelledConfig, clean_labels
-from langladder.text.labelled.instruction_files import InstructionSource, read_instructions
+from langladder.text.labelled.instructions import InstructionSource, read_instructions
 from langladder.text.labelled.label_files import LabelledSource, read_labels
-from langladder.text.labelled.question_files import QuestionSource, read_question_files
+from langladder.text.labelled.questions import QuestionSource, read_question_files
 from langladder.text.read.readers import read_text
 from langladder.text.read.sources import TextSource
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.encoding import encode_corpus, training_text
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
-from langladder.text.words.vocabulary import VocabularyConfig
-from langladder.text.words.word_corpus import WordCorpus
-from langladder.text.words.word_stream import encode_words
+from langladder.text.words.vocabulary import VocabularyConfig, WordCorpus, encode_words
 
 VOCABULARY = 8000  # tokens
 MIN_COUNT = 5  # occurrences of a word that gets counted

@@ -20,15 +20,15 @@ from measure import markdown
 from public_data import data
 from public_labels import sentences, tag_accuracy
 
-from langladder.models.counted_tagger import make as count
 from langladder.models.making import Run
-from langladder.models.tagger import Tagger
-from langladder.models.taggers.feature_crf import FeatureCRF
-from langladder.models.taggers.hmm import HMM
-from langladder.models.taggers.most_frequent import MostFrequentTag
-from langladder.models.taggers.recurrent import RecurrentTagger
+from langladder.models.tagging.counted_tagger import make as count
+from langladder.models.tagging.feature_crf import FeatureCRF
+from langladder.models.tagging.hmm import HMM
+from langladder.models.tagging.most_frequent import MostFrequentTag
+from langladder.models.tagging.recurrent import RecurrentTagger
+from langladder.models.tagging.tagger import Tagger
+from langladder.tasks.settings import TaggerInput, TaggerTraining
 from langladder.tasks.tagging import make
-from langladder.tasks.tagging_settings import TaggerInput, TaggerTraining
 from langladder.text.labelled.labelled import Tagged
 
 MODEL: dict[str, Any] = {

@@ -17,9 +17,8 @@ from public_data import data, find, read
 
 from langladder.embeddings.subword import Subword, SubwordConfig
 from langladder.embeddings.word2vec.method import Word2Vec, Word2VecConfig
-from langladder.text.storage.corpus_ids import TokenStream
-from langladder.text.words.vocabulary import Vocabulary
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.storage.token_streams import TokenStream
+from langladder.text.words.vocabulary import Vocabulary, WordCorpus
 
 WORD = re.compile(r"n't|'(?:s|m|d|re|ve|ll)\b|\w+?(?=n't)|\w+(?:\.\w+)*|[^\w\s]")
 

@@ -25,7 +25,7 @@ from langladder.ground.artefacts import read_json, write_json
 from langladder.ground.errors import InputError
 from langladder.ground.memory import keep_freed_memory
 from langladder.ground.schema import Config
-from langladder.models.bert import BERT, BERTConfig
+from langladder.models.encoders.bert import BERT, BERTConfig
 from langladder.tasks.checkpoints import read_checkpoint, write_checkpoint
 from langladder.tasks.optimisation import (
     TrainingConfig,
@@ -34,7 +34,7 @@ from langladder.tasks.optimisation import (
     resolve_precision,
     train_by_rows,
 )
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.tokenizers import Tokenizer, word_starts
 
 COLUMNS = ("minutes", "steps", "tokens", "lr", "train_loss", "validation_loss", "right")
@@ -74,7 +74,7 @@ class Plan(Config):
 
 
 def network(tokenizer: Tokenizer, plan: Plan) -> BERT:
-    """A BERT-mini of the published size (`models.bert_sizes`), without the pooler."""
+    """A BERT-mini of the published size (`models.encoders.bert`), without the pooler."""
     torch.manual_seed(plan.seed)
     config = BERTConfig.model_validate({"preset": "mini", "context": 512, "next_sentence": False, "dropout": 0.0})
     return BERT(config, tokenizer.full_vocab_size)

@@ -40,18 +40,16 @@ from transfer_pretraining import (
 from transfer_text import SETS, Corpus, as_read, normal, prepare
 
 from langladder.ground.artefacts import read_json
-from langladder.models.bert_classifier import BERTClassifier
-from langladder.models.bert_tagger import BERTTagger
+from langladder.models.classification.bert_classifier import BERTClassifier
 from langladder.models.making import Run
+from langladder.models.tagging.bert_tagger import BERTTagger
 from langladder.models.units import SubwordUnits
 from langladder.tasks.classification import train_classifier
 from langladder.tasks.fine_tuning import begin
 from langladder.tasks.optimisation import resolve_precision
-from langladder.tasks.settings import ReadingTraining
+from langladder.tasks.settings import ReadingTraining, TaggerTraining
 from langladder.tasks.tagging import train_tagger
-from langladder.tasks.tagging_settings import TaggerTraining
-from langladder.text.labelled.labelled import Example, Tagged
-from langladder.text.labelled.trees import parse_tree
+from langladder.text.labelled.labelled import Example, Tagged, parse_tree
 
 QUIET: dict[str, Any] = {"max_steps": 100_000, "checkpoint_every": 100_000, "progress": False, "accelerator": "cpu"}
 QUIET |= {"validations": 1, "warmup_steps": 50, "weight_decay": 0.01, "betas": [0.9, 0.98]}

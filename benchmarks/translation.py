@@ -43,9 +43,9 @@ from langladder.data.translation import TranslationBatches, pad
 from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.translate import translate
 from langladder.formats.marian import export_marian
-from langladder.models.attention_seq2seq import AttentionSeq2Seq
-from langladder.models.transformer import Transformer
-from langladder.models.translator import Translator
+from langladder.models.translation.attention_seq2seq import AttentionSeq2Seq
+from langladder.models.translation.transformer import Transformer
+from langladder.models.translation.translator import Translator
 from langladder.tasks.optimisation import learning_rate, resolve_precision
 from langladder.tasks.settings import TranslationTraining
 from langladder.text.tokenize.specials import EOS, PAD

@@ -25,16 +25,16 @@ from langladder.data.batches import StepBatches
 from langladder.data.language_modelling import StreamBatches, WindowBatches
 from langladder.data.translation import TranslationBatches
 from langladder.ground.ranks import part
-from langladder.models.gpt import GPT, GPTConfig
+from langladder.models.language.gpt import GPT, GPTConfig
+from langladder.models.language.recurrent import RecurrentConfig, RecurrentLM
 from langladder.models.making import Run
-from langladder.models.recurrent import RecurrentConfig, RecurrentLM
-from langladder.models.transformer import Transformer, TransformerConfig
+from langladder.models.translation.transformer import Transformer, TransformerConfig
 from langladder.tasks.language_modelling import LanguageModelling
 from langladder.tasks.settings import LMTrainingConfig, TranslationTraining
 from langladder.tasks.task import Task
 from langladder.tasks.training import train_task
 from langladder.tasks.translation import TranslationTask
-from langladder.text.storage.corpus_ids import PairStream, Rows, TokenStream
+from langladder.text.storage.token_streams import PairStream, Rows, TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 
 SKIP = 5  # steps that are not measured

@@ -19,9 +19,8 @@ from langladder.embeddings.word2vec.method import Word2Vec, Word2VecConfig
 from langladder.experiments.findings import Plot, series
 from langladder.faces.report.claims import findings_file
 from langladder.ground.artefacts import write_text
-from langladder.text.storage.corpus_ids import TokenStream
-from langladder.text.words.vocabulary import Vocabulary
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.storage.token_streams import TokenStream
+from langladder.text.words.vocabulary import Vocabulary, WordCorpus
 
 LAYERS = {"softmax": "O(V)", "hierarchical": "O(log V)", "negative_sampling": "O(K)", "nce": "O(K)"}
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from public_data import find, read
 
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS, NAMES
 
 

@@ -30,9 +30,8 @@ from langladder.embeddings.word2vec.method import Word2Vec, Word2VecConfig
 from langladder.evaluation.analogy import evaluate_analogies
 from langladder.evaluation.similarity import evaluate_similarity
 from langladder.ground.artefacts import write_text
-from langladder.text.storage.corpus_ids import TokenStream
-from langladder.text.words.vocabulary import Vocabulary
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.storage.token_streams import TokenStream
+from langladder.text.words.vocabulary import Vocabulary, WordCorpus
 
 # What is compared: gensim's settings, and ours as in conf/embedding (gensim's default learning rates suit its updates).
 METHODS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {

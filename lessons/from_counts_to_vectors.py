@@ -22,9 +22,8 @@ from langladder.embeddings.svd import truncated_svd
 from langladder.embeddings.word2vec.method import Word2Vec
 from langladder.evaluation.analogy import evaluate_analogies
 from langladder.evaluation.similarity import evaluate_similarity
-from langladder.text.storage.corpus_ids import TokenStream
-from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.storage.token_streams import TokenStream
+from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig, WordCorpus
 
 
 def as_corpus(lines: list[str], min_count: int = 1) -> WordCorpus:

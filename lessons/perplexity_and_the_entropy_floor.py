@@ -16,11 +16,11 @@ import torch
 from langladder.corpora.microworld import MicroworldConfig, floor, generate_text
 from langladder.evaluation.perplexity import score
 from langladder.experiments.training import train_language_model
+from langladder.models.language.recurrent import RecurrentLM
 from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.models.ngrams.maximum_likelihood import MaximumLikelihood
-from langladder.models.recurrent import RecurrentLM
 from langladder.tasks.settings import LMTrainingConfig
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig

@@ -23,7 +23,7 @@ import torch
 
 import langladder
 from langladder.decoding.sampling import SamplingConfig, complete
-from langladder.models.base import LanguageModel
+from langladder.models.language.language_model import LanguageModel
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizers import Tokenizer
 

@@ -6,7 +6,7 @@ from typing import Any
 from langladder.counts.cooccurrence import store_counts
 from langladder.ground.artefacts import write_json
 from langladder.ground.atomic import atomic_folder
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.words.vocabulary import WordCorpus
 from pipeline.settings.run_folder import OUTPUT
 from pipeline.settings.stage import stage
 

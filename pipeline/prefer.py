@@ -44,7 +44,7 @@ def _drawn(job: Any, sides: dict[str, list[Dialogue]], folder: Path) -> dict[str
     """Rankings of the model's answers by the gold judge, of every split."""
     from langladder.corpora.instructions.judge import NoiseConfig, gold_rewards, preferences
     from langladder.decoding.sampled_preferences import sampled
-    from langladder.models.instructed import read_instructed
+    from langladder.models.language.instructed import read_instructed
     from langladder.text.labelled.templates import ChatTemplate
 
     model, tokenizer = read_instructed(folder)

@@ -6,12 +6,18 @@ from typing import Any
 from langladder.ground.artefacts import write_json
 from langladder.ground.atomic import atomic_folder
 from langladder.text.storage.tables import TableLines
-from langladder.text.tokenize.alphabet import Alphabet, count_characters_of
 from langladder.text.tokenize.encoding import encode_corpus, encode_pairs, training_sides, training_text
-from langladder.text.tokenize.tokenizer_training import Sample, few_tokens, report_on, train_tokenizer
+from langladder.text.tokenize.tokenizer_training import (
+    Alphabet,
+    Sample,
+    count_characters_of,
+    few_tokens,
+    report_on,
+    train_tokenizer,
+)
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
-from langladder.text.words.conventions import conventions_of
 from langladder.text.words.normalisation import Normalisation
+from langladder.text.words.segmentation import conventions_of
 from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.stage import stage
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from langladder.ground.artefacts import write_json
 from langladder.ground.atomic import atomic_folder
-from langladder.text.words.word_stream import encode_words
+from langladder.text.words.vocabulary import encode_words
 from pipeline.settings.run_folder import OUTPUT
 from pipeline.settings.stage import stage
 

@@ -30,8 +30,8 @@ VALUES: list[Any] = [
     float("nan"), float("inf"),
     "", "x", "\0", "\ud800", "ä" * 300, "../../x",
     "langladder.__main__.app", "os.system",
-    "langladder.models.base.LanguageModel",
-    "langladder.models.gpt.GPT", [], {}, [[]], [1, 2], ["a", "a"], {"a": 1}, {"type": "BPE"},
+    "langladder.models.language.language_model.LanguageModel",
+    "langladder.models.language.gpt.GPT", [], {}, [[]], [1, 2], ["a", "a"], {"a": 1}, {"type": "BPE"},
 ]  # fmt: skip
 
 

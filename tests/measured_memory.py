@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS
 
 

@@ -9,8 +9,8 @@ import torch
 
 from langladder.data.instructions import ranking_batch
 from langladder.decoding.rollouts import roll_out
-from langladder.models.gpt import GPTConfig
-from langladder.models.instructed import InstructedGPT
+from langladder.models.language.gpt import GPTConfig
+from langladder.models.language.instructed import InstructedGPT
 from langladder.models.reward import pairwise_loss
 from langladder.text.tokenize.specials import RESERVED
 from pipeline import ROOT

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 import torch
 
-from langladder.models.bert_classifier import BERTClassifier
-from langladder.models.bert_tagger import BERTTagger
+from langladder.models.classification.bert_classifier import BERTClassifier
 from langladder.models.making import Run
+from langladder.models.tagging.bert_tagger import BERTTagger
 from langladder.tasks.fine_tuning import make_classifier, make_tagger
-from langladder.tasks.settings import ReadingTraining
-from langladder.tasks.tagging_settings import TaggerTraining
+from langladder.tasks.settings import ReadingTraining, TaggerTraining
 from langladder.text.labelled.labelled import Example, Tagged
 from pipeline import ROOT
 from tests.models.grown_rungs import TEXTS, saved_bert

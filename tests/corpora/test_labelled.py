@@ -24,9 +24,8 @@ from langladder.corpora.reviews import Readings, review
 from langladder.corpora.rules import reviews as rules
 from langladder.corpora.world import PRODUCTIONS, world
 from langladder.ground.errors import InputError
-from langladder.text.labelled.labelled import Example, bayes_accuracy, read_labelled, read_tagged
-from langladder.text.labelled.trees import read_tree
-from langladder.text.storage.tables import SPLITS
+from langladder.text.labelled.labelled import Example, bayes_accuracy, read_labelled, read_tagged, read_tree
+from langladder.text.storage.shards import SPLITS
 
 LABELS = ("sentiment", "sentiment_5", "questions", "entailment")
 TAGS = ("pos", "entities")

@@ -22,9 +22,8 @@ from langladder.counts.cooccurrence import (
 from langladder.counts.stored import file_name
 from langladder.engine.base import Engine, Serial, used
 from langladder.engine.local import Local
-from langladder.text.storage.corpus_ids import TokenStream
-from langladder.text.words.vocabulary import Vocabulary
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.storage.token_streams import TokenStream
+from langladder.text.words.vocabulary import Vocabulary, WordCorpus
 
 COUNTINGS: list[AnyCounting] = [
     CooccurrenceConfig(window=3),
@@ -106,9 +105,9 @@ import numpy as np
 from langladder.counts.cooccurrence import CooccurrenceConfig
 from langladder.counts.cooccurrence import store_counts
 from langladder.engine.base import Serial, process_peak, used
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.words.vocabulary import Vocabulary
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.words.vocabulary import WordCorpus
 folder, memory = Path(sys.argv[1]), int(sys.argv[2])
 stream = TokenStream.open(folder / "train.arrow")
 names = Vocabulary([f"w{i}" for i in range(30_000)], np.ones(30_000, np.int64))

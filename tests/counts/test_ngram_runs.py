@@ -16,7 +16,7 @@ from langladder.counts.ngrams import NgramCounts, count_ngrams, count_on_disk
 from langladder.engine.base import Serial, used
 from langladder.engine.local import Local
 from langladder.models.ngrams.kneser_ney import KneserNey, KneserNeyConfig
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 
 
@@ -137,7 +137,7 @@ import hashlib, sys
 from pathlib import Path
 from langladder.counts.ngrams import count_ngrams
 from langladder.engine.base import Serial, used
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 with used(Serial(memory=int(sys.argv[2]) or None)) as engine:
     counts = count_ngrams(TokenStream.open(Path(sys.argv[1])).ids, 3, 30_000)
     peak = engine.peak()

@@ -16,9 +16,8 @@ from langladder.embeddings.method import EmbeddingMethod, counting_of
 from langladder.embeddings.one_hot import OneHot
 from langladder.embeddings.svd import SVD
 from langladder.ground.errors import InputError
-from langladder.text.storage.corpus_ids import TokenStream
-from langladder.text.words.vocabulary import Vocabulary
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.storage.token_streams import TokenStream
+from langladder.text.words.vocabulary import Vocabulary, WordCorpus
 
 COUNTINGS: list[AnyCounting] = [
     CooccurrenceConfig(),

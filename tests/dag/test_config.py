@@ -78,7 +78,7 @@ def test_every_choice_composes_and_checks(file: Path, monkeypatch: pytest.Monkey
             values = compose.job_values(plan.stages()[reads], group, everything, {}, those, Compositions(those).rung)
             schema.checked(reads, values, schema.file_of(config))
     elif group in params.GROUPS:
-        monkeypatch.setattr("langladder.text.words.segmenters.EXTRAS", {})  # which need not be installed
+        monkeypatch.setattr("langladder.text.words.segmentation.EXTRAS", {})  # which need not be installed
         monkeypatch.setattr("langladder.text.tokenize.tokenizers.installed", lambda: None)
         resolve(chosen(**{group: name}))
     else:

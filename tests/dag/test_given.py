@@ -12,11 +12,11 @@ from project_copy import copy_project, ran, run, smallest
 from test_growth import refused, resolved
 
 from langladder.formats.model_card import model_card
-from langladder.models.bert import BERT
-from langladder.models.bert_classifier import BERTClassifier
-from langladder.models.bert_tagger import BERTTagger
-from langladder.models.gpt import GPT
-from langladder.models.gpt_classifier import GPTClassifier
+from langladder.models.classification.bert_classifier import BERTClassifier
+from langladder.models.classification.gpt_classifier import GPTClassifier
+from langladder.models.encoders.bert import BERT
+from langladder.models.language.gpt import GPT
+from langladder.models.tagging.bert_tagger import BERTTagger
 from langladder.models.units import SubwordUnits
 from langladder.tasks.fine_tuning import begin
 from langladder.text.tokenize.specials import UNK

@@ -33,8 +33,8 @@ def test_a_chain_is_allowed() -> None:
     """The file says what it is meant to grow from; params.yaml, which DVC reads, decides."""
     found = resolved(tunes={"gpt_longer": {"base": "lm/gpt"}, "lstm_skipgram": {"base": "embedding/skipgram"}})
     tuned, vectors = found["fine_tune/gpt_longer"]["tune"], found["fine_tune/lstm_skipgram"]["tune"]
-    assert tuned["base"] == "lm/gpt" and tuned["_maker_"] == "langladder.tasks.tuning.make"  # type: ignore[index]
-    assert vectors["_maker_"] == "langladder.tasks.tuning_vectors.make"  # type: ignore[index]
+    assert tuned["base"] == "lm/gpt" and tuned["_maker_"] == "langladder.tasks.language_modelling.make_tuned"  # type: ignore[index]
+    assert vectors["_maker_"] == "langladder.tasks.from_vectors.make_tuned"  # type: ignore[index]
     assert found["report/report"]["rungs"]["tune"]["gpt_longer"]["base"] == "lm/gpt"  # type: ignore[index]
 
 
@@ -126,7 +126,7 @@ def test_a_rung_may_read_something_beside_its_base() -> None:
     found: dict[str, Any] = resolved(**SFT, rewards=REWARD, aligns=aligns)
     assert found["train_align/ppo"]["align"]["reads"] == "models/reward/reward"
     assert found["train_align/grpo"]["align"]["reads"] == "data/clean/instructions"  # params.yaml decides
-    assert found["train_align/dpo"]["align"]["_maker_"] == "langladder.tasks.policy.making.make"
+    assert found["train_align/dpo"]["align"]["_maker_"] == "langladder.tasks.policy.training.make"
     assert found["train_reward/reward"]["reward"]["_maker_"] == "langladder.tasks.reward.make"
     assert {"demonstrate/instructions", "prefer/sft", "evaluate_align/ppo"} <= found.keys()
     assert not any(job.startswith(("demonstrate", "prefer")) for job in resolved())

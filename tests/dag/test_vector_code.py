@@ -12,7 +12,7 @@ from pipeline.tracking import code_version
 RUNGS = {
     file.stem: yaml.safe_load(file.read_text(encoding="utf-8")) for file in (ROOT / "conf/embedding").glob("*.yaml")
 }
-LMS = {"kneser_ney": "langladder.models.counted.make", "lstm": "langladder.tasks.language_modelling.make"}
+LMS = {"kneser_ney": "langladder.models.language.counted.make", "lstm": "langladder.tasks.language_modelling.make"}
 WORD2VEC = {f"{kind}{output}" for kind in ("skipgram", "cbow") for output in ("", "_hs", "_nce", "_softmax")}
 COUNTED = {"glove", "lsa", "ppmi", "ppmi_window10", "svd", "term_document", "term_term", "tfidf"}
 

@@ -21,7 +21,7 @@ from langladder.ground.artefacts import read_json, write_json
 from langladder.evaluation.page import Page
 from langladder.families.family import Evaluated, Family, Trained
 from langladder.ground.schema import locate
-from langladder.models.making import Made
+from langladder.models.making import TrainingResult
 
 TEXT = Path("data/clean/text")
 
@@ -99,7 +99,7 @@ model = Opening.load("{folder}")"""
         from langladder.text.storage.tables import read_table
 
         model = locate(rung.target).count(read_table(TEXT / "train")["text"].to_pylist(), rung.model)
-        return Trained(model, Made([], {"seconds": 0.0}), {"words": len(model.words)}, "counted")
+        return Trained(model, TrainingResult([], {"seconds": 0.0}), {"words": len(model.words)}, "counted")
 
     def evaluation_inputs(self, rung: Any, job: Any) -> dict[str, Path]:
         """The test text."""

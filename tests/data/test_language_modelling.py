@@ -7,7 +7,7 @@ import torch
 from langladder.data.batches import permutation, shuffled
 from langladder.data.language_modelling import StreamBatches, WindowBatches, document_batches
 from langladder.ground.errors import InputError
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 

@@ -11,8 +11,8 @@ from langladder.data.masked_language_modelling import MaskedBatches, masked_text
 from langladder.data.masking import Masking, mask_tokens, maskable
 from langladder.data.sentence_pairs import Pairs, lines_of, rows_of
 from langladder.ground.errors import InputError
-from langladder.models.bert import BERT, BERTConfig
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.models.encoders.bert import BERT, BERTConfig
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.encoding import framed
 from langladder.text.tokenize.specials import EOS, PAD
 from langladder.text.tokenize.tokenizer_training import train_tokenizer

@@ -10,7 +10,7 @@ from langladder.data import skipgram_pairs
 from langladder.data.skipgram_pairs import SkipGramBatches
 from langladder.embeddings.word2vec.skipgram import SkipGramBatch, SkipGramConfig
 from langladder.ground.errors import InputError
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.words.vocabulary import Vocabulary
 
 FOX = ["The", "quick", "brown", "fox", "jumps", "over", "the", "lazy", "dog"]

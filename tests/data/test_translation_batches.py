@@ -9,7 +9,7 @@ import torch
 
 from langladder.data.translation import PairBatch, TranslationBatches, fill, pack, pad
 from langladder.ground.errors import InputError
-from langladder.text.storage.corpus_ids import PairStream
+from langladder.text.storage.token_streams import PairStream
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 

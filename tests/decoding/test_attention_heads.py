@@ -8,10 +8,10 @@ import torch
 
 from langladder.decoding.attention_heads import heads, read_by_step
 from langladder.decoding.beam_search import BeamConfig, beam_search
-from langladder.models.attention_seq2seq import AttentionSeq2Seq
-from langladder.models.convolutional_seq2seq import ConvolutionalSeq2Seq
-from langladder.models.transformer import Transformer
-from langladder.models.translator import Translator
+from langladder.models.translation.attention_seq2seq import AttentionSeq2Seq
+from langladder.models.translation.convolutional_seq2seq import ConvolutionalSeq2Seq
+from langladder.models.translation.transformer import Transformer
+from langladder.models.translation.translator import Translator
 from langladder.text.tokenize.specials import EOS
 
 SOURCE = [5, 9, 7, 6, EOS]

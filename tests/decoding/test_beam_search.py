@@ -15,8 +15,8 @@ from langladder.decoding.beam_search import BeamConfig, Hypothesis, beam_search
 from langladder.decoding.scores import normalised
 from langladder.decoding.translate import translate
 from langladder.ground.errors import InputError
-from langladder.models.attention_seq2seq import AttentionSeq2Seq
-from langladder.models.translator import State, Translator
+from langladder.models.translation.attention_seq2seq import AttentionSeq2Seq
+from langladder.models.translation.translator import State, Translator
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 WORDS = 3  # ids 4, 5, 6

@@ -15,8 +15,8 @@ from langladder.decoding.sample_translations import SampleConfig, sample_transla
 from langladder.decoding.scores import LengthForm, coverage_penalty, length_penalty, normalised
 from langladder.decoding.translate import translate
 from langladder.ground.errors import InputError
-from langladder.models.attention_seq2seq import AttentionSeq2Seq
-from langladder.models.translator import State, Translator
+from langladder.models.translation.attention_seq2seq import AttentionSeq2Seq
+from langladder.models.translation.translator import State, Translator
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 V = 8  # ids 4 … 7 are words

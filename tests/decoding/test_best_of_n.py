@@ -11,7 +11,7 @@ import torch
 from langladder.decoding.best_of_n import best_of_n_kl, best_of_n_values, sample_many
 from langladder.decoding.rollouts import Response
 from langladder.ground.errors import InputError
-from langladder.models.gpt import GPT
+from langladder.models.language.gpt import GPT
 from langladder.text.tokenize.specials import BOS
 
 PROMPTS = [[BOS, 4], [BOS, 5, 6]]

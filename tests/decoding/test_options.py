@@ -6,9 +6,9 @@ import torch
 
 from langladder.decoding.options import ROWS, Asked, asked_of, common_beginning, score_options
 from langladder.ground.errors import InputError
-from langladder.models.base import LanguageModel
-from langladder.models.gpt import GPT, GPTConfig
-from langladder.models.recurrent import RecurrentConfig, RecurrentLM
+from langladder.models.language.gpt import GPT, GPTConfig
+from langladder.models.language.language_model import LanguageModel
+from langladder.models.language.recurrent import RecurrentConfig, RecurrentLM
 from langladder.text.tokenize.specials import BOS, EOS
 from tests.models.test_every_language_model import MODELS, V, build
 

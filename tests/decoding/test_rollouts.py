@@ -17,10 +17,10 @@ from langladder.decoding.rollouts import (
     roll_out,
 )
 from langladder.ground.errors import InputError
-from langladder.models.gpt import GPT
-from langladder.models.instructed import InstructedGPT
-from langladder.models.neural import NeuralLanguageModel
-from langladder.models.recurrent import RecurrentLM
+from langladder.models.language.gpt import GPT
+from langladder.models.language.instructed import InstructedGPT
+from langladder.models.language.neural import NeuralLanguageModel
+from langladder.models.language.recurrent import RecurrentLM
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 V = 14

@@ -4,7 +4,7 @@ import pytest
 
 from langladder.corpora.instructions.judge import PreferencesConfig
 from langladder.decoding.sampled_preferences import sampled
-from langladder.models.instructed import InstructedGPT, read_instructed
+from langladder.models.language.instructed import InstructedGPT, read_instructed
 from langladder.text.labelled.templates import ChatTemplate
 from tests.models.spoken import DIALOGUES, TOKENIZER, saved_instructed
 

@@ -20,9 +20,9 @@ from langladder.decoding.sampling import (
     penalise,
 )
 from langladder.ground.errors import InputError
-from langladder.models.base import LanguageModel
-from langladder.models.gpt import GPT
-from langladder.models.recurrent import RecurrentLM
+from langladder.models.language.gpt import GPT
+from langladder.models.language.language_model import LanguageModel
+from langladder.models.language.recurrent import RecurrentLM
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig

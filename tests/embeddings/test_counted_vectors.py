@@ -10,9 +10,8 @@ from langladder.embeddings.counted import PPMI, TermDocument, TermTerm
 from langladder.embeddings.method import EmbeddingMethod
 from langladder.embeddings.svd import SVD, truncated_svd
 from langladder.ground.errors import InputError
-from langladder.text.storage.corpus_ids import TokenStream
-from langladder.text.words.vocabulary import Vocabulary
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.storage.token_streams import TokenStream
+from langladder.text.words.vocabulary import Vocabulary, WordCorpus
 
 LINES = ["I like deep learning .", "I like NLP .", "I enjoy flying ."]
 WORDS = ["I", "like", "enjoy", "deep", "learning", "NLP", "flying", "."]

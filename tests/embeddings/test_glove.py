@@ -13,9 +13,8 @@ from langladder.embeddings.glove import GloVe, cost, initial_parameters, train_e
 from langladder.ground.errors import InputError
 from langladder.kernels import glove as kernels
 from langladder.kernels.glove import Pairs, Parameters
-from langladder.text.storage.corpus_ids import TokenStream
-from langladder.text.words.vocabulary import Vocabulary
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.storage.token_streams import TokenStream
+from langladder.text.words.vocabulary import Vocabulary, WordCorpus
 
 LINES = ["I like deep learning", "I like NLP", "I enjoy learning"]
 WORDS = ["I", "like", "deep", "learning", "NLP", "enjoy"]

@@ -14,9 +14,8 @@ from langladder.embeddings.lexicon import LexiconConfig, LexiconVectors
 from langladder.embeddings.method import Made
 from langladder.embeddings.synsets import Synsets
 from langladder.ground.errors import InputError
-from langladder.text.storage.corpus_ids import TokenStream
-from langladder.text.words.vocabulary import Vocabulary
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.storage.token_streams import TokenStream
+from langladder.text.words.vocabulary import Vocabulary, WordCorpus
 
 CHAIN = [
     "NLP", "information_science", "science", "discipline", "knowledge_domain",

@@ -4,9 +4,8 @@ import numpy as np
 
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.one_hot import OneHot, OneHotConfig
-from langladder.text.storage.corpus_ids import TokenStream
-from langladder.text.words.vocabulary import Vocabulary
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.storage.token_streams import TokenStream
+from langladder.text.words.vocabulary import Vocabulary, WordCorpus
 
 
 def one_hot(words: list[str]) -> WordVectors:

@@ -14,9 +14,8 @@ from langladder.embeddings.subword_vectors import NgramBuckets, SubwordVectors
 from langladder.ground.errors import InputError
 from langladder.kernels.subword import Drawing, PartTables, train_lines
 from langladder.kernels.word2vec.drawing import alias_table
-from langladder.text.storage.corpus_ids import TokenStream
-from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.storage.token_streams import TokenStream
+from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig, WordCorpus
 
 STEMS = ["walk", "jump", "climb", "paint", "clean", "borrow", "whisper", "gather"]
 TOPICS = {stem: [f"{stem[::-1]}{number}" for number in range(6)] for stem in STEMS}  # words that keep a stem's company

@@ -20,9 +20,8 @@ from langladder.kernels.word2vec.noise import REPEATS, block_size
 from langladder.kernels.word2vec.rows import logistic
 from langladder.kernels.word2vec.tree import TOGETHER
 from langladder.nn.huffman import HuffmanTree
-from langladder.text.storage.corpus_ids import TokenStream
-from langladder.text.words.vocabulary import Vocabulary
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.storage.token_streams import TokenStream
+from langladder.text.words.vocabulary import Vocabulary, WordCorpus
 
 CONTEXTS = [{"context": "mean"}, {"context": "sum"}, {"context": "mean", "context_step": "whole"}]
 KINDS = list(product(["skipgram", "cbow"], ["negative_sampling", "nce", "hierarchical", "softmax"]))

@@ -20,9 +20,7 @@ from langladder.text.storage import shards
 from langladder.text.tokenize.encoding import encode_corpus, training_text
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
-from langladder.text.words.vocabulary import VocabularyConfig
-from langladder.text.words.word_corpus import WordCorpus
-from langladder.text.words.word_stream import encode_words
+from langladder.text.words.vocabulary import VocabularyConfig, WordCorpus, encode_words
 
 LINES = [
     "The old king of a far land sells bread.",

@@ -18,8 +18,7 @@ from langladder.evaluation.bleu import (
     tokenizer_installed,
 )
 from langladder.ground.errors import InputError
-from langladder.text.words.conventions import Conventions, write_conventions
-from langladder.text.words.scripts import Writing
+from langladder.text.words.segmentation import Conventions, Writing, write_conventions
 
 CHINESE = ["猫在桌子上睡觉。", "老师今天买了三本书。", "我的朋友不喜欢喝牛奶。"]
 THAI = ["แมวนอนบนโต๊ะ", "ครูซื้อหนังสือสามเล่มวันนี้"]

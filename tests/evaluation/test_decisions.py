@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from langladder.evaluation.classifier import FILTERS, decision, evaluate_classifier, filters, tree_nodes
-from langladder.models.classifier import Classifier, Explained, Favourite
+from langladder.models.classification.classifier import Classifier, Explained, Favourite
 from langladder.text.labelled.labelled import Example
 
 TREE = Example("not very good", label="no")

@@ -14,9 +14,9 @@ from langladder.decoding.fill import fill, gapped
 from langladder.evaluation.encoder import evaluate_encoder, fill_rows, pseudo_scores
 from langladder.evaluation.true_gaps import gap_log_probs, hidden_words, known_grammar, true_scores
 from langladder.ground.errors import InputError
-from langladder.models.bert import BERT, BERTConfig
-from langladder.tasks.masked_settings import Judged
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.models.encoders.bert import BERT, BERTConfig
+from langladder.tasks.settings import EncoderEvaluation
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.encoding import framed
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
@@ -137,7 +137,7 @@ def test_the_model_is_asked_at_the_hidden_word(tokenizer: Tokenizer, world: Any)
 def test_the_whole_page(tokenizer: Tokenizer, world: Any, tmp_path: Path) -> None:
     sentences, log_probs = world
     stream = write(tokenizer, sentences, tmp_path / "test.arrow")
-    judged = Judged(tokens=500, sentences=5, words=6, shown=3)
+    judged = EncoderEvaluation(tokens=500, sentences=5, words=6, shown=3)
     page = evaluate_encoder(
         make(tokenizer), tokenizer, stream, sentences, log_probs, name="one", length=48, judged=judged
     )

@@ -12,7 +12,7 @@ from langladder.evaluation.classifier import evaluate_classifier
 from langladder.evaluation.label_scores import calibration_error, confusion, macro_f1, per_label, reliability
 from langladder.evaluation.significance import holm, mcnemar, paired_bootstrap
 from langladder.ground.errors import InputError
-from langladder.models.classifier import Classifier
+from langladder.models.classification.classifier import Classifier
 from langladder.text.labelled.labelled import Example
 
 

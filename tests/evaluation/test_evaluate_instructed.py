@@ -20,7 +20,7 @@ from langladder.evaluation.instructed import (
     with_room,
 )
 from langladder.ground.errors import InputError
-from langladder.models.instructed import InstructedGPT, read_instructed
+from langladder.models.language.instructed import InstructedGPT, read_instructed
 from langladder.text.labelled.instructions import Dialogue, Message
 from langladder.text.labelled.templates import ChatTemplate
 from tests.models.spoken import DIALOGUES, SAY, TOKENIZER, TWICE, dialogue, saved_instructed

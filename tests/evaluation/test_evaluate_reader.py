@@ -8,8 +8,8 @@ import pytest
 
 from langladder.evaluation.reader import ReaderPage, evaluate_reader, scores_of
 from langladder.ground.errors import InputError
-from langladder.models.reader import Found, Reader
-from langladder.models.sliding_window import SlidingWindow, make
+from langladder.models.reading.reader import Found, Reader
+from langladder.models.reading.sliding_window import SlidingWindow, make
 from langladder.text.labelled.questions import Answer, Question
 
 TEXT = "anna saw the old house . peter slept ."

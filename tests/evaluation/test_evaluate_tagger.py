@@ -6,7 +6,7 @@ import pytest
 from langladder.evaluation.significance import ratio_interval
 from langladder.evaluation.tagger import TaggerPage, evaluate_tagger
 from langladder.ground.errors import InputError
-from langladder.models.tagger import Tagger
+from langladder.models.tagging.tagger import Tagger
 from langladder.text.labelled.labelled import Tagged
 
 

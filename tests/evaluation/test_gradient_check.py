@@ -9,9 +9,9 @@ from torch import nn
 from langladder.evaluation import gradient_check
 from langladder.evaluation.gradient_check import check, compare, exact, kinds, tiny_networks
 from langladder.ground.schema import Config
-from langladder.models.gpt import GPT
+from langladder.models.language.gpt import GPT
+from langladder.models.language.recurrent import RecurrentLM
 from langladder.models.network import Network
-from langladder.models.recurrent import RecurrentLM
 
 KINDS = kinds()
 

@@ -9,10 +9,10 @@ import torch
 
 from langladder.evaluation.perplexity import TextScores, score
 from langladder.ground.errors import InputError
-from langladder.models.base import LanguageModel, predicted
-from langladder.models.gpt import GPT
-from langladder.models.recurrent import RecurrentLM
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.models.language.gpt import GPT
+from langladder.models.language.language_model import LanguageModel, predicted
+from langladder.models.language.recurrent import RecurrentLM
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS, UNK
 
 

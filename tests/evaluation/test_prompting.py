@@ -23,8 +23,8 @@ from langladder.evaluation.prompting import (
 from langladder.evaluation.significance import crossed_interval
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
-from langladder.models.base import LanguageModel
-from langladder.models.gpt import GPT, GPTConfig
+from langladder.models.language.gpt import GPT, GPTConfig
+from langladder.models.language.language_model import LanguageModel
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 

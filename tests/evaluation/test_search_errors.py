@@ -11,8 +11,8 @@ from langladder.decoding.translate import translate
 from langladder.evaluation.search_errors import Sentence, by_width, find_search_errors, reference_log_probs
 from langladder.evaluation.translation import TranslatorPage, evaluate_translator, evenly
 from langladder.ground.errors import InputError
-from langladder.models.attention_seq2seq import AttentionSeq2Seq
-from langladder.models.translator import State, Translator
+from langladder.models.translation.attention_seq2seq import AttentionSeq2Seq
+from langladder.models.translation.translator import State, Translator
 from langladder.nn.output import SoftmaxOutput
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 from langladder.text.tokenize.tokenizer_training import train_tokenizer

@@ -9,11 +9,11 @@ from torch import nn
 
 from langladder.evaluation.gradient_check import kinds, tiny_networks
 from langladder.evaluation.work import STATES, counted, counted_trial, kept_bytes, training_bytes, work_of
-from langladder.models.gpt import GPT
+from langladder.models.language.gpt import GPT
+from langladder.models.language.neural import NeuralLanguageModel
+from langladder.models.language.nnlm import NNLM
+from langladder.models.language.recurrent import RecurrentLM
 from langladder.models.network import Network
-from langladder.models.neural import NeuralLanguageModel
-from langladder.models.nnlm import NNLM
-from langladder.models.recurrent import RecurrentLM
 from langladder.models.trial import sentences
 from langladder.nn.adaptive_softmax import AdaptiveSoftmax, TiedAdaptiveSoftmax
 from langladder.nn.hierarchical_softmax import HierarchicalSoftmax

@@ -12,9 +12,9 @@ from langladder.corpora.labelled import LabelledWorldConfig, TaggedWorldConfig, 
 from langladder.corpora.microworld import MicroworldConfig, generate_parallel, generate_text, write_truth
 from langladder.experiments.experiment import Data
 from langladder.experiments.training import train_language_model
-from langladder.models.gpt import GPT, GPTConfig
+from langladder.models.language.gpt import GPT, GPTConfig
+from langladder.models.language.recurrent import RecurrentConfig, RecurrentLM
 from langladder.models.ngrams.kneser_ney import KneserNey, KneserNeyConfig
-from langladder.models.recurrent import RecurrentConfig, RecurrentLM
 from langladder.tasks.settings import LMTrainingConfig
 from langladder.text.labelled.clean_labelled import CleanLabelledConfig, clean_labels, clean_tags
 from langladder.text.storage.tables import write_table

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from langladder.models.classification.neural_classifier import NeuralClassifier
 from pydantic import ValidationError
 from toy_rungs import MEAN
 
@@ -16,11 +17,14 @@ from langladder.experiments.reading_training import Texts, fitted, right_labels,
 from langladder.experiments.small_vectors import small_vectors
 from langladder.experiments.statistics import difference
 from langladder.experiments.vectors_by_labels import findings as gains_found
-from langladder.models.neural_classifier import NeuralClassifier
 from langladder.text.labelled.labelled import Example
 from pipeline.tracking.code_version import files_of
 
-LOGISTIC = {"name": "logistic", "title": "Logistic", "_target_": "langladder.models.linear_classifier.LinearClassifier"}
+LOGISTIC = {
+    "name": "logistic",
+    "title": "Logistic",
+    "_target_": "langladder.models.classification.linear_classifier.LinearClassifier",
+}
 
 
 def settings(**changes: Any) -> LabelCurveConfig:
@@ -167,7 +171,7 @@ def test_every_line_is_measured_at_every_number_of_labels(data: Data) -> None:
         ({"vectors": ["cnn"]}, r"vectors: \['cnn'\] are none of the rungs"),
         ({"counts": [64, 16]}, "rising numbers"),
         ({"counts": [2]}, "the first at least 5"),
-        ({"rungs": {"mean": MEAN | {"_target_": "langladder.models.gpt.GPT"}}}, "is no Classifier"),
+        ({"rungs": {"mean": MEAN | {"_target_": "langladder.models.language.gpt.GPT"}}}, "is no Classifier"),
         ({"rungs": {"mean": MEAN | {"model": {"widht": 3}}}}, "widht"),
         ({"rungs": {"mean": MEAN | {"input": {"vectors": "input/vectors"}}}}, "an experiment trains its own vectors"),
         ({"rungs": {"mean": MEAN | {"input": {"units": "subwords"}}}}, "an experiment reads words"),
@@ -183,5 +187,5 @@ def test_an_edit_of_a_rungs_code_runs_the_claim_again() -> None:
         "experiment": {"_target_": "langladder.experiments.label_curve.LabelCurve", "settings": {"rungs": {"m": MEAN}}}
     }
     names = {file.name for file in files_of("experiment", value)}
-    assert {"mean_embedding.py", "label_curve.py", "neural_classifier.py", "reading_units.py"} <= names
+    assert {"mean_embedding.py", "label_curve.py", "neural_classifier.py", "inputs.py"} <= names
     assert "textcnn.py" not in names

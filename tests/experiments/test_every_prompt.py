@@ -22,7 +22,7 @@ from langladder.faces.report.inputs import Entry, Timing
 from langladder.families import family
 from langladder.ground.errors import InputError
 from langladder.ground.schema import locate
-from langladder.models.base import LanguageModel
+from langladder.models.language.language_model import LanguageModel
 from langladder.text.tokenize.tokenizers import Tokenizer
 from pipeline import ROOT
 from pipeline.settings import params, schema

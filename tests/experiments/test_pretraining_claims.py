@@ -22,10 +22,10 @@ from langladder.experiments.sparse_attention import SparseAttention, SparseAtten
 from langladder.experiments.training import loss_a_token
 from langladder.experiments.transfer import TransferConfig
 from langladder.ground.errors import InputError
-from langladder.models.base import predicted
-from langladder.models.gpt import GPT, GPTConfig
+from langladder.models.language.gpt import GPT, GPTConfig
+from langladder.models.language.language_model import predicted
 from langladder.nn.products import matrix_entries
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS
 from pipeline import ROOT
 from tests.experiments.test_one_setting_varied import found

@@ -25,26 +25,26 @@ from langladder.experiments.reading_comparison import (
 )
 from langladder.experiments.tagger_comparison import NameComparison, NameComparisonConfig, TaggerComparisonConfig
 from langladder.experiments.tagger_training import HIDDEN, fitted_tagger, hidden, words_right
-from langladder.models.tagger import Tagger
+from langladder.models.tagging.tagger import Tagger
 from langladder.text.labelled.labelled import Example, Tagged
 
-COUNTED = {"name": "majority", "title": "Majority", "_target_": "langladder.models.majority.Majority"}
+COUNTED = {"name": "majority", "title": "Majority", "_target_": "langladder.models.classification.majority.Majority"}
 CNN = MEAN | {
     "name": "textcnn",
     "title": "CNN",
-    "_target_": "langladder.models.textcnn.TextCNN",
+    "_target_": "langladder.models.classification.textcnn.TextCNN",
     "model": {"embedding_dim": 12, "filters": 4},
 }
 TREE = MEAN | {
     "name": "tree_lstm",
     "title": "Tree",
-    "_target_": "langladder.models.tree_lstm.TreeLSTM",
+    "_target_": "langladder.models.classification.tree_lstm.TreeLSTM",
     "model": {"embedding_dim": 12, "width": 12, "cell": "n_ary"},
 }
 TAGGER = {
     "name": "lstm",
     "title": "LSTM",
-    "_target_": "langladder.models.taggers.recurrent.RecurrentTagger",
+    "_target_": "langladder.models.tagging.recurrent.RecurrentTagger",
     "model": {"embedding_dim": 8, "width": 8},
     "training": {"lr": 0.02, "max_steps": 10},
 }

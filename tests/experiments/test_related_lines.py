@@ -9,7 +9,7 @@ from langladder.experiments import body_comparison
 from langladder.experiments.body_comparison import BodyComparison, BodyComparisonConfig
 from langladder.experiments.experiment import Data
 from langladder.experiments.related_lines import rarest_shared, related
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 
 LINES = [[10, 11, 20], [10, 12, 21], [10, 11, 22, 22], [10, 12], [30], [10]]

@@ -20,7 +20,7 @@ from langladder.experiments.small_policies import Chains
 from langladder.ground.errors import InputError
 from langladder.models.network import own_tensors
 from langladder.text.labelled.instructions import Dialogue, Message
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS
 
 SETTINGS: dict[str, Any] = {"world": "tiny", "width": 16, "layers": 2, "heads": 2, "context": 64, "effort": 0.02}

@@ -15,15 +15,15 @@ from langladder.experiments.output_layers import ZipfText
 from langladder.experiments.small_models import first_part
 from langladder.experiments.training import loss_a_token, train, train_language_model
 from langladder.ground.errors import InputError
-from langladder.models.base import LanguageModel, predicted
-from langladder.models.gpt import GPT, GPTConfig
+from langladder.models.language.gpt import GPT, GPTConfig
+from langladder.models.language.language_model import LanguageModel, predicted
+from langladder.models.language.neural import NeuralLanguageModel
+from langladder.models.language.recurrent import RecurrentConfig, RecurrentLM
 from langladder.models.making import Run
-from langladder.models.neural import NeuralLanguageModel
-from langladder.models.recurrent import RecurrentConfig, RecurrentLM
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.tasks.settings import LMTrainingConfig
-from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.storage.tables import read_column
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Kind, Tokenizer, TokenizerConfig
 

@@ -22,8 +22,8 @@ from langladder.experiments.small_bodies import pretrain
 from langladder.experiments.small_vectors import small_vectors
 from langladder.experiments.transfer_by_labels import TransferByLabels, TransferByLabelsConfig
 from langladder.experiments.transfer_comparison import TransferComparison, TransferComparisonConfig
-from langladder.models.bert import BERT
-from langladder.models.gpt import GPT
+from langladder.models.encoders.bert import BERT
+from langladder.models.language.gpt import GPT
 from langladder.text.tokenize.tokenizers import word_tokens
 from pipeline.tracking.code_version import files_of
 

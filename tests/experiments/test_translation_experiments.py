@@ -25,7 +25,7 @@ from langladder.experiments.source_reversal import Measured
 from langladder.experiments.translation_judge import Judge, tokenizer
 from langladder.ground.errors import InputError
 from langladder.models.making import Run
-from langladder.models.translator import Translator
+from langladder.models.translation.translator import Translator
 
 NETWORKS: list[Network] = ["seq2seq", "attention", "transformer"]
 SMALL = TranslationConfig(width=16, max_steps=8, batch_tokens=128, layers=1)

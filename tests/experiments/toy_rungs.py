@@ -3,7 +3,7 @@
 MEAN = {
     "name": "mean_embedding",
     "title": "Mean",
-    "_target_": "langladder.models.mean_embedding.MeanEmbedding",
+    "_target_": "langladder.models.classification.mean_embedding.MeanEmbedding",
     "model": {"embedding_dim": 12, "width": 12},
     "training": {"lr": 0.02, "max_steps": 10},
 }

@@ -11,7 +11,7 @@ from real_data import real
 
 from langladder.formats.arpa import read_arpa, spell, unspell, write_arpa
 from langladder.ground.errors import InputError
-from langladder.models.base import LanguageModel
+from langladder.models.language.language_model import LanguageModel
 from langladder.models.ngrams.absolute_discounting import AbsoluteDiscounting
 from langladder.models.ngrams.add_k import AddK
 from langladder.models.ngrams.arpa_model import ArpaConfig, ArpaModel
@@ -21,7 +21,7 @@ from langladder.models.ngrams.maximum_likelihood import MaximumLikelihood
 from langladder.models.ngrams.ngram import NgramModel
 from langladder.models.ngrams.stupid_backoff import StupidBackoff
 from langladder.models.ngrams.witten_bell import WittenBell
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS, SPELLINGS, UNK
 
 TOKENS = [*SPELLINGS, "the", "a b", "back\\slash", "<unk>", "no\u00a0break", " ", "\\x20", "日本", "<s>", "\n"]

@@ -10,8 +10,7 @@ import torch
 
 from langladder.formats.bert import bert_arrays, bert_config, export_bert, import_bert
 from langladder.ground.errors import InputError
-from langladder.models.bert import BERT, BERTConfig
-from langladder.models.bert_sizes import PRESETS
+from langladder.models.encoders.bert import BERT, PRESETS, BERTConfig
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 from tests.models.test_bert import PAPERS, gaps, make

@@ -11,10 +11,10 @@ import torch
 
 from langladder.formats.bert import export_fine_tuned, fine_tuned_arrays
 from langladder.ground.errors import InputError
-from langladder.models.bert_classifier import BERTClassifier
-from langladder.models.bert_span import BERTSpan
-from langladder.models.bert_tagger import BERTTagger
-from langladder.models.gpt_classifier import GPTClassifier
+from langladder.models.classification.bert_classifier import BERTClassifier
+from langladder.models.classification.gpt_classifier import GPTClassifier
+from langladder.models.reading.bert_span import BERTSpan
+from langladder.models.tagging.bert_tagger import BERTTagger
 from langladder.models.units import SubwordUnits
 from langladder.tasks.fine_tuning import begin
 from tests.models.grown_rungs import LABELS, PAIRS, SINGLES, TEXTS, TOKENIZER, saved_bert, saved_gpt

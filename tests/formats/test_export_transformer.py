@@ -18,7 +18,7 @@ from langladder.formats.onnx import export_onnx_transformer
 from langladder.formats.torch_transformer import export_torch
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
-from langladder.models.transformer import Transformer, TransformerConfig
+from langladder.models.translation.transformer import Transformer, TransformerConfig
 from langladder.nn.transformer_layers import NORM_EPS
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 from langladder.text.tokenize.tokenizer_training import train_tokenizer

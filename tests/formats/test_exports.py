@@ -20,9 +20,9 @@ from langladder.formats.onnx import export_onnx_recurrent
 from langladder.formats.torchscript import export_torchscript
 from langladder.ground.artefacts import read_json, write_json
 from langladder.ground.errors import InputError
-from langladder.models.gpt import GPT
-from langladder.models.instructed import read_instructed
-from langladder.models.recurrent import RecurrentLM
+from langladder.models.language.gpt import GPT
+from langladder.models.language.instructed import read_instructed
+from langladder.models.language.recurrent import RecurrentLM
 from langladder.text.labelled.instructions import Message
 from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.specials import BOS, EOS, PAD

@@ -14,8 +14,8 @@ from safetensors.torch import save_file as save_torch
 from langladder.formats.bert import bert_arrays, bert_config, import_foreign_bert
 from langladder.formats.imported import described, read_imported
 from langladder.ground.errors import InputError
-from langladder.models.bert import BERT, BERTConfig
-from langladder.models.encoder import Masked
+from langladder.models.encoders.bert import BERT, BERTConfig
+from langladder.models.encoders.encoder import Masked
 from langladder.text.tokenize.tokenizers import Tokenizer
 
 PIECES = ["the", "cat", "dog", "sleep", "##s", "##ing", "un", "##believ", "##able", ".", ",", "!", "a", "cafe", "中"]

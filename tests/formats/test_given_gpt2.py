@@ -14,7 +14,7 @@ from tokenizers import pre_tokenizers
 from langladder.formats.gpt2 import _gpt2_config, gpt2_arrays, import_foreign_gpt2
 from langladder.formats.imported import read_imported
 from langladder.ground.errors import InputError
-from langladder.models.gpt import GPT, GPTConfig
+from langladder.models.language.gpt import GPT, GPTConfig
 from langladder.text.tokenize.specials import BOS, EOS, PAD, SPELLINGS
 from langladder.text.tokenize.tokenizers import Tokenizer
 

@@ -10,7 +10,7 @@ import torch
 from langladder.evaluation.prompting import Item, Prompter, PromptFormat
 from langladder.formats.harness import Answering, harness_model
 from langladder.ground.errors import InputError
-from langladder.models.gpt import GPT, GPTConfig
+from langladder.models.language.gpt import GPT, GPTConfig
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 

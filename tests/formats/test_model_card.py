@@ -25,21 +25,21 @@ from langladder.formats.loading import LOADING
 from langladder.formats.model_card import model_card
 from langladder.ground.artefacts import figures_to_json, write_json
 from langladder.ground.errors import InputError
-from langladder.models.attention_seq2seq import AttentionSeq2Seq
-from langladder.models.counted_classifier import CountedClassifier
-from langladder.models.counted_tagger import tag_ids
+from langladder.models.classification.counted_classifier import CountedClassifier
+from langladder.models.classification.linear_classifier import LinearClassifier
+from langladder.models.classification.majority import Majority
+from langladder.models.classification.tree_lstm import TreeLSTM
 from langladder.models.ctc import CTCRecognizer
-from langladder.models.linear_classifier import LinearClassifier
-from langladder.models.majority import Majority
+from langladder.models.language.recurrent import RecurrentLM
 from langladder.models.ngrams.kneser_ney import KneserNey
-from langladder.models.recurrent import RecurrentLM
-from langladder.models.taggers.hmm import HMM
-from langladder.models.tree_lstm import TreeLSTM
+from langladder.models.tagging.counted_tagger import tag_ids
+from langladder.models.tagging.hmm import HMM
+from langladder.models.translation.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.units import WordUnits
 from langladder.tasks.checkpoints import write_checkpoint
 from langladder.text.labelled.labelled import Example, Tagged
-from langladder.text.storage.corpus_ids import TokenStream
 from langladder.text.storage.tables import PAIRS, write_table
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
@@ -105,7 +105,7 @@ SAYS = {
     "sparse": ["2 words × 3 dimensions, stored sparse."],
     "counted classifier": [
         "A classifier, P(label | text): n-grams → scores. ", "parameters, 2 labels: no, yes. It reads words.",
-        "from langladder.models.classifier import Classifier", "| method | logistic |",
+        "from langladder.models.classification.classifier import Classifier", "| method | logistic |",
     ],
     "majority": ["2 parameters, 2 labels: no, yes. It does not look at the text."],
     "trees": ["14 labels: l0, l1, ", ", l11 and 2 more. It reads the words of bracketed trees, 5 of which it knows."],

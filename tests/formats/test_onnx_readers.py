@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from langladder.models.classification.neural_classifier import collate
 
 from langladder.formats.onnx import export_onnx_encoder, export_onnx_reader
 from langladder.ground.errors import InputError
-from langladder.models.bert import BERT
-from langladder.models.bert_classifier import BERTClassifier
-from langladder.models.bert_features import segments
-from langladder.models.bert_tagger import BERTTagger
-from langladder.models.gpt_classifier import GPTClassifier
-from langladder.models.reading import collate
+from langladder.models.classification.bert_classifier import BERTClassifier
+from langladder.models.classification.gpt_classifier import GPTClassifier
+from langladder.models.encoders.bert import BERT
+from langladder.models.encoders.bert_features import segments
+from langladder.models.tagging.bert_tagger import BERTTagger
 from langladder.nn.packing import Layout
 from langladder.text.labelled.labelled import Example
 from langladder.text.tokenize.specials import PAD

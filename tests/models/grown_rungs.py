@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
-from langladder.models.bert import BERT, BERTConfig
-from langladder.models.gpt import GPT, GPTConfig
+from langladder.models.encoders.bert import BERT, BERTConfig
+from langladder.models.language.gpt import GPT, GPTConfig
 from langladder.models.network import Network
 from langladder.text.labelled.labelled import Example
 from langladder.text.tokenize.tokenizer_training import train_tokenizer

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from langladder.models.gpt import GPT, GPTConfig
-from langladder.models.instructed import InstructedGPT, begin
+from langladder.models.language.gpt import GPT, GPTConfig
+from langladder.models.language.instructed import InstructedGPT, begin
 from langladder.text.labelled.instructions import Dialogue, Message, Ranking
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig

@@ -9,9 +9,8 @@ from torch.nn import functional
 
 from langladder.evaluation.work import counted
 from langladder.ground.errors import InputError
-from langladder.models.bert import BERT, BERTConfig
-from langladder.models.bert_sizes import PRESETS
-from langladder.models.encoder import Encoder, Masked, padded
+from langladder.models.encoders.bert import BERT, PRESETS, BERTConfig
+from langladder.models.encoders.encoder import Encoder, Masked, padded
 from langladder.nn.packing import Layout
 from langladder.text.tokenize.specials import PAD
 from tests.hostile import little_memory

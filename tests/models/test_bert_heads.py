@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 import torch
 from grown_rungs import LABELS, PAIRS, SINGLES, TEXTS, TOKENIZER, saved_bert, saved_gpt
+from langladder.models.classification.neural_classifier import collate
 
 from langladder.ground.errors import InputError
-from langladder.models.bert import BERT
-from langladder.models.bert_classifier import BERTClassifier
-from langladder.models.bert_features import segments
-from langladder.models.bert_tagger import BERTTagger
-from langladder.models.classifier import Classifier
-from langladder.models.reading import collate
-from langladder.models.tagger import Tagger
+from langladder.models.classification.bert_classifier import BERTClassifier
+from langladder.models.classification.classifier import Classifier
+from langladder.models.encoders.bert import BERT
+from langladder.models.encoders.bert_features import segments
+from langladder.models.tagging.bert_tagger import BERTTagger
+from langladder.models.tagging.tagger import Tagger
 from langladder.models.units import SubwordUnits
 from langladder.tasks.fine_tuning import begin
 from langladder.text.labelled.labelled import Example
@@ -284,7 +284,7 @@ def test_a_strangers_folder_is_refused_in_one_line(base: Path, tmp_path: Path) -
             {"config": good["config"] | {"layers": "concat", "pooling": "pooler"}},
             {"vocab_size": 10**9},
             {"number_of_labels": 2**31 - 1},
-            {"_target_": "langladder.models.gpt.GPT"},
+            {"_target_": "langladder.models.language.gpt.GPT"},
         ):
             path.write_text(json.dumps(good | change))
             with little_memory(), pytest.raises(InputError) as told:

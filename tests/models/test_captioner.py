@@ -9,8 +9,8 @@ import torch
 from pydantic import ValidationError
 
 from langladder.decoding.beam_search import BeamConfig, beam_search
-from langladder.models.captioner import FIRST_FACT, Captioner, CaptionerConfig
-from langladder.models.translator import Translator
+from langladder.models.translation.captioner import FIRST_FACT, Captioner, CaptionerConfig
+from langladder.models.translation.translator import Translator
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 F, V = 9, 13

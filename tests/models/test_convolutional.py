@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from langladder.models.convolutional import ConvolutionalLM
+from langladder.models.language.convolutional import ConvolutionalLM
 from langladder.text.tokenize.specials import BOS
 
 

@@ -12,10 +12,10 @@ from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 
 from langladder.ground.errors import InputError
-from langladder.models.classifier import Classifier
-from langladder.models.counted_classifier import CountedClassifier, make
-from langladder.models.linear_classifier import LinearClassifier, LinearConfig
-from langladder.models.majority import Majority, MajorityConfig
+from langladder.models.classification.classifier import Classifier
+from langladder.models.classification.counted_classifier import CountedClassifier, make
+from langladder.models.classification.linear_classifier import LinearClassifier, LinearConfig
+from langladder.models.classification.majority import Majority, MajorityConfig
 from langladder.text.labelled.labelled import Example
 
 TEXTS = [

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from langladder.decoding.ctc import collapse, greedy
 from langladder.ground.errors import InputError
-from langladder.models.captioner import Captioner, CaptionerConfig
 from langladder.models.ctc import CTCConfig, CTCRecognizer
+from langladder.models.translation.captioner import Captioner, CaptionerConfig
 
 D, A = 5, 3
 KINDS: dict[str, dict[str, Any]] = {"LSTM": {}, "GRU, two layers": {"cell": "gru", "layers": 2}}

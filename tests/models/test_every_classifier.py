@@ -12,19 +12,18 @@ import numpy as np
 import pytest
 import torch
 from hydra import compose, initialize_config_dir
+from langladder.models.classification.neural_classifier import NeuralClassifier, collate
 from omegaconf import OmegaConf
 
 from langladder.ground.errors import InputError
 from langladder.ground.schema import locate
-from langladder.models.classifier import Classifier
-from langladder.models.cnn_lstm import CNNLSTM
-from langladder.models.mean_embedding import MeanEmbedding
-from langladder.models.neural_classifier import NeuralClassifier
-from langladder.models.reading import collate
-from langladder.models.recurrent_classifier import RecurrentClassifier
-from langladder.models.textcnn import TextCNN
-from langladder.models.transformer_classifier import TransformerClassifier
-from langladder.models.tree_lstm import TreeLSTM
+from langladder.models.classification.classifier import Classifier
+from langladder.models.classification.cnn_lstm import CNNLSTM
+from langladder.models.classification.mean_embedding import MeanEmbedding
+from langladder.models.classification.recurrent_classifier import RecurrentClassifier
+from langladder.models.classification.textcnn import TextCNN
+from langladder.models.classification.transformer_classifier import TransformerClassifier
+from langladder.models.classification.tree_lstm import TreeLSTM
 from langladder.models.units import WordUnits
 from langladder.text.labelled.labelled import Example
 from pipeline import ROOT

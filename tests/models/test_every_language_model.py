@@ -16,13 +16,13 @@ from omegaconf import OmegaConf
 
 from langladder.ground.errors import InputError
 from langladder.ground.schema import locate
-from langladder.models.base import LanguageModel, predicted
-from langladder.models.counted import CountedLanguageModel
-from langladder.models.gpt import GPT
-from langladder.models.neural import NeuralLanguageModel
-from langladder.models.nnlm import NNLM
-from langladder.models.recurrent import RecurrentLM
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.models.language.counted import CountedLanguageModel
+from langladder.models.language.gpt import GPT
+from langladder.models.language.language_model import LanguageModel, predicted
+from langladder.models.language.neural import NeuralLanguageModel
+from langladder.models.language.nnlm import NNLM
+from langladder.models.language.recurrent import RecurrentLM
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 from pipeline import ROOT
 from pipeline.settings import params, schema

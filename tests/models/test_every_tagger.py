@@ -17,10 +17,10 @@ from omegaconf import OmegaConf
 from langladder.ground.artefacts import read_arrays, write_arrays
 from langladder.ground.errors import InputError
 from langladder.ground.schema import locate
-from langladder.models.counted_tagger import CountedTagger, tag_ids
-from langladder.models.neural_tagger import NeuralTagger
-from langladder.models.tagger import Tagger
-from langladder.models.tagger_words import TaggerWords
+from langladder.models.tagging.counted_tagger import CountedTagger, tag_ids
+from langladder.models.tagging.neural_tagger import NeuralTagger
+from langladder.models.tagging.tagger import Tagger
+from langladder.models.tagging.tagger_words import TaggerWords
 from langladder.text.labelled.labelled import Tagged
 from pipeline import ROOT
 from pipeline.settings import params, schema
@@ -164,7 +164,7 @@ def test_a_strangers_folder_is_refused_in_one_line(name, tmp_path):
 
     listed = next(key for key, value in json.loads(_reading(tagger, tmp_path)).items() if isinstance(value, list))
     refused("config.json", lambda value: value.update(number_of_labels=2**31 - 1))
-    refused("config.json", lambda value: value.update(_target_="langladder.models.gpt.GPT"))
+    refused("config.json", lambda value: value.update(_target_="langladder.models.language.gpt.GPT"))
     refused("reading.json", lambda value: value.update(labels=["DET", "DET", "VERB"]))
     refused("reading.json", lambda value: value.update(labels=["DET"]))
     refused("reading.json", lambda value: value.update({listed: [1, 2, 3]}))

@@ -16,12 +16,12 @@ from omegaconf import OmegaConf
 from langladder.decoding.beam_search import BeamConfig, beam_search
 from langladder.ground.errors import InputError
 from langladder.ground.schema import locate
-from langladder.models.attention_seq2seq import AttentionSeq2Seq
-from langladder.models.convolutional_seq2seq import ConvolutionalSeq2Seq
-from langladder.models.luong_seq2seq import LuongSeq2Seq
-from langladder.models.seq2seq import Seq2Seq
-from langladder.models.transformer import Transformer
-from langladder.models.translator import Translator
+from langladder.models.translation.attention_seq2seq import AttentionSeq2Seq
+from langladder.models.translation.convolutional_seq2seq import ConvolutionalSeq2Seq
+from langladder.models.translation.luong_seq2seq import LuongSeq2Seq
+from langladder.models.translation.seq2seq import Seq2Seq
+from langladder.models.translation.transformer import Transformer
+from langladder.models.translation.translator import Translator
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 from pipeline import ROOT
 from pipeline.settings import params, schema

@@ -11,8 +11,8 @@ import pytest
 from langladder.ground.errors import InputError
 from langladder.kernels.fasttext import Paths, Texts, learn_texts
 from langladder.kernels.hashing import fnv1a
-from langladder.models.classifier import Classifier
-from langladder.models.fasttext import FastText, FastTextConfig, make
+from langladder.models.classification.classifier import Classifier
+from langladder.models.classification.fasttext import FastText, FastTextConfig, make
 from langladder.models.making import Run
 from langladder.nn.huffman import HuffmanTree
 from langladder.text.labelled.labelled import Example

@@ -17,9 +17,9 @@ from langladder.embeddings.base import WordVectors
 from langladder.formats.arpa import read_arpa, write_arpa
 from langladder.formats.model_card import model_card
 from langladder.formats.vector_files import read_vectors
-from langladder.models.base import LanguageModel
 from langladder.models.ctc import CTCRecognizer
-from langladder.models.translator import Translator
+from langladder.models.language.language_model import LanguageModel
+from langladder.models.translation.translator import Translator
 from langladder.tasks.checkpoints import read_checkpoint, write_checkpoint
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer

@@ -5,8 +5,7 @@ import torch
 from pydantic import ValidationError
 
 from langladder.formats.gpt2 import gpt2_names
-from langladder.models.gpt import GPT
-from langladder.models.gpt_sizes import PRESETS
+from langladder.models.language.gpt import GPT, PRESETS
 from langladder.nn.token_embedding import sinusoidal
 from langladder.text.tokenize.specials import BOS
 

@@ -5,9 +5,9 @@ import pytest
 import torch
 from torch import nn
 
-from langladder.models.recurrent_classifier import RecurrentClassifier, RecurrentReaderConfig
-from langladder.models.textcnn import TextCNN, TextCNNConfig
-from langladder.models.tree_lstm import TreeLSTM, TreeLSTMConfig
+from langladder.models.classification.recurrent_classifier import RecurrentClassifier, RecurrentReaderConfig
+from langladder.models.classification.textcnn import TextCNN, TextCNNConfig
+from langladder.models.classification.tree_lstm import TreeLSTM, TreeLSTMConfig
 from langladder.models.units import WordUnits
 from langladder.text.labelled.labelled import Example
 from langladder.text.tokenize.specials import NAMES

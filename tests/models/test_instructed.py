@@ -9,9 +9,9 @@ from grown_rungs import TEXTS, TOKENIZER, saved_bert, saved_gpt
 
 from langladder.decoding.sampling import SamplingConfig, generate_batch
 from langladder.ground.errors import InputError
-from langladder.models.base import LanguageModel
-from langladder.models.gpt import GPT, GPTConfig
-from langladder.models.instructed import InstructedGPT, begin, read_instructed
+from langladder.models.language.gpt import GPT, GPTConfig
+from langladder.models.language.instructed import InstructedGPT, begin, read_instructed
+from langladder.models.language.language_model import LanguageModel
 from langladder.models.network import own_tensors
 from langladder.text.labelled.instructions import Message
 from langladder.text.labelled.templates import ChatTemplate

@@ -11,9 +11,9 @@ from real_data import real
 
 from langladder.counts.ngram_pieces import frequencies
 from langladder.ground.errors import InputError
-from langladder.models.base import LanguageModel
+from langladder.models.language.language_model import LanguageModel
 from langladder.models.ngrams.kneser_ney import KneserNey, KneserNeyConfig, closed_form_discounts
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS, PAD, UNK
 
 

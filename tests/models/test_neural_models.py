@@ -10,13 +10,13 @@ import pytest
 import torch
 
 from langladder.ground.errors import InputError
-from langladder.models.base import LanguageModel, predicted
-from langladder.models.convolutional import ConvolutionalLM
-from langladder.models.gpt import GPT
-from langladder.models.neural import NeuralLanguageModel
-from langladder.models.nnlm import NNLM
-from langladder.models.recurrent import RecurrentLM
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.models.language.convolutional import ConvolutionalLM
+from langladder.models.language.gpt import GPT
+from langladder.models.language.language_model import LanguageModel, predicted
+from langladder.models.language.neural import NeuralLanguageModel
+from langladder.models.language.nnlm import NNLM
+from langladder.models.language.recurrent import RecurrentLM
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 V = 23
@@ -68,7 +68,7 @@ def test_windows_score_each_token_once_with_half_a_window(context):
 def test_state_is_carried_across_chunks(monkeypatch):
     model, tokens = build(), documents(2, 5, 5)
     whole = model.log_probs(tokens)
-    monkeypatch.setattr("langladder.models.neural.CHUNK", 4)
+    monkeypatch.setattr("langladder.models.language.neural.CHUNK", 4)
     torch.testing.assert_close(model.log_probs(tokens), whole)
 
 
@@ -106,7 +106,7 @@ def test_load_refuses_what_does_not_fit(tmp_path: Path):
     path.write_text(text.replace('"width": 12', '"width": 13'))
     with pytest.raises(InputError, match="do not fit"):
         LanguageModel.load(tmp_path / "m")
-    path.write_text(text.replace("langladder.models.recurrent.RecurrentLM", "os.system"))
+    path.write_text(text.replace("langladder.models.language.recurrent.RecurrentLM", "os.system"))
     with pytest.raises(InputError, match="not a class of langladder"):
         LanguageModel.load(tmp_path / "m")
 

@@ -14,7 +14,7 @@ from langladder.counts.ngram_pieces import frequencies
 from langladder.counts.ngrams import count_ngrams
 from langladder.evaluation.perplexity import score
 from langladder.ground.errors import InputError
-from langladder.models.base import LanguageModel
+from langladder.models.language.language_model import LanguageModel
 from langladder.models.ngrams.absolute_discounting import (
     AbsoluteDiscounting,
     AbsoluteDiscountingConfig,
@@ -27,7 +27,7 @@ from langladder.models.ngrams.maximum_likelihood import MaximumLikelihood, Maxim
 from langladder.models.ngrams.ngram import NgramModel
 from langladder.models.ngrams.stupid_backoff import StupidBackoff, StupidBackoffConfig
 from langladder.models.ngrams.witten_bell import WittenBell, WittenBellConfig
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS, PAD, UNK
 
 MODELS: dict[str, tuple[type[NgramModel], dict[str, object]]] = {

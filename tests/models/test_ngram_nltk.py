@@ -35,7 +35,7 @@ from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.models.ngrams.maximum_likelihood import MaximumLikelihood
 from langladder.models.ngrams.ngram import NgramModel
 from langladder.models.ngrams.witten_bell import WittenBell
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS, UNK
 
 V = 14

@@ -20,7 +20,7 @@ from langladder.models.ngrams.maximum_likelihood import MaximumLikelihood
 from langladder.models.ngrams.ngram import NgramModel
 from langladder.models.ngrams.stupid_backoff import StupidBackoff
 from langladder.models.ngrams.witten_bell import WittenBell
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 
 V = 60
@@ -107,7 +107,7 @@ import hashlib, sys
 from pathlib import Path
 from langladder.engine.base import Serial, used
 from langladder.models.ngrams.kneser_ney import KneserNey, KneserNeyConfig
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 with used(Serial(memory=int(sys.argv[2]) or None)) as engine:
     model = KneserNey(KneserNeyConfig(order=3, prune=[0, 1]), 30_000)
     model.fit(TokenStream.open(Path(sys.argv[1]) / "train.arrow"))

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from langladder.models.nnlm import NNLM
+from langladder.models.language.nnlm import NNLM
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from langladder.ground.errors import InputError
-from langladder.models.bert_span import BERTSpan, Window
-from langladder.models.gpt_choice import GPTChoice
-from langladder.models.network_reader import NetworkReader
-from langladder.models.reader import Found, Reader
+from langladder.models.reading.bert_span import BERTSpan, Window
+from langladder.models.reading.gpt_choice import GPTChoice
+from langladder.models.reading.network_reader import NetworkReader
+from langladder.models.reading.reader import Found, Reader
 from langladder.tasks.fine_tuning import begin
 from langladder.text.labelled.questions import Answer, Question
 from tests.hostile import little_memory
@@ -235,7 +235,7 @@ def test_a_strangers_folder_is_refused_in_one_line(
     ):
         refused("config.json", config | {"config": config["config"] | {"body": body}})
     refused("config.json", config | {"vocab_size": 10**9})
-    refused("config.json", config | {"_target_": "langladder.models.gpt.GPT"})
+    refused("config.json", config | {"_target_": "langladder.models.language.gpt.GPT"})
     for reading in ({}, [], {"threshold": "0"}, {"threshold": True}, {"threshold": 1e999}, {"threshold": 0, "more": 1}):
         refused("reading.json", reading)
     (tmp_path / "tokenizer.json").unlink()

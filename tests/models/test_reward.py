@@ -15,7 +15,7 @@ from spoken import DIALOGUES, RANKINGS, TOKENIZER, V, asked, dialogue, saved_ins
 
 from langladder.data.instructions import ranking_batch, ranking_rows
 from langladder.ground.errors import InputError
-from langladder.models.instructed import InstructedGPT
+from langladder.models.language.instructed import InstructedGPT
 from langladder.models.reward import RewardModel, begin_reward, pairwise_loss
 from langladder.text.labelled.instructions import Message
 from langladder.text.labelled.templates import ChatTemplate

@@ -10,8 +10,14 @@ import pytest
 
 from langladder.ground.artefacts import write_arrays
 from langladder.ground.errors import InputError
-from langladder.models.reader import Reader
-from langladder.models.sliding_window import SlidingWindow, grams, make, sliding_window, words_of
+from langladder.models.reading.reader import Reader
+from langladder.models.reading.sliding_window import (
+    SlidingWindow,
+    grams,
+    make,
+    sliding_window,
+    words_of,
+)
 from langladder.text.labelled.questions import Answer, Question
 
 TEXT = "Anna ate the apple. Peter saw the pear."

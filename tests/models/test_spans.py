@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from langladder.models.spans import Span, add_window, best_spans, covering, span_table, total, windows
+from langladder.models.reading.bert_span import (
+    Span,
+    add_window,
+    best_spans,
+    covering,
+    span_table,
+    total,
+    windows,
+)
 
 
 def test_golden_windows_of_bert_s_script() -> None:

@@ -10,13 +10,13 @@ from safetensors.numpy import save_file
 
 from langladder.ground.errors import InputError
 from langladder.ground.schema import locate_function
-from langladder.models.counted import CountedLanguageModel
-from langladder.models.gpt import GPT
+from langladder.models.language.counted import CountedLanguageModel
+from langladder.models.language.gpt import GPT
+from langladder.models.language.recurrent import RecurrentLM
+from langladder.models.network import start_from
 from langladder.models.ngrams.kneser_ney import KneserNey
-from langladder.models.recurrent import RecurrentLM
-from langladder.models.seq2seq import Seq2Seq
-from langladder.models.starting import start_from
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.models.translation.seq2seq import Seq2Seq
+from langladder.text.storage.token_streams import TokenStream
 
 V = 12
 SMALL: dict[str, Any] = {"context": 8, "width": 8, "layers": 2, "heads": 2}

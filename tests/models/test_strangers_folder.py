@@ -16,13 +16,13 @@ from langladder.embeddings.base import WordVectors
 from langladder.faces.cli.main import app
 from langladder.ground.errors import InputError
 from langladder.models.ctc import CTCRecognizer
-from langladder.models.gpt import GPT, GPTConfig
-from langladder.models.instructed import InstructedGPT
+from langladder.models.language.gpt import GPT, GPTConfig
+from langladder.models.language.instructed import InstructedGPT
+from langladder.models.language.recurrent import RecurrentLM
 from langladder.models.ngrams.kneser_ney import KneserNey
-from langladder.models.recurrent import RecurrentLM
-from langladder.models.seq2seq import Seq2Seq
-from langladder.models.transformer import Transformer
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.models.translation.seq2seq import Seq2Seq
+from langladder.models.translation.transformer import Transformer
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
@@ -126,10 +126,10 @@ MODELS: dict[str, Callable[[str, str], str]] = {
     "runs the command": changed(_target_="langladder.__main__.app"),
     "runs another module": changed(_target_="langladder.faces.cli.main.App"),
     "no code of ours": changed(_target_="os.system"),
-    "a class not its own": changed(_target_="langladder.models.gpt.Path"),
-    "no class": changed(_target_="langladder.models.gpt.nothing"),
+    "a class not its own": changed(_target_="langladder.models.language.gpt.Path"),
+    "no class": changed(_target_="langladder.models.language.gpt.nothing"),
     "target of no kind": changed(_target_=["langladder"]),
-    "abstract": changed(_target_="langladder.models.base.LanguageModel"),
+    "abstract": changed(_target_="langladder.models.language.language_model.LanguageModel"),
     "no model": changed(_target_="langladder.embeddings.glove.GloVe"),
     "vast": changed(size=100_000_000),
     "beyond all": changed(size=10**400),
@@ -282,9 +282,9 @@ def test_a_vast_vocabulary_takes_neither_memory_nor_time_in_a_process_of_its_own
         path.write_text(changed(size=100_000_000)(sort, path.read_text()))
     code = """
 import resource, sys
-import langladder.models.gpt, langladder.models.recurrent, langladder.models.seq2seq, langladder.models.transformer
-from langladder.models.base import LanguageModel
-from langladder.models.translator import Translator
+import langladder.models.language.gpt, langladder.models.language.recurrent, langladder.models.translation.seq2seq, langladder.models.translation.transformer
+from langladder.models.language.language_model import LanguageModel
+from langladder.models.translation.translator import Translator
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for kind, folder in zip((LanguageModel, LanguageModel, Translator, Translator), sys.argv[2:]):
     try:

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from langladder.models.counted_tagger import tag_ids
-from langladder.models.tagger import allowed_steps
-from langladder.models.tagger_words import TaggerWords, shape_of
-from langladder.models.taggers.feature_crf import FeatureCRF
-from langladder.models.taggers.features import sentence_features, shape
-from langladder.models.taggers.hmm import HMM, transition_probabilities
-from langladder.models.taggers.most_frequent import MostFrequentTag
-from langladder.models.taggers.recurrent import RecurrentTagger
-from langladder.models.taggers.suffixes import Suffixes
-from langladder.models.taggers.window import WindowTagger
+from langladder.models.tagging.counted_tagger import tag_ids
+from langladder.models.tagging.feature_crf import FeatureCRF
+from langladder.models.tagging.features import sentence_features, shape
+from langladder.models.tagging.hmm import HMM, transition_probabilities
+from langladder.models.tagging.most_frequent import MostFrequentTag
+from langladder.models.tagging.recurrent import RecurrentTagger
+from langladder.models.tagging.suffixes import Suffixes
+from langladder.models.tagging.tagger import allowed_steps
+from langladder.models.tagging.tagger_words import TaggerWords, shape_of
+from langladder.models.tagging.window import WindowTagger
 from langladder.text.labelled.labelled import Tagged, bad_steps
 
 

@@ -9,7 +9,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from langladder.ground.errors import InputError
-from langladder.models.transformer import Transformer, TransformerConfig
+from langladder.models.translation.transformer import Transformer, TransformerConfig
 from langladder.nn.multi_head_attention import MultiHeadAttention
 from langladder.nn.packing import Layout
 from langladder.nn.token_embedding import TokenEmbedding, sinusoidal

@@ -19,11 +19,11 @@ import numpy as np
 from hydra import initialize_config_dir
 from numba.core.dispatcher import Dispatcher
 from langladder.embeddings.method import EmbeddingMethod
-from langladder.models.counted import CountedLanguageModel
+from langladder.models.language.counted import CountedLanguageModel
 from langladder.ground.schema import locate
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.words.vocabulary import WordCorpus
 from langladder.text.words.vocabulary import Vocabulary
 from pipeline import ROOT
 from pipeline.settings import params, schema

@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn.functional import linear
 
 from langladder.nn.tree_lstm import Children, ChildSumCell, Forest, NaryCell, TreeCell, compile_tree, join, read_forest
-from langladder.text.labelled.trees import Tree, parse_tree, tree_of_heads
+from langladder.text.labelled.labelled import Tree, parse_tree, tree_of_heads
 
 CELLS: dict[str, Callable[[], TreeCell]] = {
     "child-sum": lambda: ChildSumCell(input_width=3, width=4),

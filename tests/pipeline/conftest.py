@@ -16,7 +16,7 @@ class FakeJob:
     def __init__(self, **changes: Any) -> None:
         model = {"cell": "lstm", "width": 8, "dropout": 0.1}
         training = {"lr": 0.01, "max_steps": 60, "log_every": 5, "patience": None}
-        rung = {"name": "lstm", "title": "LSTM", "_target_": "langladder.models.recurrent.RecurrentLM"}
+        rung = {"name": "lstm", "title": "LSTM", "_target_": "langladder.models.language.recurrent.RecurrentLM"}
         self.settings = {"seed": 1, "lm": rung | {"model": model, "training": training}, "code": "c0de"} | changes
 
     def model_dump(self, **_: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from mlflow.exceptions import MlflowException
 
 from langladder.faces.mlflow.functions import load
-from langladder.models.gpt import GPT
+from langladder.models.language.gpt import GPT
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
 from pipeline.runs import main

@@ -30,7 +30,7 @@ def train_once(job: Any) -> list[dict[str, Any]]:
             Run(1, work.checkpoints, work.run.lightning_logger),
         )
         work.write_curve(Path("curve.csv"), result.curve)
-        work.run.metrics({"seconds": result.seconds})
+        work.run.metrics({"seconds": result.cost["seconds"]})
     return result.curve
 
 

@@ -20,7 +20,7 @@ import torch
 from mlflow import MlflowClient
 
 from langladder.faces.mlflow import _load_pyfunc
-from langladder.models.gpt import GPT
+from langladder.models.language.gpt import GPT
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
 from pipeline import ROOT

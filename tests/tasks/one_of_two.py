@@ -16,22 +16,21 @@ import numpy as np
 import torch
 
 from langladder.ground.ranks import first, part
-from langladder.models.attention_seq2seq import AttentionSeq2Seq
-from langladder.models.bert import BERT, BERTConfig
+from langladder.models.classification.mean_embedding import MeanEmbedding
+from langladder.models.encoders.bert import BERT, BERTConfig
 from langladder.models.making import Run
-from langladder.models.mean_embedding import MeanEmbedding
-from langladder.models.taggers.recurrent import RecurrentTagger
-from langladder.models.transformer import Transformer
+from langladder.models.tagging.recurrent import RecurrentTagger
+from langladder.models.translation.attention_seq2seq import AttentionSeq2Seq
+from langladder.models.translation.transformer import Transformer
 from langladder.tasks.checkpoints import read_checkpoint
 from langladder.tasks.classification import make as make_classifier
 from langladder.tasks.language_modelling import LanguageModelling, train_language_model
 from langladder.tasks.masked_language_modelling import MaskedLanguageModelling, train_encoder
-from langladder.tasks.masked_settings import MaskedTraining
-from langladder.tasks.settings import LMTrainingConfig, TranslationTraining
+from langladder.tasks.settings import LMTrainingConfig, MaskedTraining, TranslationTraining
 from langladder.tasks.tagging import make as make_tagger
 from langladder.tasks.task import Task
 from langladder.tasks.translation import TranslationTask, train_translator
-from langladder.text.storage.corpus_ids import PairStream, Rows, TokenStream
+from langladder.text.storage.token_streams import PairStream, Rows, TokenStream
 from langladder.text.tokenize.encoding import framed
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer

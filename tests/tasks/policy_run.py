@@ -9,10 +9,10 @@ import torch
 
 from langladder.data.preference_pairs import TokenPair
 from langladder.decoding.rollouts import Prompts, Response
-from langladder.models.gpt import GPT
-from langladder.models.instructed import InstructedGPT
+from langladder.models.language.gpt import GPT
+from langladder.models.language.instructed import InstructedGPT
 from langladder.models.making import Run
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 
 V, WANTED = 16, 7

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from langladder.models.gpt import GPT
-from langladder.models.neural import NeuralLanguageModel
-from langladder.models.recurrent import RecurrentLM
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.models.language.gpt import GPT
+from langladder.models.language.neural import NeuralLanguageModel
+from langladder.models.language.recurrent import RecurrentLM
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 
 V = 20

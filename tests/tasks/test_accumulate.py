@@ -9,13 +9,13 @@ from small_run import STEPS, make_model, make_stream, settings, stop_at
 
 from langladder.data.batches import StepBatches, Update
 from langladder.data.translation import PairBatch, collate
-from langladder.models.making import Run
-from langladder.models.transformer import Transformer, TransformerConfig
+from langladder.models.making import Run, TrainingResult
+from langladder.models.translation.transformer import Transformer, TransformerConfig
 from langladder.tasks.language_modelling import LanguageModelling, train_language_model
 from langladder.tasks.settings import LMTrainingConfig, TranslationTraining
-from langladder.tasks.training import TrainingResult, train_task
+from langladder.tasks.training import train_task
 from langladder.tasks.translation import TranslationTask
-from langladder.text.storage.corpus_ids import PairStream, Rows
+from langladder.text.storage.token_streams import PairStream, Rows
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 V = 30

@@ -9,9 +9,9 @@ import torch
 
 from langladder.families import families
 from langladder.ground.errors import InputError
-from langladder.models.bert_span import BERTSpan
-from langladder.models.gpt_choice import GPTChoice
 from langladder.models.making import Run
+from langladder.models.reading.bert_span import BERTSpan
+from langladder.models.reading.gpt_choice import GPTChoice
 from langladder.tasks.answering import Answering, make
 from langladder.tasks.settings import ReadingTraining
 from tests.models.grown_rungs import saved_bert, saved_gpt
@@ -60,12 +60,16 @@ def test_without_questions_nothing_is_learnt(tmp_path: Path) -> None:
 
 def test_what_a_rung_may_grow_from_is_settled_before_it_is_made() -> None:
     family = families()["reader_transfer"]
-    bert = {"_target_": "langladder.models.bert.BERT", "model": {"width": 16, "layers": 2, "heads": 2}}
-    span = {"_target_": "langladder.models.bert_span.BERTSpan", "model": {}, "base": "encoder/bert_mini"}
+    bert = {"_target_": "langladder.models.encoders.bert.BERT", "model": {"width": 16, "layers": 2, "heads": 2}}
+    span = {
+        "_target_": "langladder.models.reading.bert_span.BERTSpan",
+        "model": {},
+        "base": "encoder/bert_mini",
+    }
     assert family.grows(span, bert) is None
     assert "more" not in str(family.grows(span | {"model": {"layers_transferred": 1}}, bert))
     assert "its base has 2 layers" in str(family.grows(span | {"model": {"layers_transferred": 3}}, bert))
-    choice = span | {"_target_": "langladder.models.gpt_choice.GPTChoice"}
+    choice = span | {"_target_": "langladder.models.reading.gpt_choice.GPTChoice"}
     assert "a GPTChoice grows from a GPT" in str(family.grows(choice, bert))
-    window = span | {"_target_": "langladder.models.sliding_window.SlidingWindow"}
+    window = span | {"_target_": "langladder.models.reading.sliding_window.SlidingWindow"}
     assert family.grows(window, bert) == "a SlidingWindow grows from nothing"

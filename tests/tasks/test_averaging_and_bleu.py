@@ -20,15 +20,14 @@ from langladder.data.language_modelling import StreamBatches
 from langladder.evaluation.bleu import BleuConfig, corpus_bleu
 from langladder.faces.report.inputs import read_curve
 from langladder.ground.errors import InputError
-from langladder.models.making import Run
-from langladder.models.transformer import Transformer, TransformerConfig
-from langladder.models.translator import Translator
+from langladder.models.making import Run, TrainingResult
+from langladder.models.translation.transformer import Transformer, TransformerConfig
+from langladder.models.translation.translator import Translator
 from langladder.tasks.checkpoints import read_checkpoint
 from langladder.tasks.language_modelling import LanguageModelling, train_language_model
 from langladder.tasks.settings import LMTrainingConfig, TranslationTraining
-from langladder.tasks.training import TrainingResult
 from langladder.tasks.translation import BleuSample, TranslationTask, train_translator
-from langladder.text.storage.corpus_ids import PairStream
+from langladder.text.storage.token_streams import PairStream
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
@@ -108,8 +107,8 @@ def test_golden_mean_of_the_last_checkpoints(tmp_path: Path) -> None:
     batches = StreamBatches(make_stream(0), make_stream(1), batch_size=2, sequence_length=4, seed=1)
     sums = [task.evaluate(batch) for batch in batches.validation()]
     expected_loss = sum(total for total, _ in sums) / sum(count for _, count in sums)
-    assert result.best_validation_loss == pytest.approx(expected_loss, rel=1e-6)
-    assert result.best_validation_loss != without.best_validation_loss
+    assert result.validation_loss == pytest.approx(expected_loss, rel=1e-6)
+    assert result.validation_loss != without.validation_loss
     assert len(list((tmp_path / "averaged" / "snapshots").iterdir())) == 3
 
 
@@ -131,7 +130,7 @@ def test_interrupted_average_ends_with_the_same_bits(tmp_path: Path, monkeypatch
     for _ in range(2):  # resumed, and asked again when finished
         model, result = train_lm(work, average_checkpoints=2)
         assert equal(model, whole) and result.curve == expected.curve
-        assert result.best_validation_loss == expected.best_validation_loss
+        assert result.validation_loss == expected.validation_loss
 
 
 @pytest.mark.slow
@@ -172,7 +171,7 @@ def test_average_without_validation_data(tmp_path: Path, pairs: PairStream) -> N
     config = TranslationTraining.model_validate(values | {"average_checkpoints": 2})
     result = train_translator(model, pairs, None, config, Run(1, tmp_path))
     names = sorted(path.name for path in (tmp_path / "snapshots").iterdir())
-    assert names == ["000000004.safetensors", "000000005.safetensors"] and result.best_validation_loss is None
+    assert names == ["000000004.safetensors", "000000005.safetensors"] and result.validation_loss is None
     states = [read_checkpoint(tmp_path / "snapshots" / name)["state_dict"] for name in names]
     for name, value in model.state_dict().items():
         mean = (states[0][f"model.{name}"].double() + states[1][f"model.{name}"].double()) / 2
@@ -187,7 +186,7 @@ def test_bleu_chooses_the_weights(tmp_path: Path, pairs: PairStream, tokenizer: 
     assert best > min(curve.values()) and 0 <= best <= 100
     assert BleuSample.of(pairs, 30, tokenizer).bleu(model) == best
     (row,) = [row for row in result.curve if row.get("validation_bleu") == best][:1]
-    assert result.best_validation_loss == row["validation_loss"]
+    assert result.validation_loss == row["validation_loss"]
 
 
 def test_curve_with_bleu_on_disk(tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ from langladder.evaluation.captions import Asked, CaptionPage, evaluate_captions
 from langladder.evaluation.transcripts import TranscriptionConfig, TranscriptPage, evaluate_transcripts
 from langladder.ground.errors import InputError
 from langladder.ground.schema import locate_function
-from langladder.models.captioner import Captioner, CaptionerConfig
 from langladder.models.ctc import CTCConfig, CTCRecognizer
-from langladder.models.making import Made, Run
+from langladder.models.making import Run, TrainingResult
+from langladder.models.translation.captioner import Captioner, CaptionerConfig
 from langladder.tasks.settings import SpeechTraining, TranslationTraining
 from langladder.tasks.speech_recognition import CTCTask
 from langladder.tasks.translation import TranslationTask
@@ -43,7 +43,7 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
-def captioner(scenes: Path, out: Path, checkpoints: Path) -> Made:
+def captioner(scenes: Path, out: Path, checkpoints: Path) -> TrainingResult:
     corpus = read_scenes(scenes)
     codes, config = SceneCodes.of_corpus(corpus), CaptionerConfig(width=16, embedding_dim=16)
     torch.manual_seed(1)
@@ -51,20 +51,20 @@ def captioner(scenes: Path, out: Path, checkpoints: Path) -> Made:
     data = [corpus.splits[split] for split in ("train", "validation")]
     settings = SimpleNamespace(training=TranslationTraining(**TRAINING))
     make = locate_function(Captioner.maker)
-    made: Made = make(model, codes, *data, settings=settings, run=Run(1, checkpoints))
+    made: TrainingResult = make(model, codes, *data, settings=settings, run=Run(1, checkpoints))
     model.save(out)
     codes.save(out / CODES)
     return made
 
 
-def recogniser(speech: Path, out: Path, checkpoints: Path) -> Made:
+def recogniser(speech: Path, out: Path, checkpoints: Path) -> TrainingResult:
     corpus = read_speech(speech)
     torch.manual_seed(1)
     model = CTCRecognizer(CTCConfig(width=16), corpus.dimensions, len(ALPHABET))
     data = [corpus.splits[split] for split in ("train", "validation")]
     settings = SimpleNamespace(training=SpeechTraining(**TRAINING))
     make = locate_function(CTCRecognizer.maker)
-    made: Made = make(model, None, *data, settings=settings, run=Run(1, checkpoints))
+    made: TrainingResult = make(model, None, *data, settings=settings, run=Run(1, checkpoints))
     model.save(out)
     return made
 

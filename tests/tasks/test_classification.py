@@ -10,12 +10,12 @@ import torch
 
 from langladder.embeddings.base import WordVectors
 from langladder.ground.errors import InputError
-from langladder.models.classifier import Classifier
+from langladder.models.classification.classifier import Classifier
+from langladder.models.classification.mean_embedding import MeanEmbedding
 from langladder.models.making import Run
-from langladder.models.mean_embedding import MeanEmbedding
 from langladder.models.units import SubwordUnits, WordUnits
 from langladder.tasks.classification import make
-from langladder.tasks.reading_units import start_embedding, table_of, units_for
+from langladder.tasks.inputs import start_from_table, table_of, units_for
 from langladder.tasks.settings import ReadingInput, ReadingTraining, TransferInput
 from langladder.text.labelled.labelled import Example
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
@@ -92,14 +92,14 @@ def test_begins_with_vectors_of_the_size_that_its_random_rows_have(frozen: bool)
     torch.manual_seed(0)
     model = MeanEmbedding(MeanEmbedding.Config.model_validate({"embedding_dim": 8}), units.full_vocab_size, 2)
     table = table_of(units, vectors())
-    start_embedding(model, table, frozen=frozen)
+    start_from_table(model, table, frozen=frozen)
     rows = model.embedding.weight.detach().numpy()
     found = np.stack([rows[units.index[word]] for word in ("film", "dull", "fine", "opera")])
     assert found.std() == pytest.approx(8**-0.5, rel=1e-5)
     np.testing.assert_allclose(found / found.std(), vectors().matrix / vectors().matrix.std(), rtol=1e-5)
     assert not rows[0].any()  # padding
     assert model.embedding.weight.requires_grad is not frozen
-    start_embedding(model, table, frozen=False, spread=0.5)
+    start_from_table(model, table, frozen=False, spread=0.5)
     assert model.embedding.weight[units.index["film"]].std() > found[0].std()
 
 
@@ -110,7 +110,7 @@ def test_a_frozen_table_stays_and_all_else_learns(tmp_path: Path) -> None:
     units, table = units_for(ReadingInput.model_validate({"words": "whitespace"} | given), DATA[:60])
     assert table is not None
     fresh = MeanEmbedding(model.config, units.full_vocab_size, 2)
-    start_embedding(fresh, table, frozen=True)
+    start_from_table(fresh, table, frozen=True)
     row = units.index["dull"]  # type: ignore[attr-defined]
     assert torch.equal(model.embedding.weight[row], fresh.embedding.weight[row])
 

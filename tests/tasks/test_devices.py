@@ -98,7 +98,12 @@ def test_one_goes_on_where_two_with_parts_of_the_weights_were_broken_off(
 
 
 def test_only_networks_with_layers_are_shared_out() -> None:
-    values = {"name": "lstm", "title": "LSTM", "_target_": "langladder.models.recurrent.RecurrentLM", "model": {}}
+    values = {
+        "name": "lstm",
+        "title": "LSTM",
+        "_target_": "langladder.models.language.recurrent.RecurrentLM",
+        "model": {},
+    }
     settings = families()["lm"].settings(values)
     with pytest.raises(ValueError, match="a RecurrentLM has no layers to share out; GPT and BERT have"):
         settings.model_validate(values | {"training": {"strategy": "fsdp"}})

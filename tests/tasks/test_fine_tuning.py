@@ -9,11 +9,11 @@ import torch
 
 from langladder.formats.model_card import model_card
 from langladder.ground.errors import InputError
-from langladder.models.bert import BERT
-from langladder.models.bert_classifier import BERTClassifier
-from langladder.models.bert_tagger import BERTTagger
-from langladder.models.gpt_classifier import GPTClassifier
+from langladder.models.classification.bert_classifier import BERTClassifier
+from langladder.models.classification.gpt_classifier import GPTClassifier
+from langladder.models.encoders.bert import BERT
 from langladder.models.making import Run
+from langladder.models.tagging.bert_tagger import BERTTagger
 from langladder.tasks.fine_tuning import begin, make_classifier, make_tagger
 from langladder.tasks.settings import ReadingTraining
 from langladder.text.labelled.labelled import Tagged

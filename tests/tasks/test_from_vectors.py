@@ -10,11 +10,11 @@ import torch
 from langladder.embeddings.base import WordVectors
 from langladder.formats.vector_files import input_embedding, read_vectors
 from langladder.ground.errors import Damage, InputError
-from langladder.models.gpt import GPT
-from langladder.models.neural import NeuralLanguageModel
+from langladder.models.language.gpt import GPT
+from langladder.models.language.neural import NeuralLanguageModel
+from langladder.models.language.recurrent import RecurrentLM
 from langladder.models.ngrams.kneser_ney import KneserNey
-from langladder.models.recurrent import RecurrentLM
-from langladder.tasks.from_vectors import initial_table, start_from_vectors
+from langladder.tasks.from_vectors import start_from_vectors
 from langladder.tasks.settings import InputVectors
 from langladder.text.tokenize.specials import BOS, EOS, NAMES
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
@@ -106,10 +106,10 @@ def test_vectors_in_and_out_roundtrip(kind: str, tmp_path: Path) -> None:
     before = model.embedding.weight.detach().clone()
     covered = start_from_vectors(model, tokenizer, InputVectors(vectors=str(tmp_path / "v")))
 
-    table, mask = initial_table(tokenizer, vectors, D)
     after = model.embedding.weight.detach()
-    assert np.array_equal(covered, mask) and covered.sum() == len(words)
-    assert np.array_equal(after.numpy()[covered], table[covered]) and (table[~covered] == 0).all()
+    tokens = {token: word for token, word in word_tokens(tokenizer).items() if word in words}
+    assert np.array_equal(np.flatnonzero(covered), sorted(tokens)) and covered.sum() == len(words)
+    assert all(np.array_equal(after[token].numpy(), vectors[word]) for token, word in tokens.items())
     assert torch.equal(after[torch.from_numpy(~covered)], before[torch.from_numpy(~covered)])
     assert not covered[: len(NAMES)].any()
 
@@ -179,8 +179,6 @@ def test_what_does_not_fit_is_refused_by_config_key(tmp_path: Path) -> None:
         start_from_vectors(gpt(tokenizer), tokenizer, settings(f"v{D + 1}"))
     with pytest.raises(InputError, match=rf"set model\.embedding_dim to {D + 1}, or name vectors of {D}"):
         start_from_vectors(lstm, tokenizer, settings(f"v{D + 1}"))
-    with pytest.raises(InputError, match=f"dimension {D + 1}, where {D}"):
-        initial_table(tokenizer, read_vectors(tmp_path / f"v{D + 1}"), D)
     with pytest.raises(InputError, match="vector for none of the words"):
         start_from_vectors(lstm, tokenizer, settings("other"))
     for tied in (lstm, gpt(tokenizer, tie_weights=True)):
@@ -195,7 +193,7 @@ def test_what_does_not_fit_is_refused_by_config_key(tmp_path: Path) -> None:
 
 def test_models_without_an_input_embedding_are_refused(tmp_path: Path) -> None:
     tokenizer = TOKENIZERS["word"]
-    from langladder.text.storage.corpus_ids import TokenStream
+    from langladder.text.storage.token_streams import TokenStream
 
     counted = KneserNey(KneserNey.Config(), tokenizer.vocab_size)
     ids = np.array([BOS, *tokenizer.encode(LINES[0]), EOS], dtype=np.int32)

@@ -8,10 +8,10 @@ import torch
 from small_run import STEPS, make_stream, settings
 
 from langladder.embeddings.base import WordVectors
-from langladder.models.gpt import GPT
+from langladder.models.language.gpt import GPT
+from langladder.models.language.neural import NeuralLanguageModel
+from langladder.models.language.recurrent import RecurrentLM
 from langladder.models.making import Run
-from langladder.models.neural import NeuralLanguageModel
-from langladder.models.recurrent import RecurrentLM
 from langladder.tasks.from_vectors import start_from_vectors
 from langladder.tasks.language_modelling import train_language_model
 from langladder.tasks.settings import InputVectors, LMTrainingConfig

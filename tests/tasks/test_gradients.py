@@ -10,14 +10,13 @@ import torch
 from small_run import make_model, make_stream, settings
 from torch import nn
 
-from langladder.models.making import Run
-from langladder.models.neural import NeuralLanguageModel
-from langladder.tasks import gradients
-from langladder.tasks.gradients import gradient_norm, makes_row, sampled, update_ratio
+from langladder.models.language.neural import NeuralLanguageModel
+from langladder.models.making import Run, TrainingResult
+from langladder.tasks import callbacks as gradients
+from langladder.tasks.callbacks import gradient_norm, makes_row, sampled, update_ratio
 from langladder.tasks.language_modelling import train_language_model
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.tasks.settings import LMTrainingConfig
-from langladder.tasks.training import TrainingResult
 
 
 class Log:
@@ -118,7 +117,7 @@ def test_the_norm_is_that_before_clipping_and_the_ratio_that_of_the_step(tmp_pat
 @pytest.mark.parametrize("optimizer", ["adamw", "muon"])
 def test_watching_changes_no_bit(optimizer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     watched, _ = train(tmp_path / "watched", optimizer=optimizer)
-    monkeypatch.setattr(gradients.UpdateWatch, "on_before_optimizer_step", lambda *_: None)
+    monkeypatch.setattr(gradients.UpdateSize, "on_before_optimizer_step", lambda *_: None)
     alone, result = train(tmp_path / "alone", optimizer=optimizer)
     assert all(torch.equal(p, q) for p, q in zip(watched.parameters(), alone.parameters(), strict=True))
     assert "gradient_norm" not in result.curve[0]

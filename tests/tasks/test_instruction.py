@@ -11,8 +11,8 @@ from langladder.data.instructions import dialogue_batch, dialogue_rows
 from langladder.decoding.answers import answers
 from langladder.decoding.sampling import SamplingConfig, generate
 from langladder.ground.errors import InputError
-from langladder.models.instructed import InstructedGPT, begin
-from langladder.models.making import Made, Run
+from langladder.models.language.instructed import InstructedGPT, begin
+from langladder.models.making import Run, TrainingResult
 from langladder.tasks.instruction import InstructionTuning, JudgedSample, make
 from langladder.tasks.settings import InstructionTraining
 from langladder.text.labelled.instructions import Dialogue
@@ -30,7 +30,7 @@ def training(**changes: Any) -> InstructionTraining:
     return InstructionTraining.model_validate(small | {"progress": False, "accelerator": "cpu"} | changes)
 
 
-def tuned(folder: Path, place: str = "a", **changes: Any) -> tuple[InstructedGPT, Made]:
+def tuned(folder: Path, place: str = "a", **changes: Any) -> tuple[InstructedGPT, TrainingResult]:
     dropout = changes.pop("dropout", 0.0)
     more = {"judge": judge} | {name: changes.pop(name) for name in ("judge",) if name in changes}
     train, validation = changes.pop("train", DIALOGUES), changes.pop("validation", DIALOGUES)

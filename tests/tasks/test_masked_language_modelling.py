@@ -10,11 +10,11 @@ import torch
 from torch.nn import functional
 
 from langladder.ground.errors import InputError
-from langladder.models.bert import BERT, BERTConfig
+from langladder.models.encoders.bert import BERT, BERTConfig
 from langladder.models.making import Run
 from langladder.tasks.masked_language_modelling import MaskedLanguageModelling, train_encoder
-from langladder.tasks.masked_settings import MaskedTraining
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.tasks.settings import MaskedTraining
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.encoding import framed
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig

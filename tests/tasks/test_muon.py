@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from langladder.models.recurrent import RecurrentLM
-from langladder.models.transformer import Transformer
+from langladder.models.language.recurrent import RecurrentLM
+from langladder.models.translation.transformer import Transformer
 from langladder.tasks.muon import ITERATIONS, hidden_matrices, newton_schulz, orthogonal
 from langladder.tasks.optimisation import TrainingConfig, make_optimizer, set_learning_rate
 

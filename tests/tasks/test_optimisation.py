@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from langladder.ground.errors import InputError
-from langladder.models.recurrent import RecurrentLM
+from langladder.models.language.recurrent import RecurrentLM
 from langladder.tasks import optimisation
 from langladder.tasks.optimisation import (
     TrainingConfig,

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from langladder.ground.errors import InputError
-from langladder.models.instructed import InstructedGPT, read_instructed
-from langladder.models.making import Made, Run
+from langladder.models.language.instructed import InstructedGPT, read_instructed
+from langladder.models.making import Run, TrainingResult
 from langladder.models.reward import RewardModel, begin_reward
-from langladder.tasks.policy.making import Teaching, make, prompts_of, token_pairs
 from langladder.tasks.policy.settings import DPOTraining, ExpertIterationTraining, GRPOTraining, PPOTraining
+from langladder.tasks.policy.training import Teaching, make, prompts_of, token_pairs
 from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
@@ -44,7 +44,9 @@ def rung(method: str, **changes: Any) -> SimpleNamespace:
     return SimpleNamespace(name=method, method=method, training=training)
 
 
-def made(base: Path, folder: Path, method: str, teaching: Teaching, **changes: Any) -> tuple[InstructedGPT, Made]:
+def made(
+    base: Path, folder: Path, method: str, teaching: Teaching, **changes: Any
+) -> tuple[InstructedGPT, TrainingResult]:
     return make(base, teaching, settings=rung(method, **changes), run=Run(1, folder))
 
 

@@ -16,7 +16,7 @@ from langladder.text.tokenize.specials import BOS
 
 
 def grpo(folder: Path, prompts: Prompts = PROMPTS, watched: Prompts | None = WATCHED, **changes: Any) -> None:
-    train_grpo(make_policy(), prompts, GRPOTraining(**on_policy(**changes)), run(folder), watched=watched)
+    train_grpo(make_policy(), prompts, GRPOTraining(**on_policy(**changes)), run(folder), held_out=watched)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_prompts_that_cannot_be_answered(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no training prompts"):
         grpo(tmp_path, Prompts([], share))
     with pytest.raises(InputError, match=r"keep=validation_reward: there is nothing to validate on"):
-        grpo(tmp_path, watched=None, keep="validation_reward")
+        grpo(tmp_path, held_out=None, keep="validation_reward")
     assert not list(tmp_path.iterdir())
 
 

@@ -8,7 +8,7 @@ import torch
 from policy_run import PROMPTS, WATCHED, make_pairs, make_policy, make_text, on_policy, run, settings
 from small_run import moved, stop_at
 
-from langladder.models.gpt import GPT
+from langladder.models.language.gpt import GPT
 from langladder.tasks.checkpoints import read_checkpoint
 from langladder.tasks.policy.dpo import DPO
 from langladder.tasks.policy.on_policy import OnPolicy
@@ -24,18 +24,18 @@ def train(name: str, work: Path) -> tuple[GPT, Any, Any]:
     policy = make_policy()
     if name == "dpo":
         config = DPOTraining(**settings(batch_size=4))
-        made = train_dpo(policy, make_pairs(10, 1), make_pairs(6, 2), config, run(work), watched=WATCHED)
+        made = train_dpo(policy, make_pairs(10, 1), make_pairs(6, 2), config, run(work), held_out=WATCHED)
         return policy, made.curve, []
     if name == "grpo":
-        made, history = train_grpo(policy, PROMPTS, GRPOTraining(**on_policy()), run(work), watched=WATCHED)
+        made, history = train_grpo(policy, PROMPTS, GRPOTraining(**on_policy()), run(work), held_out=WATCHED)
     elif name == "expert iteration":
         expert = ExpertIterationTraining(**on_policy(best=2))
-        made, history = train_by_expert_iteration(policy, PROMPTS, expert, run(work), watched=WATCHED)
+        made, history = train_by_expert_iteration(policy, PROMPTS, expert, run(work), held_out=WATCHED)
     else:
         shared = {"critic": "shared", "accumulate": 2} if name == "ppo, shared" else ADAPTIVE | MIX
         config_ppo = PPOTraining(**on_policy(**shared))
         text = make_text() if "pretraining" in shared else None
-        made, history = train_ppo(policy, PROMPTS, config_ppo, run(work), watched=WATCHED, text=text)
+        made, history = train_ppo(policy, PROMPTS, config_ppo, run(work), held_out=WATCHED, text=text)
     return policy, made.curve, history
 
 

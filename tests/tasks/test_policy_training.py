@@ -12,7 +12,7 @@ from policy_run import ASK, PROMPTS, WATCHED, V, make_pairs, make_policy, make_t
 from langladder.data.preference_pairs import answers
 from langladder.data.prompts import RolloutBatches
 from langladder.decoding.rollouts import Prompts, roll_out
-from langladder.models.gpt import GPT
+from langladder.models.language.gpt import GPT
 from langladder.models.reward import RewardModel
 from langladder.tasks.policy.critic import critic_from, make_critic
 from langladder.tasks.policy.dpo import DPO, references
@@ -20,10 +20,9 @@ from langladder.tasks.policy.expert_iteration import ExpertIteration
 from langladder.tasks.policy.grpo import GRPO
 from langladder.tasks.policy.on_policy import OnPolicy
 from langladder.tasks.policy.ppo import PPO
-from langladder.tasks.policy.reading import response_log_probs, response_states, told_by
+from langladder.tasks.policy.responses import reference_log_probs, response_log_probs, response_states, sequence_kl
 from langladder.tasks.policy.settings import DPOTraining, ExpertIterationTraining, GRPOTraining, PPOTraining
 from langladder.tasks.policy.training import train_by_expert_iteration, train_dpo, train_grpo, train_ppo
-from langladder.tasks.policy.watching import sequence_kl
 from langladder.text.tokenize.specials import EOS, PAD
 
 METHODS: dict[str, tuple[Any, Any]] = {
@@ -37,7 +36,7 @@ def trained(method: str, folder: Path, **changes: Any) -> tuple[GPT, dict[str, A
     """The policy, the last row of its curve, and the history of its rollouts."""
     train, kind = METHODS[method]
     policy = make_policy()
-    made, history = train(policy, PROMPTS, kind(**on_policy(**changes)), run(folder), watched=WATCHED)
+    made, history = train(policy, PROMPTS, kind(**on_policy(**changes)), run(folder), held_out=WATCHED)
     assert not policy.training
     return policy, made.curve[-1], history
 
@@ -76,7 +75,7 @@ def test_dpo_prefers_what_was_chosen(tmp_path: Path) -> None:
     train, validation = make_pairs(32, 1), make_pairs(16, 2)
     policy = make_policy()
     config = DPOTraining(**settings(max_steps=30, validate_every=15, batch_size=8))
-    made = train_dpo(policy, train, validation, config, run(tmp_path), watched=WATCHED)
+    made = train_dpo(policy, train, validation, config, run(tmp_path), held_out=WATCHED)
     assert made.curve[-1]["validation_accuracy"] == 1
     assert made.curve[-1]["validation_loss"] < 0.3
     assert {"validation_reward", "validation_kl", "validation_words"} <= made.curve[-1].keys()
@@ -120,7 +119,7 @@ def test_what_was_drawn_is_read_again_as_it_was_drawn(kind: str) -> None:
     """The ratio of a policy to itself is 1: rollouts with caches and teacher forcing agree, padding changes nothing."""
     policy = make_policy() if kind == "instructed" else make_policy(GPT)
     drawn = roll_out(policy, ASK, max_new_tokens=6, seed=1)
-    torch.testing.assert_close(told_by(policy, drawn), drawn.log_probs, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(reference_log_probs(policy, drawn), drawn.log_probs, atol=1e-5, rtol=1e-5)
     assert float(sequence_kl(policy, policy, drawn).abs().max()) < 1e-5
     policy.eval()
     tokens, starts, mask = drawn[:3]
@@ -208,7 +207,7 @@ def test_the_best_weights_may_be_kept(tmp_path: Path) -> None:
         drawn = roll_out(policy, ASK[:8], max_new_tokens=6, seed=3, step=2**31)
         scores[keep] = sum(share(drawn.responses(range(8)))) / 8
     made, _ = train_ppo(
-        make_policy(), PROMPTS, PPOTraining(**on_policy(**changes)), run(tmp_path / "again"), watched=WATCHED
+        make_policy(), PROMPTS, PPOTraining(**on_policy(**changes)), run(tmp_path / "again"), held_out=WATCHED
     )
     rewards = [row["validation_reward"] for row in made.curve[1:] if row.get("validation_reward") is not None]
     assert scores["validation_reward"] == pytest.approx(max(rewards), abs=1e-6)
@@ -232,7 +231,7 @@ def test_nothing_is_dropped_out(method: str, tmp_path: Path, monkeypatch: pytest
         trained("ppo", tmp_path, **changes)
     else:
         pairs = make_pairs(8, 1)
-        train_dpo(make_policy(), pairs, pairs, DPOTraining(**settings(**changes)), run(tmp_path), watched=WATCHED)
+        train_dpo(make_policy(), pairs, pairs, DPOTraining(**settings(**changes)), run(tmp_path), held_out=WATCHED)
     assert seen
     assert not any(seen)
 

@@ -6,11 +6,11 @@ import pytest
 import torch
 from small_run import V, make_stream, moved, settings, stop_at
 
-from langladder.models.convolutional import ConvolutionalLM
+from langladder.models.language.convolutional import ConvolutionalLM
+from langladder.models.language.neural import NeuralLanguageModel
+from langladder.models.language.nnlm import NNLM
+from langladder.models.language.recurrent import RecurrentLM
 from langladder.models.making import Run
-from langladder.models.neural import NeuralLanguageModel
-from langladder.models.nnlm import NNLM
-from langladder.models.recurrent import RecurrentLM
 from langladder.tasks.language_modelling import LanguageModelling, train_language_model
 from langladder.tasks.settings import LMTrainingConfig
 

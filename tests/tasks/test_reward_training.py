@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from langladder.ground.errors import InputError
-from langladder.models.making import Made, Run
+from langladder.models.making import Run, TrainingResult
 from langladder.models.reward import RewardModel
 from langladder.tasks.reward import RewardModelling, make
 from langladder.tasks.settings import RewardTraining
@@ -17,7 +17,7 @@ from tests.models.spoken import DIALOGUES, RANKINGS, asked, saved_instructed
 from tests.tasks.small_run import moved, stop_at
 
 
-def trained(folder: Path, place: str = "a", **changes: Any) -> tuple[RewardModel, Made]:
+def trained(folder: Path, place: str = "a", **changes: Any) -> tuple[RewardModel, TrainingResult]:
     small = {"max_steps": 30, "lr": 0.01, "batch_size": 4, "validations": 3, "checkpoint_every": 4}
     train, validation = changes.pop("train", RANKINGS), changes.pop("validation", RANKINGS)
     shown = changes.pop("demonstrations", DIALOGUES)

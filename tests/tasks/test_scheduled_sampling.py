@@ -3,9 +3,9 @@
 import torch
 
 from langladder.data.translation import PairBatch
-from langladder.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from langladder.models.transformer import Transformer, TransformerConfig
-from langladder.models.translator import Translator
+from langladder.models.translation.seq2seq import Seq2Seq, Seq2SeqConfig
+from langladder.models.translation.transformer import Transformer, TransformerConfig
+from langladder.models.translation.translator import Translator
 from langladder.tasks.settings import TranslationTraining
 from langladder.tasks.translation import TranslationTask, mixed_words
 from langladder.text.tokenize.specials import BOS, EOS, PAD

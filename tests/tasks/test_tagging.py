@@ -9,10 +9,10 @@ import torch
 from langladder.embeddings.base import WordVectors
 from langladder.ground.errors import InputError
 from langladder.models.making import Run
-from langladder.models.tagger_words import TaggerWords
-from langladder.models.taggers.recurrent import RecurrentTagger
-from langladder.tasks.tagging import Tagging, make, start_embedding, train_tagger
-from langladder.tasks.tagging_settings import TaggerInput, TaggerTraining, TransferInput
+from langladder.models.tagging.recurrent import RecurrentTagger
+from langladder.models.tagging.tagger_words import TaggerWords
+from langladder.tasks.settings import TaggerInput, TaggerTraining, TaggerTransferInput
+from langladder.tasks.tagging import Tagging, make, start_words, train_tagger
 from langladder.text.labelled.labelled import Tagged
 from langladder.text.tokenize.specials import UNK
 from tests.tasks.small_run import moved, stop_at
@@ -68,7 +68,7 @@ def vectors(dim=8) -> WordVectors:
 @pytest.mark.parametrize("frozen", [False, True])
 def test_vectors_stand_in_the_rows_of_their_words(frozen):
     model = network()
-    start_embedding(model, vectors(), frozen=frozen)
+    start_words(model, vectors(), frozen=frozen)
     table, scale = model.embedding.weight, 8**-0.5 / torch.from_numpy(vectors().matrix).std()
     for word, row in (("dog", 0), ("horse", 1), ("cat", 2)):
         given = torch.from_numpy(vectors().matrix[row]) * scale
@@ -97,7 +97,7 @@ def test_damaged_entries_of_the_vectors_are_left_out_and_counted_or_refused(tmp_
     with pytest.raises(InputError, match=r"v\.txt:3: a word that stands there twice"):
         trained(tmp_path / "run", input={"vectors": str(path), "damaged": "strict"})
     settings = chosen(max_steps=2)
-    settings.input = TransferInput()
+    settings.input = TaggerTransferInput()
     _, made = make(
         RecurrentTagger, TAGS, corpus(), corpus()[:2], settings=settings, run=Run(1, tmp_path / "b"), base=path
     )
@@ -105,11 +105,11 @@ def test_damaged_entries_of_the_vectors_are_left_out_and_counted_or_refused(tmp_
 
 
 def test_vectors_of_another_dimension_or_of_no_word_are_refused():
-    with pytest.raises(InputError, match=r"dimension 5, but model.embedding_dim is 8: set it to 5"):
-        start_embedding(network(), vectors(5), frozen=False)
+    with pytest.raises(InputError, match=r"dimension 5, .* has 8: set model.embedding_dim to 5"):
+        start_words(network(), vectors(5), frozen=False)
     stranger = WordVectors(["zzz"], np.ones((1, 8), dtype=np.float32))
     with pytest.raises(InputError, match="no word of the training sentences"):
-        start_embedding(network(), stranger, frozen=False)
+        start_words(network(), stranger, frozen=False)
 
 
 @pytest.mark.parametrize("learned", [0, 4])

@@ -12,9 +12,8 @@ from langladder.ground.errors import InputError
 from langladder.models.making import Run
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.tasks.word_vectors import make
-from langladder.text.storage.corpus_ids import TokenStream
-from langladder.text.words.vocabulary import Vocabulary
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.storage.token_streams import TokenStream
+from langladder.text.words.vocabulary import Vocabulary, WordCorpus
 from tests.tasks.small_run import moved
 
 TRAINING = TrainingConfig(

@@ -14,12 +14,11 @@ from small_run import STEPS, make_model, make_stream, settings, stop_at
 
 from langladder.data.language_modelling import StreamBatches, WindowBatches
 from langladder.ground.errors import InputError
-from langladder.models.making import Run
-from langladder.models.neural import NeuralLanguageModel
+from langladder.models.language.neural import NeuralLanguageModel
+from langladder.models.making import Run, TrainingResult
 from langladder.tasks.checkpoints import read_checkpoint
 from langladder.tasks.language_modelling import LanguageModelling, train_language_model
 from langladder.tasks.settings import LMTrainingConfig
-from langladder.tasks.training import TrainingResult
 
 KINDS = ["lstm", "gpt"]
 
@@ -77,7 +76,7 @@ def test_interrupted_and_moved_run_ends_with_the_same_bits(more, tmp_path, monke
     (tmp_path / "first").rename(tmp_path / "moved")
     model, result = train("gpt", tmp_path / "moved", **UNSTEADY, **more)
     assert equal(model, reference) and result.curve == expected.curve
-    assert result.best_validation_loss == expected.best_validation_loss
+    assert result.validation_loss == expected.validation_loss
     for name in ("last", "best"):
         ours, theirs = (read_checkpoint(tmp_path / run / f"{name}.safetensors") for run in ("moved", "whole"))
         assert ours["steps_done"] == theirs["steps_done"]
@@ -161,12 +160,12 @@ def test_curve_and_best_weights(whole):
     assert steps == [2, 4, 5, 6, 8, 10, 12, 14, 15, 16]
     validations = {row["step"]: row["validation_loss"] for row in result.curve if row["validation_loss"] is not None}
     assert list(validations) == [5, 10, 15, 16]
-    assert result.best_validation_loss == min(validations.values())
+    assert result.validation_loss == min(validations.values())
     task = LanguageModelling(model, LMTrainingConfig(**settings()))
     batches = StreamBatches(make_stream(0), make_stream(1), batch_size=2, sequence_length=4, seed=1)
     sums = [task.evaluate(batch) for batch in batches.validation()]
-    assert sum(total for total, _ in sums) / sum(n for _, n in sums) == pytest.approx(result.best_validation_loss)
-    assert not model.training and result.tokens_per_second > 0 and result.peak_memory_bytes > 10**7
+    assert sum(total for total, _ in sums) / sum(n for _, n in sums) == pytest.approx(result.validation_loss)
+    assert not model.training and result.cost["tokens_per_second"] > 0 and result.cost["peak_memory_bytes"] > 10**7
 
 
 def test_early_stopping_stops_and_stays_stopped(tmp_path):

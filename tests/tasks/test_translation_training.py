@@ -11,11 +11,11 @@ import torch
 from langladder.data.translation import PairBatch
 from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.translate import translate
-from langladder.models.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.making import Run
+from langladder.models.translation.attention_seq2seq import AttentionSeq2Seq
 from langladder.tasks.settings import TranslationTraining
 from langladder.tasks.translation import TranslationTask, train_translator
-from langladder.text.storage.corpus_ids import PairStream
+from langladder.text.storage.token_streams import PairStream
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 VOCABULARY = 14
@@ -61,8 +61,8 @@ def test_learns_to_reverse(reversal: PairStream, tmp_path: Path) -> None:
     network = model()
     result = train_translator(network, reversal, reversal, settings(160), Run(1, tmp_path / "work"))
     assert result.steps == 160
-    assert result.best_validation_loss is not None
-    assert result.best_validation_loss < 0.1
+    assert result.validation_loss is not None
+    assert result.validation_loss < 0.1
     assert not network.training
     sources = [reversal.source.row(index) for index in range(50)]
     found = translate(network, sources, BeamConfig(width=3))

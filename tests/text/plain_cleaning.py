@@ -12,9 +12,8 @@ from langladder.text.clean.duplicates import DuplicatesConfig, Scope, shingles
 from langladder.text.clean.splitting import cut, place
 from langladder.text.clean.statistics import TextStatistics, character_warnings
 from langladder.text.clean.steps import Book, build_steps, outside, run_steps
-from langladder.text.storage.tables import SPLITS
-from langladder.text.words.conventions import Conventions
-from langladder.text.words.segmenters import Split
+from langladder.text.storage.shards import SPLITS
+from langladder.text.words.segmentation import Conventions, Split
 
 Row = tuple[int, str, float | None]
 Document = list[tuple[str, float | None]]

@@ -8,10 +8,17 @@ import pytest
 from langladder.engine.base import used
 from langladder.engine.local import Local
 from langladder.text.storage import shards, tables
-from langladder.text.tokenize.alphabet import Alphabet, count_characters, count_characters_of
-from langladder.text.tokenize.tokenizer_training import Sample, report_on, train_tokenizer, visible
+from langladder.text.tokenize.tokenizer_training import (
+    Alphabet,
+    Sample,
+    count_characters,
+    count_characters_of,
+    report_on,
+    train_tokenizer,
+    visible,
+)
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
-from langladder.text.words.conventions import Conventions
+from langladder.text.words.segmentation import Conventions
 
 HAN = ["".join(chr(0x4E00 + (7 * line + place) % 3000) for place in range(40)) for line in range(2000)]
 

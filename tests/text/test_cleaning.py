@@ -16,10 +16,10 @@ from pydantic import ValidationError
 from langladder.ground.errors import InputError
 from langladder.text.clean.clean_pairs import CleanPairsConfig, clean_parallel
 from langladder.text.clean.cleaning import CleanConfig, clean_text
-from langladder.text.clean.duplicates import DuplicatesConfig, Notes, decided, duplicate_kinds, recall, shingles
+from langladder.text.clean.duplicates import DuplicatesConfig, TextHashes, decided, duplicate_kinds, recall, shingles
 from langladder.text.clean.statistics import TextStatistics, invisible
 from langladder.text.storage import tables
-from langladder.text.words.words import split_words
+from langladder.text.words.segmentation import split_words
 
 SHARD = "data-00000-of-00001.arrow"
 Lines = list[tuple[int, str]]
@@ -190,7 +190,7 @@ def gone_of(folder: Path, texts: list[str], config: DuplicatesConfig, parts: int
         return lambda kind: folder / f"{number}.{kind}"
 
     for number, some in enumerate(cut):
-        notes = Notes(config, "documents")
+        notes = TextHashes(config, "documents")
         for one in some:
             notes.note(one)
         notes.save(files(number))

@@ -14,10 +14,8 @@ from langladder.text.storage import tables
 from langladder.text.tokenize.encoding import encode_corpus
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
-from langladder.text.words.conventions import Conventions, conventions_of, write_conventions
-from langladder.text.words.segmenters import Segmenter
-from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig
-from langladder.text.words.word_stream import encode_words
+from langladder.text.words.segmentation import Conventions, Segmenter, conventions_of, write_conventions
+from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig, encode_words
 
 THAI = [f"แมวตัวที่{n}นอนบนโต๊ะ" for n in range(60)]
 PROSE = [f"The cat, number {n}, sleeps." for n in range(60)]

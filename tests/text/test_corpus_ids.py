@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from langladder.ground.artefacts import write_arrays
 from langladder.ground.errors import InputError
-from langladder.text.storage.corpus_ids import PairStream, TokenStream
+from langladder.text.storage.token_streams import PairStream, TokenStream
 
 IDS = st.lists(st.integers(0, 2**31 - 1), max_size=20)
 
@@ -74,7 +74,7 @@ def test_bad_streams_are_named(tmp_path: Path) -> None:
 
 
 def test_counts_are_those_of_the_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("langladder.text.storage.corpus_ids.PIECE", 2)
+    monkeypatch.setattr("langladder.text.storage.token_streams.PIECE", 2)
     TokenStream.write(tmp_path / "train.arrow", [np.array([2, 7, 3]), np.array([2, 3])])
     stream = TokenStream.open(tmp_path / "train.arrow")
     assert stream.counts(9).tolist() == [0, 0, 2, 2, 0, 0, 0, 1, 0]

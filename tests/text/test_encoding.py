@@ -12,7 +12,7 @@ from langladder.text.clean.cleaning import CleanConfig, clean_text
 from langladder.text.read.readers import read_text
 from langladder.text.read.sources import TextSource
 from langladder.text.storage import tables
-from langladder.text.storage.corpus_ids import PairStream, TokenStream
+from langladder.text.storage.token_streams import PairStream, TokenStream
 from langladder.text.tokenize.encoding import (
     TextSize,
     encode_corpus,
@@ -24,7 +24,7 @@ from langladder.text.tokenize.encoding import (
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
-from langladder.text.words.conventions import Conventions
+from langladder.text.words.segmentation import Conventions
 
 WORDS = TokenizerConfig(kind="word", vocab_size=None)
 

@@ -9,8 +9,8 @@ from plain_cleaning import Seen
 
 from langladder.engine.base import used
 from langladder.engine.local import Local
+from langladder.text.filtering.documents import Document, read_documents, write_documents
 from langladder.text.filtering.filtering import FilterConfig, filter_text
-from langladder.text.read.documents import Document, read_documents, write_documents
 from langladder.text.storage import shards
 
 GOOD_TEXT = "the king rules a quiet land where every farmer sells bread wine and honey to friends of old"

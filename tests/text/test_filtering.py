@@ -22,11 +22,11 @@ from langladder.text.filtering.contamination import (
     normalize,
     remove_contaminated,
 )
+from langladder.text.filtering.documents import Document, read_documents, write_documents
 from langladder.text.filtering.filtering import FilterConfig, filter_text
 from langladder.text.filtering.mixture import Corpus, epochs, mixed, shares
 from langladder.text.filtering.quality import QualityModel, QualitySettings, keep_probability, pareto, sample_halves
 from langladder.text.labelled.labelled import LABELLED, TAGGED
-from langladder.text.read.documents import Document, read_documents, write_documents
 from langladder.text.storage import tables
 
 GOOD_TEXT = "the king rules a quiet land where every farmer sells bread wine and honey to friends of old"

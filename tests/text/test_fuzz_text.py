@@ -17,10 +17,10 @@ from langladder.text.labelled.label_files import LabelledSource, read_labels
 from langladder.text.labelled.tag_files import TagColumns, TaggedSource, read_tags
 from langladder.text.read.readers import read_parallel, read_text
 from langladder.text.read.sources import ParallelSource, TextSource
-from langladder.text.storage.corpus_ids import PairStream, TokenStream
-from langladder.text.storage.tables import TEXT, read_table
-from langladder.text.words.vocabulary import Vocabulary
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.storage.shards import TEXT
+from langladder.text.storage.tables import read_table
+from langladder.text.storage.token_streams import PairStream, TokenStream
+from langladder.text.words.vocabulary import Vocabulary, WordCorpus
 from tests.hostile import fuzzed, read, strange_bytes, strange_json, swelling
 
 ROW = {"text": "the cat sleeps", "source": "a", "target": "b", "id": 7}

@@ -9,12 +9,14 @@ import pytest
 from real_data import real
 
 from langladder.ground.errors import InputError
-from langladder.text.labelled.instruction_files import (
+from langladder.text.labelled.instructions import (
+    Dialogue,
     InstructionSource,
+    Message,
     dialogues_of,
+    read_dialogues,
     read_instructions,
 )
-from langladder.text.labelled.instructions import Dialogue, Message, read_dialogues
 
 ASKED = Message("user", "Name a fruit.")
 SAID = Message("assistant", "A pear.")

@@ -17,8 +17,8 @@ from langladder.text.clean.steps import Book, StepsConfig, build_steps, normalis
 from langladder.text.tokenize.token_steps import Steps
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Kind, Tokenizer, TokenizerConfig
-from langladder.text.words.conventions import Conventions, conventions_of, write_conventions
 from langladder.text.words.normalisation import STEPS, Normalisation, lowercase_of
+from langladder.text.words.segmentation import Conventions, conventions_of, write_conventions
 
 SCRIPTS = {
     "latin": "Zażółć gęślą jaźń; ĲSSELMEER Ǆ ﬁne №",

@@ -9,9 +9,15 @@ import pytest
 import yaml
 
 from langladder.ground.errors import InputError
-from langladder.text.labelled.question_files import QuestionSource, read_question_files
-from langladder.text.labelled.questions import Answer, Question, read_questions, write_questions
-from langladder.text.storage.tables import SPLITS
+from langladder.text.labelled.questions import (
+    Answer,
+    Question,
+    QuestionSource,
+    read_question_files,
+    read_questions,
+    write_questions,
+)
+from langladder.text.storage.shards import SPLITS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
 from pipeline import ROOT

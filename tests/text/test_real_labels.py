@@ -10,11 +10,10 @@ from real_data import real
 
 from langladder.text.labelled.clean_labelled import CleanLabelledConfig, clean_labels, clean_tags
 from langladder.text.labelled.label_files import LabelledSource, read_labels
-from langladder.text.labelled.labelled import Example, read_labelled, read_tagged
+from langladder.text.labelled.labelled import Example, read_labelled, read_tagged, read_tree
 from langladder.text.labelled.labelled import read_labels as names_of
 from langladder.text.labelled.tag_files import TaggedSource, read_tags
-from langladder.text.labelled.trees import read_tree
-from langladder.text.storage.tables import SPLITS
+from langladder.text.storage.shards import SPLITS
 from pipeline import ROOT
 from pipeline.settings.compose import prepare
 

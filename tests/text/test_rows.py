@@ -35,8 +35,13 @@ from langladder.text.labelled.clean_labelled import (
 from langladder.text.labelled.instructions import ROLES, Dialogue, Message
 from langladder.text.labelled.label_files import LabelledSource, read_labels
 from langladder.text.labelled.labelled import LABELLED, TAGGED
-from langladder.text.labelled.question_files import QuestionSource, read_question_files, unchanged_questions
-from langladder.text.labelled.questions import Answer, Question
+from langladder.text.labelled.questions import (
+    Answer,
+    Question,
+    QuestionSource,
+    read_question_files,
+    unchanged_questions,
+)
 from langladder.text.storage import tables
 
 # ---- one batch

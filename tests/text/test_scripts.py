@@ -2,7 +2,7 @@
 
 import pytest
 
-from langladder.text.words.scripts import Writing, writing
+from langladder.text.words.segmentation import Writing, writing
 
 TEXTS: list[tuple[str, Writing]] = [
     ("The cat sleeps.", "spaced"),

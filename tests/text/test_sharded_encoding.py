@@ -16,8 +16,7 @@ from langladder.engine.base import Engine, Serial, used
 from langladder.engine.local import Local
 from langladder.ground.artefacts import read_arrays
 from langladder.text.storage import shards, tables
-from langladder.text.storage.corpus_ids import PairStream, TokenStream
-from langladder.text.storage.id_files import IdWriter, StreamJoiner
+from langladder.text.storage.token_streams import IdWriter, PairStream, StreamJoiner, TokenStream
 from langladder.text.tokenize.encoding import encode_corpus, encode_pairs, training_sides, training_text
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig, Trained
@@ -107,8 +106,8 @@ def test_parts_are_joined_in_order(tmp_path_factory, most: int, parts: list[list
     """Beyond `most` ids offsets are 64 bits wide; read by this project and by `datasets` alike."""
     folder = tmp_path_factory.mktemp("joined")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("langladder.text.storage.id_files.INT32_IDS", most)
-        patch.setattr("langladder.text.storage.id_files.STEP", 16)
+        patch.setattr("langladder.text.storage.token_streams.INT32_IDS", most)
+        patch.setattr("langladder.text.storage.token_streams.STEP", 16)
         joiner = StreamJoiner(folder / "train.arrow", ("ids",), folder)
         for number, rows in enumerate(parts):
             with IdWriter.of(folder / f"part-{number}") as out:
@@ -131,7 +130,7 @@ def test_parts_are_joined_in_order(tmp_path_factory, most: int, parts: list[list
 
 def test_datasets_reads_wide_offsets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setattr("langladder.text.storage.id_files.INT32_IDS", 3)
+    monkeypatch.setattr("langladder.text.storage.token_streams.INT32_IDS", 3)
     from datasets import Dataset
 
     with IdWriter.of(tmp_path / "part") as out:

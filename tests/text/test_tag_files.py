@@ -8,7 +8,7 @@ from refusing import refused
 
 from langladder.text.labelled.labelled import Tagged, read_tagged
 from langladder.text.labelled.tag_files import TaggedSource, read_tags, to_iob2
-from langladder.text.words.words import split_words
+from langladder.text.words.segmentation import split_words
 
 NER = "EU B-ORG\nrejects O\nGerman B-MISC\ncall O\n\nPeter B-PER\nBlackburn I-PER\n"
 

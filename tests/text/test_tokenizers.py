@@ -22,7 +22,7 @@ from langladder.ground.errors import InputError
 from langladder.text.tokenize.specials import BOS, EOS, NAMES, PAD, RESERVED, SPELLINGS, UNK
 from langladder.text.tokenize.tokenizer_training import report_on, train_tokenizer
 from langladder.text.tokenize.tokenizers import END_OF_WORD, Tokenizer, TokenizerConfig, assemble
-from langladder.text.words.conventions import Conventions
+from langladder.text.words.segmentation import Conventions
 
 LINES = [
     "the cat looks at the looking glass and keeps looking",

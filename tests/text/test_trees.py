@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langladder.ground.errors import InputError
-from langladder.text.labelled.labelled import Example
-from langladder.text.labelled.trees import Tree, parse_tree, read_tree, tree_of_heads
+from langladder.text.labelled.labelled import Example, Tree, parse_tree, read_tree, tree_of_heads
 
 
 def test_golden_tree_of_three_words() -> None:

@@ -11,12 +11,18 @@ from pydantic import ValidationError
 
 from langladder.ground.errors import InputError
 from langladder.text.storage import tables
-from langladder.text.storage.corpus_ids import TokenStream
-from langladder.text.words.conventions import Conventions
-from langladder.text.words.segmenters import Segmenter, Split, splitter_of
-from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig
-from langladder.text.words.word_stream import encode_words
-from langladder.text.words.words import WordMode, reading_of, split_words, stands_apart
+from langladder.text.storage.token_streams import TokenStream
+from langladder.text.words.segmentation import (
+    Conventions,
+    Segmenter,
+    Split,
+    WordMode,
+    reading_of,
+    split_words,
+    splitter_of,
+    stands_apart,
+)
+from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig, encode_words
 
 LINES = ["b a a c", "a b d c", "e"]
 

@@ -12,13 +12,9 @@ from test_tokenizer_training import ENGLISH, any_lines, wild_lines
 from langladder.engine.base import Engine, Serial, used
 from langladder.engine.local import Local
 from langladder.text.storage import shards, tables
-from langladder.text.words import word_stream
-from langladder.text.words.conventions import Conventions, write_conventions
-from langladder.text.words.segmenters import WordChoice, splitter_of
-from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig
-from langladder.text.words.word_corpus import WordCorpus
-from langladder.text.words.word_stream import NumberedWords, encode_words
-from langladder.text.words.words import WordMode
+from langladder.text.words import vocabulary
+from langladder.text.words.segmentation import Conventions, WordChoice, WordMode, splitter_of, write_conventions
+from langladder.text.words.vocabulary import NumberedWords, Vocabulary, VocabularyConfig, WordCorpus, encode_words
 
 # Marks and words that readings tell apart: clitics, initials, dotted and hyphenated words, signs that stay.
 MARKED = (
@@ -91,7 +87,7 @@ def test_words_are_those_of_segmenters_where_they_are_installed(choice: WordChoi
 def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Text in several shards, of documents of several lines."""
     monkeypatch.setattr(shards, "SHARD_BYTES", 2_000)
-    monkeypatch.setattr(word_stream, "BUCKET_SHARDS", 2)
+    monkeypatch.setattr(vocabulary, "BUCKET_SHARDS", 2)
     lines = ENGLISH * 20 + marked_lines(5, 300) + [line for line in wild_lines(7, 100) if line] + CHINESE
     rows = {"document": [row // 7 for row in range(len(lines))], "text": lines, "log_prob": [None] * len(lines)}
     tables.write_table(tmp_path / "clean" / "train", pa.table(rows, schema=tables.TEXT))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from langladder.answers.requests import AnswerRequest
-from langladder.models.reader import Found, Reader
+from langladder.models.reading.reader import Found, Reader
 from langladder.text.labelled.questions import Question
 
 

@@ -13,7 +13,7 @@ from langladder.decoding.answers import answers
 from langladder.decoding.sampling import SamplingConfig
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
-from langladder.models.instructed import InstructedGPT, read_instructed
+from langladder.models.language.instructed import InstructedGPT, read_instructed
 from langladder.models.reward import RewardModel
 from langladder.text.labelled.instructions import ASSISTANT, SYSTEM, USER, Message
 from langladder.text.labelled.templates import ChatTemplate

@@ -13,9 +13,8 @@ import numpy as np
 from langladder.answers.requests import ClassifyRequest
 from langladder.evaluation.classifier import Decision, Node, decision
 from langladder.ground.errors import InputError
-from langladder.models.classifier import Classifier
-from langladder.text.labelled.labelled import Example
-from langladder.text.labelled.trees import DEEPEST, Tree, bracketed, parse_tree
+from langladder.models.classification.classifier import Classifier
+from langladder.text.labelled.labelled import DEEPEST, Example, Tree, bracketed, parse_tree
 
 BLANK = Example("")  # a blank line, which has no label
 MOST_PIECES = 10_000  # of a text: what a network reads at once takes memory by their number, or by its square

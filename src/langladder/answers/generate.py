@@ -11,7 +11,7 @@ import torch
 from langladder.answers.loading import LoadedModel
 from langladder.decoding.sampling import SamplingConfig, candidates, device_of, draw, generate_batch, generator
 from langladder.ground.errors import InputError
-from langladder.models.base import LanguageModel
+from langladder.models.language.language_model import LanguageModel
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizers import Tokenizer
 

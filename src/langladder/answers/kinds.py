@@ -7,18 +7,18 @@ from pathlib import Path
 
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
-from langladder.models.base import LanguageModel
-from langladder.models.captioner import Captioner
-from langladder.models.classifier import Classifier
+from langladder.models.classification.classifier import Classifier
 from langladder.models.ctc import CTCRecognizer
-from langladder.models.encoder import Encoder
-from langladder.models.instructed import InstructedGPT
-from langladder.models.neural import NeuralLanguageModel
-from langladder.models.reader import Reader
+from langladder.models.encoders.encoder import Encoder
+from langladder.models.language.instructed import InstructedGPT
+from langladder.models.language.language_model import LanguageModel
+from langladder.models.language.neural import NeuralLanguageModel
+from langladder.models.reading.reader import Reader
 from langladder.models.reward import RewardModel
 from langladder.models.saving import located
-from langladder.models.tagger import Tagger
-from langladder.models.translator import Translator
+from langladder.models.tagging.tagger import Tagger
+from langladder.models.translation.captioner import Captioner
+from langladder.models.translation.translator import Translator
 
 KINDS: dict[str, type] = {
     "instruct": InstructedGPT,

@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
-from langladder.models.base import LanguageModel
-from langladder.models.bert import BERT
-from langladder.models.classifier import Classifier
-from langladder.models.reader import Reader
-from langladder.models.tagger import Tagger
-from langladder.models.translator import Translator
+from langladder.models.classification.classifier import Classifier
+from langladder.models.encoders.bert import BERT
+from langladder.models.language.language_model import LanguageModel
+from langladder.models.reading.reader import Reader
+from langladder.models.tagging.tagger import Tagger
+from langladder.models.translation.translator import Translator
 from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.words.conventions import Conventions, conventions_of
+from langladder.text.words.segmentation import Conventions, conventions_of
 
 
 class LoadedModel(NamedTuple):
@@ -80,7 +80,7 @@ def is_encoder(folder: Path) -> bool:
     """Whether a folder says that it holds an encoder."""
     path = folder / "config.json"
     description = read_json(path) if path.is_file() else None
-    return isinstance(description, dict) and description.get("_target_") == "langladder.models.bert.BERT"
+    return isinstance(description, dict) and description.get("_target_") == "langladder.models.encoders.bert.BERT"
 
 
 def read_encoder(folder: Path) -> LoadedEncoder:

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
-from langladder.text.words.segmenters import WordChoice
+from langladder.text.words.segmentation import WordChoice
 
 if TYPE_CHECKING:
     from langladder.decoding.beam_search import BeamConfig

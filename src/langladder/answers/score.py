@@ -20,7 +20,7 @@ from langladder.evaluation.perplexity import TextScores
 from langladder.ground.errors import InputError
 from langladder.text.labelled.templates import ids_of
 from langladder.text.read.lines import read_lines
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.encoding import framed
 from langladder.text.tokenize.specials import BOS, EOS
 

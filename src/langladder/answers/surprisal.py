@@ -18,7 +18,7 @@ from langladder.answers.score import finite
 from langladder.data.language_modelling import pad_rows
 from langladder.decoding.sampling import device_of
 from langladder.ground.errors import InputError
-from langladder.models.base import LanguageModel
+from langladder.models.language.language_model import LanguageModel
 from langladder.text.tokenize.specials import BOS, EOS, NAMES, PAD, UNK
 from langladder.text.tokenize.tokenizers import Tokenizer
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from langladder.answers.requests import TagRequest
-from langladder.models.tagger import Tagger
-from langladder.text.words.segmenters import splitter_of
+from langladder.models.tagging.tagger import Tagger
+from langladder.text.words.segmentation import splitter_of
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ from langladder.ground.errors import InputError
 from langladder.text.tokenize.specials import NAMES, UNK
 from langladder.text.tokenize.token_steps import Steps
 from langladder.text.words.normalisation import Normalisation
-from langladder.text.words.segmenters import CHOICES, WordChoice, splitter_of
-from langladder.text.words.words import has_unspaced_script
+from langladder.text.words.segmentation import CHOICES, WordChoice, has_unspaced_script, splitter_of
 
 CUTS = 4  # of a unigram's piece
 

@@ -13,7 +13,7 @@ import numpy as np
 from langladder.embeddings.base import AnalogyMethod, WordVectors
 from langladder.evaluation.similarity import Measure, pair_scores
 from langladder.ground.errors import InputError
-from langladder.text.words.segmenters import splitter_of
+from langladder.text.words.segmentation import splitter_of
 
 LEAST_ODD = 3  # words among which one can be odd
 

@@ -19,7 +19,8 @@ from langladder.corpora.grammar import Grammar
 from langladder.corpora.world import world
 from langladder.ground.progress import tracked
 from langladder.ground.schema import Config
-from langladder.text.storage.tables import PAIRS, TEXT, write_table
+from langladder.text.storage.shards import TEXT
+from langladder.text.storage.tables import PAIRS, write_table
 
 LINES_PER_DOCUMENT = 20
 SENTENCE_COUNTS = {"tiny": 3_000, "small": 60_000, "base": 600_000}

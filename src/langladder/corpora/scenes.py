@@ -48,7 +48,8 @@ from langladder.corpora.world import Weighted, World, favour, numbered, world, z
 from langladder.ground.artefacts import FORMAT_VERSION, read_json, write_json
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
-from langladder.text.storage.tables import SPLITS, read_table, write_table
+from langladder.text.storage.shards import SPLITS
+from langladder.text.storage.tables import read_table, write_table
 
 SCENES = {"tiny": 3_000, "small": 40_000, "base": 100_000}
 PATIENCE = 2_000

@@ -35,7 +35,7 @@ from langladder.corpora.scenes import short_texts
 from langladder.ground.artefacts import FORMAT_VERSION, map_arrays, read_json, word_list, write_arrays, write_json
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
-from langladder.text.storage.tables import SPLITS
+from langladder.text.storage.shards import SPLITS
 
 UTTERANCES = {"tiny": 600, "small": 5_000, "base": 30_000}
 HELD_OUT = 0.1  # share of validation, and of test

@@ -40,8 +40,8 @@ from langladder.ground.errors import InputError
 from langladder.ground.memory import forget
 from langladder.ground.sorted_runs import GrowingArray, add_up, key_ranges, mapped, read_range, save, temporary_folder
 from langladder.kernels.counting import count_rows
-from langladder.text.storage.corpus_ids import TokenStream, id_bounds
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.storage.token_streams import TokenStream, id_bounds
+from langladder.text.words.vocabulary import WordCorpus
 
 PIECE = 1 << 19  # ids or entries that are processed at once
 PAIRS_AT_ONCE = 1 << 28

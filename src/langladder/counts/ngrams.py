@@ -32,7 +32,7 @@ from langladder.ground.memory import forget
 from langladder.ground.progress import tracked
 from langladder.ground.sorted_runs import GrowingArray, add_up, key_ranges, mapped, read_range, save, temporary_folder
 from langladder.kernels.counting import extension, lengthen
-from langladder.text.storage.corpus_ids import id_bounds
+from langladder.text.storage.token_streams import id_bounds
 from langladder.text.tokenize.specials import BOS
 
 BYTES_A_WORD, BYTES_AN_NGRAM = 36, 28  # of counting in memory

@@ -25,7 +25,7 @@ from langladder.ground.atomic import atomic_file
 from langladder.ground.errors import InputError
 from langladder.ground.memory import forget
 from langladder.ground.schema import Config
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.words.vocabulary import WordCorpus
 
 MOST_COLUMNS = 10_000_000  # of a saved matrix, besides those that hold something
 PIECE = 1 << 20  # entries that are written together

@@ -11,7 +11,7 @@ import numpy as np
 from langladder.corpora.scenes import Described, Scene, Scenes, all_facts
 from langladder.ground.artefacts import read_json, word_list, write_json
 from langladder.ground.errors import InputError
-from langladder.text.storage.corpus_ids import PairStream, Rows
+from langladder.text.storage.token_streams import PairStream, Rows
 from langladder.text.tokenize.specials import BOS, EOS, NAMES
 
 CODES = "codes.json"

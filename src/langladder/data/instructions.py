@@ -16,7 +16,7 @@ from langladder.data.language_modelling import pad_rows
 from langladder.data.reading import ReadingBatches
 from langladder.ground.errors import InputError
 from langladder.text.labelled.instructions import ASSISTANT, Dialogue, Message, Ranking
-from langladder.text.labelled.templates import ChatTemplate, Row
+from langladder.text.labelled.templates import ChatTemplate, DialogueIds
 from langladder.text.tokenize.specials import PAD
 
 TooLong = Literal["refuse", "leave_out"]
@@ -56,7 +56,9 @@ class RankingBatch(NamedTuple):
 class DialogueBatches(ReadingBatches[DialogueBatch]):
     """Batches of dialogues; a batch weighs what it has of learnt tokens."""
 
-    def __init__(self, train: Sequence[Row], validation: Sequence[Row], *, batch_size: int, seed: int) -> None:
+    def __init__(
+        self, train: Sequence[DialogueIds], validation: Sequence[DialogueIds], *, batch_size: int, seed: int
+    ) -> None:
         sides = [validation, train]
         lengths = [len(row.ids) for row in train], [len(row.ids) for row in validation]
 
@@ -90,7 +92,7 @@ class RankingBatches(ReadingBatches[RankingBatch]):
         return batch.prompts
 
 
-def dialogue_batch(rows: Sequence[Row]) -> DialogueBatch:
+def dialogue_batch(rows: Sequence[DialogueIds]) -> DialogueBatch:
     """Rows side by side: what is read, and what is learnt of it."""
     targets = [np.where(row.learnt, row.ids, PAD)[1:] for row in rows]
     return DialogueBatch(pad_rows([row.ids[:-1] for row in rows]), pad_rows(targets))
@@ -110,7 +112,7 @@ def ranking_batch(rankings: Sequence[RankedRows]) -> RankingBatch:
 
 def dialogue_rows(
     template: ChatTemplate, dialogues: Sequence[Dialogue], context: int, *, too_long: TooLong, split: str
-) -> list[Row]:
+) -> list[DialogueIds]:
     """Dialogues to learn from, as rows that the context has room for.
 
     Args:

@@ -15,8 +15,8 @@ import torch
 
 from langladder.data.batches import StepBatches, generator, shuffled
 from langladder.ground.errors import InputError
-from langladder.models.base import predicted
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.models.language.language_model import predicted
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, PAD
 
 SCORED_TOKENS = 16_384

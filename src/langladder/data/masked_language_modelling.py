@@ -11,7 +11,7 @@ import torch
 from langladder.data.batches import StepBatches, generator, shuffled
 from langladder.data.masking import Masking, mask_tokens
 from langladder.data.sentence_pairs import Pairs
-from langladder.models.encoder import Encoder, Masked, padded
+from langladder.models.encoders.encoder import Encoder, Masked, padded
 from langladder.text.tokenize.specials import PAD
 from langladder.text.tokenize.tokenizers import WordStarts
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from langladder.ground.errors import InputError
-from langladder.text.storage.corpus_ids import PIECE, TokenStream
+from langladder.text.storage.token_streams import PIECE, TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 
 

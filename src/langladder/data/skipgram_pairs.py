@@ -18,7 +18,7 @@ from langladder.data.batches import StepBatches, generator, permutation
 from langladder.embeddings.word2vec.sampling import keep_probabilities, noise_distribution
 from langladder.embeddings.word2vec.skipgram import SkipGramBatch, SkipGramConfig
 from langladder.ground.errors import InputError
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.words.vocabulary import Vocabulary
 
 LONGEST_LINE = 1000  # longer lines are cut, so that a batch keeps its size whatever the text

@@ -19,7 +19,7 @@ import torch
 
 from langladder.data.batches import StepBatches, generator
 from langladder.ground.errors import InputError
-from langladder.text.storage.corpus_ids import PairStream, Rows
+from langladder.text.storage.token_streams import PairStream, Rows
 from langladder.text.tokenize.specials import PAD
 
 WINDOW_BATCHES = 64

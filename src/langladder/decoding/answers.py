@@ -10,7 +10,7 @@ import numpy as np
 
 from langladder.data.instructions import check_prompt
 from langladder.decoding.sampling import SamplingConfig, generate_batch
-from langladder.models.instructed import InstructedGPT
+from langladder.models.language.instructed import InstructedGPT
 from langladder.text.labelled.instructions import Message
 from langladder.text.labelled.templates import ChatTemplate
 

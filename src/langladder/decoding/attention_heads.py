@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from langladder.models.convolutional_seq2seq import DecoderBlock
-from langladder.models.translator import Translator
+from langladder.models.translation.convolutional_seq2seq import DecoderBlock
+from langladder.models.translation.translator import Translator
 from langladder.nn.multi_head_attention import MultiHeadAttention, banded
 from langladder.text.tokenize.specials import BOS
 

@@ -33,7 +33,7 @@ from pydantic import Field, model_validator
 from langladder.decoding.scores import LengthForm, coverage_penalty, normalised
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
-from langladder.models.translator import State, Translator
+from langladder.models.translation.translator import State, Translator
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 import torch
 
 from langladder.decoding.beam_search import BeamConfig, Hypothesis, _best, _Search
-from langladder.models.translator import Translator
+from langladder.models.translation.translator import Translator
 from langladder.text.tokenize.specials import EOS
 
 Fate = Literal["kept", "finished", "dropped", "left"]

@@ -23,7 +23,7 @@ import torch
 
 from langladder.decoding.rollouts import Response, Score, roll_out
 from langladder.ground.errors import InputError
-from langladder.models.neural import NeuralLanguageModel
+from langladder.models.language.neural import NeuralLanguageModel
 
 
 class Sampled(NamedTuple):

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from langladder.ground.errors import InputError
-from langladder.models.bert import BERT
-from langladder.models.encoder import Masked
+from langladder.models.encoders.bert import BERT
+from langladder.models.encoders.encoder import Masked
 from langladder.text.tokenize.specials import RESERVED
 from langladder.text.tokenize.tokenizers import Tokenizer
 

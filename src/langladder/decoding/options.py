@@ -25,8 +25,8 @@ import torch
 
 from langladder.data.language_modelling import pad_rows
 from langladder.ground.errors import InputError
-from langladder.models.base import LanguageModel, check_tokens, predicted
-from langladder.models.neural import NeuralLanguageModel, scoring
+from langladder.models.language.language_model import LanguageModel, check_tokens, predicted
+from langladder.models.language.neural import NeuralLanguageModel, scoring
 
 ROWS = 64
 """Rows read together."""

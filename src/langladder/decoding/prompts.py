@@ -5,11 +5,10 @@ from collections.abc import Iterable
 import numpy as np
 import regex  # type: ignore[import-untyped]
 
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.words.segmenters import Split
-from langladder.text.words.words import has_unspaced_script
+from langladder.text.words.segmentation import Split, has_unspaced_script
 
 LONGEST = 3  # words
 UNSPACED = 5  # characters with their marks, where no spaces separate words

@@ -23,7 +23,7 @@ import torch
 
 from langladder.data.batches import generator
 from langladder.ground.errors import InputError
-from langladder.models.neural import NeuralLanguageModel, scoring
+from langladder.models.language.neural import NeuralLanguageModel, scoring
 from langladder.nn.output import SoftmaxOutput
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 

@@ -14,7 +14,7 @@ from pydantic import Field
 from langladder.decoding.beam_search import Hypothesis, forbid, length_limits, only_eos
 from langladder.decoding.sampling import SamplingConfig, choose
 from langladder.ground.schema import Config
-from langladder.models.translator import Translator
+from langladder.models.translation.translator import Translator
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from langladder.corpora.instructions.judge import PreferencesConfig
 from langladder.decoding.rollouts import roll_out
-from langladder.models.instructed import InstructedGPT
+from langladder.models.language.instructed import InstructedGPT
 from langladder.text.labelled.instructions import Dialogue
 from langladder.text.labelled.templates import ChatTemplate
 

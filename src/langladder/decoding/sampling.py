@@ -25,7 +25,7 @@ from pydantic import Field
 
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
-from langladder.models.base import LanguageModel
+from langladder.models.language.language_model import LanguageModel
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 from langladder.text.tokenize.tokenizers import Tokenizer
 

@@ -10,7 +10,7 @@ from langladder.decoding.beam_search import BeamConfig, Hypothesis, beam_search
 from langladder.decoding.sample_translations import SampleConfig, sample_translations
 from langladder.ground.errors import InputError
 from langladder.ground.progress import working
-from langladder.models.translator import Translator
+from langladder.models.translation.translator import Translator
 from langladder.text.tokenize.specials import EOS
 
 

@@ -29,7 +29,7 @@ from langladder.ground import artefacts
 from langladder.ground.atomic import Owner, atomic_folder
 from langladder.ground.errors import InputError
 from langladder.text.words.normalisation import Normalisation
-from langladder.text.words.segmenters import WordChoice
+from langladder.text.words.segmentation import WordChoice
 
 QUESTIONS_AT_ONCE = 1024  # share the (U, A) table of their words' cosines
 SCORES_AT_ONCE = 256  # bounds the (Q, A) tables of scores

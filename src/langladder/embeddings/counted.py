@@ -29,7 +29,7 @@ from langladder.counts.weighting import pmi, ppmi, tfidf
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.method import EmbeddingMethod, Made, Progress
 from langladder.ground.schema import Config
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.words.vocabulary import WordCorpus
 
 
 class CountedVectors(EmbeddingMethod):

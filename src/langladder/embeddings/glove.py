@@ -29,7 +29,7 @@ from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.kernels import glove as kernels
 from langladder.kernels.glove import Pairs, Parameters
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.words.vocabulary import WordCorpus
 
 ROUNDS = 16  # at most 256; with fewer, the last pairs of an epoch weigh on the vectors
 

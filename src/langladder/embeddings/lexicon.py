@@ -30,8 +30,7 @@ from langladder.embeddings.method import EmbeddingMethod, Made, Progress
 from langladder.embeddings.synsets import Synsets
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
-from langladder.text.words.vocabulary import Vocabulary
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.words.vocabulary import Vocabulary, WordCorpus
 
 MISSING = 20  # how many words without an entry are named, most frequent first
 

@@ -8,7 +8,7 @@ from langladder.embeddings.method import EmbeddingMethod, Made
 from langladder.ground.memory import peak_bytes
 from langladder.ground.progress import working
 from langladder.models.making import Run
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.words.vocabulary import WordCorpus
 
 
 def make(

@@ -17,7 +17,7 @@ from langladder.counts.stored import Counting
 from langladder.embeddings.base import WordVectors
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.words.vocabulary import WordCorpus
 
 WARM_UP_WORDS = 1000
 Progress = Callable[[str], None]  # takes a line of text to show

@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.method import EmbeddingMethod, Made, Progress
 from langladder.ground.schema import Config
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.words.vocabulary import WordCorpus
 
 
 class OneHotConfig(Config):

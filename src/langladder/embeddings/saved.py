@@ -12,7 +12,7 @@ from langladder.ground import artefacts
 from langladder.ground.artefacts import count_list, word_list
 from langladder.ground.errors import InputError
 from langladder.text.words.normalisation import Normalisation
-from langladder.text.words.segmenters import CHOICES
+from langladder.text.words.segmentation import CHOICES
 
 
 def load_vectors(folder: Path) -> WordVectors:

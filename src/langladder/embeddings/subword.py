@@ -26,8 +26,8 @@ from langladder.embeddings.word2vec.sampling import keep_probabilities, noise_di
 from langladder.ground.schema import Config
 from langladder.kernels.subword import Drawing, PartTables, train_lines
 from langladder.kernels.word2vec.drawing import alias_table
-from langladder.text.storage.corpus_ids import TokenStream
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.storage.token_streams import TokenStream
+from langladder.text.words.vocabulary import WordCorpus
 
 CHUNK = 10_000  # words that one thread takes at a time, and between two falls of the learning rate
 

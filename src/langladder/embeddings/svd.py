@@ -29,7 +29,7 @@ from langladder.embeddings.counted import (
 from langladder.embeddings.method import EmbeddingMethod, Made, Progress
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.words.vocabulary import WordCorpus
 
 SOURCES: dict[str, type[CountedVectors]] = {"term_term": TermTerm, "term_document": TermDocument, "ppmi": PPMI}
 

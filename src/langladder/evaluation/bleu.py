@@ -37,8 +37,7 @@ from langladder.evaluation.metrics import LOGGED, Metric
 from langladder.evaluation.page import Interval, Measured
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
-from langladder.text.words.conventions import conventions_of
-from langladder.text.words.scripts import Writing
+from langladder.text.words.segmentation import Writing, conventions_of
 
 BleuTokenizer = Literal["13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores200", "none"]
 

@@ -20,7 +20,7 @@ from langladder.decoding.translate import translate
 from langladder.evaluation.bleu import BleuConfig, score_translations
 from langladder.evaluation.metrics import LOGGED, Metric, Metrics
 from langladder.evaluation.page import Measured, Page
-from langladder.models.captioner import Captioner
+from langladder.models.translation.captioner import Captioner
 
 EXAMPLES = 8
 

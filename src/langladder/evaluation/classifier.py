@@ -23,9 +23,8 @@ from langladder.evaluation.metrics import Metric, Metrics, parameter_count
 from langladder.evaluation.page import Interval, Measured, Page, Work
 from langladder.evaluation.significance import share_interval
 from langladder.ground.errors import InputError
-from langladder.models.classifier import Classifier, Favourite
-from langladder.text.labelled.labelled import Example
-from langladder.text.labelled.trees import read_tree
+from langladder.models.classification.classifier import Classifier, Favourite
+from langladder.text.labelled.labelled import Example, read_tree
 
 SHOWN = 12
 """Texts, and mistakes, that a page shows."""

@@ -33,13 +33,13 @@ from langladder.evaluation.true_gaps import (
 )
 from langladder.ground.errors import InputError
 from langladder.ground.progress import working
-from langladder.models.bert import BERT
-from langladder.models.encoder import Masked
-from langladder.tasks.masked_settings import Judged
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.models.encoders.bert import BERT
+from langladder.models.encoders.encoder import Masked
+from langladder.tasks.settings import EncoderEvaluation
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS, UNK
 from langladder.text.tokenize.tokenizers import Tokenizer, word_starts
-from langladder.text.words.segmenters import Split
+from langladder.text.words.segmentation import Split
 
 GUESSES = 5
 
@@ -161,7 +161,7 @@ def evaluate_encoder(
     name: str,
     length: int,
     split: Split = str.split,
-    judged: Judged,
+    judged: EncoderEvaluation,
     most_lines: int | None = None,
     work: Work | None = None,
 ) -> EncoderPage:

@@ -28,9 +28,9 @@ from langladder.evaluation.page import Interval, Measured, Page, Work
 from langladder.evaluation.perplexity import TextScores
 from langladder.evaluation.significance import ratio_interval
 from langladder.ground.errors import InputError
-from langladder.models.instructed import InstructedGPT
+from langladder.models.language.instructed import InstructedGPT
 from langladder.models.reward import RewardModel
-from langladder.tasks.policy.watching import judged, sequence_kl
+from langladder.tasks.policy.responses import judged, sequence_kl
 from langladder.text.labelled.instructions import Dialogue
 from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.tokenizers import Tokenizer

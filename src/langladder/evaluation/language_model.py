@@ -12,10 +12,10 @@ from langladder.evaluation.page import Measured, Page, Work
 from langladder.evaluation.perplexity import TextScores, score
 from langladder.evaluation.word_vectors import WordVectorsPage
 from langladder.ground.progress import tracked
-from langladder.models.base import LanguageModel
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.models.language.language_model import LanguageModel
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.words.segmenters import EXTRAS, splitter_of
+from langladder.text.words.segmentation import EXTRAS, splitter_of
 
 
 class Sample(Measured):

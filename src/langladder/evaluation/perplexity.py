@@ -24,10 +24,10 @@ from langladder.evaluation.page import Measured
 from langladder.ground.artefacts import figures_from_json, figures_to_json
 from langladder.ground.errors import InputError
 from langladder.ground.progress import working
-from langladder.models.base import LanguageModel, predicted
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.models.language.language_model import LanguageModel, predicted
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import PAD, UNK
-from langladder.text.words.conventions import WordUnit
+from langladder.text.words.segmentation import WordUnit
 
 SHARED_UNK = "UNK stands for several words at once: not comparable with models that spell every word"
 

@@ -29,7 +29,7 @@ from langladder.decoding.options import Asked, asked_of, score_options
 from langladder.decoding.sampling import SamplingConfig, generate_batch
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
-from langladder.models.base import LanguageModel
+from langladder.models.language.language_model import LanguageModel
 from langladder.text.labelled.templates import Template, ids_of
 from langladder.text.tokenize.tokenizers import Tokenizer
 

@@ -11,7 +11,7 @@ from langladder.evaluation.metrics import LOGGED, Metric, Metrics, parameter_cou
 from langladder.evaluation.page import Interval, Measured, Page, Work
 from langladder.evaluation.significance import ratio_interval, share_interval
 from langladder.ground.errors import InputError
-from langladder.models.reader import Found, Reader
+from langladder.models.reading.reader import Found, Reader
 from langladder.text.labelled.questions import Question, exact_match, word_f1
 
 SHOWN = 8  # questions, half of them with mistakes where there are so many

@@ -29,7 +29,7 @@ from langladder.evaluation.metrics import Metric
 from langladder.evaluation.page import Measured
 from langladder.ground.errors import InputError
 from langladder.ground.progress import tracked
-from langladder.models.translator import Translator
+from langladder.models.translation.translator import Translator
 from langladder.text.tokenize.tokenizers import Tokenizer
 
 TOLERANCE = 1e-4

@@ -20,8 +20,8 @@ from langladder.evaluation.metrics import LOGGED, Metric, Metrics, parameter_cou
 from langladder.evaluation.page import Interval, Measured, Page, Work
 from langladder.evaluation.significance import ratio_interval
 from langladder.ground.errors import InputError
-from langladder.models.counted_tagger import tag_ids
-from langladder.models.tagger import Tagger
+from langladder.models.tagging.counted_tagger import tag_ids
+from langladder.models.tagging.tagger import Tagger
 from langladder.text.labelled.labelled import Tagged, bad_steps, scheme_of
 
 SHOWN = 12

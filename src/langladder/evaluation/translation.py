@@ -19,9 +19,9 @@ from langladder.evaluation.search_errors import (
     find_search_errors,
     reference_log_probs,
 )
-from langladder.models.translator import Translator
+from langladder.models.translation.translator import Translator
 from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.words.segmenters import Split
+from langladder.text.words.segmentation import Split
 
 BUCKETS = ((1, 5), (6, 10), (11, 15), (16, 20), (21, 30), (31, None))  # source words
 

@@ -22,8 +22,8 @@ from langladder.data.batches import generator
 from langladder.evaluation.metrics import LOGGED, Metric
 from langladder.evaluation.page import Measured
 from langladder.ground.progress import tracked
-from langladder.models.bert import BERT
-from langladder.models.encoder import Masked, padded
+from langladder.models.encoders.bert import BERT
+from langladder.models.encoders.encoder import Masked, padded
 from langladder.text.tokenize.tokenizers import Tokenizer, word_pieces
 
 SURE = 3

@@ -23,8 +23,8 @@ from langladder.experiments.experiment import Data, Experiment, ExperimentConfig
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
 from langladder.ground import schema
 from langladder.ground.errors import InputError
-from langladder.models.base import LanguageModel
-from langladder.models.counted import CountedLanguageModel
+from langladder.models.language.counted import CountedLanguageModel
+from langladder.models.language.language_model import LanguageModel
 from langladder.text.tokenize.encoding import framed
 from langladder.text.tokenize.tokenizers import Tokenizer
 

@@ -22,8 +22,7 @@ from langladder.experiments.small_translators import TITLES, Network, Translatio
 from langladder.experiments.translation_judge import Judge
 from langladder.ground import schema
 from langladder.ground.errors import InputError
-from langladder.text.words.conventions import conventions_of
-from langladder.text.words.segmenters import Split
+from langladder.text.words.segmentation import Split, conventions_of
 
 FIXED: Network = "seq2seq"
 CHO: dict[str, Any] = {"cell": "gru", "context_each_step": True, "readout": "maxout"}

@@ -20,9 +20,9 @@ from langladder.experiments.related_lines import related
 from langladder.experiments.small_bodies import KINDS, TITLES, Bodies, Body, Kind
 from langladder.experiments.transfer import Transfer, TransferConfig
 from langladder.ground import schema
-from langladder.models.bert import BERT
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.models.encoders.bert import BERT
 from langladder.text.storage.tables import read_batches
+from langladder.text.storage.token_streams import TokenStream
 
 LINES = pa.schema([("text", pa.string()), ("log_prob", pa.float64())])
 LEAST_HIDDEN = 4

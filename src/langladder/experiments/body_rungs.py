@@ -23,13 +23,12 @@ from langladder.experiments.reading_training import ReadingConfig, Texts
 from langladder.experiments.rungs import ClassifierRung
 from langladder.experiments.small_bodies import Body, fine_tuned, fresh, pretrain
 from langladder.ground.schema import Config, checked, locate
-from langladder.models.bert import BERT
-from langladder.models.gpt import GPT
+from langladder.models.classification.neural_classifier import NeuralClassifier
+from langladder.models.encoders.bert import BERT
 from langladder.models.growing import Grown, too_many
-from langladder.models.neural_classifier import NeuralClassifier
-from langladder.tasks.masked_settings import MaskedTraining
-from langladder.tasks.settings import LMTrainingConfig, ReadingTraining
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.models.language.gpt import GPT
+from langladder.tasks.settings import LMTrainingConfig, MaskedTraining, ReadingTraining
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.encoding import framed
 from langladder.text.tokenize.tokenizers import Tokenizer
 

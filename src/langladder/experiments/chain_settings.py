@@ -9,7 +9,7 @@ from langladder.corpora.instructions.judge import NoiseConfig
 from langladder.corpora.lexicon import Size
 from langladder.experiments.experiment import ExperimentConfig
 from langladder.ground.schema import checked
-from langladder.models.gpt import GPTConfig
+from langladder.models.language.gpt import GPTConfig
 from langladder.tasks.policy.settings import DPOTraining, PPOTraining
 from langladder.tasks.settings import InstructionTraining, LMTrainingConfig, RewardTraining
 

@@ -19,7 +19,7 @@ from langladder.experiments.small_models import TextConfig
 from langladder.experiments.statistics import mean, spread
 from langladder.experiments.training import train_language_model
 from langladder.ground import schema
-from langladder.models.recurrent import RecurrentConfig, RecurrentLM
+from langladder.models.language.recurrent import RecurrentConfig, RecurrentLM
 
 LAST = 0.1  # share of the steps, at the end, whose mean loss counts
 

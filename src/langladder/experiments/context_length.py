@@ -23,10 +23,10 @@ from langladder.experiments.findings import Findings, Plot, opened, rounded, ser
 from langladder.ground import schema
 from langladder.ground.artefacts import INFINITY, format_figure
 from langladder.ground.errors import InputError
-from langladder.models.base import LanguageModel
-from langladder.models.neural import NeuralLanguageModel, scoring
+from langladder.models.language.language_model import LanguageModel
+from langladder.models.language.neural import NeuralLanguageModel, scoring
 from langladder.models.ngrams.backoff import BackoffLanguageModel
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, PAD
 
 GAIN = 1.01  # a perplexity that falls by less than this factor is said to stay

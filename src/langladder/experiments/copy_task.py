@@ -25,7 +25,7 @@ from langladder.experiments.findings import Findings, Plot, opened, rounded, ser
 from langladder.experiments.networks import CELL_TITLES, recurrent
 from langladder.experiments.training import train
 from langladder.ground import schema
-from langladder.models.gpt import GPT, GPTConfig
+from langladder.models.language.gpt import GPT, GPTConfig
 from langladder.tasks.optimisation import TrainingConfig
 
 Network = Literal["rnn", "gru", "lstm", "gpt"]

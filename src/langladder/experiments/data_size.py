@@ -13,7 +13,7 @@ from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.small_models import TITLES, TextConfig, first_part, measured
 from langladder.ground import schema
-from langladder.models.base import LanguageModel
+from langladder.models.language.language_model import LanguageModel
 from langladder.models.ngrams.kneser_ney import KneserNey
 
 

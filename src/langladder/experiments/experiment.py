@@ -16,8 +16,8 @@ from langladder.evaluation.bleu import BleuChoice
 from langladder.experiments.findings import Findings
 from langladder.ground import schema
 from langladder.text.labelled.labelled import Example, Tagged, read_labelled, read_labels, read_tagged
-from langladder.text.storage.corpus_ids import PairStream, TokenStream
 from langladder.text.storage.tables import read_column
+from langladder.text.storage.token_streams import PairStream, TokenStream
 from langladder.text.tokenize.tokenizers import Tokenizer
 
 Progress = Callable[[str], None]

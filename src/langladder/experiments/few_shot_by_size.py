@@ -23,7 +23,7 @@ from langladder.experiments.prompting import Prompting, PromptTask
 from langladder.experiments.small_models import TextConfig, trained
 from langladder.experiments.statistics import difference
 from langladder.ground import schema
-from langladder.models.gpt import GPT
+from langladder.models.language.gpt import GPT
 
 READ = ("microworld", "text")
 """Sources of items of which this experiment says that it reads them."""

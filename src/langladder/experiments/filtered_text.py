@@ -22,7 +22,7 @@ from langladder.ground import schema
 from langladder.ground.errors import InputError
 from langladder.text.clean.duplicates import DuplicatesConfig, duplicate_kinds
 from langladder.text.filtering.quality import QualityModel, QualitySettings
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.encoding import framed
 from langladder.text.tokenize.tokenizers import Tokenizer
 

@@ -23,7 +23,7 @@ from langladder.experiments.small_translators import TranslationConfig, trained
 from langladder.experiments.statistics import mean, spread
 from langladder.experiments.translation_judge import tokenizer
 from langladder.ground import schema
-from langladder.text.storage.corpus_ids import PairStream, count_ids
+from langladder.text.storage.token_streams import PairStream, count_ids
 from langladder.text.tokenize.specials import BOS
 
 Norm = Literal["post", "pre"]

@@ -19,7 +19,7 @@ from langladder.experiments.findings import Findings, Plot, Series, opened, roun
 from langladder.experiments.statistics import mean, spread
 from langladder.experiments.training import train_language_model
 from langladder.ground import schema
-from langladder.models.nnlm import NNLM, NNLMConfig
+from langladder.models.language.nnlm import NNLM, NNLMConfig
 from langladder.tasks.settings import LMTrainingConfig
 
 Optimizer = Literal["sgd", "momentum", "adagrad", "rmsprop", "adam", "adamw", "muon"]

@@ -30,7 +30,7 @@ from langladder.experiments.policy_answers import DRAWN, Judged, Judges, with_in
 from langladder.experiments.small_policies import Chains
 from langladder.experiments.statistics import Difference, difference
 from langladder.ground import schema
-from langladder.models.instructed import InstructedGPT
+from langladder.models.language.instructed import InstructedGPT
 from langladder.models.reward import RewardModel
 
 FORMS: tuple[Form, Form] = ("rl", "best_of_n")

@@ -17,13 +17,13 @@ from langladder.decoding.best_of_n import best_of_n_kl, sample_many
 from langladder.decoding.judging import by_judge, by_reward_model
 from langladder.decoding.rollouts import Response, roll_out
 from langladder.experiments.statistics import Difference
-from langladder.models.gpt import GPT
-from langladder.models.instructed import InstructedGPT
+from langladder.models.language.gpt import GPT
+from langladder.models.language.instructed import InstructedGPT
 from langladder.models.reward import RewardModel
-from langladder.tasks.policy.watching import sequence_kl
+from langladder.tasks.policy.responses import sequence_kl
 from langladder.text.labelled.instructions import Dialogue
 from langladder.text.labelled.templates import ChatTemplate
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 
 DRAWN = 0
 """The seed of the answers, whatever the policy's."""

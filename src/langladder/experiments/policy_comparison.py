@@ -33,7 +33,7 @@ from langladder.experiments.prompted_gpt import answered_in_words
 from langladder.experiments.small_policies import Chains
 from langladder.experiments.statistics import Difference, difference
 from langladder.ground import schema
-from langladder.models.instructed import InstructedGPT
+from langladder.models.language.instructed import InstructedGPT
 from langladder.models.reward import RewardModel
 
 Name = Literal["gold", "unseen", "proxy", "kl", "text"]

@@ -15,8 +15,8 @@ import numpy as np
 
 from langladder.corpora.instructions.judge import rewards_of_answers
 from langladder.decoding.rollouts import roll_out
-from langladder.models.gpt import GPT
-from langladder.models.instructed import InstructedGPT
+from langladder.models.language.gpt import GPT
+from langladder.models.language.instructed import InstructedGPT
 from langladder.text.labelled.instructions import Dialogue
 from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.specials import BOS

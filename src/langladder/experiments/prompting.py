@@ -19,8 +19,8 @@ from langladder.experiments.findings import Findings, Plot, figure, opened, roun
 from langladder.experiments.prompt_items import items_of
 from langladder.experiments.prompt_sources import Source
 from langladder.ground import schema
-from langladder.models.base import LanguageModel
-from langladder.models.counted import CountedLanguageModel
+from langladder.models.language.counted import CountedLanguageModel
+from langladder.models.language.language_model import LanguageModel
 from langladder.text.tokenize.tokenizers import Tokenizer
 
 SCORINGS = {"per_token": "per token", "contextual": "calibrated in context"}  # what a reader is shown

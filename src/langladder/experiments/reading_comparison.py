@@ -22,7 +22,7 @@ from langladder.experiments.rung_comparison import RungComparison, RungCompariso
 from langladder.experiments.rungs import ClassifierRung
 from langladder.experiments.small_vectors import small_vectors
 from langladder.ground import schema
-from langladder.models.neural_classifier import NeuralClassifier
+from langladder.models.classification.neural_classifier import NeuralClassifier
 from langladder.text.labelled.labelled import Example
 
 

@@ -20,11 +20,10 @@ from langladder.experiments.experiment import ExperimentConfig
 from langladder.experiments.rungs import ClassifierRung
 from langladder.experiments.training import train
 from langladder.ground.errors import InputError
-from langladder.models.classifier import Classifier, label_ids
-from langladder.models.counted_classifier import CountedClassifier
-from langladder.models.neural_classifier import NeuralClassifier
-from langladder.models.reading import Reading, collate
-from langladder.tasks.reading_units import start_embedding, units_for
+from langladder.models.classification.classifier import Classifier, label_ids
+from langladder.models.classification.counted_classifier import CountedClassifier
+from langladder.models.classification.neural_classifier import NeuralClassifier, Reading, collate
+from langladder.tasks.inputs import start_from_table, units_for
 from langladder.tasks.settings import ReadingTraining
 from langladder.text.labelled.labelled import Example
 
@@ -93,7 +92,7 @@ def fitted(
     torch.manual_seed(seed)
     network: NeuralClassifier = rung.kind(config, units.full_vocab_size, len(texts.labels))
     network.equip(units, texts.labels)
-    start_embedding(network, table, frozen=frozen)
+    start_from_table(network, table, frozen=frozen)
     network.start()
     train_network(network, texts, training, seed=seed)
     return network

@@ -9,7 +9,7 @@ Shape legend: L lines, P pairs of a line and one of its tokens.
 
 import numpy as np
 
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 
 

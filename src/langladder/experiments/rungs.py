@@ -14,8 +14,7 @@ from typing import Any, ClassVar, Self
 from pydantic import Field, model_validator
 
 from langladder.ground.schema import Config, checked, locate
-from langladder.tasks.settings import ReadingInput, ReadingTraining
-from langladder.tasks.tagging_settings import TaggerInput, TaggerTraining
+from langladder.tasks.settings import ReadingInput, ReadingTraining, TaggerInput, TaggerTraining
 
 
 class ReadingRung(Config):

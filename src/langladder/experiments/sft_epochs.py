@@ -27,8 +27,8 @@ from langladder.experiments.policy_answers import Judges, with_interval
 from langladder.experiments.small_policies import Chains
 from langladder.experiments.statistics import difference
 from langladder.ground import schema
-from langladder.models.instructed import InstructedGPT
-from langladder.text.labelled.templates import Row
+from langladder.models.language.instructed import InstructedGPT
+from langladder.text.labelled.templates import DialogueIds
 from langladder.text.tokenize.specials import PAD
 
 
@@ -91,7 +91,7 @@ class SFTEpochs(Experiment[SFTEpochsConfig]):
 
 
 @torch.no_grad()
-def losses(model: InstructedGPT, rows: Sequence[Row]) -> np.ndarray:
+def losses(model: InstructedGPT, rows: Sequence[DialogueIds]) -> np.ndarray:
     """Mean −log P in nats of the learnt tokens of each dialogue that fits into the context, (N,)."""
     found = []
     for row in rows:

@@ -23,9 +23,9 @@ from langladder.experiments.findings import Findings, Plot, opened, rounded, ser
 from langladder.experiments.small_models import TextConfig, trained
 from langladder.ground import schema
 from langladder.ground.errors import InputError
-from langladder.models.base import predicted
-from langladder.models.gpt import GPT
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.models.language.gpt import GPT
+from langladder.models.language.language_model import predicted
+from langladder.text.storage.token_streams import TokenStream
 
 
 class SlidingWindowConfig(TextConfig):

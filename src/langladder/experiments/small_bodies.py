@@ -26,17 +26,16 @@ from langladder.embeddings.base import WordVectors
 from langladder.experiments.experiment import Data, ExperimentConfig
 from langladder.experiments.reading_training import Texts, train_network
 from langladder.experiments.training import train, train_language_model
-from langladder.models.bert import BERT
-from langladder.models.bert_classifier import BERTClassifier
-from langladder.models.gpt import GPT
-from langladder.models.gpt_classifier import GPTClassifier
-from langladder.models.neural_classifier import NeuralClassifier
+from langladder.models.classification.bert_classifier import BERTClassifier
+from langladder.models.classification.gpt_classifier import GPTClassifier
+from langladder.models.classification.neural_classifier import NeuralClassifier
+from langladder.models.encoders.bert import BERT
+from langladder.models.language.gpt import GPT
 from langladder.models.units import SubwordUnits
 from langladder.tasks.fine_tuning import grown
-from langladder.tasks.masked_settings import MaskedTraining
-from langladder.tasks.reading_units import table_of
-from langladder.tasks.settings import LMTrainingConfig, ReadingTraining
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.tasks.inputs import table_of
+from langladder.tasks.settings import LMTrainingConfig, MaskedTraining, ReadingTraining
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.tokenizers import Tokenizer, word_starts
 
 Kind = Literal["bert", "gpt"]

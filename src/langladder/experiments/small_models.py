@@ -9,13 +9,13 @@ from pydantic import Field
 
 from langladder.experiments.experiment import Data, ExperimentConfig
 from langladder.experiments.training import loss_a_token, train_language_model
-from langladder.models.base import LanguageModel
-from langladder.models.counted import CountedLanguageModel
-from langladder.models.gpt import GPT
-from langladder.models.neural import NeuralLanguageModel
-from langladder.models.recurrent import RecurrentLM
+from langladder.models.language.counted import CountedLanguageModel
+from langladder.models.language.gpt import GPT
+from langladder.models.language.language_model import LanguageModel
+from langladder.models.language.neural import NeuralLanguageModel
+from langladder.models.language.recurrent import RecurrentLM
 from langladder.tasks.settings import LMTrainingConfig
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 
 Network = Literal["lstm", "gpt"]
 TITLES: dict[Network, str] = {"lstm": "LSTM", "gpt": "GPT"}

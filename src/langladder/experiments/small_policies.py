@@ -37,15 +37,15 @@ from langladder.experiments.experiment import Data
 from langladder.experiments.small_bodies import fresh, pretrain
 from langladder.experiments.training import train
 from langladder.ground.errors import InputError
-from langladder.models.gpt import GPT
-from langladder.models.instructed import InstructedGPT
+from langladder.models.language.gpt import GPT
+from langladder.models.language.instructed import InstructedGPT
 from langladder.models.reward import RewardConfig, RewardModel
 from langladder.tasks.instruction import InstructionTuning
 from langladder.tasks.policy.critic import critic_from, make_critic
 from langladder.tasks.policy.dpo import DPO, references
-from langladder.tasks.policy.making import token_pairs
 from langladder.tasks.policy.ppo import PPO
 from langladder.tasks.policy.settings import DPOTraining, PPOTraining
+from langladder.tasks.policy.training import token_pairs
 from langladder.tasks.reward import RewardModelling
 from langladder.text.labelled.instructions import Dialogue, Ranking, ranking_of
 from langladder.text.labelled.templates import ChatTemplate

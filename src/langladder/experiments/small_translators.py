@@ -9,10 +9,10 @@ from langladder.data.translation import TranslationBatches
 from langladder.experiments.experiment import Data, ExperimentConfig
 from langladder.experiments.training import train
 from langladder.experiments.translation_judge import tokenizer
-from langladder.models.attention_seq2seq import AttentionSeq2Seq
-from langladder.models.seq2seq import Seq2Seq
-from langladder.models.transformer import Transformer
-from langladder.models.translator import Translator
+from langladder.models.translation.attention_seq2seq import AttentionSeq2Seq
+from langladder.models.translation.seq2seq import Seq2Seq
+from langladder.models.translation.transformer import Transformer
+from langladder.models.translation.translator import Translator
 from langladder.tasks.settings import TranslationTraining
 
 Network = Literal["seq2seq", "attention", "transformer"]

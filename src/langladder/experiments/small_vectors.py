@@ -13,10 +13,9 @@ from langladder.embeddings.base import WordVectors
 from langladder.embeddings.word2vec.method import Word2Vec, Word2VecConfig
 from langladder.experiments.experiment import Data
 from langladder.ground.errors import InputError
-from langladder.text.storage.corpus_ids import TokenStream
-from langladder.text.words.conventions import conventions_of
-from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.storage.token_streams import TokenStream
+from langladder.text.words.segmentation import conventions_of
+from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig, WordCorpus
 
 
 def small_vectors(data: Data, *, dim: int, epochs: int, lines: int, seed: int) -> WordVectors:

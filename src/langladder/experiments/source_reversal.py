@@ -22,7 +22,7 @@ from langladder.experiments.statistics import mean, spread
 from langladder.experiments.translation_judge import Judge
 from langladder.ground import schema
 from langladder.ground.errors import InputError
-from langladder.models.translator import Translator
+from langladder.models.translation.translator import Translator
 from langladder.text.tokenize.specials import PAD
 
 FIRST = 3

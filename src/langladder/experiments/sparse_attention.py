@@ -17,7 +17,7 @@ from langladder.experiments.comparison import Measure, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.text_comparison import TextComparison, TextComparisonConfig
 from langladder.ground import schema
-from langladder.models.gpt import GPTConfig
+from langladder.models.language.gpt import GPTConfig
 
 
 class SparseAttentionConfig(TextComparisonConfig):

@@ -20,8 +20,8 @@ from langladder.experiments.rungs import TaggerRung
 from langladder.experiments.tagger_training import HIDDEN, Sentences, fitted_tagger, hidden, words_right
 from langladder.ground import schema
 from langladder.ground.errors import InputError
-from langladder.models.tagger import Tagger
-from langladder.tasks.tagging_settings import TaggerTraining
+from langladder.models.tagging.tagger import Tagger
+from langladder.tasks.settings import TaggerTraining
 from langladder.text.labelled.labelled import Tagged, bad_steps
 
 LEAST = 32

@@ -16,12 +16,12 @@ import torch
 from langladder.data.batches import generator
 from langladder.experiments.rungs import TaggerRung
 from langladder.experiments.training import train
-from langladder.models.counted_tagger import tag_ids
-from langladder.models.neural_tagger import NeuralTagger
-from langladder.models.tagger import Tagger
-from langladder.models.tagger_words import TaggerWords
+from langladder.models.tagging.counted_tagger import tag_ids
+from langladder.models.tagging.neural_tagger import NeuralTagger
+from langladder.models.tagging.tagger import Tagger
+from langladder.models.tagging.tagger_words import TaggerWords
+from langladder.tasks.settings import TaggerTraining
 from langladder.tasks.tagging import TaggedBatch, TaggedBatches, Tagging
-from langladder.tasks.tagging_settings import TaggerTraining
 from langladder.text.labelled.labelled import Tagged
 
 HIDDEN = "<hidden>"

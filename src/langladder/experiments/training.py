@@ -12,11 +12,11 @@ import torch
 from torch import nn
 
 from langladder.data.language_modelling import StreamBatches, WindowBatches, document_batches
-from langladder.models.base import LanguageModel, predicted
-from langladder.models.neural import NeuralLanguageModel
+from langladder.models.language.language_model import LanguageModel, predicted
+from langladder.models.language.neural import NeuralLanguageModel
 from langladder.tasks.optimisation import TrainingConfig, make_optimizer, set_learning_rate
 from langladder.tasks.settings import LMTrainingConfig
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 
 
 def train(

@@ -20,7 +20,7 @@ from langladder.corpora.lexicon import Size
 from langladder.experiments.reading_training import LEAST, Texts, right_labels
 from langladder.experiments.small_bodies import CLASSIFIERS, Bodies, Body, BodyConfig, fine_tuned
 from langladder.ground.errors import InputError
-from langladder.models.bert import BERT
+from langladder.models.encoders.bert import BERT
 from langladder.text.labelled.labelled import Example
 
 Drawing = Literal["questions", "entailment"]

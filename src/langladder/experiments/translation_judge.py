@@ -10,7 +10,7 @@ from langladder.evaluation.bleu import BleuConfig, bleu_config, corpus_bleu
 from langladder.evaluation.search_errors import Sentence, reference_log_probs
 from langladder.evaluation.translation import evenly
 from langladder.experiments.experiment import Data
-from langladder.models.translator import Translator
+from langladder.models.translation.translator import Translator
 from langladder.text.tokenize.tokenizers import Tokenizer
 
 

@@ -20,14 +20,14 @@ from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.small_models import TITLES, Network, TextConfig, trained
 from langladder.ground import schema
-from langladder.models.base import LanguageModel
+from langladder.models.language.language_model import LanguageModel
 from langladder.models.ngrams.kneser_ney import KneserNey
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.encoding import framed
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig, Trained
-from langladder.text.words.conventions import conventions_of
+from langladder.text.words.segmentation import conventions_of
 
 LONGEST_ORDER = 6
 

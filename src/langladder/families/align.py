@@ -68,7 +68,7 @@ class AlignFamily(InstructFamily):
 
     def maker(self, value: Mapping[str, Any]) -> str | None:
         """The same for all methods."""
-        return "langladder.tasks.policy.making.make"
+        return "langladder.tasks.policy.training.make"
 
     def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:
         """What it learns from."""
@@ -85,9 +85,9 @@ class AlignFamily(InstructFamily):
     def train(self, rung: Any, job: Any, make: Make) -> Trained:
         """By a reward model, by preferences, or by the gold judge."""
         from langladder.models.reward import RewardModel
-        from langladder.tasks.policy.making import Teaching
+        from langladder.tasks.policy.training import Teaching
         from langladder.text.labelled.instructions import read_rankings
-        from langladder.text.storage.corpus_ids import TokenStream
+        from langladder.text.storage.token_streams import TokenStream
 
         base, read = Path("models") / rung.base, Path(rung.reads)
         train, validation = dialogues("train", "validation")

@@ -25,7 +25,7 @@ class CaptionerFamily(Family):
     loading = """from pathlib import Path
 
 from langladder.data.captioning import CODES, SceneCodes
-from langladder.models.captioner import Captioner
+from langladder.models.translation.captioner import Captioner
 
 model, codes = Captioner.load(Path("{folder}")), SceneCodes.load(Path("{folder}") / CODES)
 model.log_probs(source, target)  # ids of facts … EOS, BOS ids of words EOS → log P of each next word"""
@@ -71,7 +71,7 @@ model.log_probs(source, target)  # ids of facts … EOS, BOS ids of words EOS �
         from langladder.data.captioning import CODES, SceneCodes
         from langladder.decoding.beam_search import BeamConfig
         from langladder.evaluation.captions import evaluate_captions
-        from langladder.models.captioner import Captioner
+        from langladder.models.translation.captioner import Captioner
 
         corpus, codes = read_scenes(SCENES), SceneCodes.load(folder / CODES)
         beam = BeamConfig(width=job.beam)

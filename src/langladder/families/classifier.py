@@ -34,7 +34,7 @@ class ClassifierFamily(Family):
     default = "textcnn"
     reads = ("data/clean/labels",)
     side = "labels"
-    loading = """from langladder.models.classifier import Classifier
+    loading = """from langladder.models.classification.classifier import Classifier
 from langladder.text.labelled.labelled import Example
 
 model = Classifier.load("{folder}")
@@ -69,9 +69,9 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
 
     def train(self, rung: Any, job: Any, make: Make) -> Trained:
         """From the training texts, watched on the validation texts; from the rung that it grows from, where it does."""
-        from langladder.models.classifier import label_ids
+        from langladder.models.classification.classifier import label_ids
         from langladder.text.labelled.labelled import read_labelled, read_labels
-        from langladder.text.words.conventions import conventions_of
+        from langladder.text.words.segmentation import conventions_of
 
         labels = read_labels(LABELS)
         train, validation = (read_labelled(LABELS / f"{split}.parquet") for split in ("train", "validation"))
@@ -93,7 +93,7 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
     def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
         """Classify the test texts; count which labels are right, and how sure it was."""
         from langladder.evaluation.classifier import evaluate_classifier
-        from langladder.models.classifier import Classifier
+        from langladder.models.classification.classifier import Classifier
         from langladder.text.labelled.labelled import read_labelled
 
         model: Any = Classifier.load(folder)

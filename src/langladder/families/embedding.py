@@ -70,8 +70,8 @@ vectors.nearest(vectors.words[0])"""
     def train(self, rung: Any, job: Any, make: Make) -> Trained:
         """From the text, or from what is counted in it; then postprocessed."""
         from langladder.embeddings.postprocess import postprocess
-        from langladder.text.words.conventions import conventions_of
-        from langladder.text.words.word_corpus import WordCorpus
+        from langladder.text.words.segmentation import conventions_of
+        from langladder.text.words.vocabulary import WordCorpus
 
         corpus = WordCorpus.open(WORDS, Path("data/cooccurrence"))
         made = make(locate(rung.target), rung.model, corpus, training=getattr(rung, "training", None))

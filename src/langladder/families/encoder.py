@@ -26,7 +26,7 @@ class EncoderFamily(Family):
     loading = """from pathlib import Path
 
 from langladder.decoding.fill import fill
-from langladder.models.encoder import Encoder
+from langladder.models.encoders.encoder import Encoder
 from langladder.text.tokenize.tokenizers import Tokenizer
 
 model = Encoder.load(Path("{folder}"))
@@ -40,9 +40,9 @@ model.hidden(tokens, segments)  # (B, T) ids, (B, T) 0 or 1 → states of every 
 
     def parts(self, rung: Any) -> dict[str, Any]:
         """How it is pre-trained, and on how much it is judged."""
-        judged = locate("langladder.tasks.masked_settings.Judged")
+        judged = locate("langladder.tasks.settings.Judged")
         return super().parts(rung) | {
-            "training": (locate("langladder.tasks.masked_settings.MaskedTraining"), ...),
+            "training": (locate("langladder.tasks.settings.MaskedTraining"), ...),
             "judged": (judged, judged()),
         }
 
@@ -60,8 +60,8 @@ model.hidden(tokens, segments)  # (B, T) ids, (B, T) 0 or 1 → states of every 
         """On text with gaps."""
         import torch
 
-        from langladder.text.storage.tables import CONVENTIONS
         from langladder.text.tokenize.tokenizers import Tokenizer
+        from langladder.text.words.segmentation import CONVENTIONS
 
         torch.manual_seed(job.seed)
         tokenizer = Tokenizer.load(TOKENIZER)
@@ -77,11 +77,12 @@ model.hidden(tokens, segments)  # (B, T) ids, (B, T) 0 or 1 → states of every 
         """Let it fill gaps in the test text; how far it is from the truth where that is known."""
         from langladder.evaluation.encoder import evaluate_encoder
         from langladder.evaluation.work import work_of
-        from langladder.models.encoder import Encoder
-        from langladder.text.storage.corpus_ids import TokenStream
-        from langladder.text.storage.tables import TEXT, read_batches
+        from langladder.models.encoders.encoder import Encoder
+        from langladder.text.storage.shards import TEXT
+        from langladder.text.storage.tables import read_batches
+        from langladder.text.storage.token_streams import TokenStream
         from langladder.text.tokenize.tokenizers import Tokenizer
-        from langladder.text.words.conventions import conventions_of
+        from langladder.text.words.segmentation import conventions_of
 
         model: Any = Encoder.load(folder)
         training = rung.training

@@ -40,7 +40,7 @@ class Saved(Protocol):
         """Write it into a folder."""
 
 
-class Made(Protocol):
+class TrainingResult(Protocol):
     """How the making went."""
 
     @property
@@ -63,7 +63,7 @@ class Trained(NamedTuple):
     """
 
     model: Saved
-    made: Made
+    made: TrainingResult
     figures: Mapping[str, Any]
     message: str
     beside: Callable[[Path], object] | None = None

@@ -12,8 +12,8 @@ from langladder.families.lm import TOKENS
 from langladder.ground.schema import Config, locate
 
 if TYPE_CHECKING:
-    from langladder.models.base import LanguageModel
-    from langladder.models.making import Made
+    from langladder.models.language.language_model import LanguageModel
+    from langladder.models.making import TrainingResult
     from langladder.text.labelled.instructions import Dialogue
 
 INSTRUCTIONS = Path("data/clean/instructions")
@@ -22,7 +22,7 @@ REPORTED = ("reward", "unseen_reward", "reworded_reward", "proxy", "kl")  # figu
 
 LOADING = """from langladder.decoding.answers import answers
 from langladder.decoding.sampling import SamplingConfig
-from langladder.models.instructed import read_instructed
+from langladder.models.language.instructed import read_instructed
 from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.labelled.instructions import Message
 
@@ -69,7 +69,7 @@ class InstructFamily(Family):
 
     def grows(self, value: Mapping[str, Any], base: Mapping[str, Any]) -> str | None:
         """A base must be a GPT; one without a network of its own has it from its base."""
-        from langladder.models.gpt import GPT
+        from langladder.models.language.gpt import GPT
 
         if "_target_" not in base or issubclass(kind := locate(base["_target_"]), GPT):
             return None
@@ -118,9 +118,9 @@ def gold_rewards(*splits: "list[Dialogue]") -> Callable[..., list[float]] | None
     return rewards_of_answers if known(*splits) else None
 
 
-def answering(base: Path, model: "LanguageModel", made: "Made") -> Trained:
+def answering(base: Path, model: "LanguageModel", made: "TrainingResult") -> Trained:
     """A model that answers with its base's tokenizer, and what validation measured last."""
-    from langladder.text.storage.tables import CONVENTIONS
+    from langladder.text.words.segmentation import CONVENTIONS
 
     figures, message = validated(model, made)
     last: dict[str, Any] = next((row for row in reversed(made.curve) if "validation_loss" in row), {})
@@ -142,10 +142,10 @@ def evaluate_answers(rung: Any, folder: Path, base: Path | None = None, reads: P
     from langladder.evaluation.perplexity import score
     from langladder.evaluation.work import work_of
     from langladder.ground.artefacts import read_json
-    from langladder.models.instructed import read_instructed
+    from langladder.models.language.instructed import read_instructed
     from langladder.models.reward import RewardModel
     from langladder.text.labelled.templates import ChatTemplate
-    from langladder.text.storage.corpus_ids import TokenStream
+    from langladder.text.storage.token_streams import TokenStream
 
     model, tokenizer = read_instructed(folder)
     test, unseen = dialogues("test", "unseen")

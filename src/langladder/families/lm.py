@@ -12,9 +12,9 @@ from langladder.ground.schema import locate
 if TYPE_CHECKING:
     from langladder.evaluation.page import Work
     from langladder.evaluation.word_vectors import WordVectorsPage
-    from langladder.models.base import LanguageModel
-    from langladder.models.making import Made
-    from langladder.text.storage.corpus_ids import TokenStream
+    from langladder.models.language.language_model import LanguageModel
+    from langladder.models.making import TrainingResult
+    from langladder.text.storage.token_streams import TokenStream
 
 TOKENS = Path("data/tokens/text")
 TOKENIZER = TOKENS / "tokenizer.json"
@@ -34,7 +34,7 @@ class LanguageModelFamily(Family):
     default = "lstm"
     reads = ("data/tokens/text",)
     tokens = "data/tokens/text"
-    loading = """from langladder.models.base import LanguageModel
+    loading = """from langladder.models.language.language_model import LanguageModel
 
 model = LanguageModel.load("{folder}")
 model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | those before it)"""
@@ -95,8 +95,8 @@ model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | thos
         from langladder.decoding.sampling import SamplingConfig
         from langladder.evaluation.language_model import evaluate_language_model
         from langladder.ground.artefacts import format_figure, read_json
-        from langladder.models.base import LanguageModel
-        from langladder.text.storage.corpus_ids import TokenStream
+        from langladder.models.language.language_model import LanguageModel
+        from langladder.text.storage.token_streams import TokenStream
         from langladder.text.tokenize.tokenizers import Tokenizer
 
         model, chosen = LanguageModel.load(folder), job.evaluation
@@ -119,17 +119,17 @@ model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | thos
 
 def streams() -> "list[TokenStream]":
     """The text to train on, and that to watch."""
-    from langladder.text.storage.corpus_ids import TokenStream
+    from langladder.text.storage.token_streams import TokenStream
 
     return [TokenStream.open(TOKENS / f"{split}.arrow") for split in ("train", "validation")]
 
 
-def scored(model: "LanguageModel", made: "Made") -> Trained:
+def scored(model: "LanguageModel", made: "TrainingResult") -> Trained:
     """A trained language model with its tokenizer, and what it scores on the validation text."""
     from langladder.evaluation.perplexity import score
     from langladder.ground.artefacts import format_figure, read_json
-    from langladder.text.storage.corpus_ids import TokenStream
-    from langladder.text.storage.tables import CONVENTIONS
+    from langladder.text.storage.token_streams import TokenStream
+    from langladder.text.words.segmentation import CONVENTIONS
 
     sizes = read_json(TOKENS / "sizes.json")["validation"]
     found = score(model, TokenStream.open(TOKENS / "validation.arrow"), **sizes)
@@ -145,7 +145,7 @@ def scored(model: "LanguageModel", made: "Made") -> Trained:
 def work_of_network(model: "LanguageModel", rung: Any) -> "Work | None":
     """Operations and memory, as it is trained; nothing of a counted model."""
     from langladder.evaluation.work import work_of
-    from langladder.models.neural import NeuralLanguageModel
+    from langladder.models.language.neural import NeuralLanguageModel
 
     if not isinstance(model, NeuralLanguageModel):
         return None
@@ -155,7 +155,7 @@ def work_of_network(model: "LanguageModel", rung: Any) -> "Work | None":
 
 def input_vectors(model: "LanguageModel", rung: Any, job: Any, folder: Path) -> "WordVectorsPage | None":
     """The input embedding, evaluated as the word vectors of other rungs are; nothing where the model has none."""
-    from langladder.models.neural import NeuralLanguageModel
+    from langladder.models.language.neural import NeuralLanguageModel
 
     if not isinstance(model, NeuralLanguageModel) or model.input_embedding() is None:
         return None

@@ -33,7 +33,7 @@ class ReaderFamily(Family):
     side = "questions"
     loading = """from pathlib import Path
 
-from langladder.models.reader import Reader
+from langladder.models.reading.reader import Reader
 from langladder.text.labelled.questions import Question
 
 model = Reader.load(Path("{folder}"))
@@ -74,7 +74,7 @@ model.answers(asked, best=3)  # for each question: text, start (a character of t
     def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
         """Answer the test questions and count which answers are right."""
         from langladder.evaluation.reader import evaluate_reader
-        from langladder.models.reader import Reader
+        from langladder.models.reading.reader import Reader
         from langladder.text.labelled.questions import read_questions
 
         model: Any = Reader.load(folder)

@@ -34,7 +34,7 @@ class TaggerFamily(Family):
     side = "tags"
     loading = """from pathlib import Path
 
-from langladder.models.tagger import Tagger
+from langladder.models.tagging.tagger import Tagger
 
 model = Tagger.load(Path("{folder}"))
 model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_probs: log P(tag | sentence), (T, K)"""
@@ -63,7 +63,7 @@ model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_pro
     def train(self, rung: Any, job: Any, make: Make) -> Trained:
         """From the training sentences, watched on the validation sentences; from its base, where it has one."""
         from langladder.text.labelled.labelled import read_labels, read_tagged
-        from langladder.text.words.conventions import conventions_of
+        from langladder.text.words.segmentation import conventions_of
 
         tags = read_labels(TAGS)
         train, validation = (read_tagged(TAGS / f"{split}.parquet") for split in ("train", "validation"))
@@ -80,7 +80,7 @@ model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_pro
     def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
         """Tag the test sentences and count which tags are right."""
         from langladder.evaluation.tagger import evaluate_tagger
-        from langladder.models.tagger import Tagger
+        from langladder.models.tagging.tagger import Tagger
         from langladder.text.labelled.labelled import read_tagged
 
         known = {word for sentence in read_tagged(TAGS / "train.parquet") for word in sentence.words}
@@ -94,8 +94,8 @@ model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_pro
 
 def tagger_parts(read_as: str) -> dict[str, Any]:
     """What the file of a network says beside its `model`; `read_as` is the class of its `input`."""
-    read: Any = locate(f"langladder.tasks.tagging_settings.{read_as}")
-    return {"training": (locate("langladder.tasks.tagging_settings.TaggerTraining"), ...), "input": (read, read())}
+    read: Any = locate(f"langladder.tasks.settings.{read_as}")
+    return {"training": (locate("langladder.tasks.settings.TaggerTraining"), ...), "input": (read, read())}
 
 
 FAMILY = TaggerFamily()

@@ -28,7 +28,7 @@ class TaggerTransferFamily(TaggerFamily):
         if takes_weights(kind):
             parts["training"] = (locate("langladder.tasks.settings.ReadingTraining"), ...)
         else:
-            parts |= tagger_parts("TransferInput")
+            parts |= tagger_parts("TaggerTransferInput")
         return create_model("tagger_transfer_rung", __base__=Rung, **parts)
 
     def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:

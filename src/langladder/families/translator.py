@@ -24,7 +24,7 @@ class TranslatorFamily(Family):
     reads = ("data/tokens/parallel",)
     side = "parallel"
     tokens = "data/tokens/parallel"
-    loading = """from langladder.models.translator import Translator
+    loading = """from langladder.models.translation.translator import Translator
 
 model = Translator.load("{folder}")
 model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EOS → (B, T) log P of each next token"""
@@ -52,9 +52,9 @@ model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EO
         import torch
 
         from langladder.evaluation.bleu import bleu_config
-        from langladder.text.storage.corpus_ids import PairStream
-        from langladder.text.storage.tables import CONVENTIONS
+        from langladder.text.storage.token_streams import PairStream
         from langladder.text.tokenize.tokenizers import Tokenizer
+        from langladder.text.words.segmentation import CONVENTIONS
 
         torch.manual_seed(job.seed)
         files = [TOKENS / f"{side}.json" for side in ("source", "target")]
@@ -75,11 +75,11 @@ model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EO
         from langladder.evaluation.bleu import bleu_config
         from langladder.evaluation.search_errors import Sentence
         from langladder.evaluation.translation import evaluate_translator
-        from langladder.models.translator import Translator
-        from langladder.text.storage.corpus_ids import PairStream
+        from langladder.models.translation.translator import Translator
         from langladder.text.storage.tables import PAIRS, read_table
+        from langladder.text.storage.token_streams import PairStream
         from langladder.text.tokenize.tokenizers import Tokenizer
-        from langladder.text.words.conventions import conventions_of
+        from langladder.text.words.segmentation import conventions_of
 
         model, chosen = Translator.load(folder), job.evaluation
         tokenizers = (Tokenizer.load(folder / "source.json"), Tokenizer.load(folder / "target.json"))

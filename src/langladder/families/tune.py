@@ -37,7 +37,7 @@ class TunedFamily(LanguageModelFamily):
 
     def maker(self, value: Mapping[str, Any]) -> str | None:
         """By what it begins with: weights, or word vectors."""
-        return f"langladder.tasks.{'tuning_vectors' if _from_vectors(value) else 'tuning'}.make"
+        return f"langladder.tasks.{'from_vectors' if _from_vectors(value) else 'language_modelling'}.make_tuned"
 
     def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:
         """None but its base."""

@@ -38,12 +38,12 @@ from langladder.ground.artefacts import ArrayFacts, read_json, write_arrays, wri
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
 from langladder.ground.schema import checked
-from langladder.models.bert import BERT, SEGMENTS, BERTConfig
-from langladder.models.bert_classifier import BERTClassifier
-from langladder.models.bert_span import BERTSpan
-from langladder.models.bert_tagger import BERTTagger
+from langladder.models.classification.bert_classifier import BERTClassifier
+from langladder.models.encoders.bert import BERT, SEGMENTS, BERTConfig
 from langladder.models.network import misfits, outline
+from langladder.models.reading.bert_span import BERTSpan
 from langladder.models.saving import ARRAYS, Saved, checked_size
+from langladder.models.tagging.bert_tagger import BERTTagger
 from langladder.models.units import SubwordUnits
 from langladder.nn.transformer_layers import NORM_EPS
 from langladder.text.tokenize.pretrained import bert_tokens, check_rows

@@ -37,8 +37,8 @@ from langladder.ground.artefacts import ArrayFacts, read_array_facts, read_json,
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
 from langladder.ground.schema import checked
-from langladder.models.gpt import GPT, INITIAL_STD, GPTConfig
-from langladder.models.instructed import InstructedGPT
+from langladder.models.language.gpt import GPT, INITIAL_STD, GPTConfig
+from langladder.models.language.instructed import InstructedGPT
 from langladder.models.network import outline
 from langladder.models.saving import Saved, checked_size
 from langladder.text.tokenize.pretrained import check_rows, gpt2_tokens

@@ -17,7 +17,7 @@ from typing import Any
 from langladder.decoding.options import Asked, asked_of, score_options
 from langladder.decoding.sampling import SamplingConfig, generate_batch
 from langladder.ground.errors import InputError
-from langladder.models.base import LanguageModel
+from langladder.models.language.language_model import LanguageModel
 from langladder.text.labelled.templates import ids_of
 from langladder.text.tokenize.tokenizers import Tokenizer
 

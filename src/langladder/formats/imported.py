@@ -13,8 +13,8 @@ from langladder.formats.gpt2 import gpt2_settings, import_foreign_gpt2, import_g
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
-from langladder.models.bert import BERT
-from langladder.models.gpt import GPT
+from langladder.models.encoders.bert import BERT
+from langladder.models.language.gpt import GPT
 from langladder.models.network import Network
 from langladder.models.saving import ARRAYS, read_description
 from langladder.text.tokenize.specials import PAD, SPELLINGS
@@ -35,7 +35,7 @@ def described(folder: Path) -> tuple[type[Network], Config]:
     found = read_json(path)
     said = found if isinstance(found, dict) else {}
     if "_target_" in said:
-        saved = read_description(Path(folder), Network, (), Network.WHAT)
+        saved = read_description(Path(folder), Network, (), "network")
         if not issubclass(saved.kind, KINDS):
             raise InputError(f"{path}: holds a {saved.kind.__name__}; read here is {_allowed()}")
         return saved.kind, saved.config

@@ -27,7 +27,7 @@ from langladder.formats.tokenizer_folder import SPECIALS, write_tokenizer_folder
 from langladder.ground.artefacts import write_arrays, write_json
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
-from langladder.models.transformer import Transformer
+from langladder.models.translation.transformer import Transformer
 from langladder.nn.multi_head_attention import MultiHeadAttention
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 from langladder.text.tokenize.tokenizers import Tokenizer

@@ -45,13 +45,12 @@ from torch import Tensor, nn
 from langladder.formats.torchscript import RecurrentStep
 from langladder.ground.atomic import atomic_file
 from langladder.ground.errors import InputError
-from langladder.models.bert import BERT
-from langladder.models.bert_tagger import BERTTagger
-from langladder.models.neural_classifier import NeuralClassifier
-from langladder.models.reading import Reading
-from langladder.models.recurrent import RecurrentLM
-from langladder.models.transformer import Transformer
-from langladder.models.translator import State
+from langladder.models.classification.neural_classifier import NeuralClassifier, Reading
+from langladder.models.encoders.bert import BERT
+from langladder.models.language.recurrent import RecurrentLM
+from langladder.models.tagging.bert_tagger import BERTTagger
+from langladder.models.translation.transformer import Transformer
+from langladder.models.translation.translator import State
 from langladder.nn.hierarchical_softmax import HierarchicalSoftmax
 from langladder.nn.recurrent import FusedLayer
 from langladder.text.tokenize.specials import BOS, EOS, PAD, UNK

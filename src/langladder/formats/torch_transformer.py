@@ -19,7 +19,7 @@ from torch import nn
 from langladder.formats.tokenizer_folder import SPECIALS, write_tokenizer
 from langladder.ground.artefacts import write_arrays, write_json
 from langladder.ground.atomic import atomic_folder
-from langladder.models.transformer import Transformer
+from langladder.models.translation.transformer import Transformer
 from langladder.nn.multi_head_attention import MultiHeadAttention
 from langladder.nn.token_embedding import TokenEmbedding
 from langladder.nn.transformer_layers import NORM_EPS

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from langladder.ground.atomic import atomic_file
-from langladder.models.recurrent import RecurrentLM
+from langladder.models.language.recurrent import RecurrentLM
 from langladder.nn.recurrent import FusedLayer
 from langladder.text.tokenize.specials import BOS
 

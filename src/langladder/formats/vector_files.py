@@ -46,8 +46,8 @@ from langladder.ground.artefacts import write_text
 from langladder.ground.atomic import Owner, atomic_folder
 from langladder.ground.errors import Damage, InputError
 from langladder.ground.remote import fetched, is_url
-from langladder.models.base import LanguageModel
-from langladder.models.neural import NeuralLanguageModel
+from langladder.models.language.language_model import LanguageModel
+from langladder.models.language.neural import NeuralLanguageModel
 from langladder.text.read.lines import reading
 from langladder.text.tokenize.specials import UNK
 from langladder.text.tokenize.tokenizers import Tokenizer, word_pieces, word_tokens

@@ -72,7 +72,7 @@ Name = Annotated[str, AfterValidator(checked_name)]
 
 
 def locate(target: str) -> Any:
-    """Class named by a dotted path inside this package, e.g. `langladder.models.gpt.GPT`.
+    """Class named by a dotted path inside this package, e.g. `langladder.models.language.gpt.GPT`.
 
     A file may name nothing but classes of `ROOMS`, whose modules only define things: nothing else is imported, so no
     file runs code that it should not.
@@ -94,7 +94,7 @@ def locate(target: str) -> Any:
 
 
 def locate_function(name: str) -> Callable[..., Any]:
-    """Function that a class of ours names by its dotted path, e.g. `langladder.models.counted.make`.
+    """Function that a class of ours names by its dotted path, e.g. `langladder.models.language.counted.make`.
 
     The module is imported here: only who needs Lightning has it.
 

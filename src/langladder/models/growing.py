@@ -18,8 +18,7 @@ from torch import nn
 
 from langladder.ground import schema
 from langladder.ground.errors import InputError
-from langladder.models.network import Network, own_tensors
-from langladder.models.saving import read_description
+from langladder.models.network import Network, network_class, own_tensors
 from langladder.models.units import Read
 
 TOKENIZER = "tokenizer.json"
@@ -103,7 +102,7 @@ def base_for(kind: type[Grown], folder: Path) -> Any:
     Raises:
         InputError: the folder holds none, or one of another kind.
     """
-    found = read_description(folder, Network, (), Network.WHAT).kind
+    found = network_class(folder)
     if not issubclass(found, kind.BODY):
         raise InputError(
             f"{folder}: a {found.__name__}, and a {kind.__name__} grows from {kind.FAMILIES}; choose another base"

@@ -11,12 +11,43 @@ n-gram model on no training loop, a model that begins at random on no reader of 
     validation   the same, to watch
     settings     what the rung's file says: `training`, `input`, as far as the maker reads them
     run          the training's seed, folder of checkpoints and logger, see `Run`
+
+Makers of classifiers, taggers and readers build the model, too:
+
+    model, made = maker(kind, labels, train, validation, settings=…, run=…, tokenizer=…, base=…)
+
+    kind         the class that the rung names
+    labels       their names, in the order of their ids; readers have none
+    train        labelled examples, tagged sentences, questions with their answers; validation: the same, to watch
+    settings     `model`, and for networks `input` and `training`
+    tokenizer    path of the text's tokenizer, for subwords; of classifiers alone
+    base         folder of the rung that it grows from: of its word vectors, instead of those that `settings.input`
+                 names, or of the network whose weights it takes
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Protocol, TypeVar
+
+ModelPart = TypeVar("ModelPart", covariant=True)
+TrainingPart = TypeVar("TrainingPart", covariant=True)
+
+
+class ModelSettings(Protocol[ModelPart]):
+    """Settings of a rung, as far as a maker reads them that fits a model in one go."""
+
+    @property
+    def model(self) -> ModelPart:
+        """How the model is built."""
+
+
+class TrainingSettings(Protocol[TrainingPart]):
+    """Settings of a rung, as far as a maker reads them that trains a model step by step."""
+
+    @property
+    def training(self) -> TrainingPart:
+        """How it is trained."""
 
 
 @dataclass(frozen=True)
@@ -35,17 +66,22 @@ class Run:
     logger: Callable[[], Any] | None = None
 
 
-class Made(NamedTuple):
-    """How the making went; the model itself was changed in place.
+@dataclass(frozen=True)
+class TrainingResult:
+    """How training went; the model itself was changed in place.
 
     Attributes:
         curve: rows of the learning curve; none where nothing is learnt step by step.
-        cost: what the machine took: seconds, tokens_per_second and, where it was measured, peak_memory_bytes.
-        validation_loss: nats per token at the end, where training watched it.
+        cost: what the machine took: seconds (over all resumed parts), tokens_per_second (trained on) and, where it was
+            measured, peak_memory_bytes. They belong in no deterministic file.
+        validation_loss: nats per token of the weights that training ended with: the lowest one, that at the best of
+            another measure, or the mean weights' own; None without validation.
         vectors_skipped: damaged entries of the word vectors that it begins with, which were left out.
+        steps: updates made.
     """
 
-    curve: list[dict[str, Any]]
+    curve: list[dict[str, float | None]]
     cost: dict[str, float]
     validation_loss: float | None = None
     vectors_skipped: int = 0
+    steps: int = 0

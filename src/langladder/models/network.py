@@ -5,6 +5,7 @@ torch's `meta` device, where tensors have shapes and no memory, and compared wit
 real one then takes as much memory as that file has bytes.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -14,23 +15,18 @@ from torch.overrides import TorchFunctionMode
 
 from langladder.ground import artefacts, schema
 from langladder.ground.errors import InputError
+from langladder.models.base import Model
 from langladder.models.saving import ARRAYS, Saved, read_description, write_model
 
 SHOWN = 4  # misfits that a message names
 _NAMES = {torch.float32: "F32", torch.int64: "I64", torch.bool: "BOOL", torch.float16: "F16", torch.bfloat16: "BF16"}
 
 
-class Network(nn.Module):
-    """A network with settings. Built as `cls(config, *sizes)`, the sizes in the order of `SIZES`."""
+class Network(nn.Module, Model):
+    """A network with settings. Built as `cls(config, *sizes)`, the sizes in the order of `SIZES`, its attributes."""
 
-    Config: ClassVar[type[schema.Config]] = schema.Config
-    SIZES: ClassVar[tuple[str, ...]]
-    """What besides the settings it is built with, by the names of its attributes and in config.json: vocabularies."""
-    WHAT: ClassVar[str] = "network"
-    """Such a network in words, for messages."""
     shards: ClassVar[tuple[str, ...]] = ()
     """Its lists of layers, each of which computes by `forward` alone: what FSDP shares out one by one. (): none."""
-    config: schema.Config
 
     def __init__(self, config: schema.Config, *sizes: int) -> None:
         super().__init__()
@@ -72,13 +68,16 @@ class Network(nn.Module):
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Read a saved network, in evaluation mode; a class reads its own kind and those below it.
+        """As `Model.load`; the network is in evaluation mode."""
+        saved = read_description(folder, cls, cls.SIZES, cls.WHAT)
+        network: Self = load_network(saved, folder).eval() if saved.kind is cls else saved.kind.load(folder)
+        return network
 
-        Raises:
-            InputError: missing or damaged files, another format version, another kind of model, arrays that do not fit.
-        """
-        network: Self = load_network(read_description(folder, cls, cls.SIZES, cls.WHAT), folder)
-        return network.eval()
+
+def network_class(folder: Path) -> type[Network]:
+    """The class of the network that `folder` holds. Raises InputError where it holds none."""
+    kind: type[Network] = read_description(folder, Network, (), "network").kind
+    return kind
 
 
 def own_tensors(network: nn.Module) -> dict[str, torch.Tensor]:
@@ -162,3 +161,57 @@ def misfits(plan: dict[str, torch.Tensor], facts: dict[str, artefacts.ArrayFacts
         elif dtype != _NAMES[tensor.dtype]:
             wrong.append(f"{name} is {dtype}, expected {_NAMES[tensor.dtype]}")
     return wrong if len(wrong) <= SHOWN else [*wrong[:SHOWN], f"and {len(wrong) - SHOWN} more"]
+
+
+LEARNING = {"dropout", "input_dropout", "word_dropout", "weight_drop", "locked"}
+LEARNING |= {"init", "input_init", "recurrent_init", "forget_bias", "noise_samples", "noise", "noise_power", "preset"}
+"""Settings that say how a network begins and learns: it computes the same without them."""
+
+
+def start_from(model: Network, folder: Path, *, rung: str) -> None:
+    """Put the weights of the model that `folder` holds into `model`, in place.
+
+    Both must be one architecture: the same class, vocabularies, and settings but `LEARNING`. The head of the file is
+    compared before any number is read. Call it before training and before a checkpoint is read back.
+
+    Args:
+        rung: what `model` is called, for messages.
+
+    Raises:
+        InputError: `folder` holds no such model, or one of another architecture: names both, and what differs.
+    """
+    folder = Path(folder)
+    kind = network_class(folder)
+    if kind is not type(model):
+        differ = [f"that is a {kind.__name__}, this a {type(model).__name__}"]
+    else:
+        saved = read_description(folder, kind, model.SIZES, model.WHAT)
+        there = dict(zip(model.SIZES, saved.sizes, strict=True)) | saved.config.model_dump()
+        here = {name: getattr(model, name) for name in model.SIZES} | model.config.model_dump()
+        differ = [
+            f"{name} is {value!r} there, {here[name]!r} here"
+            for name, value in there.items()
+            if value != here[name] and name not in LEARNING
+        ]
+    if differ or (differ := misfits(own_tensors(model), artefacts.read_array_facts(folder / ARRAYS))):
+        raise InputError(
+            f"{rung} cannot begin with {folder}: {'; '.join(differ)}. Make them alike, or choose another base"
+        )
+    fill(model, folder / ARRAYS)
+
+
+def with_preset(values: object, presets: Mapping[str, dict[str, object]]) -> object:
+    """Settings as given, and below them those of the size that `preset` names. Raises ValueError at another name."""
+    if not isinstance(values, dict) or not isinstance(chosen := values.get("preset"), str):
+        return values  # the field's own check tells of other types
+    if chosen not in presets:
+        raise ValueError(f"preset={chosen!r}: allowed is {', '.join(presets)}, or null")
+    return presets[chosen] | values
+
+
+def check_width(width: int, heads: int, positions: str) -> None:
+    """Raise ValueError unless heads can share the width, and sines and cosines stand in pairs."""
+    if width % heads:
+        raise ValueError(f"width={width} is not divisible by heads={heads}: each head takes an equal part")
+    if positions == "sinusoidal" and width % 2:
+        raise ValueError(f"width={width} is odd: sinusoidal positions come in pairs (sine, cosine)")

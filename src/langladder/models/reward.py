@@ -27,7 +27,6 @@ from torch.nn import functional
 
 from langladder.ground import schema
 from langladder.ground.errors import InputError
-from langladder.models.gpt import GPTConfig
 from langladder.models.growing import (
     INITIAL_STD,
     TOKENIZER,
@@ -37,9 +36,10 @@ from langladder.models.growing import (
     body_of,
     settings_with_body,
 )
-from langladder.models.instructed import InstructedGPT, check_tokenizer
+from langladder.models.language.gpt import GPTConfig
+from langladder.models.language.instructed import InstructedGPT, check_tokenizer
+from langladder.models.language.neural import scoring
 from langladder.models.network import Network
-from langladder.models.neural import scoring
 from langladder.models.trial import words
 from langladder.nn.packing import Layout
 from langladder.nn.products import matrix_entries

@@ -15,15 +15,32 @@ import numpy as np
 from langladder.ground import artefacts, schema
 from langladder.ground.atomic import Owner, atomic_folder
 from langladder.ground.errors import InputError
-from langladder.text.storage.tables import CONVENTIONS
 from langladder.text.words.normalisation import Normalisation
+from langladder.text.words.segmentation import CONVENTIONS
 
 ARRAYS = "model.safetensors"
 READING = "reading.json"
 """Beside a model that reads whole texts: its labels, and what it reads them as."""
-_NGRAMS = ("absolute_discounting", "add_k", "katz", "kneser_ney", "maximum_likelihood", "stupid_backoff", "witten_bell")
-MOVED = {f"langladder.models.{name}": f"langladder.models.ngrams.{name}" for name in _NGRAMS}
-MOVED |= {"langladder.models.arpa": "langladder.models.ngrams.arpa_model"}
+_FOLDERS = {
+    "classification": "bert_classifier cnn_lstm fasttext fixed_window gpt_classifier linear_classifier majority"
+    " mean_embedding recurrent_classifier textcnn transformer_classifier tree_lstm",
+    "encoders": "bert",
+    "language": "convolutional gpt instructed nnlm recurrent",
+    "ngrams": "absolute_discounting add_k katz kneser_ney maximum_likelihood stupid_backoff witten_bell",
+    "reading": "bert_span gpt_choice sliding_window",
+    "tagging": "bert_tagger",
+    "translation": "attention_seq2seq captioner convolutional_seq2seq luong_seq2seq seq2seq transformer",
+}
+MOVED = {
+    f"langladder.models.{name}": f"langladder.models.{folder}.{name}"
+    for folder, names in _FOLDERS.items()
+    for name in names.split()
+}
+MOVED |= {
+    f"langladder.models.taggers.{name}": f"langladder.models.tagging.{name}"
+    for name in ("feature_crf", "hmm", "most_frequent", "recurrent", "window")
+}
+MOVED["langladder.models.arpa"] = "langladder.models.ngrams.arpa_model"
 """Where the modules are now that models saved earlier name."""
 MOST_IDS = 2**31 - 1  # tokens are stored as int32
 
@@ -116,11 +133,6 @@ def read_description(folder: Path, wanted: type, sizes: Sequence[str], what: str
     config = schema.checked(kind.Config, description["config"], f"{path}: config")  # type: ignore[attr-defined]
     written = Normalisation.checked(description.get("normalisation"), f"{path}: normalisation")
     return Saved(kind, config, [checked_size(path, name, description[name]) for name in sizes], written)
-
-
-def load_by_kind(folder: Path, wanted: Any) -> Any:
-    """What a folder holds, read by its own class; `wanted` as for `read_description`, with its SIZES and WHAT."""
-    return read_description(folder, wanted, wanted.SIZES, wanted.WHAT).kind.load(folder)
 
 
 def located(path: Path, target: str) -> type:

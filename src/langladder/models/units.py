@@ -6,7 +6,7 @@ Ids 0 to 3 are the specials of the house (`specials`), then come the V − 4 wor
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,7 @@ from langladder.text.labelled.labelled import Example
 from langladder.text.tokenize.specials import NAMES, RESERVED, UNK
 from langladder.text.tokenize.tokenizers import Tokenizer
 from langladder.text.words.normalisation import lower
-from langladder.text.words.segmenters import CHOICES, WordChoice, reading, splitter_of
+from langladder.text.words.segmentation import CHOICES, WordChoice, reading, splitter_of
 
 TOKENIZER = "tokenizer.json"
 """Beside a model that reads subwords."""
@@ -63,7 +63,7 @@ class Units(ABC):
         return Read([*first.pieces, RESERVED[0], *second.pieces], np.concatenate([first.ids, between, second.ids]))
 
     @abstractmethod
-    def description(self) -> dict[str, Any]:
+    def description(self) -> dict[str, object]:
         """What `units_from` needs to make them again, as JSON can hold it; a tokenizer is a file beside it."""
 
     def save_beside(self, folder: Path) -> None:
@@ -75,7 +75,7 @@ class Units(ABC):
 class WordUnits(Units):
     """Words of a list; others are UNK.
 
-    mode: what counts as a word (`text.words.words`, `text.words.segmenters`). lowercase: whether case is folded.
+    mode: what counts as a word (`text.words.segmentation`). lowercase: whether case is folded.
     """
 
     words: list[str]
@@ -93,7 +93,7 @@ class WordUnits(Units):
         return {word: len(NAMES) + place for place, word in enumerate(self.words)}
 
     @cached_property
-    def _split(self) -> Any:
+    def _split(self) -> Callable[[str], list[str]]:
         return splitter_of(self.mode)
 
     def ids(self, words: Iterable[str]) -> np.ndarray:
@@ -119,7 +119,7 @@ class WordUnits(Units):
         found: list[str] = text.split(" ") if words else self._split(text)
         return found
 
-    def description(self) -> dict[str, Any]:
+    def description(self) -> dict[str, object]:
         """See `Units.description`."""
         return {"kind": "words", "mode": self.mode, "lowercase": self.lowercase, "words": self.words}
 
@@ -176,7 +176,7 @@ class SubwordUnits(Units):
         ids = self.tokenizer.encode(text)
         return Read([self.tokenizer.piece(int(token)) for token in ids], ids)
 
-    def description(self) -> dict[str, Any]:
+    def description(self) -> dict[str, object]:
         """See `Units.description`."""
         return {"kind": "subwords"}
 

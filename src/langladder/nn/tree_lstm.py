@@ -43,7 +43,7 @@ from torch.nn.functional import linear
 
 from langladder.nn.deferred import Deferred
 from langladder.nn.initialisation import initialise
-from langladder.text.labelled.trees import Tree
+from langladder.text.labelled.labelled import Tree
 
 
 class CompiledTree(NamedTuple):

@@ -6,7 +6,7 @@ All makers of readers are called as
 
     kind         the class that the rung names
     train        questions with their answers; validation: the same, to watch, and to fit the threshold of no answer on
-    settings, run, base      as in `models.reading`
+    settings, run, base      as in `models.making`
 """
 
 from collections.abc import Sequence
@@ -18,10 +18,11 @@ import torch
 
 from langladder.data.reading import ReadingBatches
 from langladder.ground.errors import InputError
-from langladder.models.making import Made, Run
-from langladder.models.network_reader import NetworkReader
+from langladder.models.growing import GrownConfig
+from langladder.models.making import Run, TrainingResult
+from langladder.models.reading.network_reader import NetworkReader
 from langladder.tasks.fine_tuning import begin
-from langladder.tasks.settings import ReadingTraining
+from langladder.tasks.settings import ReadingTraining, TransferSettings
 from langladder.tasks.task import Task
 from langladder.tasks.training import train_task
 from langladder.text.labelled.questions import Question
@@ -77,7 +78,7 @@ def train_reader(
     validation: Sequence[Question],
     config: ReadingTraining,
     run: Run,
-) -> Made:
+) -> TrainingResult:
     """Train `model` in place; it ends with its best validation weights, on the CPU, in evaluation mode.
 
     Raises:
@@ -99,7 +100,7 @@ def train_reader(
     result = train_task(task, batches, config, run)
     model.cpu().eval()
     model.fit_threshold(validation, needed=any(not question.answers for question in train))
-    return Made(result.curve, result.cost, result.best_validation_loss)
+    return result
 
 
 def make(
@@ -107,11 +108,11 @@ def make(
     train: Sequence[Question],
     validation: Sequence[Question],
     *,
-    settings: Any,
+    settings: TransferSettings[GrownConfig, ReadingTraining],
     base: Path,
     run: Run,
     **_: object,
-) -> tuple[NetworkReader, Made]:
+) -> tuple[NetworkReader, TrainingResult]:
     """Fine-tune on questions; see the head of the module."""
     network, tokenizer = begin(kind, settings, base, seed=run.seed)
     model: NetworkReader = network.equip(tokenizer)

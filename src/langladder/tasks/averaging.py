@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pytorch_lightning import Callback, Trainer
+from pytorch_lightning import Callback, LightningModule, Trainer
 
+from langladder.data.batches import Update
 from langladder.ground.ranks import first
 from langladder.tasks.checkpoints import SUFFIX, read_checkpoint, write_checkpoint
 from langladder.tasks.optimisation import TrainingConfig
+from langladder.tasks.task import task_of
 
 
 class Snapshots(Callback):
@@ -25,9 +27,11 @@ class Snapshots(Callback):
     def __init__(self, folder: Path, config: TrainingConfig) -> None:
         self.folder, self.config = folder, config
 
-    def on_train_batch_end(self, trainer: Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Update, batch_idx: int
+    ) -> None:
         """Write the weights of a step that validates; let the oldest go."""
-        step = pl_module.steps_done
+        step = task_of(pl_module).steps_done
         if self.config.fast_dev_run or (step % self.config.validate_every and step != self.config.max_steps):
             return
         weights = trainer.strategy.lightning_module_state_dict()

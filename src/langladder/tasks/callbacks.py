@@ -1,4 +1,16 @@
-"""What watches a training run: the learning curve, the progress bar, the checkpoint to resume from."""
+"""Callbacks of a training run: the learning curve, the progress bar, the checkpoint to resume from.
+
+The curve has two figures to look at first where training fails:
+
+    gradient norm     ‖g‖ of all gradients together, before clipping
+    update ratio      ‖θ′ − θ‖ / ‖θ‖: the step that the optimiser made of it, as a share of the weights
+
+A norm that grows without end explodes, one that goes to 0 vanishes; a ratio about 1e-3 is usual, far more destroys what
+was learnt, far less learns nothing (a rule of thumb, not a law). Both are measured at the steps that make a row of the
+learning curve, and change nothing: they only read. Of a parameter with more than SAMPLE entries the ratio is taken of
+every k-th one, which stands for k, so that a large table costs no copy of itself.
+"""
+
 # ruff: noqa: ARG002 - Lightning fixes the arguments of its hooks
 
 import math
@@ -8,15 +20,92 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
-from pytorch_lightning import Callback, Trainer
+from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.callbacks import Checkpoint
+from torch import Tensor, nn
+from torch.optim import Optimizer
 
+from langladder.data.batches import Update
 from langladder.ground.errors import InputError
 from langladder.ground.progress import say, working
 from langladder.ground.ranks import from_first, ranks, summed
-from langladder.tasks.gradients import UpdateWatch, makes_row
 from langladder.tasks.optimisation import TrainingConfig, learning_rate
-from langladder.tasks.task import MONITOR, Task
+from langladder.tasks.task import MONITOR, Task, task_of
+
+SAMPLE = 65_536
+
+
+def makes_row(config: TrainingConfig, step: int) -> bool:
+    """Whether the learning curve has a row at the `step`-th update."""
+    return step % config.log_every == 0 or step % config.validate_every == 0 or step == config.max_steps
+
+
+class UpdateSize(Callback):
+    """Measures the updates that make a row; `measured` gives them."""
+
+    def __init__(self, config: TrainingConfig) -> None:
+        self.config = config
+        self._norm: Tensor | None = None
+        self._before: list[Tensor] = []
+
+    def on_before_optimizer_step(self, trainer: Trainer, pl_module: LightningModule, optimizer: Optimizer) -> None:
+        """The gradients of all of the update's batches are there, not yet clipped."""
+        if makes_row(self.config, task_of(pl_module).steps_done):
+            self._norm, self._before = gradient_norm(pl_module), sampled(pl_module)
+
+    def measured(self, module: nn.Module) -> dict[str, float | None]:
+        """`gradient_norm` and `update_ratio` of the update just made; None for what is not finite."""
+        if self._norm is None:
+            return {}
+        found = {"gradient_norm": float(self._norm), "update_ratio": update_ratio(self._before, module)}
+        self._norm, self._before = None, []
+        return {name: value if math.isfinite(value) else None for name, value in found.items()}
+
+
+@torch.no_grad()
+def gradient_norm(module: nn.Module) -> Tensor:
+    """‖g‖ over all parameters together, gradients by rows included; a scalar."""
+    grads = [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
+    dense = [grad.coalesce().values() if grad.is_sparse else grad for grad in grads]
+    norm: Any = nn.utils.get_total_norm(dense) if dense else torch.zeros(())
+    found: Tensor = norm.full_tensor() if hasattr(norm, "full_tensor") else norm
+    return found
+
+
+@torch.no_grad()
+def sampled(module: nn.Module) -> list[Tensor]:
+    """A copy of the trainable parameters, of large ones every k-th entry: (≤ SAMPLE,) each."""
+    return [_every(parameter).clone() for parameter in _trainable(module)]
+
+
+@torch.no_grad()
+def update_ratio(before: list[Tensor], module: nn.Module) -> float:
+    """‖θ′ − θ‖ / ‖θ‖, θ from `sampled` and θ′ as the module is now; 0 where nothing is trained."""
+    moved, length = torch.zeros((), dtype=torch.float64), torch.zeros((), dtype=torch.float64)
+    for old, parameter in zip(before, _trainable(module), strict=True):
+        k = _stride(parameter)
+        moved += k * (_every(parameter) - old).double().square().sum().cpu()
+        length += k * old.double().square().sum().cpu()
+    if any(hasattr(parameter, "to_local") for parameter in module.parameters()):
+        moved, length = summed(torch.stack([moved, length]))
+    return math.sqrt(float(moved) / float(length)) if length > 0 else 0.0
+
+
+def _trainable(module: nn.Module) -> list[Any]:
+    """The parameters; of those that are shared out, this process's parts."""
+    own: list[Any] = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    return [parameter.to_local() if hasattr(parameter, "to_local") else parameter for parameter in own]
+
+
+def _stride(parameter: Tensor) -> int:
+    """k, an odd number, so that the columns of a table take turns."""
+    k = -(-parameter.numel() // SAMPLE)
+    return k if k % 2 else k + 1
+
+
+def _every(parameter: Tensor) -> Tensor:
+    return parameter.detach().reshape(-1)[:: _stride(parameter)]
+
 
 Row = dict[str, float | None]
 
@@ -25,29 +114,31 @@ class Recorder(Callback):
     """The learning curve: one row at every `log_every`-th step and at every validation.
 
     A row is {"step", "train_loss" (mean since the row before), "validation_loss" (or None), "lr", "gradient_norm",
-    "update_ratio" (of this step, see `gradients`)}, and at a validation the task's other measures (`validation_bleu`).
+    "update_ratio" (of this step, see the module)}, and at a validation the task's other measures (`validation_bleu`).
     The rows travel in the checkpoint, so a resumed run has the whole curve; so do the seconds, which measure and are
     not deterministic.
     """
 
-    def __init__(self, config: TrainingConfig, watch: UpdateWatch) -> None:
-        self.config, self.watch = config, watch
+    def __init__(self, config: TrainingConfig, update_size: UpdateSize) -> None:
+        self.config, self.update_size = config, update_size
         self.rows: list[Row] = []
         self.total, self.batches = torch.zeros(()), 0
         self.tokens, self.seconds = 0, 0.0
 
-    def on_train_batch_start(self, trainer: Trainer, pl_module: Any, batch: Any, batch_idx: int) -> None:
+    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Update, batch_idx: int) -> None:
         """Start the clock."""
         self.started = time.perf_counter()
 
-    def on_train_batch_end(self, trainer: Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Update, batch_idx: int
+    ) -> None:
         """Add the step's loss; make a row when it is time."""
         self.total = self.total.to(outputs["loss"].device) + outputs["loss"].detach()
         self.batches += 1
         self.tokens += batch.tokens
-        step = pl_module.steps_done
+        step = task_of(pl_module).steps_done
         if makes_row(self.config, step):
-            self._add_row(trainer, step, self.watch.taken(pl_module))
+            self._add_row(trainer, step, self.update_size.measured(pl_module))
         self.seconds += time.perf_counter() - self.started
 
     def _add_row(self, trainer: Trainer, step: int, update: dict[str, float | None]) -> None:
@@ -64,7 +155,7 @@ class Recorder(Callback):
         for logger in trainer.loggers:
             logger.log_metrics({"train_loss": loss, "lr": rate} | finite, step=step)
 
-    def on_validation_end(self, trainer: Trainer, pl_module: Any) -> None:
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Put what was measured into the step's row."""
         if trainer.sanity_checking or not self.rows:
             return
@@ -72,7 +163,7 @@ class Recorder(Callback):
         measures = {name: float(found[name]) for name in sorted(found) if name.startswith("validation_")}
         self.rows[-1].update(measures)
         for logger in trainer.loggers:
-            logger.log_metrics(measures, step=pl_module.steps_done)
+            logger.log_metrics(measures, step=task_of(pl_module).steps_done)
 
     def state_dict(self) -> dict[str, Any]:
         """The curve and what has been added up since its last row."""
@@ -114,12 +205,14 @@ class BestWeights(Checkpoint):
     def __init__(self, path: Path, recorder: Recorder) -> None:
         self.path, self.recorder = path, recorder
 
-    def on_validation_end(self, trainer: Trainer, pl_module: Any) -> None:
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Write where no validation before was as good (the recorder has added this one to the curve by now)."""
         rows = self.recorder.rows
         if self.recorder.config.fast_dev_run or not rows:
             return
-        if from_first(best_row(rows, pl_module) is rows[-1]):  # all processes write a checkpoint together, or none
+        if from_first(
+            best_row(rows, task_of(pl_module)) is rows[-1]
+        ):  # all processes write a checkpoint together, or none
             trainer.save_checkpoint(self.path, weights_only=True)
 
 
@@ -129,15 +222,17 @@ class ResumePoint(Checkpoint):
     def __init__(self, path: Path, config: TrainingConfig) -> None:
         self.path, self.config = path, config
 
-    def on_train_batch_end(self, trainer: Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Update, batch_idx: int
+    ) -> None:
         """Write at every `checkpoint_every`-th step, unless validation is still to come at this step."""
-        step = pl_module.steps_done
+        step = task_of(pl_module).steps_done
         last = step == self.config.max_steps
         validates = bool(trainer.val_dataloaders) and (last or step % self.config.validate_every == 0)
         if (last or step % self.config.checkpoint_every == 0) and not validates:
             self._save(trainer)
 
-    def on_validation_end(self, trainer: Trainer, pl_module: Any) -> None:
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Write after every validation (the callbacks with a say in stopping have run by now)."""
         self._save(trainer)
 
@@ -153,18 +248,20 @@ class StepBar(Callback):
         self.config, self.recorder = config, recorder
         self.shown = ExitStack()
 
-    def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Show the bar at the step that training starts from."""
         self.task = self.shown.enter_context(working("training", self.config.max_steps, "steps", always=True))
-        self.task.done = pl_module.steps_done
+        self.task.done = task_of(pl_module).steps_done
 
-    def on_train_batch_end(self, trainer: Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Update, batch_idx: int
+    ) -> None:
         """Move on by one step."""
         self.task.advance()
-        if self.recorder.rows and self.recorder.rows[-1]["step"] == pl_module.steps_done:
+        if self.recorder.rows and self.recorder.rows[-1]["step"] == task_of(pl_module).steps_done:
             self.task.note(f"loss {self.recorder.rows[-1]['train_loss']:.3f}")
 
-    def on_validation_end(self, trainer: Trainer, pl_module: Any) -> None:
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Say how the step's validation went."""
         row = self.recorder.rows[-1]
         rate = self.recorder.tokens / max(self.recorder.seconds, 1e-9)
@@ -175,6 +272,6 @@ class StepBar(Callback):
             f"validation {row['validation_loss']:.4f}  {more}{rate:,.0f} {pl_module.unit}/s"
         )
 
-    def teardown(self, trainer: Trainer, pl_module: Any, stage: str) -> None:
+    def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Close the bar."""
         self.shown.close()

@@ -1,12 +1,12 @@
 """Captioning: a vector of facts about a scene → a sentence. Trained as translators are: likelihood of the words."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from langladder.corpora.scenes import Described
 from langladder.data.captioning import SceneCodes
-from langladder.models.captioner import Captioner
-from langladder.models.making import Made, Run
+from langladder.models.making import Run, TrainingResult, TrainingSettings
+from langladder.models.translation.captioner import Captioner
+from langladder.tasks.settings import TranslationTraining
 from langladder.tasks.translation import train_translator
 
 
@@ -16,9 +16,9 @@ def make(
     train: Sequence[Described],
     validation: Sequence[Described],
     *,
-    settings: Any,
+    settings: TrainingSettings[TranslationTraining],
     run: Run,
-) -> Made:
+) -> TrainingResult:
     """Train a captioner on scenes with their sentences; see `models.making`.
 
     Args:
@@ -27,11 +27,10 @@ def make(
     Raises:
         InputError: as `train_translator`; early_stopping=bleu, since words of scenes have no tokenizer.
     """
-    result = train_translator(
+    return train_translator(
         model,
         codes.pairs(train),
         codes.pairs(validation),
         settings.training,
         run,
     )
-    return Made(result.curve, result.cost, result.best_validation_loss)

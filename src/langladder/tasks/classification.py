@@ -4,20 +4,20 @@ L = −(1/N) Σ_n log P(y_n | x_n)
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from langladder.data.reading import ReadingBatches
 from langladder.ground.errors import Damage, InputError
-from langladder.models.classifier import label_ids
-from langladder.models.making import Made, Run
-from langladder.models.neural_classifier import NeuralClassifier
-from langladder.models.reading import Reading, collate
-from langladder.tasks.reading_units import start_embedding, units_for
-from langladder.tasks.settings import ReadingTraining
+from langladder.models.classification.classifier import label_ids
+from langladder.models.classification.neural_classifier import NeuralClassifier, Reading, collate
+from langladder.models.making import Run, TrainingResult
+from langladder.tasks.inputs import start_from_table, units_for
+from langladder.tasks.settings import ReadingInput, ReadingSettings, ReadingTraining
 from langladder.tasks.task import Task
 from langladder.tasks.training import train_task
 from langladder.text.labelled.labelled import Example
@@ -71,7 +71,7 @@ def train_classifier(
     validation: Sequence[Example],
     config: ReadingTraining,
     run: Run,
-) -> Made:
+) -> TrainingResult:
     """Train `model` in place; it ends with its best validation weights, on the CPU, in evaluation mode.
 
     Raises:
@@ -97,7 +97,7 @@ def train_classifier(
     config = config.of(len(train))
     result = train_task(Classification(model, config), batches, config, run)
     model.cpu().eval()
-    return Made(result.curve, result.cost, result.best_validation_loss)
+    return result
 
 
 def make(
@@ -106,17 +106,17 @@ def make(
     train: Sequence[Example],
     validation: Sequence[Example],
     *,
-    settings: Any,
+    settings: ReadingSettings[ReadingInput, ReadingTraining],
     run: Run,
     tokenizer: Path | None = None,
     base: Path | None = None,
-) -> tuple[NeuralClassifier, Made]:
-    """Train a classifier from its settings; see `models.reading`."""
+) -> tuple[NeuralClassifier, TrainingResult]:
+    """Train a classifier from its settings; see `models.making`."""
     damage = Damage(settings.input.damaged)
     units, table = units_for(settings.input, train, tokenizer=tokenizer, vectors=base, damage=damage)
     torch.manual_seed(run.seed)
     model = kind(settings.model, units.full_vocab_size, len(labels)).equip(units, labels)
-    start_embedding(model, table, frozen=settings.input.frozen, spread=settings.input.spread)
+    start_from_table(model, table, frozen=settings.input.frozen, spread=settings.input.spread)
     model.start()
     made = train_classifier(model, train, validation, settings.training, run)
-    return model, made._replace(vectors_skipped=sum(damage.counts.values()))
+    return model, replace(made, vectors_skipped=sum(damage.counts.values()))

@@ -11,13 +11,14 @@ from typing import Any
 import torch
 
 from langladder.ground.errors import InputError
-from langladder.models.bert_tagger import BERTTagger
-from langladder.models.growing import TOKENIZER, Grown, base_for, settings_with_body
-from langladder.models.making import Made, Run
+from langladder.models.classification.neural_classifier import NeuralClassifier
+from langladder.models.growing import TOKENIZER, Grown, GrownConfig, base_for, settings_with_body
+from langladder.models.making import Run, TrainingResult
 from langladder.models.network import Network
-from langladder.models.neural_classifier import NeuralClassifier
+from langladder.models.tagging.bert_tagger import BERTTagger
 from langladder.models.units import SubwordUnits
 from langladder.tasks.classification import train_classifier
+from langladder.tasks.settings import ReadingTraining, TransferSettings
 from langladder.tasks.tagging import train_tagger
 from langladder.text.labelled.labelled import Example, Tagged
 from langladder.text.tokenize.tokenizers import Tokenizer
@@ -68,12 +69,12 @@ def make_classifier(
     train: Sequence[Example],
     validation: Sequence[Example],
     *,
-    settings: Any,
+    settings: TransferSettings[GrownConfig, ReadingTraining],
     base: Path,
     run: Run,
     **_: object,
-) -> tuple[NeuralClassifier, Made]:
-    """Fine-tune on labelled texts; see `models.reading`."""
+) -> tuple[NeuralClassifier, TrainingResult]:
+    """Fine-tune on labelled texts; see `models.making`."""
     network, tokenizer = begin(kind, settings, base, len(labels), seed=run.seed)
     model: NeuralClassifier = network.equip(SubwordUnits(tokenizer), labels)
     made = train_classifier(model, train, validation, settings.training, run)
@@ -86,12 +87,12 @@ def make_tagger(
     train: Sequence[Tagged],
     validation: Sequence[Tagged],
     *,
-    settings: Any,
+    settings: TransferSettings[GrownConfig, ReadingTraining],
     base: Path,
     run: Run,
     **_: object,
-) -> tuple[BERTTagger, Made]:
-    """Fine-tune on tagged sentences; see `models.reading`."""
+) -> tuple[BERTTagger, TrainingResult]:
+    """Fine-tune on tagged sentences; see `models.making`."""
     network, tokenizer = begin(kind, settings, base, len(tags), seed=run.seed)
     model: BERTTagger = network.equip(tokenizer, tags)
     made = train_tagger(model, train, validation, settings.training, run)

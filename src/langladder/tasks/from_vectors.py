@@ -17,11 +17,11 @@ import torch
 from langladder.embeddings.base import WordVectors
 from langladder.formats.vector_files import read_vectors
 from langladder.ground.errors import Damage, InputError
-from langladder.models.making import Made
-from langladder.models.neural import NeuralLanguageModel
+from langladder.models.language.neural import NeuralLanguageModel
+from langladder.models.making import TrainingResult
 from langladder.tasks import language_modelling
 from langladder.tasks.settings import InputVectors
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.tokenizers import Tokenizer, word_tokens
 
 
@@ -104,7 +104,7 @@ def make(
     *,
     settings: Any,
     **others: Any,
-) -> Made:
+) -> TrainingResult:
     """Begin with the vectors that `settings.input` names, then train; see `models.making`."""
     damage = Damage(settings.input.damaged)
     start_from_vectors(model, tokenizer, settings.input, damage)

@@ -20,12 +20,12 @@ from langladder.decoding.answers import answers
 from langladder.decoding.judging import Judge
 from langladder.decoding.sampling import SamplingConfig
 from langladder.ground.errors import InputError
-from langladder.models.instructed import InstructedGPT, begin
-from langladder.models.making import Made, Run
-from langladder.models.neural import scoring
+from langladder.models.language.instructed import InstructedGPT, begin
+from langladder.models.language.neural import scoring
+from langladder.models.making import Run, TrainingResult
 from langladder.tasks.settings import InstructionTraining
 from langladder.tasks.task import Task
-from langladder.tasks.training import TrainingResult, train_task
+from langladder.tasks.training import train_task
 from langladder.text.labelled.instructions import Dialogue
 from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.specials import PAD
@@ -132,7 +132,7 @@ def make(
     settings: Any,
     run: Run,
     judge: Judge | None = None,
-) -> tuple[InstructedGPT, Made]:
+) -> tuple[InstructedGPT, TrainingResult]:
     """Begin with the network in `base`, whose tokenizer lies beside it, and learn from dialogues.
 
     Args:
@@ -143,7 +143,7 @@ def make(
         InputError: as `begin` and `train_instructed`.
     """
     model, tokenizer = begin(base, seed=run.seed, dropout=settings.dropout)
-    result = train_instructed(
+    return model, train_instructed(
         model,
         tokenizer,
         train,
@@ -152,4 +152,3 @@ def make(
         run,
         judge=judge,
     )
-    return model, Made(result.curve, result.cost, result.best_validation_loss)

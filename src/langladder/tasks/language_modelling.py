@@ -7,13 +7,13 @@ import torch
 from langladder.data.language_modelling import LanguageBatch, StreamBatches, WindowBatches
 from langladder.ground.errors import InputError
 from langladder.ground.ranks import gathered, ranks
-from langladder.models.base import predicted
-from langladder.models.making import Made, Run
-from langladder.models.neural import NeuralLanguageModel
+from langladder.models.language.language_model import predicted
+from langladder.models.language.neural import NeuralLanguageModel
+from langladder.models.making import Run, TrainingResult
 from langladder.tasks.settings import LMTrainingConfig
 from langladder.tasks.task import Task
 from langladder.tasks.training import TrainingResult, train_task
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 
 
 class LanguageModelling(Task):
@@ -94,7 +94,7 @@ def make(
     *,
     settings: Any,
     run: Run,
-) -> Made:
+) -> TrainingResult:
     """Train a language model; see `models.making` and `train_language_model`."""
     result = train_language_model(model, train, validation, settings.training, run)
-    return Made(result.curve, result.cost, result.best_validation_loss)
+    return TrainingResult(result.curve, result.cost, result.best_validation_loss)

@@ -10,13 +10,13 @@ import torch
 from langladder.data.masked_language_modelling import MaskedBatches
 from langladder.data.sentence_pairs import Pairs
 from langladder.ground.errors import InputError
-from langladder.models.bert import BERT
-from langladder.models.encoder import Masked
-from langladder.models.making import Made, Run
-from langladder.tasks.masked_settings import MaskedTraining
+from langladder.models.encoders.bert import BERT
+from langladder.models.encoders.encoder import Masked
+from langladder.models.making import Run, TrainingResult
+from langladder.tasks.settings import MaskedTraining
 from langladder.tasks.task import Task
 from langladder.tasks.training import TrainingResult, train_task
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.tokenizers import Tokenizer, word_starts
 
 
@@ -95,7 +95,7 @@ def make(
     *,
     settings: Any,
     run: Run,
-) -> Made:
+) -> TrainingResult:
     """Train an encoder; see `models.making` and `train_encoder`."""
     result = train_encoder(model, tokenizer, train, validation, settings.training, run)
-    return Made(result.curve, result.cost, result.best_validation_loss)
+    return TrainingResult(result.curve, result.cost, result.best_validation_loss)

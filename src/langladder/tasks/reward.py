@@ -6,18 +6,17 @@ after one (Ouyang et al. 2022, section 3.5). training.pairs=apart does so, to se
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from langladder.data.instructions import RankingBatch, RankingBatches, ranking_rows
 from langladder.ground.errors import InputError
-from langladder.models.making import Made, Run
-from langladder.models.neural import scoring
-from langladder.models.reward import RewardModel, begin_reward, pairwise_loss
-from langladder.tasks.settings import RewardTraining
+from langladder.models.language.neural import scoring
+from langladder.models.making import Run, TrainingResult
+from langladder.models.reward import RewardConfig, RewardModel, begin_reward, pairwise_loss
+from langladder.tasks.settings import RewardTraining, TransferSettings
 from langladder.tasks.task import Task
-from langladder.tasks.training import TrainingResult, train_task
+from langladder.tasks.training import train_task
 from langladder.text.labelled.instructions import Dialogue, Ranking, ranking_of
 from langladder.text.labelled.templates import ChatTemplate
 
@@ -97,9 +96,9 @@ def make(
     validation: Sequence[Ranking],
     demonstrations: Sequence[Dialogue],
     *,
-    settings: Any,
+    settings: TransferSettings[RewardConfig, RewardTraining],
     run: Run,
-) -> tuple[RewardModel, Made]:
+) -> tuple[RewardModel, TrainingResult]:
     """Begin with the InstructedGPT in `base`, whose tokenizer lies beside it, and learn from rankings.
 
     Args:
@@ -110,7 +109,7 @@ def make(
         InputError: as `begin_reward` and `train_reward_model`.
     """
     model = begin_reward(settings, base, seed=run.seed)
-    result = train_reward_model(
+    return model, train_reward_model(
         model,
         train,
         validation,
@@ -118,4 +117,3 @@ def make(
         settings.training,
         run,
     )
-    return model, Made(result.curve, result.cost, result.best_validation_loss)

@@ -1,14 +1,16 @@
 """Training settings of each task, apart from the tasks so that checking settings loads no Lightning."""
 
 import math
-from typing import Literal, Self
+from typing import Literal, Protocol, Self, TypeVar
 
 from pydantic import Field, model_validator
 
+from langladder.data.masking import Masking
 from langladder.ground.errors import Policy
 from langladder.ground.schema import Config
+from langladder.models.making import ModelSettings, TrainingSettings
 from langladder.tasks.optimisation import TrainingConfig
-from langladder.text.words.segmenters import InstalledWords
+from langladder.text.words.segmentation import InstalledWords
 
 
 class LMTrainingConfig(TrainingConfig):
@@ -138,3 +140,96 @@ class TranslationTraining(TrainingConfig):
     """What `patience` watches and the best weights are chosen by; bleu: of greedy translations."""
     bleu_pairs: int = Field(default=200, ge=1)
     """Validation pairs, evenly spread, that are translated for early_stopping=bleu."""
+
+
+class MaskedTraining(TrainingConfig):
+    """How an encoder is pre-trained."""
+
+    batch_size: int = Field(default=32, ge=1)
+    """Rows a step."""
+    sequence_length: int = Field(default=64, ge=8)
+    """Tokens of a row, specials included, at most."""
+    most_lines: int | None = Field(default=None, ge=1)
+    """Lines of a row at most; null: as many as fit. Two texts have two lines at least."""
+    short: float = Field(default=0.1, ge=0, le=1)
+    """Share of the rows that are cut to their first lines."""
+    masking: Masking = Field(default_factory=Masking)
+    validation_tokens: int | None = Field(default=None, ge=1)
+    """Validate during training on about this many tokens; null = on all."""
+
+
+class EncoderEvaluation(Config):
+    """On how much of the test text an encoder is judged; every amount is spread evenly over it."""
+
+    tokens: int = Field(default=50_000, ge=1)  # in rows with gaps: masked accuracy, next sentences
+    share: float = Field(default=0.15, gt=0, lt=1)  # of these that are masked, all of them hidden
+    sentences: int = Field(default=300, ge=1)  # pseudo-perplexity: a forward pass a token
+    words: int = Field(default=100, ge=0)  # hidden words whose true distribution is computed, where it is known
+    shown: int = Field(default=12, ge=0)  # gaps that the report shows
+
+
+class ReadAs(Config):
+    """What a tagger reads words as."""
+
+    lowercase: bool = True
+    """Whether case is folded in the list of words; letters and shapes see it in any case."""
+    digits: bool = True
+    """Whether every digit is a 0 there."""
+    min_count: int = Field(default=1, ge=1)
+    """Rarer words of the training text are unknown, unless there is a vector for them."""
+
+
+class TaggerInput(ReadAs, InputVectors):
+    """And where its input embedding begins."""
+
+
+class TaggerTransferInput(ReadAs):
+    """Likewise, where it begins with the vectors of another rung."""
+
+    vectors: None = None  # its base says which
+    frozen: bool = False  # true: they are not trained
+
+
+class TaggerTraining(ReadingTraining):
+    """Training settings of taggers; `batch_size` counts sentences."""
+
+    word_dropout: float = Field(default=0.25, ge=0, le=1000)
+    """α: a training word that occurs n times is taken for unknown with probability α / (α + n) (Kiperwasser & Goldberg
+    2016, section 4.2), so that the network learns what to make of unknown words."""
+
+
+InputPart = TypeVar("InputPart", covariant=True)
+ModelPart = TypeVar("ModelPart", covariant=True)
+TrainingPart = TypeVar("TrainingPart", covariant=True)
+
+
+class InputSettings(TrainingSettings[TrainingPart], Protocol[InputPart, TrainingPart]):
+    """Settings of a rung, as far as a maker reads them whose input table may begin with word vectors."""
+
+    @property
+    def input(self) -> InputPart:
+        """What it reads, and what its input table begins with."""
+
+
+class ReadingSettings(ModelSettings[Config], InputSettings[InputPart, TrainingPart], Protocol[InputPart, TrainingPart]):
+    """Settings of a rung that reads whole texts or sentences, and builds its model from them."""
+
+
+class TransferSettings(ModelSettings[ModelPart], TrainingSettings[TrainingPart], Protocol[ModelPart, TrainingPart]):
+    """Settings of a rung that grows from another one's network."""
+
+    @property
+    def name(self) -> str:
+        """What it is called, for messages."""
+
+
+class TunedSettings(TrainingSettings[LMTrainingConfig], Protocol):
+    """Settings of a language model that begins with what another rung has learnt."""
+
+    @property
+    def name(self) -> str:
+        """What it is called, for messages."""
+
+    @property
+    def target(self) -> str | None:
+        """The class of its network; None: it is its base's."""

@@ -13,7 +13,7 @@ import torch
 from langladder.corpora.speech import Utterance
 from langladder.data.speech import SpeechBatch, SpeechBatches
 from langladder.models.ctc import CTCRecognizer
-from langladder.models.making import Made, Run
+from langladder.models.making import Run, TrainingResult
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.tasks.task import Task
 from langladder.tasks.training import train_task
@@ -43,7 +43,7 @@ def make(
     *,
     settings: Any,
     run: Run,
-) -> Made:
+) -> TrainingResult:
     """Train a recogniser; it ends with its best validation weights, on the CPU, in evaluation mode.
 
     See `models.making`.
@@ -52,4 +52,4 @@ def make(
     batches = SpeechBatches(train, validation, batch_size=training.batch_size, seed=run.seed)
     result = train_task(CTCTask(model, training), batches, training, run)
     model.cpu().eval()
-    return Made(result.curve, result.cost, result.best_validation_loss)
+    return result

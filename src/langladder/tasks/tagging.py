@@ -4,6 +4,7 @@ L = −(1/N) Σ log P(y | x)   over the sentences of a batch, N its words
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,13 +15,13 @@ from langladder.data.reading import ReadingBatches
 from langladder.embeddings.base import WordVectors
 from langladder.formats.vector_files import read_vectors
 from langladder.ground.errors import Damage, InputError
-from langladder.models.counted_tagger import tag_ids
-from langladder.models.making import Made, Run
-from langladder.models.network_tagger import NetworkTagger
-from langladder.models.neural_tagger import NeuralTagger
-from langladder.models.tagger_words import TaggerWords
-from langladder.tasks.settings import ReadingTraining
-from langladder.tasks.tagging_settings import TaggerTraining
+from langladder.models.making import Run, TrainingResult
+from langladder.models.tagging.counted_tagger import tag_ids
+from langladder.models.tagging.network_tagger import NetworkTagger
+from langladder.models.tagging.neural_tagger import NeuralTagger
+from langladder.models.tagging.tagger_words import TaggerWords
+from langladder.tasks.inputs import check_dimension, spellings, start_embedding
+from langladder.tasks.settings import ReadingSettings, ReadingTraining, TaggerInput, TaggerTraining
 from langladder.tasks.task import Task
 from langladder.tasks.training import train_task
 from langladder.text.labelled.labelled import Tagged
@@ -96,7 +97,7 @@ def train_tagger(
     validation: Sequence[Tagged],
     config: ReadingTraining,
     run: Run,
-) -> Made:
+) -> TrainingResult:
     """Train `model` in place; it ends with its best validation weights, on the CPU, in evaluation mode.
 
     Raises:
@@ -127,7 +128,7 @@ def train_tagger(
     task = Tagging(model, config, model.occurrences(encoded[0]))
     result = train_task(task, batches, config, run)
     model.cpu().eval()
-    return Made(result.curve, result.cost, result.best_validation_loss)
+    return result
 
 
 def _possible(model: NetworkTagger, sentences: Sequence[Tagged]) -> None:
@@ -149,34 +150,26 @@ def _possible(model: NetworkTagger, sentences: Sequence[Tagged]) -> None:
             )
 
 
-def start_embedding(model: NeuralTagger, vectors: WordVectors | None, *, frozen: bool) -> None:
-    """Put word vectors into the input table, in place, scaled to the spread that its rows have; freeze it where asked.
+def start_words(model: NeuralTagger, vectors: WordVectors, *, frozen: bool) -> None:
+    """Begin the input table with word vectors, scaled to the spread that its rows have; freeze it where asked.
 
     Frozen, a word without a vector is a zero there: the network sees that it has none.
 
     Raises:
         InputError: they have another dimension, or no word in common with the tagger.
     """
-    if vectors is None:
-        return
-    table, dim = model.embedding.weight, vectors.matrix.shape[1]
-    if dim != table.shape[1]:
-        raise InputError(
-            f"input.vectors: vectors of dimension {dim}, but model.embedding_dim is {table.shape[1]}: set it to {dim}, "
-            f"or name vectors of {table.shape[1]}"
-        )
-    spelt: dict[str, str] = {}
-    for word in vectors.words:  # the most frequent spelling of a word comes first
-        spelt.setdefault(model.words.folded(word), word)
+    dim = vectors.matrix.shape[1]
+    check_dimension(model, model.embedding, dim)
+    spelt = spellings(vectors, model.words.folded)
     rows = [place for place, word in enumerate(model.words.words) if word in spelt]
     if not rows:
         raise InputError("input.vectors: have a vector for no word of the training sentences")
     found = torch.from_numpy(np.stack([vectors[spelt[model.words.words[place]]] for place in rows]))  # (N, D)
-    with torch.no_grad():
-        if frozen:
-            table.zero_()
-        table[torch.tensor(rows) + len(NAMES)] = (found / found.std().clamp(min=1e-12) * dim**-0.5).to(table)
-    table.requires_grad_(not frozen)
+    if frozen:
+        with torch.no_grad():
+            model.embedding.weight.zero_()
+    scaled = found / found.std().clamp(min=1e-12) * dim**-0.5
+    start_embedding(model, model.embedding, np.array(rows) + len(NAMES), scaled.numpy(), frozen=frozen)
 
 
 def make(
@@ -185,12 +178,12 @@ def make(
     train: Sequence[Tagged],
     validation: Sequence[Tagged],
     *,
-    settings: Any,
+    settings: ReadingSettings[TaggerInput, TaggerTraining],
     run: Run,
     base: Path | None = None,
     **_: object,
-) -> tuple[NeuralTagger, Made]:
-    """Train a tagger from its settings; see `models.reading`."""
+) -> tuple[NeuralTagger, TrainingResult]:
+    """Train a tagger from its settings; see `models.making`."""
     chosen = settings.input
     path = base or (Path(chosen.vectors) if chosen.vectors else None)
     damage = Damage("skip" if base else chosen.damaged)
@@ -204,6 +197,7 @@ def make(
     )
     torch.manual_seed(run.seed)
     model = kind(settings.model, *words.sizes, len(tags)).equip(words, tags)
-    start_embedding(model, found, frozen=chosen.frozen)
+    if found is not None:
+        start_words(model, found, frozen=chosen.frozen)
     made = train_tagger(model, train, validation, settings.training, run)
-    return model, made._replace(vectors_skipped=sum(damage.counts.values()))
+    return model, replace(made, vectors_skipped=sum(damage.counts.values()))

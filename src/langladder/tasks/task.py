@@ -175,3 +175,9 @@ class Task(pl.LightningModule):
         """What must be the same for a checkpoint to be continued."""
         shown = {"progress", "profiler", "log_every", "checkpoint_every", "devices", "nodes", "strategy"}
         return {"seed": self.seed, "config": self.config.model_dump(mode="json", exclude=shown)}
+
+
+def task_of(module: pl.LightningModule) -> Task:
+    """The module that Lightning hands to callbacks, as what it is."""
+    assert isinstance(module, Task)
+    return module

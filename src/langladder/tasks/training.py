@@ -15,49 +15,32 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
+from lightning_fabric.plugins.environments.cluster_environment import ClusterEnvironment
+from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from pytorch_lightning.callbacks import EarlyStopping
 from pytorch_lightning.loggers import Logger
+from pytorch_lightning.strategies import DDPStrategy
 
 from langladder.data.batches import StepBatches, Update
 from langladder.ground.errors import InputError
 from langladder.ground.memory import keep_freed_memory, peak_bytes
-from langladder.ground.ranks import first, from_first, ranks
-from langladder.models.making import Run
+from langladder.ground.ranks import address, first, from_first, ranks
+from langladder.models.making import Run, TrainingResult
 from langladder.tasks.averaging import Snapshots, all_snapshots, mean_weights, snapshots
-from langladder.tasks.callbacks import BestWeights, Recorder, ResumePoint, Row, StepBar, best_row, validations
-from langladder.tasks.checkpoints import SUFFIX, read_checkpoint
-from langladder.tasks.devices import joined
-from langladder.tasks.gradients import UpdateWatch
+from langladder.tasks.callbacks import (
+    BestWeights,
+    Recorder,
+    ResumePoint,
+    StepBar,
+    UpdateSize,
+    best_row,
+    validations,
+)
+from langladder.tasks.checkpoints import SUFFIX, SafetensorsCheckpointIO, read_checkpoint
+from langladder.tasks.devices import joined, on_gpu
 from langladder.tasks.optimisation import Precision, TrainingConfig, resolve_precision
+from langladder.tasks.sharding import Sharded
 from langladder.tasks.task import MONITOR, Task
-from langladder.tasks.trainer import trainer_settings
-
-
-@dataclass(frozen=True)
-class TrainingResult:
-    """How training went. The last three fields measure the machine and belong in no deterministic file.
-
-    Attributes:
-        steps: updates made.
-        best_validation_loss: validation loss (nats per token) of the weights that training ended with: the lowest one,
-            or that at the highest BLEU, or the mean weights' own; None without validation.
-        curve: rows, see `Recorder`.
-        seconds: time spent in training steps, over all resumed parts.
-        tokens_per_second: predicted tokens trained on, by `seconds`.
-        peak_memory_bytes: see `memory.peak_bytes`.
-    """
-
-    steps: int
-    best_validation_loss: float | None
-    curve: list[Row]
-    seconds: float
-    tokens_per_second: float
-    peak_memory_bytes: int
-
-    @property
-    def cost(self) -> dict[str, float]:
-        """What the machine took, by name."""
-        return {name: getattr(self, name) for name in ("seconds", "tokens_per_second", "peak_memory_bytes")}
 
 
 def train_task(module: Task, batches: StepBatches[Any], config: TrainingConfig, run: Run) -> TrainingResult:
@@ -82,7 +65,7 @@ def _train(module: Task, batches: StepBatches[Any], config: TrainingConfig, run:
     checkpoints = run.checkpoints
     last, best, kept = checkpoints / f"last{SUFFIX}", checkpoints / f"best{SUFFIX}", checkpoints / "snapshots"
     module.seed = run.seed
-    recorder = Recorder(config, UpdateWatch(config))
+    recorder = Recorder(config, UpdateSize(config))
     validation, precision = batches.validation(), resolve_precision(config, one_shape=batches.one_shape)
     if config.patience is not None and not len(validation):
         raise InputError(f"training.patience={config.patience}: there is no validation data to stop by; set it to null")
@@ -112,19 +95,15 @@ def _train(module: Task, batches: StepBatches[Any], config: TrainingConfig, run:
             loss = _validated(module, precision, validation, checkpoints) if len(validation) else None
         elif len(validation) and best.is_file() and not config.fast_dev_run:
             module.load_state_dict(read_checkpoint(best)["state_dict"])
-    return TrainingResult(
-        steps=module.steps_done,
-        best_validation_loss=loss,
-        curve=recorder.rows,
-        seconds=recorder.seconds,
-        tokens_per_second=recorder.tokens / max(recorder.seconds, 1e-9),
-        peak_memory_bytes=peak_bytes(),
-    )
+    seconds = recorder.seconds
+    cost = {"seconds": seconds, "tokens_per_second": recorder.tokens / max(seconds, 1e-9)}
+    cost["peak_memory_bytes"] = peak_bytes()
+    return TrainingResult(recorder.rows, cost, loss, steps=module.steps_done)
 
 
 def _callbacks(module: Task, recorder: Recorder, checkpoints: Path, validates: bool) -> list[pl.Callback]:
     config = module.config
-    callbacks: list[pl.Callback] = [recorder.watch, recorder]
+    callbacks: list[pl.Callback] = [recorder.update_size, recorder]
     if config.progress and first():
         callbacks.append(StepBar(config, recorder))
     if config.patience is not None:
@@ -274,3 +253,67 @@ def _reproducible() -> Iterator[None]:
     finally:
         torch.use_deterministic_algorithms(before[0], warn_only=before[1])
         deterministic.fill_uninitialized_memory = filling
+
+
+class Started(ClusterEnvironment):
+    """Processes that somebody has started, see `ranks`."""
+
+    @property
+    def creates_processes_externally(self) -> bool:
+        """Always."""
+        return True
+
+    @property
+    def main_address(self) -> str:
+        """See `ranks.address`."""
+        return address()[0]
+
+    @property
+    def main_port(self) -> int:
+        """See `ranks.address`."""
+        return address()[1]
+
+    @staticmethod
+    def detect() -> bool:
+        """Whether there are others."""
+        return ranks().size > 1
+
+    def world_size(self) -> int:
+        """All processes."""
+        return ranks().size
+
+    def set_world_size(self, size: int) -> None:
+        """Lightning's own count, which agrees."""
+
+    def global_rank(self) -> int:
+        """This one's number among all."""
+        return ranks().rank
+
+    def set_global_rank(self, rank: int) -> None:
+        """Lightning's own count, which agrees."""
+
+    def local_rank(self) -> int:
+        """This one's number on its machine."""
+        return ranks().local_rank
+
+    def node_rank(self) -> int:
+        """Its machine's number."""
+        return ranks().rank // ranks().local_size
+
+
+def trainer_settings(config: TrainingConfig) -> dict[str, Any]:
+    """What Lightning's Trainer is told of the processes and of where checkpoints go."""
+    own, files = ranks(), SafetensorsCheckpointIO()
+    if own.size == 1:
+        return {"accelerator": config.accelerator, "devices": 1, "plugins": [files, LightningEnvironment()]}
+    # A batch need not touch every parameter on every process. Buffers are constants.
+    kind = Sharded if config.strategy == "fsdp" else DDPStrategy
+    strategy = kind(find_unused_parameters=True, broadcast_buffers=False)
+    return {
+        "accelerator": "gpu" if on_gpu(config) else "cpu",
+        "devices": own.local_size,
+        "num_nodes": own.nodes,
+        "strategy": strategy,
+        "plugins": [files, Started()],
+        "use_distributed_sampler": False,
+    }

@@ -28,12 +28,12 @@ from langladder.data.translation import PairBatch, TranslationBatches
 from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.translate import translate
 from langladder.ground.errors import InputError
-from langladder.models.making import Made, Run
-from langladder.models.translator import Translator
+from langladder.models.making import Run, TrainingResult
+from langladder.models.translation.translator import Translator
 from langladder.tasks.settings import TranslationTraining
 from langladder.tasks.task import Task
 from langladder.tasks.training import TrainingResult, train_task
-from langladder.text.storage.corpus_ids import PairStream
+from langladder.text.storage.token_streams import PairStream
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 from langladder.text.tokenize.tokenizers import Tokenizer
 
@@ -160,7 +160,7 @@ def make(
     settings: Any,
     run: Run,
     bleu_tokenize: str = "13a",
-) -> Made:
+) -> TrainingResult:
     """Train a translator; see `models.making` and `train_translator`. tokenizers: the source's and the target's."""
     result = train_translator(
         model,
@@ -171,4 +171,4 @@ def make(
         target_tokenizer=tokenizers[1],
         bleu_tokenize=bleu_tokenize,
     )
-    return Made(result.curve, result.cost, result.best_validation_loss)
+    return TrainingResult(result.curve, result.cost, result.best_validation_loss)

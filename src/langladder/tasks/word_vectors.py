@@ -13,7 +13,7 @@ from langladder.models.making import Run
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.tasks.task import Task
 from langladder.tasks.training import train_task
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.words.vocabulary import WordCorpus
 
 
 class WordVectorTask(Task):

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from langladder.faces.cli.main import app
-from langladder.models.sliding_window import SlidingWindow
+from langladder.models.reading.sliding_window import SlidingWindow
 
 TEXT = "anna ate the apple . peter saw the pear ."
 

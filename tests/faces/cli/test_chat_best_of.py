@@ -14,7 +14,7 @@ from langladder.answers.chat import Chooser, chosen_answer
 from langladder.decoding.answers import answers
 from langladder.decoding.sampling import SamplingConfig
 from langladder.faces.cli.main import app
-from langladder.models.instructed import read_instructed
+from langladder.models.language.instructed import read_instructed
 from langladder.models.reward import RewardModel, begin_reward
 from langladder.text.labelled.instructions import Message
 from langladder.text.labelled.templates import ChatTemplate

@@ -12,7 +12,7 @@ from langladder.answers.chat import Assistant, Conversation
 from langladder.decoding.answers import answers
 from langladder.decoding.sampling import SamplingConfig
 from langladder.faces.cli.main import app
-from langladder.models.instructed import read_instructed
+from langladder.models.language.instructed import read_instructed
 from langladder.text.labelled.instructions import Message
 from langladder.text.labelled.templates import ChatTemplate
 from tests.models.spoken import TOKENIZER, asked, saved_base, saved_instructed
@@ -124,7 +124,7 @@ def test_on_a_terminal_it_asks(run: Run, models: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["gpt", "--say", "say cat"], "holds a langladder.models.gpt.GPT, not a InstructedGPT"),
+        (["gpt", "--say", "say cat"], "holds a langladder.models.language.gpt.GPT, not a InstructedGPT"),
         (["nowhere", "--say", "say cat"], "nowhere: no saved model; expected a folder with config.json"),
         (["a/sft", "a/sft", "--say", "say cat"], "a/sft: given twice"),
         (["a/sft", "--say", "cat " * 30], "leave no room for a response"),

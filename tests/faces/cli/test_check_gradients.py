@@ -11,9 +11,9 @@ import torch
 from click.testing import CliRunner, Result
 
 from langladder.faces.cli.main import app
+from langladder.models.language.nnlm import NNLM
 from langladder.models.ngrams.kneser_ney import KneserNey
-from langladder.models.nnlm import NNLM
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 
 Run = Callable[..., Result]
 

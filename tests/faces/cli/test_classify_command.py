@@ -19,11 +19,11 @@ from langladder.answers.requests import ClassifyRequest
 from langladder.faces.cli import readers
 from langladder.faces.cli.main import app
 from langladder.ground.errors import InputError
-from langladder.models.classifier import Classifier
-from langladder.models.linear_classifier import LinearClassifier
-from langladder.models.majority import Majority
-from langladder.models.recurrent_classifier import RecurrentClassifier
-from langladder.models.tree_lstm import TreeLSTM
+from langladder.models.classification.classifier import Classifier
+from langladder.models.classification.linear_classifier import LinearClassifier
+from langladder.models.classification.majority import Majority
+from langladder.models.classification.recurrent_classifier import RecurrentClassifier
+from langladder.models.classification.tree_lstm import TreeLSTM
 from langladder.models.units import WordUnits
 from langladder.text.labelled.labelled import Example
 

@@ -201,7 +201,7 @@ def test_convert_replaces_no_folder_that_is_not_vectors(run: Run, folder: Path, 
 
 def test_convert_a_language_model(run: Run, tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
-    from langladder.models.recurrent import RecurrentLM
+    from langladder.models.language.recurrent import RecurrentLM
     from langladder.text.tokenize.tokenizer_training import train_tokenizer
     from langladder.text.tokenize.tokenizers import TokenizerConfig
     from langladder.text.words.vocabulary import Vocabulary

@@ -17,12 +17,12 @@ from langladder.faces.cli.main import app
 from langladder.families import families
 from langladder.ground.artefacts import write_json
 from langladder.ground.errors import InputError
-from langladder.models.bert_classifier import BERTClassifier
-from langladder.models.bert_features import framed
-from langladder.models.bert_span import BERTSpan
-from langladder.models.bert_tagger import BERTTagger
-from langladder.models.encoder import Encoder
-from langladder.models.gpt_classifier import GPTClassifier
+from langladder.models.classification.bert_classifier import BERTClassifier
+from langladder.models.classification.gpt_classifier import GPTClassifier
+from langladder.models.encoders.bert_features import framed
+from langladder.models.encoders.encoder import Encoder
+from langladder.models.reading.bert_span import BERTSpan
+from langladder.models.tagging.bert_tagger import BERTTagger
 from langladder.text.labelled.labelled import Example
 from tests.formats.test_bert_heads_folder import made
 from tests.models.grown_rungs import LABELS, saved_bert
@@ -90,7 +90,10 @@ def test_another_format_and_another_head_are_refused(tmp_path: Path) -> None:
 
 def test_a_gpt_for_multiple_choice_has_no_other_format(tmp_path: Path) -> None:
     (tmp_path / "model").mkdir()
-    write_json(tmp_path / "model" / "config.json", {"_target_": "langladder.models.gpt_choice.GPTChoice"})
+    write_json(
+        tmp_path / "model" / "config.json",
+        {"_target_": "langladder.models.reading.gpt_choice.GPTChoice"},
+    )
     result = CliRunner().invoke(app, ["export", str(tmp_path / "model"), str(tmp_path / "out")])
     assert result.exit_code != 0 and "no other format holds a GPTChoice" in " ".join(result.output.split())
 
@@ -98,7 +101,7 @@ def test_a_gpt_for_multiple_choice_has_no_other_format(tmp_path: Path) -> None:
 def test_every_rung_has_another_format_or_a_sentence_says_that_it_has_none(tmp_path: Path) -> None:
     files = [file for name, family in families().items() if family.trained for file in (CONF / name).glob("*.yaml")]
     targets = {str(yaml.safe_load(file.read_text(encoding="utf-8")).get("_target_")) for file in files}
-    targets |= {"langladder.models.instructed.InstructedGPT", "langladder.models.reward.RewardModel"}
+    targets |= {"langladder.models.language.instructed.InstructedGPT", "langladder.models.reward.RewardModel"}
     found: dict[str, str] = {}
     for target in sorted(one for one in targets if one.startswith("langladder.models.")):
         write_json(tmp_path / "config.json", {"_target_": target})

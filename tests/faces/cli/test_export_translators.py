@@ -13,9 +13,9 @@ from tokenizers import Tokenizer as Backend
 
 from langladder.faces.cli.main import app
 from langladder.ground.artefacts import write_json
-from langladder.models.attention_seq2seq import AttentionSeq2Seq
-from langladder.models.transformer import Transformer, TransformerConfig
-from langladder.models.translator import Translator
+from langladder.models.translation.attention_seq2seq import AttentionSeq2Seq
+from langladder.models.translation.transformer import Transformer, TransformerConfig
+from langladder.models.translation.translator import Translator
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
 

@@ -8,7 +8,7 @@ import torch
 from click.testing import CliRunner, Result
 
 from langladder.faces.cli.main import app
-from langladder.models.bert import BERT, BERTConfig
+from langladder.models.encoders.bert import BERT, BERTConfig
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
 

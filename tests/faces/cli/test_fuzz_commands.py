@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from langladder.faces.cli.main import app
-from langladder.models.textcnn import TextCNN
-from langladder.models.tree_lstm import TreeLSTM
+from langladder.models.classification.textcnn import TextCNN
+from langladder.models.classification.tree_lstm import TreeLSTM
 from langladder.models.units import WordUnits
 from tests.hostile import fuzzed, little_memory
 from tests.models.test_strangers_folder import make

@@ -21,12 +21,12 @@ from langladder.faces.cli.main import app
 from langladder.formats.arpa import read_arpa, spell
 from langladder.formats.gpt2 import import_gpt2
 from langladder.ground.artefacts import write_json
-from langladder.models.base import LanguageModel
-from langladder.models.gpt import GPT
+from langladder.models.language.gpt import GPT
+from langladder.models.language.language_model import LanguageModel
+from langladder.models.language.nnlm import NNLM
+from langladder.models.language.recurrent import RecurrentLM
 from langladder.models.ngrams.kneser_ney import KneserNey
-from langladder.models.nnlm import NNLM
-from langladder.models.recurrent import RecurrentLM
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS, UNK
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig

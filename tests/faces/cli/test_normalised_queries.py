@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from langladder.models.classification.neural_classifier import NeuralClassifier
 
 from langladder.answers.classify import classify, example_of
 from langladder.answers.loading import read_model
@@ -23,17 +24,16 @@ from langladder.evaluation.similarity import evaluate_similarity
 from langladder.faces.cli.main import app
 from langladder.ground.artefacts import read_json, write_json
 from langladder.ground.errors import InputError
-from langladder.models.classifier import Classifier
-from langladder.models.counted_tagger import tag_ids
-from langladder.models.linear_classifier import LinearClassifier
-from langladder.models.mean_embedding import MeanEmbedding
-from langladder.models.neural_classifier import NeuralClassifier
+from langladder.models.classification.classifier import Classifier
+from langladder.models.classification.linear_classifier import LinearClassifier
+from langladder.models.classification.mean_embedding import MeanEmbedding
 from langladder.models.ngrams.kneser_ney import KneserNey
-from langladder.models.tagger import Tagger
-from langladder.models.taggers.hmm import HMM
+from langladder.models.tagging.counted_tagger import tag_ids
+from langladder.models.tagging.hmm import HMM
+from langladder.models.tagging.tagger import Tagger
 from langladder.models.units import WordUnits
 from langladder.text.labelled.labelled import Example, Tagged
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig

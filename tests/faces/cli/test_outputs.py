@@ -20,12 +20,12 @@ from langladder.faces.cli.main import app
 from langladder.formats.arpa import write_arpa
 from langladder.formats.vector_files import read_vectors
 from langladder.ground.artefacts import write_json
-from langladder.models.attention_seq2seq import AttentionSeq2Seq
-from langladder.models.gpt import GPT
+from langladder.models.language.gpt import GPT
+from langladder.models.language.recurrent import RecurrentLM
 from langladder.models.ngrams.kneser_ney import KneserNey
-from langladder.models.recurrent import RecurrentLM
-from langladder.models.transformer import Transformer, TransformerConfig
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.models.translation.attention_seq2seq import AttentionSeq2Seq
+from langladder.models.translation.transformer import Transformer, TransformerConfig
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig

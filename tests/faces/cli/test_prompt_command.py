@@ -14,14 +14,14 @@ import torch
 from click.testing import CliRunner, Result
 
 from langladder.faces.cli.main import app
-from langladder.models.gpt import GPT
+from langladder.models.language.gpt import GPT
+from langladder.models.language.recurrent import RecurrentLM
 from langladder.models.ngrams.kneser_ney import KneserNey
-from langladder.models.recurrent import RecurrentLM
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
-from langladder.text.words.conventions import Conventions, write_conventions
+from langladder.text.words.segmentation import Conventions, write_conventions
 from pipeline import ROOT
 
 PAGE = (ROOT / "docs" / "prompting.md").read_text(encoding="utf-8")

@@ -7,10 +7,10 @@ from click import Choice, Context
 from click.testing import CliRunner
 
 from langladder.faces.cli.main import app
-from langladder.models.counted_tagger import tag_ids
-from langladder.models.taggers.hmm import HMM
+from langladder.models.tagging.counted_tagger import tag_ids
+from langladder.models.tagging.hmm import HMM
 from langladder.text.labelled.labelled import Tagged
-from langladder.text.words.segmenters import CHOICES
+from langladder.text.words.segmentation import CHOICES
 
 TRAIN = [Tagged(("the", "dog", "sleeps", "."), ("D", "N", "V", "P")), Tagged(("a", "cat", "."), ("D", "N", "P"))]
 

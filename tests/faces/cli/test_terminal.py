@@ -16,9 +16,9 @@ from langladder.faces.cli.main import app
 from langladder.faces.cli.output import echo, print_json
 from langladder.faces.cli.readers import explanation
 from langladder.ground.errors import InputError, printable
-from langladder.models.counted_tagger import tag_ids
-from langladder.models.linear_classifier import LinearClassifier
-from langladder.models.taggers.hmm import HMM
+from langladder.models.classification.linear_classifier import LinearClassifier
+from langladder.models.tagging.counted_tagger import tag_ids
+from langladder.models.tagging.hmm import HMM
 from langladder.text.labelled.labelled import Example, Tagged
 from tests.models.spoken import saved_instructed
 

@@ -20,8 +20,8 @@ from langladder.faces.cli.input import input_lines
 from langladder.faces.cli.main import app
 from langladder.faces.cli.translate import attention_lines
 from langladder.ground.errors import InputError
-from langladder.models.attention_seq2seq import AttentionSeq2Seq
-from langladder.models.translator import State
+from langladder.models.translation.attention_seq2seq import AttentionSeq2Seq
+from langladder.models.translation.translator import State
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig

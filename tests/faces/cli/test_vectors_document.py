@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from langladder.embeddings.base import WordVectors
 from langladder.faces.cli.main import app
-from langladder.models.gpt import GPT
+from langladder.models.language.gpt import GPT
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
 from langladder.text.words.vocabulary import Vocabulary

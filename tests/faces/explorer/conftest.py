@@ -13,10 +13,10 @@ from starlette.testclient import TestClient
 from langladder.embeddings.base import WordVectors
 from langladder.faces.explorer.app import create
 from langladder.faces.http.shelf import Shelf
-from langladder.models.gpt import GPT
+from langladder.models.language.gpt import GPT
+from langladder.models.language.recurrent import RecurrentLM
 from langladder.models.ngrams.kneser_ney import KneserNey
-from langladder.models.recurrent import RecurrentLM
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig

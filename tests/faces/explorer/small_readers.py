@@ -5,12 +5,12 @@ from typing import Any
 
 import torch
 
-from langladder.models.counted_tagger import tag_ids
-from langladder.models.linear_classifier import LinearClassifier
-from langladder.models.recurrent_classifier import RecurrentClassifier
-from langladder.models.sliding_window import SlidingWindow
-from langladder.models.taggers.hmm import HMM
-from langladder.models.tree_lstm import TreeLSTM
+from langladder.models.classification.linear_classifier import LinearClassifier
+from langladder.models.classification.recurrent_classifier import RecurrentClassifier
+from langladder.models.classification.tree_lstm import TreeLSTM
+from langladder.models.reading.sliding_window import SlidingWindow
+from langladder.models.tagging.counted_tagger import tag_ids
+from langladder.models.tagging.hmm import HMM
 from langladder.models.units import WordUnits
 from langladder.text.labelled.labelled import Example, Tagged
 from tests.models.spoken import saved_base, saved_instructed

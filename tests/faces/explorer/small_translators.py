@@ -4,9 +4,9 @@ from pathlib import Path
 
 import torch
 
-from langladder.models.attention_seq2seq import AttentionSeq2Seq
-from langladder.models.seq2seq import Seq2Seq
-from langladder.models.transformer import Transformer
+from langladder.models.translation.attention_seq2seq import AttentionSeq2Seq
+from langladder.models.translation.seq2seq import Seq2Seq
+from langladder.models.translation.transformer import Transformer
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
 

@@ -13,7 +13,7 @@ from langladder.decoding.sampling import SamplingConfig, generate
 from langladder.faces.explorer import microworld
 from langladder.faces.explorer.instruct import answer_as_it_grows
 from langladder.ground.errors import InputError
-from langladder.models.instructed import read_instructed
+from langladder.models.language.instructed import read_instructed
 from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.specials import BOS
 from tests.faces.explorer import small_readers

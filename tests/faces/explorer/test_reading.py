@@ -8,10 +8,10 @@ import pytest
 from langladder.answers.classify import right_branching
 from langladder.faces.explorer import reading
 from langladder.ground.errors import InputError
-from langladder.models.classifier import Classifier
-from langladder.models.reader import Reader
-from langladder.models.tagger import Tagger
-from langladder.text.labelled.trees import parse_tree
+from langladder.models.classification.classifier import Classifier
+from langladder.models.reading.reader import Reader
+from langladder.models.tagging.tagger import Tagger
+from langladder.text.labelled.labelled import parse_tree
 from tests.faces.explorer import small_readers
 
 TREE = "((good) ((film) (.)))"

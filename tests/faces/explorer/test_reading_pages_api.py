@@ -24,7 +24,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         add(root / "models")
     broken = root / "models" / "classifier" / "broken"
     broken.mkdir()
-    (broken / "config.json").write_text('{"_target_": "langladder.models.textcnn.TextCNN"}')
+    (broken / "config.json").write_text('{"_target_": "langladder.models.classification.textcnn.TextCNN"}')
     return root
 
 

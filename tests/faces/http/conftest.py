@@ -15,9 +15,9 @@ import uvicorn
 from langladder.embeddings.base import WordVectors
 from langladder.faces.http import api
 from langladder.faces.http.shelf import Shelf
-from langladder.models.gpt import GPT
+from langladder.models.language.gpt import GPT
 from langladder.models.ngrams.kneser_ney import KneserNey
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig

@@ -14,7 +14,7 @@ from langladder.answers.chat import Assistant, Conversation, chooser_of, chosen_
 from langladder.decoding.sampling import SamplingConfig
 from langladder.faces.http.api import create
 from langladder.faces.http.shelf import Shelf
-from langladder.models.instructed import read_instructed
+from langladder.models.language.instructed import read_instructed
 from langladder.models.reward import RewardModel, begin_reward
 from langladder.text.labelled.templates import ChatTemplate
 from tests.faces.http.conftest import running

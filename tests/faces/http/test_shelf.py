@@ -51,7 +51,7 @@ def test_the_kinds_are_those_of_the_classes(tmp_path) -> None:
 
 
 def test_every_model_below_a_folder_is_found(tmp_path) -> None:
-    gpt = "langladder.models.gpt.GPT"
+    gpt = "langladder.models.language.gpt.GPT"
     folders = [_saved(tmp_path / "models" / name, gpt) for name in ("lm/gpt", "tune/gpt", "lm/other")]
     (tmp_path / "models" / "lm" / ".hidden").mkdir()
     shelf = Shelf.below([tmp_path / "models"])
@@ -67,12 +67,12 @@ def test_every_model_below_a_folder_is_found(tmp_path) -> None:
 
 
 def test_what_has_vectors_is_listed_as_such(tmp_path) -> None:
-    _saved(tmp_path / "lm" / "gpt", "langladder.models.gpt.GPT")
+    _saved(tmp_path / "lm" / "gpt", "langladder.models.language.gpt.GPT")
     _saved(tmp_path / "lm" / "counted", "langladder.models.ngrams.kneser_ney.KneserNey")
-    _saved(tmp_path / "translator" / "attention", "langladder.models.attention_seq2seq.AttentionSeq2Seq")
+    _saved(tmp_path / "translator" / "attention", "langladder.models.translation.attention_seq2seq.AttentionSeq2Seq")
     (tmp_path / "embedding" / "svd").mkdir(parents=True)
     (tmp_path / "embedding" / "svd" / "words.json").write_text("[]")
-    _saved(tmp_path / "lm" / "broken", "langladder.models.gpt.GPT")
+    _saved(tmp_path / "lm" / "broken", "langladder.models.language.gpt.GPT")
     (tmp_path / "lm" / "broken" / "config.json").write_text("{")
     assert sorted(Shelf.below([tmp_path]).folders_of("vectors")) == ["gpt", "svd"]
 

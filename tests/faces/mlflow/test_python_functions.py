@@ -29,25 +29,25 @@ from langladder.families import families
 from langladder.ground.artefacts import write_json
 from langladder.ground.errors import InputError
 from langladder.ground.schema import locate
-from langladder.models.attention_seq2seq import AttentionSeq2Seq
-from langladder.models.bert import BERT, BERTConfig
-from langladder.models.captioner import Captioner, CaptionerConfig
-from langladder.models.counted_tagger import tag_ids
+from langladder.models.classification.linear_classifier import LinearClassifier
+from langladder.models.classification.tree_lstm import TreeLSTM
 from langladder.models.ctc import CTCConfig, CTCRecognizer
-from langladder.models.gpt import GPT
-from langladder.models.instructed import read_instructed
-from langladder.models.linear_classifier import LinearClassifier
+from langladder.models.encoders.bert import BERT, BERTConfig
+from langladder.models.language.gpt import GPT
+from langladder.models.language.instructed import read_instructed
 from langladder.models.ngrams.kneser_ney import KneserNey
+from langladder.models.reading.sliding_window import SlidingWindow
 from langladder.models.reward import RewardConfig, RewardModel
-from langladder.models.sliding_window import SlidingWindow
-from langladder.models.taggers.hmm import HMM
-from langladder.models.translator import Translator
-from langladder.models.tree_lstm import TreeLSTM
+from langladder.models.tagging.counted_tagger import tag_ids
+from langladder.models.tagging.hmm import HMM
+from langladder.models.translation.attention_seq2seq import AttentionSeq2Seq
+from langladder.models.translation.captioner import Captioner, CaptionerConfig
+from langladder.models.translation.translator import Translator
 from langladder.models.units import WordUnits
 from langladder.text.labelled.instructions import Message
 from langladder.text.labelled.labelled import Example, Tagged
 from langladder.text.labelled.questions import Question
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig

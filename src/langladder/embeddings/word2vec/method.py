@@ -28,8 +28,8 @@ from langladder.embeddings.word2vec.sampling import keep_probabilities
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.kernels.word2vec.drawing import subsample
-from langladder.text.storage.corpus_ids import TokenStream
-from langladder.text.words.word_corpus import WordCorpus
+from langladder.text.storage.token_streams import TokenStream
+from langladder.text.words.vocabulary import WordCorpus
 
 CHUNK = 16384  # words of text that a thread takes at a time
 POINTS = 50  # of the learning curve

@@ -13,14 +13,14 @@ from langladder.ground.errors import InputError
 
 if TYPE_CHECKING:
     from langladder.ground.remote import File
-    from langladder.models.base import LanguageModel
-    from langladder.models.bert import BERT
-    from langladder.models.bert_classifier import BERTClassifier
-    from langladder.models.bert_span import BERTSpan
-    from langladder.models.bert_tagger import BERTTagger
-    from langladder.models.gpt_classifier import GPTClassifier
-    from langladder.models.transformer import Transformer
-    from langladder.models.translator import Translator
+    from langladder.models.classification.bert_classifier import BERTClassifier
+    from langladder.models.classification.gpt_classifier import GPTClassifier
+    from langladder.models.encoders.bert import BERT
+    from langladder.models.language.language_model import LanguageModel
+    from langladder.models.reading.bert_span import BERTSpan
+    from langladder.models.tagging.bert_tagger import BERTTagger
+    from langladder.models.translation.transformer import Transformer
+    from langladder.models.translation.translator import Translator
     from langladder.text.tokenize.tokenizers import Tokenizer
 
     Fine = BERTClassifier | BERTTagger | BERTSpan | GPTClassifier
@@ -101,7 +101,7 @@ def export(
     from langladder.formats.model_card import model_card
     from langladder.ground.artefacts import read_json, write_text
     from langladder.ground.atomic import atomic_folder
-    from langladder.models.instructed import InstructedGPT
+    from langladder.models.language.instructed import InstructedGPT
 
     figures: Mapping[str, Any] | None = None if scores is None else read_json(scores)
     family = fine or ("encoder" if is_encoder(model) else "lm" if len(tokenizers) == 1 else "translator")
@@ -185,15 +185,15 @@ def _choose(folder: Path, format: ExportFormat | None) -> ExportFormat:
 
 def _formats() -> dict[type, list[ExportFormat]]:
     """The formats of each kind of model, best first."""
-    from langladder.models.bert import BERT
-    from langladder.models.bert_classifier import BERTClassifier
-    from langladder.models.bert_span import BERTSpan
-    from langladder.models.bert_tagger import BERTTagger
-    from langladder.models.gpt import GPT
-    from langladder.models.gpt_classifier import GPTClassifier
+    from langladder.models.classification.bert_classifier import BERTClassifier
+    from langladder.models.classification.gpt_classifier import GPTClassifier
+    from langladder.models.encoders.bert import BERT
+    from langladder.models.language.gpt import GPT
+    from langladder.models.language.recurrent import RecurrentLM
     from langladder.models.ngrams.backoff import BackoffLanguageModel
-    from langladder.models.recurrent import RecurrentLM
-    from langladder.models.transformer import Transformer
+    from langladder.models.reading.bert_span import BERTSpan
+    from langladder.models.tagging.bert_tagger import BERTTagger
+    from langladder.models.translation.transformer import Transformer
 
     return {
         GPT: ["gpt2"],
@@ -212,11 +212,11 @@ def _write(
     model: "LanguageModel | BERT | Translator | Fine", tokenizers: "list[Tokenizer]", out: Path, format: ExportFormat
 ) -> None:
     """Write all but the card into the folder `out`, which is empty."""
-    from langladder.models.bert import BERT
-    from langladder.models.gpt import GPT
+    from langladder.models.encoders.bert import BERT
+    from langladder.models.language.gpt import GPT
+    from langladder.models.language.recurrent import RecurrentLM
     from langladder.models.ngrams.backoff import BackoffLanguageModel
-    from langladder.models.recurrent import RecurrentLM
-    from langladder.models.transformer import Transformer
+    from langladder.models.translation.transformer import Transformer
 
     if not tokenizers:
         _write_fine_tuned(cast("Fine", model), out, format)
@@ -278,10 +278,10 @@ def _write_encoder(model: "BERT", tokenizer: "Tokenizer", out: Path, format: Exp
 
 
 _FINE_TUNED = {
-    "langladder.models.bert_classifier.BERTClassifier": "classifier",
-    "langladder.models.gpt_classifier.GPTClassifier": "classifier",
-    "langladder.models.bert_tagger.BERTTagger": "tagger",
-    "langladder.models.bert_span.BERTSpan": "reader",
+    "langladder.models.classification.bert_classifier.BERTClassifier": "classifier",
+    "langladder.models.classification.gpt_classifier.GPTClassifier": "classifier",
+    "langladder.models.tagging.bert_tagger.BERTTagger": "tagger",
+    "langladder.models.reading.bert_span.BERTSpan": "reader",
 }
 
 
@@ -296,7 +296,7 @@ def fine_tuned_family(folder: Path) -> str | None:
     path = folder / "config.json"
     description = read_json(path) if path.is_file() else None
     target = str(description.get("_target_")) if isinstance(description, dict) else ""
-    if target == "langladder.models.gpt_choice.GPTChoice":
+    if target == "langladder.models.reading.gpt_choice.GPTChoice":
         raise InputError(
             f"{folder}: no other format holds a GPTChoice: it reads texts between tokens of its own (start, delimiter, "
             "extract), which Hugging Face's GPT-2 heads do not have; `langladder answer` reads it"
@@ -306,9 +306,9 @@ def fine_tuned_family(folder: Path) -> str | None:
 
 def _read_fine_tuned(folder: Path) -> "Fine":
     """The classifier, tagger or reader of a folder. Raises InputError where files are missing or damaged."""
-    from langladder.models.bert_span import BERTSpan
-    from langladder.models.bert_tagger import BERTTagger
-    from langladder.models.classifier import Classifier
+    from langladder.models.classification.classifier import Classifier
+    from langladder.models.reading.bert_span import BERTSpan
+    from langladder.models.tagging.bert_tagger import BERTTagger
 
     match fine_tuned_family(folder):
         case "tagger":
@@ -329,9 +329,9 @@ def _write_fine_tuned(model: "Fine", out: Path, format: str) -> None:
     from langladder.formats.onnx import export_onnx_reader
     from langladder.formats.tokenizer_folder import write_encoder_tokenizer
     from langladder.ground.artefacts import write_json
-    from langladder.models.bert_span import BERTSpan
-    from langladder.models.bert_tagger import BERTTagger
-    from langladder.models.gpt_classifier import GPTClassifier
+    from langladder.models.classification.gpt_classifier import GPTClassifier
+    from langladder.models.reading.bert_span import BERTSpan
+    from langladder.models.tagging.bert_tagger import BERTTagger
     from langladder.models.units import SubwordUnits
 
     if format == "bert" or isinstance(model, BERTSpan):

@@ -12,8 +12,8 @@ from langladder.ground.errors import InputError
 
 if TYPE_CHECKING:
     from langladder.ground.remote import File
-    from langladder.models.base import LanguageModel
-    from langladder.models.bert import BERT
+    from langladder.models.encoders.bert import BERT
+    from langladder.models.language.language_model import LanguageModel
     from langladder.text.tokenize.tokenizers import Tokenizer
 
 
@@ -54,7 +54,7 @@ def import_model(source: "File", out: Path, tokens: Path | None, overwrite: bool
     from langladder.ground.artefacts import write_text
     from langladder.ground.atomic import atomic_folder
     from langladder.ground.remote import fetched
-    from langladder.models.encoder import Encoder
+    from langladder.models.encoders.encoder import Encoder
     from langladder.models.saving import MODEL
 
     target = claim(out, overwrite, [source if isinstance(source, Path) else None, tokens], MODEL)
@@ -82,7 +82,7 @@ def _read(source: Path, tokens: Path | None) -> "tuple[LanguageModel | BERT, Tok
         from langladder.formats.bert import import_bert
         from langladder.formats.gpt2 import import_gpt2
         from langladder.formats.imported import described, read_imported
-        from langladder.models.bert import BERT
+        from langladder.models.encoders.bert import BERT
 
         if tokens is None:
             return read_imported(source)

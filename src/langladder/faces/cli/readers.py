@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from langladder.answers.classify import Classification
     from langladder.answers.tag import TaggedLine
     from langladder.evaluation.classifier import Node
-    from langladder.models.classifier import Classifier
-    from langladder.models.reader import Found, Reader
-    from langladder.models.tagger import Tagger
+    from langladder.models.classification.classifier import Classifier
+    from langladder.models.reading.reader import Found, Reader
+    from langladder.models.tagging.tagger import Tagger
 
 TEXTS = 256  # classified together: enough for like lengths to stand together, few enough to see answers come
 SENTENCES = 512  # tagged together

@@ -82,7 +82,7 @@ def explore(models: tuple[Path, ...], host: str, port: int, memory: str, mlflow:
 
 def _languages(clean: Path) -> dict[str, str | None]:
     """Side of the corpus → its language, by the folders of the stage `clean`."""
-    from langladder.text.words.conventions import conventions_of
+    from langladder.text.words.segmentation import conventions_of
 
     sides = {
         "source": conventions_of(clean / "parallel", "source"),

@@ -21,8 +21,8 @@ from langladder.faces.http.chat import read_answering
 from langladder.faces.http.server import Json, streamed
 from langladder.faces.http.shelf import Shelf
 from langladder.ground.errors import InputError
-from langladder.models.base import LanguageModel
-from langladder.models.instructed import InstructedGPT
+from langladder.models.language.instructed import InstructedGPT
+from langladder.models.language.language_model import LanguageModel
 from langladder.text.labelled.instructions import USER, Message
 from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.specials import BOS, EOS

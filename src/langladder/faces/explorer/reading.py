@@ -31,11 +31,11 @@ from langladder.faces.report.bidi import plain
 from langladder.faces.report.classifiers import attended, marked
 from langladder.faces.report.tree_plot import MOST_NODES, legend, tree_plot
 from langladder.ground.errors import InputError
-from langladder.models.classifier import Classifier
-from langladder.models.reader import Reader
-from langladder.models.tagger import Tagger
+from langladder.models.classification.classifier import Classifier
+from langladder.models.reading.reader import Reader
+from langladder.models.tagging.tagger import Tagger
 from langladder.text.labelled.questions import Question
-from langladder.text.words.segmenters import WordChoice
+from langladder.text.words.segmentation import WordChoice
 
 MOST_CHARACTERS = 20_000
 MOST_MODELS = 40

@@ -21,8 +21,8 @@ from langladder.faces.http.requests import ChatRequest
 from langladder.faces.http.server import Json
 from langladder.faces.http.shelf import Rung, Shelf
 from langladder.ground.errors import InputError
-from langladder.models.base import LanguageModel
-from langladder.models.instructed import InstructedGPT
+from langladder.models.language.instructed import InstructedGPT
+from langladder.models.language.language_model import LanguageModel
 from langladder.text.labelled.instructions import Message
 from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.tokenizers import Tokenizer

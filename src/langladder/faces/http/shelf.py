@@ -17,7 +17,7 @@ from langladder.answers.loading import read_model
 from langladder.embeddings.base import WordVectors
 from langladder.formats.vector_files import read_vectors
 from langladder.ground.errors import InputError
-from langladder.models.base import LanguageModel
+from langladder.models.language.language_model import LanguageModel
 from langladder.text.tokenize.tokenizers import Tokenizer
 
 T = TypeVar("T")

@@ -43,21 +43,21 @@ from langladder.formats.vector_files import read_vectors
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
 from langladder.ground.schema import checked
-from langladder.models.base import LanguageModel
-from langladder.models.captioner import Captioner
-from langladder.models.classifier import Classifier
+from langladder.models.classification.classifier import Classifier
 from langladder.models.ctc import CTCRecognizer
-from langladder.models.encoder import Encoder
-from langladder.models.instructed import InstructedGPT
-from langladder.models.reader import Reader
+from langladder.models.encoders.encoder import Encoder
+from langladder.models.language.instructed import InstructedGPT
+from langladder.models.language.language_model import LanguageModel
+from langladder.models.reading.reader import Reader
 from langladder.models.reward import RewardModel
 from langladder.models.saving import located, read_description
-from langladder.models.tagger import Tagger
-from langladder.models.translator import Translator
+from langladder.models.tagging.tagger import Tagger
+from langladder.models.translation.captioner import Captioner
+from langladder.models.translation.translator import Translator
 from langladder.text.labelled.instructions import ASSISTANT, USER, Message
 from langladder.text.labelled.labelled import Example
 from langladder.text.labelled.questions import Question
-from langladder.text.words.segmenters import CHOICES
+from langladder.text.words.segmentation import CHOICES
 
 TEXT = "the old king sleeps ."
 INSTRUCTION = "what is the capital of france ?"

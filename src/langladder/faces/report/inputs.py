@@ -16,7 +16,7 @@ from langladder.experiments.findings import Shown
 from langladder.families.family import Family
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
-from langladder.text.words.conventions import TEXT
+from langladder.text.words.segmentation import TEXT
 
 P = TypeVar("P", bound=Page)
 

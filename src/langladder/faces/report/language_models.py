@@ -26,7 +26,7 @@ from langladder.faces.report.plots import (
 )
 from langladder.faces.report.section import Picture, Section
 from langladder.faces.report.selection import BESIDE, Aligned, aligned, choice
-from langladder.text.words.conventions import description_of
+from langladder.text.words.segmentation import description_of
 
 _DECADES_FROM = 500.0  # so many times, and a log axis has labels at the powers of ten only
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.models.ngrams.backoff import BackoffLanguageModel
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 
 
 class ArpaConfig(Config):

@@ -21,8 +21,8 @@ from langladder.ground.memory import forget
 from langladder.ground.schema import Config
 from langladder.kernels import ngrams as kernels
 from langladder.kernels.counting import extension
-from langladder.models.base import check_tokens
-from langladder.models.counted import CountedLanguageModel
+from langladder.models.language.counted import CountedLanguageModel
+from langladder.models.language.language_model import check_tokens
 from langladder.text.tokenize.specials import BOS, PAD
 
 DTYPES = {

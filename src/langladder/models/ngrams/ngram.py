@@ -30,7 +30,7 @@ from langladder.kernels import ngrams as kernels
 from langladder.models.ngrams.backoff import BackoffLanguageModel
 from langladder.models.ngrams.extensions import Extensions, extensions
 from langladder.models.ngrams.pruning import Estimates, entropy_pruned, kept_trie
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, PAD
 
 

@@ -13,9 +13,9 @@ import torch
 from torch import nn
 
 from langladder.models.growing import start_linear
-from langladder.models.neural import NeuralLanguageModel
+from langladder.models.language.neural import NeuralLanguageModel
 from langladder.models.reward import RewardModel
-from langladder.tasks.policy.reading import response_states
+from langladder.tasks.policy.responses import response_states
 
 
 class Critic(nn.Module):

@@ -13,11 +13,11 @@ import torch
 
 from langladder.data.preference_pairs import Answers, TokenPair, answers
 from langladder.decoding.rollouts import Prompts
-from langladder.models.neural import NeuralLanguageModel, scoring
+from langladder.models.language.neural import NeuralLanguageModel, scoring
 from langladder.tasks.policy.losses import dpo_loss
-from langladder.tasks.policy.reading import response_log_probs, response_states
+from langladder.tasks.policy.policy_task import PolicyTask
+from langladder.tasks.policy.responses import response_log_probs, response_states
 from langladder.tasks.policy.settings import DPOTraining
-from langladder.tasks.policy.watched import PolicyTask
 
 ACCURACY = "validation_accuracy"
 PART = 32
@@ -30,17 +30,17 @@ class DPO(PolicyTask):
     unit = "pairs"
     settings: DPOTraining
 
-    def __init__(self, policy: NeuralLanguageModel, config: DPOTraining, watched: Prompts | None = None) -> None:
-        super().__init__(policy, config, watched)
+    def __init__(self, policy: NeuralLanguageModel, config: DPOTraining, held_out: Prompts | None = None) -> None:
+        super().__init__(policy, config, held_out)
 
     def loss(self, batch: Answers) -> torch.Tensor:
         """Mean loss of the pairs."""
         return self._compared(batch, self.settings.label_smoothing)[0].mean()
 
     def evaluate(self, batch: Answers) -> tuple[float, int]:
-        """Summed loss without smoothing, and the pairs; the first batch has the policy answer the watched prompts."""
-        if not self.tally["asked"] and self.watched is not None:
-            self.watch(np.arange(min(len(self.watched.ids), self.settings.validation_prompts)))
+        """Summed loss without smoothing, and the pairs; the first batch has the policy answer validation prompts."""
+        if not self.tally["asked"] and self.held_out is not None:
+            self.measure(np.arange(min(len(self.held_out.ids), self.settings.validation_prompts)))
         losses, margins = self._compared(batch, 0.0)
         self.tally["right"] += int((margins > 0).sum())
         self.tally["asked"] += len(margins)

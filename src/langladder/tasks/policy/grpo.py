@@ -13,7 +13,7 @@ from langladder.decoding.rollouts import Rollouts
 from langladder.tasks.policy.advantages import group_advantages, kl_estimate
 from langladder.tasks.policy.losses import clipped_share, clipped_surrogate, response_mean, token_mean
 from langladder.tasks.policy.on_policy import OnPolicy
-from langladder.tasks.policy.reading import Experience, response_log_probs, response_states
+from langladder.tasks.policy.responses import Experience, response_log_probs, response_states
 from langladder.tasks.policy.settings import GRPOTraining
 
 

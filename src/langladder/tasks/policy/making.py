@@ -11,13 +11,13 @@ from langladder.data.preference_pairs import TokenPair
 from langladder.decoding.judging import Judge, by_judge, by_reward_model
 from langladder.decoding.rollouts import Prompts
 from langladder.ground.errors import InputError
-from langladder.models.instructed import InstructedGPT, read_instructed
-from langladder.models.making import Made, Run
+from langladder.models.language.instructed import InstructedGPT, read_instructed
+from langladder.models.making import Run, TrainingResult
 from langladder.models.reward import RewardModel
 from langladder.tasks.policy.training import train_by_expert_iteration, train_dpo, train_grpo, train_ppo
 from langladder.text.labelled.instructions import Dialogue, Ranking
 from langladder.text.labelled.templates import ChatTemplate
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 
 GOLD = "gold"
 """What the gold judge's rewards are called beside the proxy's."""
@@ -48,7 +48,7 @@ def make(
     *,
     settings: Any,
     run: Run,
-) -> tuple[InstructedGPT, Made]:
+) -> tuple[InstructedGPT, TrainingResult]:
     """Begin with the InstructedGPT in `base`, whose tokenizer lies beside it, and align it.
 
     Args:
@@ -61,7 +61,7 @@ def make(
     if teaching.reward_model is not None:
         teaching.reward_model.check_policy(tokenizer, settings.name)
     if settings.method == "best_of_n":
-        return policy, Made([], {"seconds": 0.0})
+        return policy, TrainingResult([], {"seconds": 0.0})
     template, config = ChatTemplate(tokenizer), settings.training
     room = policy.context - config.max_new_tokens
     if settings.method == "dpo":

@@ -18,11 +18,10 @@ import torch
 
 from langladder.data.prompts import RolloutPart
 from langladder.decoding.rollouts import Prompts, Rollouts, Value, roll_out
-from langladder.models.neural import NeuralLanguageModel
-from langladder.tasks.policy.reading import Experience, told_by
+from langladder.models.language.neural import NeuralLanguageModel
+from langladder.tasks.policy.policy_task import PolicyTask, copied
+from langladder.tasks.policy.responses import REWARD, Experience, judged, reference_log_probs, rewarded
 from langladder.tasks.policy.settings import OnPolicyTraining
-from langladder.tasks.policy.watched import PolicyTask, copied
-from langladder.tasks.policy.watching import REWARD, judged, rewarded
 
 
 class OnPolicy(PolicyTask):
@@ -37,9 +36,9 @@ class OnPolicy(PolicyTask):
     settings: OnPolicyTraining
 
     def __init__(
-        self, policy: NeuralLanguageModel, config: OnPolicyTraining, prompts: Prompts, watched: Prompts | None
+        self, policy: NeuralLanguageModel, config: OnPolicyTraining, prompts: Prompts, held_out: Prompts | None
     ) -> None:
-        super().__init__(policy, config, watched)
+        super().__init__(policy, config, held_out)
         self.prompts, self.beta = prompts, config.beta
         self.experience: Experience | None = None
         self.history: list[dict[str, float]] = []
@@ -69,8 +68,8 @@ class OnPolicy(PolicyTask):
         return loss + self.settings.pretraining.weight * self.model.loss(hidden, batch.text[:, 1:])
 
     def evaluate(self, batch: np.ndarray) -> tuple[float, int]:
-        """The negative objective, −(reward − β KL), summed over the responses to the watched prompts."""
-        found = self.watch(batch)
+        """The negative objective, −(reward − β KL), summed over the responses to the validation prompts."""
+        found = self.measure(batch)
         return -(found[REWARD] - self.beta * found["validation_kl"]) * len(batch), len(batch)
 
     def note(self, **measured: torch.Tensor) -> None:
@@ -105,7 +104,7 @@ class OnPolicy(PolicyTask):
         )
         responses = rollouts.responses(rows)
         rewards = rewarded(self.prompts, responses, config.unfinished_reward).to(self.device)  # (B,)
-        reference = told_by(self.reference, rollouts)  # (B, R)
+        reference = reference_log_probs(self.reference, rollouts)  # (B, R)
         told = {
             "reward": rewards,
             "kl": (rollouts.log_probs - reference).sum(dim=1),

@@ -13,12 +13,12 @@ Shape legend: B responses, R tokens of the longest, D width.
 import torch
 
 from langladder.decoding.rollouts import Prompts, Rollouts, Value
-from langladder.models.neural import NeuralLanguageModel, scoring
+from langladder.models.language.neural import NeuralLanguageModel, scoring
 from langladder.tasks.policy.advantages import adapted, gae, kl_estimate, token_rewards, whiten
 from langladder.tasks.policy.critic import Critic
 from langladder.tasks.policy.losses import clipped_share, clipped_surrogate, clipped_value_loss, token_mean
 from langladder.tasks.policy.on_policy import OnPolicy
-from langladder.tasks.policy.reading import Experience, response_log_probs, response_states
+from langladder.tasks.policy.responses import Experience, response_log_probs, response_states
 from langladder.tasks.policy.settings import PPOTraining
 
 
@@ -33,9 +33,9 @@ class PPO(OnPolicy):
         critic: Critic,
         config: PPOTraining,
         prompts: Prompts,
-        watched: Prompts | None = None,
+        held_out: Prompts | None = None,
     ) -> None:
-        super().__init__(policy, config, prompts, watched)
+        super().__init__(policy, config, prompts, held_out)
         self.critic = critic
 
     def value(self) -> Value | None:

@@ -19,8 +19,8 @@ class PretrainingMix(Config):
     """Tokens of each."""
 
 
-class WatchedTraining(TrainingConfig):
-    """What every policy is watched by: sampled responses to validation prompts, their reward, and KL to the base."""
+class PolicyTraining(TrainingConfig):
+    """What every policy is validated by: sampled responses to validation prompts, their reward, and KL to the base."""
 
     max_new_tokens: int = Field(default=32, ge=1, le=4096)
     """A response ends with EOS or after this many tokens."""
@@ -49,7 +49,7 @@ class WatchedTraining(TrainingConfig):
         return self
 
 
-class OnPolicyTraining(WatchedTraining):
+class OnPolicyTraining(PolicyTraining):
     """Training on the policy's own samples: a rollout, some updates on it, the next rollout."""
 
     prompts: int = Field(default=16, ge=1)
@@ -149,7 +149,7 @@ class ExpertIterationTraining(OnPolicyTraining):
         return self
 
 
-class DPOTraining(WatchedTraining):
+class DPOTraining(PolicyTraining):
     """Settings of DPO."""
 
     batch_size: int = Field(default=16, ge=1)

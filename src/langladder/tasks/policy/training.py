@@ -15,14 +15,15 @@ from langladder.data.preference_pairs import PairBatches, TokenPair, check_pairs
 from langladder.data.prompts import RolloutBatches
 from langladder.decoding.rollouts import Prompts, check_prompts
 from langladder.ground.errors import InputError
-from langladder.models.making import Made, Run
-from langladder.models.neural import NeuralLanguageModel
+from langladder.models.language.neural import NeuralLanguageModel
+from langladder.models.making import Run, TrainingResult
 from langladder.models.reward import RewardModel
 from langladder.tasks.policy.critic import critic_from, make_critic
 from langladder.tasks.policy.dpo import DPO, references
 from langladder.tasks.policy.expert_iteration import ExpertIteration
 from langladder.tasks.policy.grpo import GRPO
 from langladder.tasks.policy.on_policy import OnPolicy
+from langladder.tasks.policy.policy_task import PolicyTask, shown
 from langladder.tasks.policy.ppo import PPO
 from langladder.tasks.policy.settings import (
     DPOTraining,
@@ -31,9 +32,8 @@ from langladder.tasks.policy.settings import (
     OnPolicyTraining,
     PPOTraining,
 )
-from langladder.tasks.policy.watched import PolicyTask, shown
 from langladder.tasks.training import train_task
-from langladder.text.storage.corpus_ids import TokenStream
+from langladder.text.storage.token_streams import TokenStream
 
 History = list[dict[str, float]]
 
@@ -47,7 +47,7 @@ def train_ppo(
     watched: Prompts | None = None,
     text: TokenStream | None = None,
     reward_model: RewardModel | None = None,
-) -> tuple[Made, History]:
+) -> tuple[TrainingResult, History]:
     """PPO; `reward_model` is what the critic begins as where `critic` says so. See `_train`."""
     torch.manual_seed(run.seed)
     if config.critic == "reward":
@@ -67,7 +67,7 @@ def train_grpo(
     *,
     watched: Prompts | None = None,
     text: TokenStream | None = None,
-) -> tuple[Made, History]:
+) -> tuple[TrainingResult, History]:
     """GRPO. See `_train`."""
     return _train(GRPO(policy, config, prompts, watched), config, run, text)
 
@@ -80,7 +80,7 @@ def train_by_expert_iteration(
     *,
     watched: Prompts | None = None,
     text: TokenStream | None = None,
-) -> tuple[Made, History]:
+) -> tuple[TrainingResult, History]:
     """Expert iteration. See `_train`."""
     return _train(ExpertIteration(policy, config, prompts, watched), config, run, text)
 
@@ -93,7 +93,7 @@ def train_dpo(
     run: Run,
     *,
     watched: Prompts | None = None,
-) -> Made:
+) -> TrainingResult:
     """DPO.
 
     Args:
@@ -113,7 +113,9 @@ def train_dpo(
     return _run(task, policy, batches, run)
 
 
-def _train(task: OnPolicy, config: OnPolicyTraining, run: Run, text: TokenStream | None) -> tuple[Made, History]:
+def _train(
+    task: OnPolicy, config: OnPolicyTraining, run: Run, text: TokenStream | None
+) -> tuple[TrainingResult, History]:
     """Train on the policy's own samples; → how it went, and a row for each rollout (`OnPolicy.history`).
 
     Raises:
@@ -138,12 +140,12 @@ def _train(task: OnPolicy, config: OnPolicyTraining, run: Run, text: TokenStream
     return _run(task, policy, batches, run), task.history
 
 
-def _run(task: PolicyTask, policy: NeuralLanguageModel, batches: Any, run: Run) -> Made:
+def _run(task: PolicyTask, policy: NeuralLanguageModel, batches: Any, run: Run) -> TrainingResult:
     config = task.config
     begun = task.measured_at_start(run.seed)
     result = train_task(task, batches, config, run)
     policy.cpu().eval()
-    return Made([*begun, *shown(result.curve)], result.cost, result.best_validation_loss)
+    return TrainingResult([*begun, *shown(result.curve)], result.cost, result.best_validation_loss)
 
 
 def _check_watched(task: PolicyTask, policy: NeuralLanguageModel, validates: bool) -> None:

@@ -22,9 +22,15 @@ from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, Ro
 from langladder.text.clean.splitting import Cut, cut
 from langladder.text.clean.statistics import character_warnings, measure_tables
 from langladder.text.clean.steps import Book, Language, StepsConfig, build_steps, found_conventions, outside
-from langladder.text.storage.tables import PAIRS, SPLITS, TABLES, present_splits, read_batches
-from langladder.text.words.conventions import Conventions, conventions_report, write_conventions
-from langladder.text.words.segmenters import WordChoice, splitter_of
+from langladder.text.storage.shards import SPLITS
+from langladder.text.storage.tables import PAIRS, TABLES, present_splits, read_batches
+from langladder.text.words.segmentation import (
+    Conventions,
+    WordChoice,
+    conventions_report,
+    splitter_of,
+    write_conventions,
+)
 
 
 class CleanPairsConfig(CleanRowsConfig):

@@ -26,7 +26,7 @@ from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.ground.sorted_runs import mapped, save
-from langladder.text.clean.duplicates import KINDS, DuplicatesConfig, Notes, decided
+from langladder.text.clean.duplicates import DUPLICATE_KINDS, DuplicatesConfig, TextHashes, decided
 from langladder.text.clean.splitting import Cut, SplitConfig, as_place, cut, salted
 from langladder.text.clean.statistics import character_warnings, measure_tables
 from langladder.text.clean.steps import (
@@ -40,11 +40,25 @@ from langladder.text.clean.steps import (
     found_conventions,
     outside,
 )
-from langladder.text.storage.shards import SHARDED, shard_files
-from langladder.text.storage.tables import SPLITS, present_splits
-from langladder.text.storage.text_parts import Row, TextPart, read_rows, write_rows, write_tables
-from langladder.text.words.conventions import TEXT, conventions_report, write_conventions
-from langladder.text.words.segmenters import InstalledWords, WordChoice, splitter_of
+from langladder.text.storage.shards import (
+    SHARDED,
+    SPLITS,
+    TextPart,
+    TextRow,
+    read_text_rows,
+    shard_files,
+    write_tables,
+    write_text_rows,
+)
+from langladder.text.storage.tables import present_splits
+from langladder.text.words.segmentation import (
+    TEXT,
+    InstalledWords,
+    WordChoice,
+    conventions_report,
+    splitter_of,
+    write_conventions,
+)
 
 
 class CleanConfig(Config):
@@ -167,19 +181,19 @@ def _duplicates(shards: Sequence[Shard], starts: np.ndarray, book: Book, engine:
         starts: (S + 1,) documents of the corpus before each shard, and all.
 
     Returns:
-        (D,) int8, positions in KINDS.
+        (D,) int8, positions in DUPLICATE_KINDS.
     """
     config = shards[0].rules.duplicates
     if "documents" not in (config.exact, config.near):
         return np.zeros(int(starts[-1]), dtype=np.int8)
     gone, _ = decided([shard.file for shard in shards], config, "documents", engine.share)
     for kind in np.unique(gone[gone > 0]).tolist():
-        reason, documents = f"{KINDS[kind]}_document", np.flatnonzero(gone == kind)
+        reason, documents = f"{DUPLICATE_KINDS[kind]}_document", np.flatnonzero(gone == kind)
         book.dropped[reason] = len(documents)
         book.examples[reason] = []
         for document in documents[:EXAMPLES].tolist():
             number = int(np.searchsorted(starts, document, side="right")) - 1
-            rows = read_rows(shards[number].file("rows"))
+            rows = read_text_rows(shards[number].file("rows"))
             line = next(text for found, text, _ in rows if found == document - starts[number])
             book.examples[reason].append(line[:EXAMPLE_CHARACTERS])
     return gone
@@ -223,12 +237,14 @@ def _noted(shards: Sequence[Shard], kind: str) -> np.ndarray:
 # ---- one shard, on a worker
 
 
-def clean_rows(rows: Iterable[Row], rules: Rules, book: Book, gone: Iterator[int] | None = None) -> Iterator[Row]:
+def clean_rows(
+    rows: Iterable[TextRow], rules: Rules, book: Book, gone: Iterator[int] | None = None
+) -> Iterator[TextRow]:
     """Run the steps on each line, and drop what is outside the limits or a duplicate.
 
     Args:
         book: notes what is changed and dropped.
-        gone: of each line within the limits, a position in KINDS; 0: it stays.
+        gone: of each line within the limits, a position in DUPLICATE_KINDS; 0: it stays.
 
     Yields:
         The lines that stay. A line that was changed has no known log-probability any more.
@@ -240,7 +256,7 @@ def clean_rows(rows: Iterable[Row], rules: Rules, book: Book, gone: Iterator[int
         line = book.apply(steps, text)
         reason = outside(line, rules.limits, split)
         if reason is None and (kind := next(kinds)):
-            reason = f"{KINDS[kind]}_line"
+            reason = f"{DUPLICATE_KINDS[kind]}_line"
         if reason is None:
             yield document, line, log_prob if line == text else None
         else:
@@ -249,8 +265,8 @@ def clean_rows(rows: Iterable[Row], rules: Rules, book: Book, gone: Iterator[int
 
 def note_lines(shard: Shard) -> None:
     """Save what tells duplicates among the cleaned lines of the corpus."""
-    notes = Notes(shard.rules.duplicates, "lines")
-    for _, line, _ in clean_rows(read_rows(shard.raw), shard.rules, Book()):
+    notes = TextHashes(shard.rules.duplicates, "lines")
+    for _, line, _ in clean_rows(read_text_rows(shard.raw), shard.rules, Book()):
         notes.note(line)
     notes.save(shard.file)
 
@@ -260,13 +276,13 @@ def clean_shard(shard_and_start: tuple[Shard, int], gone: Path | None = None) ->
 
     Args:
         shard_and_start: a shard, and the number of its first cleaned line in the corpus, which counts only with `gone`.
-        gone: file of the positions in KINDS of all cleaned lines of the corpus.
+        gone: file of the positions in DUPLICATE_KINDS of all cleaned lines of the corpus.
     """
     shard, start = shard_and_start
     book, documents = Book(), DocumentNotes(shard.rules)
     kinds = None if gone is None else map(int, mapped(gone)[start:])
-    cleaned = clean_rows(read_rows(shard.raw), shard.rules, book, kinds)
-    write_rows(shard.file("rows"), documents.numbered(cleaned))
+    cleaned = clean_rows(read_text_rows(shard.raw), shard.rules, book, kinds)
+    write_text_rows(shard.file("rows"), documents.numbered(cleaned))
     documents.save(shard)
     return book
 
@@ -277,12 +293,12 @@ class DocumentNotes:
     def __init__(self, rules: Rules) -> None:
         self.seed = rules.seed
         self.split = splitter_of(rules.words)
-        self.duplicates = Notes(rules.duplicates, "documents")
+        self.duplicates = TextHashes(rules.duplicates, "documents")
         self.places: list[float] = []
         self.words: list[int] = []
         self.bytes: list[int] = []
 
-    def numbered(self, rows: Iterable[Row]) -> Iterator[Row]:
+    def numbered(self, rows: Iterable[TextRow]) -> Iterator[TextRow]:
         """The same rows with their documents numbered from 0; each document is noted after its last row."""
         for number, (_, lines) in enumerate(groupby(rows, key=itemgetter(0))):
             place, key = salted(self.seed), hashlib.blake2b(digest_size=16)

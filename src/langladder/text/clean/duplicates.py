@@ -11,7 +11,7 @@ are candidates, with probability
 A candidate goes only where the two sets of shingles themselves are so similar: the estimate from two signatures has a
 standard deviation of √(s(1 − s)/P), 0.035 at s = 0.8 with 128 permutations.
 
-Each part of a corpus saves hashes of its texts (`Notes`), and `decided` compares them in the order of the corpus,
+Each part of a corpus saves hashes of its texts (`TextHashes`), and `decided` compares them in the order of the corpus,
 however it is cut into parts. A shingle is 32 bits of its hash; between two texts of 1,000 shingles the expected error
 of s is below 0.001.
 """
@@ -27,11 +27,11 @@ from pydantic import Field
 
 from langladder.ground.schema import Config
 from langladder.ground.sorted_runs import HASH, among, as_hashes, ascending, mapped, repeats, save, sorted_run
-from langladder.text.words.words import has_unspaced_script
+from langladder.text.words.segmentation import has_unspaced_script
 
 Scope = Literal["keep", "lines", "documents"]
 RECALL = 0.95  # of pairs whose similarity is the threshold
-KINDS = ("", "duplicate", "near_duplicate")  # why a line or a document goes, by number
+DUPLICATE_KINDS = ("", "duplicate", "near_duplicate")  # why a line or a document goes, by number
 Files = Callable[[str], Path]
 """From an ending to the file with it that a part saves."""
 
@@ -86,7 +86,7 @@ def shingles(text: str, config: DuplicatesConfig) -> set[str]:
     return {" ".join(words[start : start + size]) for start in range(max(1, len(words) - size + 1))}
 
 
-class Notes:
+class TextHashes:
     """Hashes of the texts of one part, lines or documents; only those that `config` needs at this scope."""
 
     def __init__(self, config: DuplicatesConfig, scope: Scope) -> None:
@@ -135,7 +135,7 @@ def decided(parts: Sequence[Files], config: DuplicatesConfig, scope: Scope, room
     """Which texts go as duplicates, where `scope` is looked at.
 
     Args:
-        parts: of which `Notes` were saved, in the order of the corpus.
+        parts: of which `TextHashes` were saved, in the order of the corpus.
         room: bytes that may be held.
 
     Returns:
@@ -153,7 +153,7 @@ def decided(parts: Sequence[Files], config: DuplicatesConfig, scope: Scope, room
 
 def duplicate_kinds(texts: Iterable[str], config: DuplicatesConfig, scope: Scope) -> np.ndarray:
     """(N,) int8, positions in KINDS, of texts that are not on disk; 0 where `scope` is not compared."""
-    notes = Notes(config, scope)
+    notes = TextHashes(config, scope)
     count = sum(1 for _ in map(notes.note, texts))
     if not (notes.exact or notes.near):
         return np.zeros(count, dtype=np.int8)

@@ -28,9 +28,9 @@ from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.text.clean.splitting import TRAIN, Cut, SplitConfig, assign, place
 from langladder.text.clean.steps import EXAMPLE_CHARACTERS, EXAMPLES, Book, LimitsConfig
-from langladder.text.storage.shards import truths
-from langladder.text.storage.tables import SPLITS, group_rows, read_group, read_table, write_batches
-from langladder.text.words.segmenters import InstalledWords
+from langladder.text.storage.shards import SPLITS, truths
+from langladder.text.storage.tables import group_rows, read_group, read_table, write_batches
+from langladder.text.words.segmentation import InstalledWords
 
 DROPPED = -1  # instead of a split
 ROWS = 4096  # that are cleaned at a time
@@ -88,7 +88,7 @@ class RowType(NamedTuple):
     example: Callable[[Row], str]
 
 
-class Part(NamedTuple):
+class RowGroup(NamedTuple):
     """A row group of a raw table.
 
     Attributes:
@@ -107,7 +107,7 @@ class Part(NamedTuple):
     seed: int
 
 
-class Notes(NamedTuple):
+class RowHashes(NamedTuple):
     """Of the N cleaned rows of a part: hashes (N, 1 + unshared) uint64 of the key and of what is unshared; places (N,)
     float64 in [0, 1), by which splits are cut.
     """
@@ -116,7 +116,7 @@ class Notes(NamedTuple):
     places: np.ndarray
 
 
-def clean_part(part: Part) -> tuple[Book, Notes]:
+def clean_part(part: RowGroup) -> tuple[Book, RowHashes]:
     """Clean a row group: run the steps, drop what is outside the limits, write the rest to `part.file`."""
     book, hashes, places = Book(), list[list[int]](), list[float]()
     schema = part.row_type.schema.append(EXAMPLE)
@@ -139,7 +139,7 @@ def clean_part(part: Part) -> tuple[Book, Notes]:
     with atomic_file(part.file) as file:
         pq.write_table(pa.concat_tables(tables), file)
     found = np.array(hashes, dtype=np.uint64).reshape(-1, 1 + len(part.row_type.unshared))
-    return book, Notes(found, np.array(places, dtype=np.float64))
+    return book, RowHashes(found, np.array(places, dtype=np.float64))
 
 
 def digest(value: object) -> int:
@@ -189,13 +189,13 @@ class CleanedRows:
             InputError: as `read_table` and `row_type.clean`.
         """
         self.tables, self.folder, self.row_type, self.config, self.splits = tables, folder, row_type, config, splits
-        self.book, self.cuts, self.parts = Book(), list[Cut](), list[Part]()
+        self.book, self.cuts, self.parts = Book(), list[Cut](), list[RowGroup]()
         (folder / SCRATCH).mkdir()
         for number, (_, table) in enumerate(tables):
             first = 1
             for group, count in enumerate(group_rows(table, row_type.schema)):
                 file = folder / SCRATCH / f"{len(self.parts):06d}.parquet"
-                self.parts.append(Part(number, table, group, first, file, row_type, config, seed))
+                self.parts.append(RowGroup(number, table, group, first, file, row_type, config, seed))
                 first += count
         names = ("key", *row_type.unshared)
         sizes, hashes, places = [0], [np.zeros((0, len(names)), np.uint64)], [np.zeros(0)]

@@ -21,7 +21,7 @@ from pydantic import Field, model_validator
 
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
-from langladder.text.storage.tables import SPLITS
+from langladder.text.storage.shards import SPLITS
 
 TRAIN, VALIDATION, TEST = range(3)  # positions in SPLITS
 NEAR = 1.5  # a cut by documents within this factor of every asked share is kept

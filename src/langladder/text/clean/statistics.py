@@ -26,7 +26,7 @@ from langladder.ground.sorted_runs import among, ascending, count_distinct, dist
 from langladder.text.clean.steps import has_control_characters
 from langladder.text.storage.shards import read_shard, shard_files
 from langladder.text.storage.tables import read_batches
-from langladder.text.words.segmenters import WordChoice, splitter_of
+from langladder.text.words.segmentation import WordChoice, splitter_of
 
 _CLASSES = {
     "L": "letter",

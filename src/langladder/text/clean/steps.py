@@ -21,9 +21,8 @@ from pydantic import Field, model_validator
 
 from langladder.ground.schema import Config
 from langladder.text.storage.tables import TableLines
-from langladder.text.words.conventions import Conventions
 from langladder.text.words.normalisation import Normalisation, function_of, lowercase_of
-from langladder.text.words.segmenters import Split, WordChoice
+from langladder.text.words.segmentation import Conventions, Split, WordChoice
 
 Step = Callable[[str], str]
 Language = Annotated[str, Field(pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")]

@@ -21,9 +21,9 @@ from pydantic import Field
 
 from langladder.ground.schema import Config
 from langladder.text.clean.statistics import hashes_of, word_ngrams
-from langladder.text.read.documents import Document
+from langladder.text.filtering.documents import Document
 from langladder.text.read.sources import TextSource
-from langladder.text.words.segmenters import InstalledWords, Split, WordChoice, splitter_of
+from langladder.text.words.segmentation import InstalledWords, Split, WordChoice, splitter_of
 
 _PUNCTUATION = regex.compile(r"[\p{P}\p{S}]+")
 

@@ -32,7 +32,7 @@ from langladder.ground.errors import InputError
 from langladder.ground.remote import is_url
 from langladder.ground.schema import Config
 from langladder.ground.sorted_runs import mapped, save
-from langladder.text.clean.duplicates import KINDS, DuplicatesConfig, Notes, Scope, decided
+from langladder.text.clean.duplicates import DUPLICATE_KINDS, DuplicatesConfig, Scope, TextHashes, decided
 from langladder.text.clean.steps import Book
 from langladder.text.filtering import mixture
 from langladder.text.filtering.contamination import (
@@ -41,16 +41,16 @@ from langladder.text.filtering.contamination import (
     contamination_report,
     remove_contaminated,
 )
+from langladder.text.filtering.documents import ROWS, Document, documents_of, read_documents, tables_of
 from langladder.text.filtering.mixture import MixtureConfig
 from langladder.text.filtering.quality import QualityConfig, QualityModel
 from langladder.text.labelled.labelled import LABELLED, TAGGED, read_labelled, read_tagged
-from langladder.text.read.documents import ROWS, Document, documents_of, read_documents, tables_of
 from langladder.text.read.readers import read_text
 from langladder.text.read.sources import TextSource
-from langladder.text.storage.shards import SHARDED, read_shard, shard_files, write_dictionary
-from langladder.text.storage.tables import SPLITS, present_splits, read_column, write_batches
-from langladder.text.storage.tables import TEXT as TEXT_SCHEMA
-from langladder.text.words.segmenters import WordChoice
+from langladder.text.storage.shards import SHARDED, SPLITS, read_shard, shard_files, write_dictionary
+from langladder.text.storage.shards import TEXT as TEXT_SCHEMA
+from langladder.text.storage.tables import present_splits, read_column, write_batches
+from langladder.text.words.segmentation import WordChoice
 
 REPORT = "filter.json"
 FILTERED = Owner("text that langladder filtered", (*SHARDED.names, REPORT), lambda folder: (folder / REPORT).is_file())
@@ -300,7 +300,7 @@ def drop_low_quality(shard: Shard, book: Book, config: QualityConfig, seed: int,
 
 
 def find_duplicates(shards: Sequence[Shard], config: DuplicatesConfig, scope: Scope, engine: Engine) -> None:
-    """Save for each shard the positions in KINDS of its lines or documents; 0: the text is no duplicate."""
+    """Save for each shard the positions in DUPLICATE_KINDS of its lines or documents; 0: the text is no duplicate."""
     for _ in engine.map(partial(hash_texts, config=config, scope=scope), shards, f"hashing {scope}"):
         pass
     kinds, bounds = decided([shard.path for shard in shards], config, scope, engine.share)
@@ -310,7 +310,7 @@ def find_duplicates(shards: Sequence[Shard], config: DuplicatesConfig, scope: Sc
 
 def hash_texts(shard: Shard, config: DuplicatesConfig, scope: Scope) -> None:
     """Save hashes of all lines or documents of a shard."""
-    notes = Notes(config, scope)
+    notes = TextHashes(config, scope)
     for document in shard.documents():
         for text in document.lines if scope == "lines" else [document.text]:
             notes.note(text)
@@ -326,7 +326,7 @@ def drop_duplicate_lines(shard: Shard, book: Book) -> Iterator[Document]:
             kind = next(kinds)
             keep.append(kind == 0)
             if kind:
-                book.drop(f"{KINDS[kind]}_line", line)
+                book.drop(f"{DUPLICATE_KINDS[kind]}_line", line)
         if any(keep):
             yield document.select(keep)
 
@@ -335,7 +335,7 @@ def drop_duplicate_documents(shard: Shard, book: Book) -> Iterator[Document]:
     """Drop documents that `find_duplicates` found."""
     for document, kind in zip(shard.documents(), mapped(shard.path("documents.kinds")).tolist(), strict=True):
         if kind:
-            book.drop(f"{KINDS[kind]}_document", document.text)
+            book.drop(f"{DUPLICATE_KINDS[kind]}_document", document.text)
         else:
             yield document
 

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.text.clean.splitting import place
-from langladder.text.read.documents import Document
+from langladder.text.filtering.documents import Document
 from langladder.text.read.sources import TextSource
 
 

@@ -24,7 +24,7 @@ from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.text.clean.splitting import place
 from langladder.text.read.sources import TextSource
-from langladder.text.words.segmenters import InstalledWords, splitter_of
+from langladder.text.words.segmentation import InstalledWords, splitter_of
 
 MIN_HALF = 2  # documents that a model needs in each half
 MAX_LENGTH_RATIO = 3.0  # of median lengths; beyond it a model may learn the length alone

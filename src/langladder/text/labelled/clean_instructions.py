@@ -23,8 +23,9 @@ from langladder.text.labelled.instructions import (
     Dialogue,
     Message,
 )
-from langladder.text.storage.tables import SPLITS, present_splits, read_batches
-from langladder.text.words.segmenters import Split, reading, splitter_of
+from langladder.text.storage.shards import SPLITS
+from langladder.text.storage.tables import present_splits, read_batches
+from langladder.text.words.segmentation import Split, reading, splitter_of
 
 
 class CleanInstructionsConfig(CleanRowsConfig):

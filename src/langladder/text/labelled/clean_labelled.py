@@ -34,11 +34,26 @@ from langladder.text.clean.steps import (
     outside,
     run_steps,
 )
-from langladder.text.labelled.labelled import LABELLED, LABELLED_TABLES, TAGGED, ordered, write_labels
-from langladder.text.labelled.trees import Tree, bracketed, parse_tree
-from langladder.text.storage.tables import SPLITS, present_splits, read_batches
-from langladder.text.words.conventions import TEXT, Conventions, conventions_report, write_conventions
-from langladder.text.words.segmenters import Split, splitter_of
+from langladder.text.labelled.labelled import (
+    LABELLED,
+    LABELLED_TABLES,
+    TAGGED,
+    Tree,
+    bracketed,
+    ordered,
+    parse_tree,
+    write_labels,
+)
+from langladder.text.storage.shards import SPLITS
+from langladder.text.storage.tables import present_splits, read_batches
+from langladder.text.words.segmentation import (
+    TEXT,
+    Conventions,
+    Split,
+    conventions_report,
+    splitter_of,
+    write_conventions,
+)
 
 FEW = 20  # so many labels are never too many
 EXAMPLES = 3  # texts with several labels that the report names

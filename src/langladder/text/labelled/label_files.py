@@ -22,9 +22,16 @@ from pydantic import Field, model_validator
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
 from langladder.ground.remote import File, located
-from langladder.text.labelled.labelled import LABELLED, LABELLED_TABLES, ordered
+from langladder.text.labelled.labelled import (
+    LABELLED,
+    LABELLED_TABLES,
+    Tree,
+    bracketed,
+    ordered,
+    parse_tree,
+    phrase_texts,
+)
 from langladder.text.labelled.tag_files import FoldedSource, TagColumns, heads_of, in_split, sentences, splits_of
-from langladder.text.labelled.trees import Tree, bracketed, parse_tree, phrase_texts
 from langladder.text.read.lines import FileFacts, named, parquet_rows, read_lines, text_field
 from langladder.text.read.readers import json_rows, numbered_lines
 from langladder.text.read.sources import ending, files_of, format_of, skipped

@@ -36,8 +36,7 @@ from langladder.ground.errors import Damage, InputError, Policy
 from langladder.ground.remote import File, located
 from langladder.ground.schema import Config
 from langladder.text.clean import splitting
-from langladder.text.labelled.labelled import LABELLED_TABLES, TAGGED, bad_steps, scheme_of
-from langladder.text.labelled.trees import joined_heads, tree_of_heads
+from langladder.text.labelled.labelled import LABELLED_TABLES, TAGGED, bad_steps, joined_heads, scheme_of, tree_of_heads
 from langladder.text.read.lines import FileFacts, read_lines
 from langladder.text.read.sources import FileSource, files_of, skipped
 from langladder.text.storage.tables import write_rows

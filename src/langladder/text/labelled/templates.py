@@ -32,7 +32,7 @@ from langladder.text.tokenize.tokenizers import Tokenizer
 
 ANSWER = "answer"
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-Part = tuple[str, str | None]  # plain text, and the place behind it
+TemplatePart = tuple[str, str | None]  # plain text, and the place behind it
 
 
 # -- dialogues ---------------------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ class Markers(NamedTuple):
         return cls.behind(tokenizer.vocab_size)
 
 
-class Row(NamedTuple):
+class DialogueIds(NamedTuple):
     """A dialogue as it is read: ids (T,) int32, and which of them are learnt, (T,) bool."""
 
     ids: np.ndarray
@@ -78,11 +78,11 @@ class ChatTemplate:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer, self.markers = tokenizer, Markers.of(tokenizer)
 
-    def row(self, messages: Sequence[Message]) -> Row:
+    def row(self, messages: Sequence[Message]) -> DialogueIds:
         """A dialogue as one row. Raises InputError as `rows`."""
         return self.rows([messages])[0]
 
-    def rows(self, dialogues: Sequence[Sequence[Message]]) -> list[Row]:
+    def rows(self, dialogues: Sequence[Sequence[Message]]) -> list[DialogueIds]:
         """Dialogues as rows; every response is learnt.
 
         Raises:
@@ -112,7 +112,7 @@ class ChatTemplate:
         response = [int(token) for token in takewhile(lambda token: token != EOS, ids)]
         return self.tokenizer.decode(response).strip()
 
-    def _row(self, turns: Sequence[tuple[str, np.ndarray]]) -> Row:
+    def _row(self, turns: Sequence[tuple[str, np.ndarray]]) -> DialogueIds:
         marks = {SYSTEM: self.markers.system, USER: self.markers.user, ASSISTANT: self.markers.assistant}
         ids, learnt = [np.array([BOS])], [False]
         for role, text in turns:
@@ -121,7 +121,7 @@ class ChatTemplate:
             closed = [EOS] if role == ASSISTANT else []
             ids.append(np.concatenate([[marks[role]], text, closed]))
             learnt += [False] + [role == ASSISTANT] * (len(text) + len(closed))
-        return Row(np.concatenate(ids).astype(np.int32), np.array(learnt))
+        return DialogueIds(np.concatenate(ids).astype(np.int32), np.array(learnt))
 
 
 # -- prompts -----------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ class Template:
         last = max((number for number, (_, name) in enumerate(self._before[:-1]) if name is not None), default=-1)
         return "".join(text for text, _ in self._before[last + 1 :]).strip()
 
-    def _filled(self, parts: Sequence[Part], values: Mapping[str, str]) -> str:
+    def _filled(self, parts: Sequence[TemplatePart], values: Mapping[str, str]) -> str:
         if missing := [name for _, name in parts if name not in (None, ANSWER, *values)]:
             raise InputError(
                 f"template: {{{missing[0]}}} is no field of the example; allowed: {', '.join(values)[:200]}, {ANSWER}"
@@ -174,7 +174,7 @@ class Template:
         return "".join(text + ("" if name in (None, ANSWER) else values[str(name)]) for text, name in parts)
 
 
-def _parts(text: str) -> list[Part]:
+def _parts(text: str) -> list[TemplatePart]:
     try:
         found = list(Formatter().parse(text))
     except ValueError as error:

@@ -7,6 +7,14 @@ A part is about PART_BYTES of text: several small files, or a piece of a large p
 which it begins. Files that are gzipped, Parquet, UTF-16 or behind a URL are not cut. So a corpus may be larger than
 memory. The raw folder is written as a whole: if any file is bad, nothing is written. Blank lines are dropped; white
 space around lines is removed.
+
+Where lines are paragraphs, sentences are found by their marks. Marks that some scripts have of their own (。 ؟ । ። །
+and their like) end a sentence wherever they stand, together with the closing quotes and brackets behind them. The marks
+. ! ? … and, behind a Greek letter, ; end one only before white space and a capital letter, or a letter of a script
+without capitals. A full stop does not after a single capital (J. Smith), a number of one or two digits (German: am 3.
+Oktober), an abbreviation with inner dots (e.g., U.S.) or one of ABBREVIATIONS. Text that has no such marks, as most of
+Thai, stays whole. No model is trained (unlike Kiss & Strunk 2006), so a
+sentence that ends with an abbreviation goes on.
 """
 
 import json
@@ -21,6 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import regex  # type: ignore[import-untyped]
 
 from langladder.engine.base import current
 from langladder.ground.artefacts import map_arrays, write_arrays
@@ -50,15 +59,69 @@ from langladder.text.read.sources import (
     pair_files,
     skipped,
 )
-from langladder.text.storage.shards import SHARDED, numbers, texts, values
-from langladder.text.storage.tables import PAIRS, TABLES, TEXT, pieces, write_batches
-from langladder.text.storage.text_parts import TextPart, write_tables
-from langladder.text.words.sentences import split_sentences
+from langladder.text.storage.shards import SHARDED, TEXT, TextPart, numbers, texts, values, write_tables
+from langladder.text.storage.tables import PAIRS, TABLES, pieces, write_batches
+
+# ---- sentences
+
+
+ABBREVIATIONS = (
+    *("Mr", "Mrs", "Ms", "Messrs", "Dr", "Prof", "Rev", "Hon", "Gen", "Col", "Capt", "Lt", "Sgt", "Gov", "Sen", "Rep"),
+    *("St", "Mt", "Mme", "Mlle", "Sr", "Sra", "Srta", "Dra", "Ud", "Uds", "Sig", "Dott", "Hr", "Fr", "Frl", "Dipl"),
+    *("Ing", "Dhr", "Mevr", "vs", "cf", "ca", "approx", "bzw", "vgl", "sog"),
+)
+"""Those that names and other capitals follow; what is before numbers (No. 5) needs no entry."""
+LONGEST = 30  # characters of an abbreviation
+_OWN = "。｡！？؟۔।॥።፧፨။។៕།༎։"  # not ၊: a comma
+_FIRST = r"[\p{Lu}\p{Lt}\p{Lo}\p{Georgian}]"  # of a sentence; Georgian writes no capitals there
+_GREEK = r"(?<=\p{Greek}\p{M}*[»”]?)[;\u037E]"  # its question mark; its semicolon is ·
+_MARKS = regex.compile(
+    rf"""(?P<own>[{_OWN}](?:[{_OWN}.!?…]|\s+[།༎])*+[\p{{Pe}}\p{{Pf}}]*+)
+    |(?:[.!?…]|{_GREEK})++["'\p{{Pe}}\p{{Pf}}\p{{Pi}}]*+(?:\s»(?=\s))?
+     (?=\s+(?:["'\p{{Pi}}\p{{Pf}}\p{{Ps}}¿¡]\s?)*(?:[–—]\s*)?{_FIRST})""",
+    regex.VERBOSE,
+)
+_LAST_WORD = regex.compile(r"(?:[\p{L}\p{M}\p{N}]+\.)*[\p{L}\p{M}\p{N}]+$")
+_GOES_ON = regex.compile(r"\p{Lu}\p{M}*|\d{1,2}|(?:\p{L}{1,3}\.)+\p{L}{1,3}")
+_QUOTED = regex.compile(r"""[」』”"]\p{Hiragana}""")  # 「行く。」と言った。 is one sentence
+
+
+def split_sentences(line: str) -> list[str]:
+    """The sentences of one line, without white space around them; none of a blank line.
+
+    >>> split_sentences("Dr. Smith left at 5 p.m. today. 他走了。“你好！”")
+    ['Dr. Smith left at 5 p.m. today.', '他走了。', '“你好！”']
+    """
+    found, start = list[str](), 0
+    for marks in _MARKS.finditer(line):
+        end = marks.end()
+        if marks["own"]:
+            if line[end : end + 1] == '"' and line.count('"', start, end) % 2:  # it closes what was opened before
+                end += 1
+            if _QUOTED.match(line, end - 1):
+                continue
+        elif marks[0] == "." and _is_abbreviation(line[max(start, marks.start() - LONGEST) : marks.start()]):
+            continue
+        if sentence := line[start:end].strip():
+            found.append(sentence)
+        start = end
+    rest = line[start:].strip()
+    return [*found, rest] if rest else found
+
+
+def _is_abbreviation(before: str) -> bool:
+    """Whether the full stop behind some text belongs to its last word."""
+    word = _LAST_WORD.search(before)
+    return word is not None and (word[0] in ABBREVIATIONS or _GOES_ON.fullmatch(word[0]) is not None)
+
+
+# ---- corpora of text
+
 
 PART_BYTES = 16 * 2**20  # of a part, about
 
 
-class Piece(NamedTuple):
+class FileSpan(NamedTuple):
     """A file, or a part of one."""
 
     file: File
@@ -66,10 +129,10 @@ class Piece(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Part:
+class FilePart:
     """Pieces that are read in one call; `stem`: of the files that their lines are written to."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[FileSpan, ...]
     source: TextSource
     stem: Path
 
@@ -267,23 +330,23 @@ def _sizes_file(rows: Path) -> Path:
 # ---- parts
 
 
-def parts_of(files: Sequence[File], source: TextSource, scratch: Path) -> list[Part]:
+def parts_of(files: Sequence[File], source: TextSource, scratch: Path) -> list[FilePart]:
     """The files in parts, whose lines are written to the folder `scratch`."""
-    groups: list[list[Piece]] = []
+    groups: list[list[FileSpan]] = []
     room = -1  # bytes that the last group may still take; −1: none
     for file in files:
         size = file.stat().st_size if isinstance(file, Path) else PART_BYTES
         if isinstance(file, Path) and size > PART_BYTES and _is_plain(file, source):
             spans = [Span(start, min(start + PART_BYTES, size)) for start in range(0, size, PART_BYTES)]
-            groups += [[Piece(file, span)] for span in spans]
+            groups += [[FileSpan(file, span)] for span in spans]
             room = -1
             continue
         if size > room:
             groups.append([])
             room = PART_BYTES
-        groups[-1].append(Piece(file))
+        groups[-1].append(FileSpan(file))
         room -= min(size, room)
-    return [Part(tuple(group), source, scratch / f"{number:06d}") for number, group in enumerate(groups)]
+    return [FilePart(tuple(group), source, scratch / f"{number:06d}") for number, group in enumerate(groups)]
 
 
 def _is_plain(file: Path, source: TextSource) -> bool:
@@ -296,7 +359,7 @@ def _is_plain(file: Path, source: TextSource) -> bool:
         return False
 
 
-def read_part(part: Part) -> tuple[list[LineFile], FileFacts]:
+def read_part(part: FilePart) -> tuple[list[LineFile], FileFacts]:
     """Read the lines of a part into files.
 
     Raises:
@@ -304,7 +367,7 @@ def read_part(part: Part) -> tuple[list[LineFile], FileFacts]:
     """
     facts, (file, span) = FileFacts(), part.pieces[0]
 
-    def texts_of(piece: Piece) -> Iterator[str]:
+    def texts_of(piece: FileSpan) -> Iterator[str]:
         return (text for (text,) in values_of(piece.file, part.source, [part.source.field], facts, piece.span))
 
     try:
@@ -312,7 +375,7 @@ def read_part(part: Part) -> tuple[list[LineFile], FileFacts]:
         return list(write_lines(lines, part.stem)), facts
     except InputError:
         if span.start:  # read it again with the line numbers of the whole file
-            for _ in texts_of(Piece(file, span._replace(number=number_at(file, span.start)))):
+            for _ in texts_of(FileSpan(file, span._replace(number=number_at(file, span.start)))):
                 pass
         raise
 

@@ -12,7 +12,7 @@ from langladder.ground.errors import InputError
 from langladder.ground.remote import File, below, in_order, located
 from langladder.ground.schema import Config
 from langladder.text.read.lines import MAX_LINE_BYTES, FileFacts, known
-from langladder.text.storage.tables import SPLITS
+from langladder.text.storage.shards import SPLITS
 
 FileFormat = Literal["auto", "txt", "jsonl", "parquet"]
 DocumentRule = Literal["line", "blank_line", "file", "record", "heading"]

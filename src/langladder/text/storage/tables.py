@@ -17,15 +17,20 @@ import pyarrow.parquet as pq
 from langladder.ground.atomic import Owner, atomic_file, atomic_folder
 from langladder.ground.errors import InputError
 from langladder.ground.progress import tracked
-from langladder.text.storage import shards
-from langladder.text.storage.shards import TABLE, ShardWriter, read_shard, shard_files, table_names, write_dictionary
+from langladder.text.storage.shards import (
+    SPLITS,
+    TABLE,
+    TEXT,
+    ShardWriter,
+    read_shard,
+    shard_files,
+    table_names,
+    write_dictionary,
+)
+from langladder.text.words.segmentation import CONVENTIONS
 
-# `document`: lines of one document are consecutive. `log_prob`: natural log of the line's exact probability
-# (its end included) where the corpus knows it, else null.
-TEXT = pa.schema([("document", pa.int64()), ("text", pa.string()), ("log_prob", pa.float64())])
 PAIRS = pa.schema([("source", pa.string()), ("target", pa.string())])
 
-SPLITS, CONVENTIONS = shards.SPLITS, shards.CONVENTIONS
 ROWS_PER_GROUP = 65_536
 LINES = 8_192  # of a batch
 CHARACTERS = 16 * 2**20  # of the rows that are held at a time, about

@@ -16,14 +16,12 @@ import pyarrow as pa
 
 from langladder.engine.base import Serial, current
 from langladder.ground.artefacts import write_arrays, write_json
-from langladder.text.storage.corpus_ids import counts_file
-from langladder.text.storage.id_files import IdWriter, StreamJoiner
-from langladder.text.storage.shards import shard_files
-from langladder.text.storage.tables import PAIRS, TEXT, TableLines, present_splits, read_batches
+from langladder.text.storage.shards import TEXT, shard_files
+from langladder.text.storage.tables import PAIRS, TableLines, present_splits, read_batches
+from langladder.text.storage.token_streams import IdWriter, StreamJoiner, counts_file
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.words.conventions import conventions_of, write_conventions
-from langladder.text.words.segmenters import Split
+from langladder.text.words.segmentation import Split, conventions_of, write_conventions
 
 ROWS = 16_384
 LINES = 1024  # that the library encodes at a time; it takes about 100 bytes a token

@@ -38,7 +38,7 @@ from langladder.ground.schema import Config
 from langladder.text.tokenize.morphemes import installed
 from langladder.text.tokenize.specials import NAMES, RESERVED, SPELLINGS, UNK, spelling
 from langladder.text.words.normalisation import Normalisation
-from langladder.text.words.words import UNSPACED
+from langladder.text.words.segmentation import UNSPACED
 
 Own = Literal["bpe_bytes", "bpe_words", "wordpiece", "unigram", "word", "character"]
 Trained = Literal[Own, "morphemes"]

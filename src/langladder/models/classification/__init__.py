@@ -1,0 +1,1 @@
+"""Classifiers, from the commonest label to a network that grows from a GPT."""

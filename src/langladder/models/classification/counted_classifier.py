@@ -1,0 +1,102 @@
+"""What classifiers share that are fitted by counting or by a solver: arrays, and how they are kept."""
+
+import time
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from langladder.ground import artefacts, schema
+from langladder.ground.errors import InputError
+from langladder.models.classification.classifier import Classifier, read_reading
+from langladder.models.making import ModelSettings, TrainingResult
+from langladder.models.saving import ARRAYS, READING, read_description, write_model
+from langladder.text.labelled.labelled import Example
+
+
+class CountedClassifier(Classifier):
+    """Built as `cls(config, labels)`, then fitted."""
+
+    maker = f"{__name__}.make"
+    KEYS: ClassVar[frozenset[str]] = frozenset()
+    """What reading.json holds beside the labels."""
+
+    def __init__(self, config: schema.Config, labels: Sequence[str]) -> None:
+        self.config, self.labels = config, list(labels)
+
+    @abstractmethod
+    def fit(self, train: Sequence[Example], validation: Sequence[Example]) -> None:
+        """Estimate from the training texts; validation texts choose what must be chosen."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Every array that defines the fitted classifier, by name."""
+
+    @abstractmethod
+    def set_arrays(self, arrays: Mapping[str, np.ndarray], reading: Mapping[str, Any], path: Path) -> None:
+        """Put back what `arrays` and `reading` gave. Raises ValueError or InputError where they do not fit."""
+
+    def reading(self) -> dict[str, object]:
+        """What reading.json holds beside the labels, as JSON can hold it."""
+        return {}
+
+    def number_of_parameters(self) -> int:
+        """See `Classifier.number_of_parameters`."""
+        return sum(array.size for array in self.arrays().values())
+
+    def save(self, folder: Path) -> None:
+        """See `Classifier.save`."""
+        sizes = {"number_of_labels": len(self.labels)}
+        write_model(folder, self, self.config, sizes, self.arrays(), self._write_beside)
+
+    def _write_beside(self, folder: Path) -> None:
+        artefacts.write_json(folder / READING, {"labels": self.labels, **self.reading()})
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """See `Classifier.load`."""
+        saved = read_description(folder, cls, cls.SIZES, cls.WHAT)
+        labels, reading = read_reading(folder, set(saved.kind.KEYS), saved.sizes[0])
+        model: Self = saved.kind(saved.config, labels)
+        model.normalisation = saved.normalisation
+        path = Path(folder) / ARRAYS
+        arrays = artefacts.read_arrays(path)
+        try:
+            model.set_arrays(arrays, reading, Path(folder) / READING)
+        except (ValueError, KeyError) as error:
+            raise InputError(f"{path}: the arrays do not fit config.json ({error})") from error
+        return model
+
+
+def finite(name: str, array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """The array, seen to be of a shape and finite. Raises ValueError otherwise."""
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} has a number that is not finite")
+    return array
+
+
+def make(
+    kind: type[CountedClassifier],
+    labels: Sequence[str],
+    train: Sequence[Example],
+    validation: Sequence[Example],
+    *,
+    settings: ModelSettings[schema.Config],
+    **_: object,
+) -> tuple[CountedClassifier, TrainingResult]:
+    """Fit a classifier; see `models.making`.
+
+    Raises:
+        InputError: there is no training text.
+    """
+    if not train:
+        raise InputError("classification: no training text; see the report of the stage `clean`")
+    model = kind(settings.model, labels)
+    started = time.perf_counter()
+    model.fit(train, validation)
+    seconds = time.perf_counter() - started
+    return model, TrainingResult([], {"seconds": seconds, "tokens_per_second": len(train) / max(seconds, 1e-9)})

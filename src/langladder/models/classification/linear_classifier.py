@@ -1,0 +1,260 @@
+"""Linear classifiers over n-grams, by scikit-learn: what people would use instead of a network.
+
+    naive_bayes   P(y | x) ∝ P(y) ∏_f P(f | y)^{x_f},   P(f | y) = (n_fy + α) / Σ_f' (n_f'y + α)
+    logistic      P(y | x) = softmax(W x + b),   x: tf-idf, of length 1
+    nb_svm        Wang & Manning (2012), section 2.3: x_f ∈ {0, 1}, scaled by the log-count ratio r, into a linear SVM
+                  r = log((p / ‖p‖₁) / (q / ‖q‖₁)),   p = α + Σ_{n: y_n = y} x_n, q the same over the other labels
+                  w' = (1 − β) ‖w‖₁ / F + β w,   β = 0 all but naive Bayes, 1 the SVM (section 2.3, "interpolation")
+
+The strength of the regularisation (of naive Bayes: α) is chosen from a list by accuracy on the validation texts. What
+an SVM says are no probabilities: its scores are divided by one temperature, fitted there as well (Guo et al. 2017,
+section 4.2). However it was fitted, what is kept is one matrix: scores = x W + b.
+
+Shape legend: N examples, F features, C labels.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+from scipy import sparse
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
+
+from langladder.ground import schema
+from langladder.ground.artefacts import word_list
+from langladder.ground.errors import InputError
+from langladder.models.classification.classifier import Explained, label_ids
+from langladder.models.classification.counted_classifier import CountedClassifier, finite
+from langladder.models.units import Units, WordUnits, units_from
+from langladder.text.labelled.labelled import Example
+from langladder.text.words.segmentation import InstalledWords, WordChoice
+
+STRENGTHS = {"naive_bayes": [0.3, 1.0, 3.0], "logistic": [1.0, 3.0, 10.0, 30.0], "nb_svm": [0.03, 0.1, 0.3, 1.0]}
+
+
+class LinearConfig(schema.Config):
+    """Settings of `LinearClassifier`."""
+
+    method: Literal["naive_bayes", "logistic", "nb_svm"] = "logistic"
+    ngrams: list[int] = Field(default=[1, 2], min_length=2, max_length=2)
+    """The shortest and the longest n-gram."""
+    min_count: int = Field(default=1, ge=1)
+    """Training texts that an n-gram must be in."""
+    words: InstalledWords = "auto"
+    lowercase: bool = True
+    strengths: list[float] | None = Field(default=None, min_length=1)
+    """C (of naive Bayes α) to choose from; null: a few."""
+    smoothing: float = Field(default=1.0, gt=0)
+    """α of nb_svm."""
+    interpolation: float = Field(default=1.0, ge=0, le=1)
+    """β of nb_svm."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not 1 <= self.ngrams[0] <= self.ngrams[1] <= 10:
+            raise ValueError(f"ngrams={self.ngrams}: the shortest and the longest, from 1 to 10")
+        if self.strengths is not None and min(self.strengths) <= 0:
+            raise ValueError(f"strengths={self.strengths}: each above 0")
+        return self
+
+
+class LinearClassifier(CountedClassifier):
+    """n-grams → scores."""
+
+    approach = "bags of n-grams"
+    Config: ClassVar[type[schema.Config]] = LinearConfig
+    KEYS = frozenset({"units", "features"})
+    config: LinearConfig
+    units: Units
+    features: list[str]
+    index: dict[str, int]
+    scale: np.ndarray  # (F,): idf
+    weight: np.ndarray  # (F, C)
+    bias: np.ndarray  # (C,)
+
+    def grams(self, example: Example) -> Iterator[tuple[str, int, int]]:
+        """Each n-gram of an example, with its first word and the one behind its last, counted over both texts."""
+        first = self.units.text(example.text, words=example.tree is not None or example.heads is not None).pieces
+        second = [] if example.second is None else self.units.text(example.second).pieces
+        assert isinstance(self.units, WordUnits)
+        for mark, pieces, offset in (("", first, 0), ("<sep> ", second, len(first) + 1)):
+            folded = [self.units.folded(piece) for piece in pieces]
+            for n in range(self.config.ngrams[0], self.config.ngrams[1] + 1):
+                for start in range(len(folded) - n + 1):
+                    gram = mark + " ".join(folded[start : start + n])
+                    yield gram, offset + start, offset + start + n
+
+    def counts(self, examples: Sequence[Example]) -> sparse.csr_matrix:
+        """How often each example has each known n-gram: (N, F) float64."""
+        rows: list[int] = [0]
+        columns: list[int] = []
+        for example in examples:
+            columns += [self.index[gram] for gram, _, _ in self.grams(example) if gram in self.index]
+            rows.append(len(columns))
+        found = sparse.csr_matrix((np.ones(len(columns)), columns, rows), (len(examples), len(self.index)))
+        found.sum_duplicates()
+        return found
+
+    def inputs(self, counts: sparse.csr_matrix) -> sparse.csr_matrix:
+        """x of each example: (N, F)."""
+        x = counts.copy()
+        if self.config.method == "nb_svm":
+            x.data = np.ones_like(x.data)
+        elif self.config.method == "logistic":
+            x = x.multiply(self.scale).tocsr()
+            lengths = np.sqrt(np.asarray(x.multiply(x).sum(axis=1)).ravel())  # (N,)
+            x = sparse.diags(1.0 / np.where(lengths == 0, 1.0, lengths)) @ x
+        return x
+
+    def fit(self, train: Sequence[Example], validation: Sequence[Example]) -> None:
+        """See `CountedClassifier.fit`."""
+        texts = [text for one in train for text in (one.text, one.second) if text is not None]
+        treed = any(one.tree is not None or one.heads is not None for one in train)
+        mode: WordChoice = "whitespace" if treed else self.config.words
+        whole = WordUnits.of(texts, mode=mode, lowercase=self.config.lowercase)
+        self.units = WordUnits([], whole.mode, whole.lowercase)
+        seen: dict[str, int] = {}
+        for example in train:
+            for gram in {gram for gram, _, _ in self.grams(example)}:
+                seen[gram] = seen.get(gram, 0) + 1
+        self.features = sorted(gram for gram, count in seen.items() if count >= self.config.min_count)
+        if not self.features:
+            raise InputError(f"model.min_count={self.config.min_count} leaves no n-gram; lower it")
+        self.index = {gram: place for place, gram in enumerate(self.features)}
+        # idf = 1 + ln((1 + N) / (1 + n_f)), as scikit-learn smooths it
+        documents = np.array([seen[gram] for gram in self.features])
+        self.scale = 1.0 + np.log((1 + len(train)) / (1 + documents))
+        x, y = self.inputs(self.counts(train)), label_ids(train, self.labels)
+        held = self.inputs(self.counts(validation)), label_ids(validation, self.labels)
+        self._choose(self._solver(x, y), held)
+
+    def _solver(self, x: sparse.csr_matrix, y: np.ndarray) -> Callable[[float], tuple[np.ndarray, np.ndarray]]:
+        """Strength → W (F, C), b (C,)."""
+        C = len(self.labels)
+        if self.config.method == "naive_bayes":
+            return lambda strength: _naive_bayes(x, y, C, strength)
+        if self.config.method == "logistic":
+            return lambda strength: _logistic(x, y, C, strength)
+        alpha, beta = self.config.smoothing, self.config.interpolation
+        return lambda strength: _nb_svm(x, y, C, strength, alpha=alpha, beta=beta)
+
+    def _choose(
+        self,
+        solve: Callable[[float], tuple[np.ndarray, np.ndarray]],
+        held: tuple[sparse.csr_matrix, np.ndarray],
+    ) -> None:
+        x, y = held
+        best = -1.0
+        for strength in self.config.strengths or STRENGTHS[self.config.method]:
+            weight, bias = solve(strength)
+            right = float(np.mean((x @ weight + bias).argmax(axis=1) == y)) if len(y) else 0.0
+            if right > best:
+                best, self.weight, self.bias = right, weight, bias
+        if self.config.method == "nb_svm" and len(y):
+            scores = x @ self.weight + self.bias  # (N, C)
+
+            def loss(log_temperature: float) -> float:
+                return -float(np.mean(log_softmax(scores / np.exp(log_temperature), axis=1)[np.arange(len(y)), y]))
+
+            temperature = np.exp(minimize_scalar(loss, bounds=(-4, 4), method="bounded").x)
+            self.weight, self.bias = self.weight / temperature, self.bias / temperature
+
+    def log_probs(self, examples: Sequence[Example]) -> np.ndarray:
+        """See `Classifier.log_probs`."""
+        scores = self.inputs(self.counts(examples)) @ self.weight + self.bias  # (N, C)
+        found: np.ndarray = log_softmax(scores, axis=1)
+        return found
+
+    def explain(self, example: Example, label: int) -> Explained:
+        """What each n-gram adds to the label's score over the mean label's, shared out among its words."""
+        pieces = self.units.example(example).pieces
+        x = self.inputs(self.counts([example])).toarray()[0]  # (F,)
+        times = self.counts([example]).toarray()[0]
+        weights = np.zeros(len(pieces))
+        for gram, first, behind in self.grams(example):
+            if (feature := self.index.get(gram)) is not None:
+                share = x[feature] / times[feature] * (self.weight[feature, label] - self.weight[feature].mean())
+                weights[first:behind] += share / (behind - first)
+        return Explained(pieces, weights.tolist())
+
+    def reading(self) -> dict[str, object]:
+        """See `CountedClassifier.reading`."""
+        return {"units": self.units.description(), "features": self.features}
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """See `CountedClassifier.arrays`."""
+        return {"scale": self.scale, "weight": self.weight, "bias": self.bias}
+
+    def number_of_parameters(self) -> int:
+        """W and b."""
+        return int(self.weight.size + self.bias.size)
+
+    def set_arrays(self, arrays: Mapping[str, np.ndarray], reading: Mapping[str, Any], path: Path) -> None:
+        """See `CountedClassifier.set_arrays`."""
+        self.units = units_from(path, reading["units"])
+        self.features = word_list(path, reading["features"])
+        self.index = {gram: place for place, gram in enumerate(self.features)}
+        F, C = len(self.features), len(self.labels)
+        self.scale = finite("scale", arrays["scale"], (F,))
+        self.weight, self.bias = finite("weight", arrays["weight"], (F, C)), finite("bias", arrays["bias"], (C,))
+
+
+def _naive_bayes(x: sparse.csr_matrix, y: np.ndarray, C: int, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+    from sklearn.naive_bayes import MultinomialNB
+
+    present = np.unique(y)
+    fitted = MultinomialNB(alpha=alpha).fit(x, y)
+    weight, bias = np.zeros((x.shape[1], C)), np.full(C, -1e3)
+    weight[:, present], bias[present] = fitted.feature_log_prob_.T, fitted.class_log_prior_
+    return weight, bias
+
+
+def _logistic(x: sparse.csr_matrix, y: np.ndarray, C: int, strength: float) -> tuple[np.ndarray, np.ndarray]:
+    from sklearn.linear_model import LogisticRegression
+
+    present = np.unique(y)
+    if len(present) == 1:
+        return _constant(x.shape[1], C, int(present[0]))
+    fitted = LogisticRegression(C=strength, max_iter=1000, tol=1e-4).fit(x, y)
+    coefficients, intercepts = fitted.coef_.T, fitted.intercept_  # (F, C) or, of two labels, (F, 1)
+    if len(present) == 2:  # softmax over (0, z) is the sigmoid of z
+        coefficients = np.concatenate([np.zeros_like(coefficients), coefficients], axis=1)
+        intercepts = np.concatenate([[0.0], intercepts])
+    weight, bias = np.zeros((x.shape[1], C)), np.full(C, -1e3)
+    weight[:, present], bias[present] = coefficients, intercepts
+    return weight, bias
+
+
+def _nb_svm(
+    x: sparse.csr_matrix, y: np.ndarray, C: int, strength: float, *, alpha: float, beta: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """One against the others; of two labels each gets half of the one margin."""
+    from sklearn.svm import LinearSVC
+
+    present = np.unique(y)
+    if len(present) == 1:
+        return _constant(x.shape[1], C, int(present[0]))
+    weight, bias = np.zeros((x.shape[1], C)), np.full(C, -1e3)
+    for label in present[: 1 if len(present) == 2 else None]:
+        own = y == label
+        p, q = (alpha + np.asarray(x[side].sum(axis=0)).ravel() for side in (own, ~own))
+        # r = log((p / ‖p‖₁) / (q / ‖q‖₁))
+        ratio = np.log(p / p.sum()) - np.log(q / q.sum())  # (F,)
+        fitted = LinearSVC(C=strength, random_state=0, max_iter=5000).fit(x.multiply(ratio).tocsr(), own)
+        w = fitted.coef_[0]  # (F,)
+        if beta < 1:
+            # w' = (1 − β) ‖w‖₁ / F + β w
+            w = (1 - beta) * np.abs(w).mean() + beta * w
+        weight[:, label], bias[label] = w * ratio, fitted.intercept_[0]
+        if len(present) == 2:
+            weight[:, present[1]], bias[present[1]] = -weight[:, label], -bias[label]
+    return weight, bias
+
+
+def _constant(F: int, C: int, label: int) -> tuple[np.ndarray, np.ndarray]:
+    bias = np.full(C, -1e3)
+    bias[label] = 0.0
+    return np.zeros((F, C)), bias

@@ -1,0 +1,134 @@
+"""What the networks that classify share beside the contract: the input table, its dropouts, two texts, the output.
+
+    text → e_1 … e_T → network → r → dropout → W r + b
+
+A pair of texts is one row with `<sep>` between them (`joined`), or both are read by the same network and compared
+(`compared`; Conneau et al. 2017, "Supervised Learning of Universal Sentence Representations", section 3.2):
+
+    r = [u; v; |u − v|; u ∗ v]
+
+Shape legend: B rows, T positions, D width of the embedding, R width of what is read, C labels.
+"""
+
+from abc import abstractmethod
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import nn
+
+from langladder.ground import schema
+from langladder.ground.errors import InputError
+from langladder.models.classification.neural_classifier import Encoded, NeuralClassifier, Reading
+from langladder.models.trial import words
+from langladder.nn.dropout import LockedDropout, embed_with_word_dropout
+from langladder.nn.initialisation import initialise
+from langladder.text.labelled.labelled import Example
+from langladder.text.tokenize.specials import PAD, RESERVED
+
+WIDEST = 8192
+Pairs = Literal["joined", "compared"]
+
+
+class ReadingConfig(schema.Config):
+    """Settings of every network that reads a text whole."""
+
+    embedding_dim: int = Field(default=100, ge=1, le=WIDEST)  # D
+    word_dropout: float = Field(default=0.0, ge=0, lt=1)  # share of the vocabulary that a batch does not see
+    input_dropout: float = Field(default=0.0, ge=0, lt=1)  # on the embedded words
+    locked: bool = False  # input dropout: the same features at every position (variational)
+    dropout: float = Field(default=0.5, ge=0, lt=1)  # before the output
+    max_norm: float | None = Field(default=None, gt=0)  # largest norm of a label's row of W (Kim 2014: 3)
+    pairs: Pairs = "joined"
+
+
+class ReadingNetwork(NeuralClassifier):
+    """Embedding → `read` → linear output. Subclasses call `finish` at the end of their constructor."""
+
+    config: ReadingConfig
+
+    def __init__(self, config: ReadingConfig, vocab_size: int, number_of_labels: int) -> None:
+        super().__init__(config, vocab_size, number_of_labels)
+        self.embedding = nn.Embedding(vocab_size, config.embedding_dim, padding_idx=PAD)
+        nn.init.normal_(self.embedding.weight, std=config.embedding_dim**-0.5)
+        nn.init.zeros_(self.embedding.weight[PAD].detach())
+        self.input_dropout = (LockedDropout if config.locked else nn.Dropout)(config.input_dropout)
+
+    def finish(self, width: int) -> None:
+        """The output layer over what is R = `width` numbers wide."""
+        self.dropout = nn.Dropout(self.config.dropout)
+        self.head = nn.Linear(4 * width if self.config.pairs == "compared" else width, self.number_of_labels)
+        initialise(self.head.weight, "xavier")
+        nn.init.zeros_(self.head.bias)
+
+    @abstractmethod
+    def read(self, batch: Reading) -> torch.Tensor:
+        """What the network makes of each text: (B, R). Padding changes nothing."""
+
+    def embed(self, batch: Reading) -> torch.Tensor:
+        """The words of a batch as they come in, with dropout in training: (B, T, D)."""
+        x: torch.Tensor = self.input_dropout(
+            embed_with_word_dropout(self.embedding, batch.tokens, self.config.word_dropout)
+        )
+        return x
+
+    def logits(self, batch: Reading) -> torch.Tensor:
+        """See `NeuralClassifier.logits`."""
+        if self.config.pairs == "joined":
+            return self.decide(self.read(batch))
+        first, second = self._both(batch)
+        rows = len(first.tokens)
+        width = max(first.tokens.shape[1], second.tokens.shape[1])
+        tokens = torch.cat(
+            [nn.functional.pad(one.tokens, (0, width - one.tokens.shape[1]), value=PAD) for one in (first, second)]
+        )
+        both = self.read(Reading(tokens, torch.cat([first.lengths, second.lengths])))  # (2B, R)
+        u, v = both[:rows], both[rows:]
+        # r = [u; v; |u − v|; u ∗ v]
+        return self.decide(torch.cat([u, v, (u - v).abs(), u * v], dim=1))
+
+    def decide(self, r: torch.Tensor) -> torch.Tensor:
+        """W r + b, after dropout: (…, R) → (…, C)."""
+        if self.training and self.config.max_norm is not None:
+            with torch.no_grad():  # w ← w · min(1, s / ‖w‖), as the last update left it
+                self.head.weight.copy_(self.head.weight.renorm(2, 0, self.config.max_norm))
+        scores: torch.Tensor = self.head(self.dropout(r))
+        return scores
+
+    def trial_loss(self, rows: int, length: int) -> torch.Tensor:
+        """See `Network.trial_loss`; where texts are compared, `<sep>` stands in the middle."""
+        if self.config.pairs == "joined":
+            return super().trial_loss(rows, length)
+        tokens = words(rows, length, self.vocab_size - len(RESERVED))
+        tokens[:, length // 2] = self.vocab_size - len(RESERVED)
+        return self.loss(Reading(tokens, torch.full((rows,), length)), torch.arange(rows) % self.number_of_labels)
+
+    def encode(self, example: Example) -> Encoded:
+        """See `NeuralClassifier.encode`; where texts are compared, there must be two."""
+        encoded = super().encode(example)
+        if self.config.pairs == "compared":
+            (separators,) = (encoded.ids == self.vocab_size - len(RESERVED)).nonzero()
+            if len(separators) != 1 or separators[0] in (0, len(encoded.ids) - 1):
+                raise InputError(
+                    f"{example.text[:60]!r}: model.pairs=compared wants two texts with words in both; set it to joined"
+                )
+        return encoded
+
+    def by_piece(self, weights: torch.Tensor, encoded: Encoded) -> torch.Tensor:
+        """See `NeuralClassifier.by_piece`; of compared texts a row each was looked up, and no `<sep>`."""
+        if self.config.pairs == "joined":
+            return super().by_piece(weights, encoded)
+        first = int((encoded.ids == self.vocab_size - len(RESERVED)).argmax())
+        return torch.cat([weights[0, :first], weights.new_zeros(1), weights[1, : len(encoded.ids) - first - 1]])
+
+    def _both(self, batch: Reading) -> tuple[Reading, Reading]:
+        """The texts before and behind `<sep>`, each as a batch of its own."""
+        tokens = batch.tokens
+        place = (tokens == self.vocab_size - len(RESERVED)).int().argmax(dim=1)  # (B,)
+        column = torch.arange(tokens.shape[1], device=tokens.device)
+        first = tokens.where(column < place[:, None], PAD)[:, : int(place.max())]
+        behind = batch.lengths.to(place.device) - place - 1
+        width = int(behind.max())
+        source = (place[:, None] + 1 + column[:width]).clamp(max=tokens.shape[1] - 1)
+        second = tokens.gather(1, source).where(column[:width] < behind[:, None], PAD)
+        return Reading(first, place), Reading(second, behind)

@@ -1,0 +1,96 @@
+"""A Transformer's encoder that classifies (Vaswani et al. 2017, section 3; `<cls>` as in Devlin et al. 2019).
+
+    x_0 = a learned vector (`<cls>`),   x_t = √D e_t + P_t
+    N layers of self-attention and feed-forward network (`nn.transformer_layers`)
+    r = what stands at x_0 at the end, or the mean over the words
+
+Trained from nothing: a text of twenty words and some thousand labels. No position attends to padding.
+
+Shape legend: B rows, T positions, D width.
+"""
+
+from typing import ClassVar, Literal, Self
+
+import torch
+from pydantic import Field, model_validator
+from torch import nn
+
+from langladder.ground import schema
+from langladder.models.classification.neural_classifier import Reading
+from langladder.models.classification.reading_network import ReadingConfig, ReadingNetwork
+from langladder.models.network import check_width
+from langladder.nn.dropout import embed_with_word_dropout
+from langladder.nn.packing import Layout
+from langladder.nn.pooling import mean_pool
+from langladder.nn.token_embedding import sinusoidal
+from langladder.nn.transformer_layers import NORM_EPS, EncoderLayer
+
+
+class TransformerClassifierConfig(ReadingConfig):
+    """Settings of `TransformerClassifier`; `embedding_dim` is D everywhere."""
+
+    embedding_dim: int = Field(default=128, ge=2, le=8192)
+    layers: int = Field(default=2, ge=1, le=24)
+    heads: int = Field(default=4, ge=1, le=128)
+    expansion: int = Field(default=4, ge=1, le=16)  # of the feed-forward networks
+    layer_dropout: float = Field(default=0.1, ge=0, lt=1)  # inside the layers
+    norm: Literal["pre", "post"] = "pre"
+    pooling: Literal["cls", "mean"] = "cls"
+    scaled: bool = True  # words times √D; false for vectors made elsewhere, whose entries are not so small
+    positions: Literal["sinusoidal", "none"] = "sinusoidal"
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        check_width(self.embedding_dim, self.heads, self.positions)
+        return self
+
+
+class TransformerClassifier(ReadingNetwork):
+    """Embedding + positions → encoder layers → first position or mean → output."""
+
+    approach = "Transformer"
+    Config: ClassVar[type[schema.Config]] = TransformerClassifierConfig
+    config: TransformerClassifierConfig
+
+    def __init__(self, config: TransformerClassifierConfig, vocab_size: int, number_of_labels: int) -> None:
+        super().__init__(config, vocab_size, number_of_labels)
+        D = config.embedding_dim
+        self.scale = D**0.5 if config.scaled else 1.0
+        self.first = nn.Parameter(torch.empty(D).normal_()) if config.pooling == "cls" else None  # x_0
+        self.layers = nn.ModuleList(
+            EncoderLayer(
+                width=D,
+                heads=config.heads,
+                inner=config.expansion * D,
+                dropout=config.layer_dropout,
+                pre_norm=config.norm == "pre",
+                scaled=True,
+            )
+            for _ in range(config.layers)
+        )
+        self.norm = nn.LayerNorm(D, NORM_EPS) if config.norm == "pre" else nn.Identity()
+        self.position_dropout = nn.Dropout(config.layer_dropout)
+        self.finish(D)
+
+    def embed(self, batch: Reading) -> torch.Tensor:
+        """√D e_t + P_t behind the first vector, where there is one: (B, T (+ 1), D)."""
+        x = self.scale * embed_with_word_dropout(self.embedding, batch.tokens, self.config.word_dropout)
+        x = self.input_dropout(x)
+        if self.first is not None:
+            x = torch.cat([self.first.expand(len(x), 1, -1), x], dim=1)
+        if self.config.positions == "sinusoidal":
+            x = x + sinusoidal(x.shape[1], x.shape[2]).to(x)
+        embedded: torch.Tensor = self.position_dropout(x)
+        return embedded
+
+    def read(self, batch: Reading) -> torch.Tensor:
+        """See `ReadingNetwork.read`."""
+        x, mask = self.embed(batch), batch.mask
+        if self.first is not None:
+            mask = torch.cat([mask.new_ones(len(mask), 1), mask], dim=1)  # (B, T + 1)
+        layout = Layout.of(mask)
+        x = layout.pack(x)  # (N, D)
+        for layer in self.layers:
+            x = layer(x, layout)
+        x = layout.spread(self.norm(x))
+        return mean_pool(x, mask) if self.first is None else x[:, 0]

@@ -1,0 +1,1 @@
+"""Encoders, which read a text from both sides."""

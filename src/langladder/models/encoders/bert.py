@@ -1,0 +1,306 @@
+"""BERT: a Transformer's encoder that learns by filling gaps (Devlin et al. 2019, sections 3 and 3.1).
+
+    x⁰ = LN(E w + P + S)                                  word, position, segment
+    xⁿ = layer(xⁿ⁻¹)                                      post-norm, exact GELU (`nn.transformer_layers`)
+    masked word    P(w | rest) = softmax(E LN(GELU(W_m x + b_m)) + b)      at the masked positions alone
+    next sentence  P(follows)  = softmax(W_n tanh(W_p x_<cls> + b_p) + b_n)
+    L = mean over masked positions − log P(w | rest)  +  mean over rows − log P(follows)
+
+The output matrix is the embedding table. Biases begin as 0, weights as N(0, 0.02) at the paper's width of 768 and wider
+as √(768 / D) at others, so that a narrow network's attention does not begin flat. `next_sentence: false` leaves the
+pooler and its classifier out (RoBERTa, Liu et al. 2019, section 4.2).
+
+It differs from the authors' code in what is computed, not in the result: padding is left out of all that goes by
+positions, the last layer's feed-forward network is computed where something is read, and so are the words' scores
+(`nn.packing`, `nn.transformer_layers`, `nn.output`).
+
+Shape legend: B rows, T positions, N packed positions, M masked ones, D width, V vocabulary, C context.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar, Literal, Self, cast
+
+import torch
+from pydantic import Field, model_validator
+from torch import nn
+from torch.nn import functional
+
+from langladder.ground import schema
+from langladder.ground.errors import InputError
+from langladder.models.encoders.encoder import Encoder, Masked, chosen_layers
+from langladder.models.language.neural import scoring
+from langladder.models.network import check_width, with_preset
+from langladder.models.trial import words
+from langladder.nn.dropout import Dropout
+from langladder.nn.output import SoftmaxOutput
+from langladder.nn.packing import Layout
+from langladder.nn.products import matrix_entries
+from langladder.nn.transformer_layers import NORM_EPS, BERTLayer
+from langladder.text.tokenize.specials import PAD
+
+
+def _size(layers: int, width: int) -> dict[str, object]:
+    return {"context": 512, "width": width, "layers": layers, "heads": width // 64, "dropout": 0.1}
+
+
+PRESETS: dict[str, dict[str, object]] = {
+    "tiny": _size(2, 128),
+    "mini": _size(4, 256),
+    "small": _size(4, 512),
+    "medium": _size(8, 512),
+    "base": _size(12, 768),
+    "large": _size(24, 1024),
+}
+"""The BERTs of the papers, by name: Devlin et al. 2019 (base, large), Turc et al. 2019, table 1 (the smaller ones).
+
+`preset: mini` among a BERT's settings stands for these; what is set beside it wins. The vocabulary is that of the
+tokenizer: the papers' WordPiece has 30,522 entries, its five specials included.
+
+Counts are of all parameters with both heads, the tied output matrix once:
+
+    embeddings   (V + C + 2) D + 2 D
+    layers       N (12 D² + 13 D)
+    pooler, NSP  D² + D + 2 D + 2
+    MLM          D² + D + 2 D + V
+
+The papers round these: 4.4, 11.3, 29.1, 41.7, 110.1 million. (Devlin et al. say 110 and 340 million.)
+"""
+
+INITIAL_STD = 0.02
+PAPERS_WIDTH = 768
+SEGMENTS = 2
+MASKED_SHARE = 0.15
+
+
+class BERTConfig(schema.Config):
+    """Settings of `BERT`."""
+
+    preset: Literal["tiny", "mini", "small", "medium", "base", "large"] | None = None
+    """A size of the papers, see `PRESETS`; null: the settings below."""
+    context: int = Field(default=128, ge=4, le=8192)
+    width: int = Field(default=256, ge=2, le=16384)
+    layers: int = Field(default=4, ge=1, le=128)
+    heads: int = Field(default=4, ge=1, le=128)
+    expansion: int = Field(default=4, ge=1, le=16)  # of the feed-forward networks
+    dropout: float = Field(default=0.1, ge=0, lt=1)  # of embeddings and of sublayers' results
+    attention_dropout: float | None = Field(default=None, ge=0, lt=1)  # of attention's weights; null: as `dropout`
+    next_sentence: bool = True  # false: masked words alone
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, values: object) -> object:
+        return with_preset(values, PRESETS)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        check_width(self.width, self.heads, "learned")
+        return self
+
+
+class BERT(Encoder):
+    """Embeddings → N layers → words of the gaps, and whether the second text follows the first."""
+
+    approach = "Transformer"
+    Config: ClassVar[type[schema.Config]] = BERTConfig
+    shards: ClassVar[tuple[str, ...]] = ("layers",)
+    config: BERTConfig
+
+    def __init__(self, config: BERTConfig, vocab_size: int) -> None:
+        super().__init__(config, vocab_size)
+        D = config.width
+        self.context, self.width, self.number_of_layers = config.context, D, config.layers
+        self.embedding = nn.Embedding(vocab_size, D)
+        self.position = nn.Parameter(torch.empty(config.context, D))
+        self.segment = nn.Parameter(torch.empty(SEGMENTS, D))
+        self.norm = nn.LayerNorm(D, NORM_EPS)
+        self.dropout = Dropout(config.dropout)
+        attention = config.dropout if config.attention_dropout is None else config.attention_dropout
+        self.layers = nn.ModuleList(
+            BERTLayer(
+                width=D,
+                heads=config.heads,
+                inner=config.expansion * D,
+                dropout=config.dropout,
+                attention_dropout=attention,
+            )
+            for _ in range(config.layers)
+        )
+        self.transform, self.activation, self.transform_norm = nn.Linear(D, D), nn.GELU(), nn.LayerNorm(D, NORM_EPS)
+        self.head = SoftmaxOutput(width=D, vocab_size=vocab_size, tied=self.embedding.weight)
+        self.pooler = nn.Linear(D, D) if config.next_sentence else None
+        self.next_head = nn.Linear(D, 2) if config.next_sentence else None
+        self._initialise()
+
+    def hidden(
+        self,
+        tokens: torch.Tensor,
+        segments: torch.Tensor | None = None,
+        *,
+        mask: torch.Tensor | None = None,
+        layers: Sequence[int] | None = None,
+    ) -> list[torch.Tensor]:
+        """See `Encoder.hidden`."""
+        wanted = chosen_layers(layers, self.number_of_layers)
+        layout = self._layout(tokens, mask)
+        x = self._embedded(tokens, segments, layout)  # (N, D)
+        kept = {0: x}
+        for number, layer in enumerate(self.layers[: max(wanted, default=0)], start=1):
+            x = layer(x, layout)
+            if number in wanted:
+                kept[number] = x
+        return [layout.spread(kept[number]) for number in wanted]
+
+    def first(self, tokens: torch.Tensor, segments: torch.Tensor | None = None) -> torch.Tensor:
+        """`hidden(tokens, segments)[-1][:, 0]`, the last layer's states at `<cls>`: (B, T) → (B, D).
+
+        What of the last layer no state at `<cls>` depends on is not computed.
+        """
+        layout = self._layout(tokens, None)
+        x = self._embedded(tokens, segments, layout)
+        *before, last = self.layers
+        for layer in before:
+            x = layer(x, layout)
+        B, T = tokens.shape
+        states: torch.Tensor = cast("BERTLayer", last).forward_at(
+            x, layout, layout.rank(torch.arange(B, device=x.device) * T)
+        )
+        return states
+
+    @torch.no_grad()
+    def attention(
+        self, tokens: torch.Tensor, segments: torch.Tensor | None = None, *, mask: torch.Tensor | None = None
+    ) -> list[torch.Tensor]:
+        """Each layer's attention, by the equation, without dropout: (B, h, T, T), rows sum to 1 (of padding: any)."""
+        found = []
+        with scoring(self, tokens.device.type):
+            layout = self._layout(tokens, mask)
+            x = self._embedded(tokens, segments, layout)
+            for layer in self.layers:
+                x, weights = cast("BERTLayer", layer).forward_equation(x, layout)
+                found.append(weights)
+        return found
+
+    def pooled(self, last: torch.Tensor) -> torch.Tensor:
+        """tanh(W_p x_<cls> + b_p) of the last layer's states: (B, T, D) → (B, D).
+
+        Raises:
+            InputError: it was built without, by next_sentence=false.
+        """
+        if self.pooler is None:
+            raise InputError("model.next_sentence=false: this encoder has no pooler; read the first state itself")
+        return torch.tanh(self.pooler(last[:, 0]))
+
+    def transformed(self, hidden: torch.Tensor) -> torch.Tensor:
+        """LN(GELU(W_m x + b_m)), what the words' scores are made of: (…, D) → (…, D)."""
+        result: torch.Tensor = self.transform_norm(self.activation(self.transform(hidden)))
+        return result
+
+    def losses(self, batch: Masked) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """See `Encoder.losses`."""
+        gaps, first = self._read(batch)
+        loss = self.head.loss(self.transformed(gaps), batch.targets) / max(1, len(batch.targets))
+        if self.pooler is None or not len(batch.strange):
+            return loss, None
+        return loss, functional.cross_entropy(self._next(first).float(), batch.strange)
+
+    @torch.no_grad()
+    def masked_log_probs(self, batch: Masked) -> torch.Tensor:
+        """See `Encoder.masked_log_probs`."""
+        with scoring(self, batch.tokens.device.type):
+            gaps, _ = self._read(batch)
+            return torch.log_softmax(self.head(self.transformed(gaps)).float(), dim=-1)
+
+    @torch.no_grad()
+    def target_log_probs(self, batch: Masked) -> torch.Tensor:
+        """log P(target | the rest) at each masked place, in slices: (M,) float32."""
+        with scoring(self, batch.tokens.device.type):
+            gaps, _ = self._read(batch)
+            return self.head.target_log_probs(self.transformed(gaps), batch.targets)
+
+    @torch.no_grad()
+    def follow_log_probs(self, batch: Masked) -> torch.Tensor:
+        """log P(the second text follows), log P(it comes from elsewhere) of each row: (B, 2) float32."""
+        if self.pooler is None:
+            raise InputError("model.next_sentence=false: this encoder was not taught which text follows which")
+        with scoring(self, batch.tokens.device.type):
+            return torch.log_softmax(self._next(self._read(batch)[1]).float(), dim=-1)
+
+    def trial_loss(self, rows: int, length: int) -> torch.Tensor:
+        """See `Network.trial_loss`: pairs, 15 % masked."""
+        tokens = words(rows, length, self.separator)  # (B, T)
+        tokens[:, 0], tokens[:, length // 2], tokens[:, -1] = self.cls, self.separator, self.separator
+        count = _masked(length)
+        columns = torch.arange(count) * max(1, (length - 2) // count) + 1
+        places = (torch.arange(rows)[:, None] * length + columns.clamp(max=max(0, length - 2))).flatten()
+        targets = words(rows, count, self.separator).flatten()
+        tokens.view(-1)[places] = self.mask
+        segments = (torch.arange(length) > length // 2).long().expand(rows, -1)
+        strange = torch.arange(rows if self.pooler is not None else 0) % 2
+        first, second = self.losses(Masked(tokens, segments, places, targets, strange))
+        return first if second is None else first + second
+
+    def products(self, length: int) -> float:
+        """See `Network.products`: the matrices, for each layer T² scores of width D and as many values mixed.
+
+        Of the last layer, what stands behind its attention is computed for the masked positions and `<cls>` alone.
+        """
+        D, count = self.width, _masked(length)
+        read = count + (self.pooler is not None)
+        layer = matrix_entries(self.layers[-1])
+        total = float((self.number_of_layers - 1) * layer * length)
+        total += 3 * D * D * length + (layer - 3 * D * D) * read
+        total += 2 * self.number_of_layers * length**2 * D
+        total += count * (D * D + self.head.products())
+        return total + (0 if self.pooler is None else D * D + 2 * D)
+
+    def _layout(self, tokens: torch.Tensor, mask: torch.Tensor | None) -> Layout:
+        if tokens.shape[1] > self.context:
+            raise InputError(f"{tokens.shape[1]} tokens exceed the encoder's context of {self.context}")
+        return Layout.of(tokens != PAD if mask is None else mask)
+
+    def _embedded(self, tokens: torch.Tensor, segments: torch.Tensor | None, layout: Layout) -> torch.Tensor:
+        """x⁰ of the packed positions, (N, D)."""
+        columns = layout.columns(tokens.device)  # (N,)
+        # x⁰ = LN(E w + P + S)
+        x = self.embedding(layout.pack(tokens)) + functional.embedding(columns, self.position)  # (N, D)
+        x = x + (self.segment[0] if segments is None else functional.embedding(layout.pack(segments), self.segment))
+        embedded: torch.Tensor = self.dropout(self.norm(x))
+        return embedded
+
+    def _read(self, batch: Masked) -> tuple[torch.Tensor, torch.Tensor]:
+        """The last layer's states at the masked places (M, D) and, where rows are pairs, at `<cls>` (B, D)."""
+        layout = self._layout(batch.tokens, None)
+        x = self._embedded(batch.tokens, batch.segments, layout)
+        *before, last = self.layers
+        for layer in before:
+            x = layer(x, layout)
+        B, T = batch.tokens.shape
+        firsts = torch.arange(B if self.pooler is not None else 0, device=x.device) * T
+        wanted = layout.rank(torch.cat([batch.places, firsts]))
+        read = last(x, layout, wanted)  # (M + B, D)
+        return read[: len(batch.places)], read[len(batch.places) :]
+
+    def _next(self, first: torch.Tensor) -> torch.Tensor:
+        assert self.pooler is not None
+        assert self.next_head is not None
+        scores: torch.Tensor = self.next_head(torch.tanh(self.pooler(first)))  # (B, 2)
+        return scores
+
+    @property
+    def initial_std(self) -> float:
+        """Standard deviation with which weights begin."""
+        return INITIAL_STD * math.sqrt(PAPERS_WIDTH / self.width)
+
+    def _initialise(self) -> None:
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.normal_(module.weight, std=self.initial_std)
+                nn.init.zeros_(module.bias)
+        for table in (self.embedding.weight, self.position, self.segment):
+            nn.init.normal_(table, std=self.initial_std)
+
+
+def _masked(length: int) -> int:
+    """Masked positions of a row, as training has them in the mean."""
+    return max(1, round(MASKED_SHARE * length))

@@ -1,0 +1,81 @@
+"""What every language model that is fitted by counting shares: one pass over the training stream, no gradients."""
+
+import time
+from abc import abstractmethod
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import ClassVar, Self
+
+import numpy as np
+
+from langladder.ground import artefacts
+from langladder.ground.errors import InputError
+from langladder.ground.progress import working
+from langladder.models.language.language_model import LanguageModel
+from langladder.models.making import TrainingResult
+from langladder.models.saving import ARRAYS, read_description, write_model
+from langladder.text.storage.token_streams import TokenStream
+
+WARM_UP_TOKENS = 1000
+
+
+class CountedLanguageModel(LanguageModel):
+    """A language model fitted by counting."""
+
+    maker: ClassVar[str] = f"{__name__}.make"
+    _read_arrays = staticmethod(artefacts.read_arrays)  # how `load` reads what `save` wrote
+
+    def warm_up(self, stream: TokenStream) -> None:
+        """Compile what `fit` runs, on the first documents of its text and another model: a clock leaves it out."""
+        with suppress(InputError):  # too little text for some models, but seen by all that they compile
+            type(self)(self.config, self.vocab_size).fit(stream.beginning(WARM_UP_TOKENS))
+
+    @abstractmethod
+    def fit(self, stream: TokenStream) -> None:
+        """Count the training stream and estimate the probabilities."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Every array that defines the fitted model, by name."""
+
+    @abstractmethod
+    def set_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Put back what `arrays` gave. Raises ValueError when names or shapes do not fit."""
+
+    def number_of_parameters(self) -> int:
+        """See `LanguageModel.number_of_parameters`."""
+        return sum(array.size for array in self.arrays().values())
+
+    def save(self, folder: Path) -> None:
+        """See `LanguageModel.save`."""
+        write_model(folder, self, self.config, {"vocab_size": self.vocab_size}, self.arrays())
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """See `LanguageModel.load`."""
+        saved = read_description(folder, cls, cls.SIZES, cls.WHAT)
+        model: Self = saved.kind(saved.config, *saved.sizes)
+        path = Path(folder) / ARRAYS
+        arrays = saved.kind._read_arrays(path)
+        try:
+            model.set_arrays(arrays)
+        except ValueError as error:
+            raise InputError(f"{path}: the arrays do not fit config.json ({error})") from error
+        return model
+
+
+def make(
+    model: CountedLanguageModel,
+    tokenizer: object,  # noqa: ARG001 - as all makers are called
+    train: TokenStream,
+    *_: object,
+    **__: object,
+) -> TrainingResult:
+    """Fit the model; kernels are compiled before the clock starts. Of `models.making`'s arguments it reads two."""
+    with working("compiling"):
+        model.warm_up(train)
+    started = time.perf_counter()
+    model.fit(train)
+    seconds = time.perf_counter() - started
+    return TrainingResult([], {"seconds": seconds, "tokens_per_second": len(train.ids) / seconds})

@@ -1,0 +1,273 @@
+"""GPT: a decoder-only Transformer (Radford et al. 2018 and 2019, Brown et al. 2020).
+
+    x⁰ = E w + P
+    pre-norm (GPT-2, GPT-3):  a = x + Attention(LN(x)),   x' = a + W₂ GELU(W₁ LN(a)),   P(next) = softmax(E LN(xᴺ))
+    post-norm (GPT-1):        a = LN(x + Attention(x)),   x' = LN(a + W₂ GELU(W₁ a)),   P(next) = softmax(E xᴺ)
+
+GELU in its tanh form; the embedding table is the output layer unless untied; weights begin as N(0, 0.02). With pre-norm
+those that write to the residual path are scaled by 1/√(2N), because 2N sublayers add up (GPT-2, section 2.3).
+
+GPT-3 alternates dense and locally banded attention: with `sparse_window` = w every second layer, the second one first,
+sees the last w positions only. Its paper says neither w nor which layers come first.
+
+Positions are learned (all three papers), sinusoidal (Vaswani et al. 2017; then embeddings are multiplied by √D, as
+there), or none, which leaves only the causal mask to tell the order. Without residual connections the network is there
+to be measured, not to be used. Right-padding changes nothing: no real token sees it.
+
+`advance` keeps keys and values of what was read, so each new token costs one position, not all. A text longer than the
+context loses its oldest tokens; then every token's position changes and the whole window is read anew.
+
+Shape legend: B rows, T tokens, S tokens read before, C context, D width, V vocabulary, N layers (or packed tokens),
+h heads.
+"""
+
+import math
+from typing import Any, ClassVar, Literal, NamedTuple, Self, cast
+
+import torch
+from pydantic import Field, model_validator
+from torch import nn
+from torch.nn import functional
+
+from langladder.ground import schema
+from langladder.models.language.neural import NeuralLanguageModel, scoring
+from langladder.models.network import check_width, with_preset
+from langladder.nn.dropout import Dropout
+from langladder.nn.multi_head_attention import CausalSelfAttention, Past
+from langladder.nn.output import SoftmaxOutput
+from langladder.nn.output_choice import OutputConfig, make_output
+from langladder.nn.packing import Layout
+from langladder.nn.token_embedding import sinusoidal
+from langladder.text.tokenize.specials import PAD
+
+
+def _gpt2(layers: int, width: int, heads: int) -> dict[str, object]:
+    return {"context": 1024, "width": width, "layers": layers, "heads": heads, "dropout": 0.1}
+
+
+def _gpt3(layers: int, width: int, heads: int) -> dict[str, object]:
+    return {"context": 2048, "width": width, "layers": layers, "heads": heads, "sparse_window": 128}
+
+
+PRESETS: dict[str, dict[str, object]] = {
+    "gpt1": {"context": 512, "width": 768, "layers": 12, "heads": 12, "dropout": 0.1, "norm": "post"},
+    "gpt2": _gpt2(12, 768, 12),
+    "gpt2-medium": _gpt2(24, 1024, 16),
+    "gpt2-large": _gpt2(36, 1280, 20),
+    "gpt2-xl": _gpt2(48, 1600, 25),
+    "gpt3-125M": _gpt3(12, 768, 12),
+    "gpt3-350M": _gpt3(24, 1024, 16),
+    "gpt3-760M": _gpt3(24, 1536, 16),
+    "gpt3-1.3B": _gpt3(24, 2048, 16),
+    "gpt3-2.7B": _gpt3(32, 2560, 32),
+    "gpt3-6.7B": _gpt3(32, 4096, 32),
+    "gpt3-13B": _gpt3(40, 5120, 40),
+    "gpt3-175B": _gpt3(96, 12288, 96),
+}
+"""The GPTs of the papers, by name: GPT-1 (2018), GPT-2 (2019, table 2), GPT-3 (2020, table 2.1).
+
+`preset: gpt2-medium` among a GPT's settings stands for these; what is set beside it wins. The vocabulary is that of the
+tokenizer: the papers' have 40,478 (GPT-1: 40,000 merges, 477 characters, an unknown token) and 50,257 tokens.
+
+Counts are of all parameters, the embeddings and positions included, the tied output layer once:
+
+    V·D + C·D + N·(12 D² + 13 D) (+ 2 D for pre-norm's last layer norm)
+
+The papers' names round and sometimes err: GPT-2's authors corrected 117M and 345M to 124M and 355M. In GPT-3's table 24
+heads of width 128 do not make XL's 2048 (16 do), and 13B's width 5140 is not 40 heads of 128 (5120 is): the values
+here are those that fit. GPT-3's window is not in its paper; 128 is ours and changes no count.
+"""
+
+INITIAL_STD = 0.02
+
+
+class GPTConfig(OutputConfig):
+    """Settings of `GPT`."""
+
+    preset: str | None = None  # a size of the papers, see `PRESETS`; null: the settings below
+    context: int = Field(default=128, ge=2, le=8192)
+    width: int = Field(default=128, ge=2, le=16384)
+    layers: int = Field(default=4, ge=1, le=128)
+    heads: int = Field(default=4, ge=1, le=128)
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+    norm: Literal["pre", "post"] = "pre"  # layer norm before each sublayer, or after its residual connection
+    positions: Literal["learned", "sinusoidal", "none"] = "learned"
+    sparse_window: int | None = Field(default=None, ge=2)  # every second layer sees so many tokens; null: all see all
+    residual: bool = True  # false: for ablations only
+    tie_weights: bool = True
+    bias: bool = True  # of linear layers and norms, as in GPT-2; without is a little faster, no worse
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, values: object) -> object:
+        return with_preset(values, PRESETS)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        check_width(self.width, self.heads, self.positions)
+        if self.sparse_window is not None and self.layers < 2:
+            raise ValueError(
+                f"sparse_window={self.sparse_window} with layers=1: the second layer is the first sparse one"
+            )
+        return self
+
+
+class Cache(NamedTuple):
+    """What `GPT.advance` remembers: the last ≤ C tokens (B, S), and each layer's keys and values of them."""
+
+    tokens: torch.Tensor
+    layers: list[Past]
+
+
+class GPTBlock(nn.Module):
+    """One layer: attention, then a feed-forward network of four times the width, each added to its input."""
+
+    def __init__(self, config: GPTConfig, window: int | None) -> None:
+        super().__init__()
+        D = config.width
+        self.pre, self.residual = config.norm == "pre", config.residual
+        self.norm_attention, self.norm_feed = (nn.LayerNorm(D, bias=config.bias) for _ in range(2))
+        self.attention = CausalSelfAttention(
+            width=D, heads=config.heads, dropout=config.dropout, window=window, bias=config.bias
+        )
+        self.expand, self.contract = nn.Linear(D, 4 * D, bias=config.bias), nn.Linear(4 * D, D, bias=config.bias)
+        self.activation = nn.GELU(approximate="tanh")
+        self.dropout = Dropout(config.dropout)
+
+    def forward(self, x: torch.Tensor, past: Past | None = None) -> tuple[torch.Tensor, Past]:
+        """(B, T, D) → (B, T, D), and the keys and values for the next call."""
+        # pre: a = x + Attention(LN(x)); post: a = LN(x + Attention(x))
+        mixed, past = self.attention(self.norm_attention(x) if self.pre else x, past)
+        a = self._add(x, mixed, self.norm_attention)
+        return self._feed(a), past
+
+    def forward_packed(self, x: torch.Tensor, layout: Layout, asked: Layout | None = None) -> torch.Tensor:
+        """The same of rows without their padding, (N, D) → (N, D), or of the places asked for alone."""
+        mixed = self.attention.forward_packed(self.norm_attention(x) if self.pre else x, layout, asked)
+        x = x if asked is None else layout.part(x, asked)
+        return self._feed(self._add(x, mixed, self.norm_attention))
+
+    def _feed(self, a: torch.Tensor) -> torch.Tensor:
+        # pre: x' = a + W₂ GELU(W₁ LN(a)); post: x' = LN(a + W₂ GELU(W₁ a))
+        inner = self.activation(self.expand(self.norm_feed(a) if self.pre else a))  # (…, 4D)
+        return self._add(a, self.contract(inner), self.norm_feed)
+
+    def _add(self, x: torch.Tensor, change: torch.Tensor, norm: nn.Module) -> torch.Tensor:
+        total = x + self.dropout(change) if self.residual else self.dropout(change)
+        out: torch.Tensor = total if self.pre else norm(total)
+        return out
+
+
+class GPT(NeuralLanguageModel):
+    """Token and position embeddings → N blocks → layer norm (pre-norm only) → softmax, or another output layer."""
+
+    approach = "Transformer"
+    Config: ClassVar[type[schema.Config]] = GPTConfig
+    shards: ClassVar[tuple[str, ...]] = ("blocks",)
+    config: GPTConfig
+    context: int
+    position: torch.Tensor | None
+
+    def __init__(self, config: GPTConfig, vocab_size: int) -> None:
+        super().__init__(config, vocab_size)
+        self.context = config.context
+        self.embedding = nn.Embedding(vocab_size, config.width)
+        self.embedding_scale = math.sqrt(config.width) if config.positions == "sinusoidal" else 1.0
+        if config.positions == "learned":
+            self.position = nn.Parameter(torch.empty(config.context, config.width))
+        else:
+            table = sinusoidal(config.context, config.width) if config.positions == "sinusoidal" else None
+            self.register_buffer("position", table, persistent=False)
+        windows = [config.sparse_window if layer % 2 else None for layer in range(config.layers)]
+        self.blocks = nn.ModuleList(GPTBlock(config, window) for window in windows)
+        self.norm = nn.LayerNorm(config.width, bias=config.bias) if config.norm == "pre" else nn.Identity()
+        self.dropout = Dropout(config.dropout)
+        _, self.head = make_output(config, width=config.width, embedding=self.embedding, bias=False)
+        self._initialise(config)
+
+    def forward(self, tokens: torch.Tensor, state: Any = None) -> tuple[torch.Tensor, None]:  # noqa: ARG002
+        """See `NeuralLanguageModel.forward`; T must not exceed the context."""
+        return self._read(tokens, None)[0], None
+
+    def packed(self, tokens: torch.Tensor, asked: torch.Tensor | None = None) -> tuple[torch.Tensor, Layout]:
+        """Hidden states of the real tokens of right-padded rows (B, T): (N, D), and where they stand.
+
+        The rows lie end to end, and what goes by positions is computed for no padding. They read nothing of each other:
+        attention and positions are each row's own. T must not exceed the context.
+
+        Args:
+            asked: (B, T) bool, the real tokens whose states are returned, which spares the last layer most of the
+                others'; None: all.
+        """
+        layout = Layout.of(tokens != PAD)
+        columns = layout.columns(tokens.device)  # (N,)
+        # x⁰ = E w + P
+        x = self.embedding(layout.pack(tokens)) * self.embedding_scale  # (N, D)
+        x = self.dropout(x if self.position is None else x + functional.embedding(columns, self.position))
+        found = layout if asked is None else Layout.of(asked)
+        for number, block in enumerate(self.blocks, start=1):
+            last = number == len(self.blocks) and asked is not None
+            x = cast("GPTBlock", block).forward_packed(x, layout, found if last else None)
+        hidden: torch.Tensor = self.norm(x)
+        return hidden, found
+
+    @torch.no_grad()
+    def advance(self, tokens: torch.Tensor, state: Cache | None = None) -> tuple[torch.Tensor, Cache]:
+        """See `LanguageModel.advance`; the state is the cache. What `next_log_probs` says of the whole prefix."""
+        held = tokens if state is None else torch.cat([state.tokens, tokens], dim=1)  # (B, S + n)
+        if held.shape[1] > self.context:  # the window slides: what is cached stood at other positions
+            tokens = held = held[:, -self.context :]
+            state = None
+        with scoring(self, tokens.device.type):
+            hidden, layers = self._read(tokens, state)  # (B, n, D)
+            return torch.log_softmax(self.head(hidden[:, -1]).float(), dim=-1), Cache(held, layers)
+
+    def read_on(self, tokens: torch.Tensor, state: Cache | None) -> tuple[torch.Tensor, Cache]:
+        """See `NeuralLanguageModel.read_on`; the state is the cache."""
+        hidden, layers = self._read(tokens, state)  # (B, n, D)
+        return hidden, Cache(tokens if state is None else torch.cat([state.tokens, tokens], dim=1), layers)
+
+    def state_of(self, state: Cache, rows: torch.Tensor) -> Cache:
+        """See `NeuralLanguageModel.state_of`."""
+        layers = [(key.index_select(0, rows), value.index_select(0, rows)) for key, value in state.layers]
+        return Cache(state.tokens.index_select(0, rows), layers)
+
+    def _read(self, tokens: torch.Tensor, cache: Cache | None) -> tuple[torch.Tensor, list[Past]]:
+        """Hidden states (B, T, D) of the tokens after those of the cache, and every layer's keys and values."""
+        start = 0 if cache is None else cache.tokens.shape[1]
+        stop = start + tokens.shape[1]
+        assert stop <= self.context, (start, tokens.shape, self.context)
+        # x⁰ = E w + P
+        x = self.embedding(tokens) * self.embedding_scale  # (B, T, D)
+        x = self.dropout(x if self.position is None else x + self.position[start:stop])
+        kept = []
+        for number, block in enumerate(self.blocks):
+            x, past = block(x, None if cache is None else cache.layers[number])
+            kept.append(past)
+        return self.norm(x), kept
+
+    def products(self, length: int) -> float:
+        """See `Network.products`: the matrices, and for each layer T² scores of width D and as many values mixed."""
+        # 2 N T² D: masked scores are computed, too
+        return super().products(length) + 2 * self.config.layers * length**2 * self.config.width
+
+    def _initialise(self, config: GPTConfig) -> None:
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.normal_(module.weight, std=INITIAL_STD)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+        if config.norm == "pre" and config.residual:
+            for module in self.modules():
+                if isinstance(module, GPTBlock):
+                    for writer in (module.attention.output, module.contract):
+                        nn.init.normal_(writer.weight, std=INITIAL_STD / (2 * config.layers) ** 0.5)
+        # Sines and cosines are as large as they are: √D · E w begins no smaller, or positions would drown the tokens.
+        std = config.width**-0.5 if config.positions == "sinusoidal" else INITIAL_STD
+        nn.init.normal_(self.embedding.weight, std=std)
+        if isinstance(self.head, SoftmaxOutput):
+            nn.init.normal_(self.head.weight, std=std)
+        if config.positions == "learned":
+            assert self.position is not None
+            # Half of GPT-2's token scale, as in its code: positions refine what the token says.
+            nn.init.normal_(self.position, std=INITIAL_STD / 2)

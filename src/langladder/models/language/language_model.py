@@ -1,0 +1,83 @@
+"""The one door of every language model: P(w_1 … w_T) = ∏_t P(w_t | w_1 … w_{t-1}), from unigram to GPT.
+
+A model that offers `log_probs` and `next_log_probs` is scored, compared and sampled from like every other one.
+Conventions: the hidden state after token t scores token t+1; BOS and PAD are given, never predicted; EOS is predicted.
+
+Shape legend: B rows, T tokens, V vocabulary, D width of the hidden state.
+"""
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import torch
+
+from langladder.ground import schema
+from langladder.ground.errors import InputError
+from langladder.models.base import Model
+from langladder.text.tokenize.specials import BOS, PAD
+
+
+class LanguageModel(Model):
+    """Everything that claims to be a language model. Built as `cls(config, vocab_size)`."""
+
+    vocab_size: int
+    SIZES: ClassVar[tuple[str, ...]] = ("vocab_size",)
+    WHAT: ClassVar[str] = "language model"
+    reads_markers: ClassVar[bool] = False
+    """Whether `vocab_size` counts the reserved ids behind the text's vocabulary, which such a model reads."""
+
+    def __init__(self, config: schema.Config, vocab_size: int) -> None:
+        self.config, self.vocab_size = config, vocab_size
+
+    @abstractmethod
+    def log_probs(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Natural-log probability of each token given the ones before it in its row.
+
+        Args:
+            tokens: (B, T) int64; one document a row (lines as BOS … EOS BOS … EOS), right-padded with PAD, any T.
+
+        Returns:
+            (B, T) float32; exactly 0 where the token is BOS or PAD (given, not predicted).
+
+        Raises:
+            InputError: a row does not begin with BOS, or an id is outside the vocabulary.
+        """
+
+    @abstractmethod
+    def next_log_probs(self, prefix: torch.Tensor) -> torch.Tensor:
+        """log P(next = v | prefix): (B, T) int64, rows begin with BOS, right-padded with PAD → (B, V) float32."""
+
+    def advance(self, tokens: torch.Tensor, state: Any = None) -> tuple[torch.Tensor, Any]:
+        """One step of generation: read (B, n) new tokens, return ((B, V) log-probabilities of the next one, state).
+
+        Here the state is the whole prefix; models with a cheaper memory (a hidden state, a cache) override this.
+        """
+        prefix = tokens if state is None else torch.cat([state, tokens], dim=1)
+        return self.next_log_probs(prefix), prefix
+
+
+def check_tokens(tokens: torch.Tensor, vocab_size: int) -> None:
+    """Raise InputError unless `tokens` is (B, T ≥ 1) int64 with ids below `vocab_size` and rows that begin with BOS."""
+    if tokens.dim() != 2 or tokens.dtype != torch.int64 or tokens.shape[1] == 0:
+        raise InputError(f"tokens: {tuple(tokens.shape)} {tokens.dtype}; expected (B, T) torch.int64 with T ≥ 1")
+    if tokens.numel() == 0:
+        return
+    ids = tokens.numpy(force=True)  # torch would wake its threads
+    lowest, highest = ids.min(), ids.max()
+    if lowest < 0 or highest >= vocab_size:
+        raise InputError(f"tokens: ids {lowest}..{highest}; the model's vocabulary has ids 0..{vocab_size - 1}")
+    first = tokens[:, 0]
+    if not bool(((first == BOS) | (first == PAD)).all()):
+        raise InputError(f"tokens: every row begins with BOS ({BOS}), so that its first token has a context")
+
+
+def predicted(targets: torch.Tensor) -> torch.Tensor:
+    """True where a token is predicted, not given: everything but BOS and PAD. Same shape, bool."""
+    return (targets != BOS) & (targets != PAD)
+
+
+def kept_rows(hidden: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
+    """hidden[keep], (…, D) and (…) bool → (N, D), taken by rows: their gradient is far quicker than a mask's."""
+    flat = hidden.flatten(0, -2)
+    rows = keep.flatten().nonzero()[:, 0]  # (N,)
+    return flat if len(rows) == len(flat) else flat.index_select(0, rows)

@@ -1,0 +1,212 @@
+"""What every language model trained by gradients shares: the loss, the scores, saving.
+
+A network says how tokens become hidden states (`forward`) and how far back it can see (`context`); this class makes
+the rest from it. Networks with carried state read a text from left to right: recurrent ones carry what they remember,
+those with a fixed reach (the last n words, a stack of convolutions) what that reach holds. Networks with a bounded
+context slide a window by half its length, so that each token is scored once and, where the row is long enough, with at
+least half a window before it.
+
+Shape legend: B rows, T tokens, V vocabulary, D width of the hidden state, C context, W windows.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+import torch
+from torch import nn
+
+from langladder.models.language.language_model import LanguageModel, check_tokens, kept_rows, predicted
+from langladder.models.network import Network
+from langladder.models.trial import sentences
+from langladder.nn.output import OutputLayer
+from langladder.nn.products import matrix_entries
+from langladder.text.storage.token_streams import TokenStream
+from langladder.text.tokenize.specials import BOS, PAD
+
+CHUNK = 256
+"""Tokens a network with carried state reads at a time when scoring."""
+
+WINDOW_TOKENS = 8192
+"""Tokens read at a time when scoring windows."""
+
+
+class NeuralLanguageModel(Network, LanguageModel):
+    """A network that turns tokens into hidden states, and an output layer `head` that turns these into probabilities.
+
+    `context` is how many tokens back a position can see, itself included; None for a network with carried state.
+    """
+
+    maker: ClassVar[str] = "langladder.tasks.language_modelling.make"
+    maker_from_vectors: ClassVar[str] = "langladder.tasks.from_vectors.make"  # where `input.vectors` names some
+    state_rows: ClassVar[int] = 0  # which dimension of a carried state's tensors goes through the rows
+    head: OutputLayer
+    context: int | None = None
+
+    @abstractmethod
+    def forward(self, tokens: torch.Tensor, state: Any = None) -> tuple[torch.Tensor, Any]:
+        """Hidden states that predict the next token.
+
+        Args:
+            tokens: (B, T) int64, T ≤ context where there is one.
+            state: what an earlier call returned, to read on from there; None begins afresh.
+
+        Returns:
+            hidden (B, T, D), and the state after the last token (None for networks with a bounded context).
+        """
+
+    def prepare(self, stream: TokenStream) -> None:
+        """Before training: let the output layer know how often each token is to be predicted in the training stream.
+
+        Raises:
+            InputError: an id outside the vocabulary.
+        """
+        counts = stream.counts(self.vocab_size)  # (V,)
+        counts[[PAD, BOS]] = 0
+        self.head.set_counts(torch.from_numpy(counts))
+
+    def input_embedding(self) -> nn.Embedding | None:
+        """The table (V, D) by which tokens enter, by house rule the attribute `embedding`; None without one."""
+        table = getattr(self, "embedding", None)
+        return table if isinstance(table, nn.Embedding) and table.num_embeddings == self.vocab_size else None
+
+    def predicts(self, targets: torch.Tensor) -> torch.Tensor:
+        """True where a token is predicted, not given: everything but BOS and PAD. Same shape, bool."""
+        return predicted(targets)
+
+    def loss(self, hidden: torch.Tensor, targets: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
+        """L = −(1/N) Σ_t log P(w_t | w_<t) in nats, over the N targets that are neither BOS nor PAD.
+
+        Args:
+            hidden: (B, T, D); targets: (B, T), the token after each position.
+        """
+        keep = self.predicts(targets)  # (B, T)
+        chosen = targets[keep]  # (N,)
+        return self.head.loss(kept_rows(hidden, keep), chosen, smoothing) / max(1, len(chosen))
+
+    def trial_loss(self, rows: int, length: int) -> torch.Tensor:
+        """See `Network.trial_loss`."""
+        tokens = sentences(rows, length - 1, self.vocab_size)  # (B, T + 1)
+        return self.loss(self(tokens[:, :-1])[0], tokens[:, 1:])
+
+    def products(self, length: int) -> float:
+        """See `Network.products`."""
+        return length * (matrix_entries(self) + self.head.products())
+
+    @torch.no_grad()
+    def log_probs(self, tokens: torch.Tensor) -> torch.Tensor:
+        """See `LanguageModel.log_probs`. Computed in float32, without dropout, whatever precision trains."""
+        check_tokens(tokens, self.vocab_size)
+        with scoring(self, tokens.device.type):
+            if self.context is None:
+                return self._log_probs_carried(tokens)
+            return self._log_probs_windows(tokens, max(1, self.context // 2))
+
+    @torch.no_grad()
+    def sliding_log_probs(self, tokens: torch.Tensor, stride: int) -> torch.Tensor:
+        """`log_probs` of a network with a bounded context, whose window moves on by `stride` tokens at a time.
+
+        Each window predicts the last `stride` of its tokens (a row's first window all), so that these have at least
+        C − stride tokens before them; `log_probs` moves by half a window.
+
+        Args:
+            stride: 1 to the context: windows that do not overlap.
+        """
+        assert self.context is not None and 1 <= stride <= self.context, (self.context, stride)
+        check_tokens(tokens, self.vocab_size)
+        with scoring(self, tokens.device.type):
+            return self._log_probs_windows(tokens, stride)
+
+    @torch.no_grad()
+    def next_log_probs(self, prefix: torch.Tensor) -> torch.Tensor:
+        """See `LanguageModel.next_log_probs`."""
+        check_tokens(prefix, self.vocab_size)
+        lengths = (prefix != PAD).sum(dim=1)  # (B,)
+        if self.context is not None:
+            starts = (lengths - self.context).clamp(min=0)  # (B,)
+            window = torch.arange(min(self.context, prefix.shape[1]), device=prefix.device)
+            prefix = prefix.gather(1, starts[:, None] + window)  # (B, ≤ C): the last C tokens of each row
+            lengths = lengths - starts
+        with scoring(self, prefix.device.type):
+            hidden, _ = self(prefix)  # (B, T, D)
+            last = hidden[torch.arange(len(prefix), device=prefix.device), lengths - 1]  # (B, D)
+            return torch.log_softmax(self.head(last).float(), dim=-1)  # (B, V)
+
+    @torch.no_grad()
+    def advance(self, tokens: torch.Tensor, state: Any = None) -> tuple[torch.Tensor, Any]:
+        """See `LanguageModel.advance`: a network with carried state reads on from it, a token at a time."""
+        if self.context is not None:
+            return super().advance(tokens, state)
+        with scoring(self, tokens.device.type):
+            hidden, state = self(tokens, state)  # (B, n, D)
+            return torch.log_softmax(self.head(hidden[:, -1]).float(), dim=-1), state
+
+    def read_on(self, tokens: torch.Tensor, state: Any) -> tuple[torch.Tensor, Any]:
+        """Hidden states (B, n, D) of tokens (B, n) read after a state, and the state after them; None begins afresh.
+
+        Together they must not be longer than the context, where there is one.
+        """
+        hidden, after = self(tokens, state)
+        return hidden, after
+
+    def state_of(self, state: Any, rows: torch.Tensor) -> Any:
+        """The states of some rows (B,), any row as often as it is named: of a tuple of tensors."""
+        return tuple(part.index_select(self.state_rows, rows) for part in state)
+
+    def _log_probs_carried(self, tokens: torch.Tensor) -> torch.Tensor:
+        scores = torch.zeros(tokens.shape, dtype=torch.float32, device=tokens.device)  # (B, T)
+        state = None
+        for start in range(0, tokens.shape[1] - 1, CHUNK):
+            stop = min(start + CHUNK, tokens.shape[1] - 1)
+            hidden, state = self(tokens[:, start:stop], state)  # (B, ≤ CHUNK, D)
+            self._score(scores, hidden, tokens, slice(start + 1, stop + 1))
+        return scores
+
+    def _score(self, scores: torch.Tensor, hidden: torch.Tensor, tokens: torch.Tensor, span: slice) -> None:
+        """Fill `scores[:, span]` where a token is predicted, from the hidden states one position earlier."""
+        targets = tokens[:, span]
+        keep = self.predicts(targets)
+        scores[:, span][keep] = self.head.target_log_probs(hidden[keep], targets[keep])
+
+    def _log_probs_windows(self, tokens: torch.Tensor, stride: int) -> torch.Tensor:
+        assert self.context is not None
+        T, device = tokens.shape[1], tokens.device
+        scores = torch.zeros(tokens.shape, dtype=torch.float32, device=device)
+        offsets = torch.arange(min(self.context, T - 1), device=device)  # (C,)
+        windows = _windows((tokens != PAD).sum(dim=1).tolist(), self.context, stride)
+        group = max(1, WINDOW_TOKENS // max(1, len(offsets)))
+        for first in range(0, len(windows), group):
+            rows, starts = torch.tensor(windows[first : first + group], device=device).T[..., None]  # (W, 1) each
+            positions = (starts + offsets).clamp(max=T - 2)  # (W, C)
+            inside = starts + offsets <= T - 2
+            inputs = tokens[rows, positions].masked_fill(~inside, PAD)
+            targets = tokens[rows, positions + 1].masked_fill(~inside, PAD)
+            hidden, _ = self(inputs)  # (W, C, D)
+            # All but a row's first window leave what the window before has predicted already.
+            keep = self.predicts(targets) & ((starts == 0) | (offsets >= self.context - stride))
+            flat = (rows * T + positions + 1)[keep]
+            scores.view(-1)[flat] = self.head.target_log_probs(hidden[keep], targets[keep])
+        return scores
+
+
+def _windows(lengths: list[int], context: int, stride: int) -> list[tuple[int, int]]:
+    """(row, start) of every window. One that begins at `start` reads start … start+C−1 and predicts one further."""
+    return [
+        (row, start)
+        for row, length in enumerate(lengths)
+        if length > 1
+        for start in range(0, max(1, length - 1 - context + stride), stride)
+    ]
+
+
+@contextmanager
+def scoring(model: nn.Module, device: str) -> Iterator[None]:
+    """Evaluation mode without autocast; the mode is afterwards as it was."""
+    training = model.training
+    model.eval()
+    try:
+        with torch.autocast(device, enabled=False):
+            yield
+    finally:
+        model.train(training)

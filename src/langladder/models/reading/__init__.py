@@ -1,0 +1,1 @@
+"""Readers, which answer questions about paragraphs."""

@@ -1,0 +1,109 @@
+"""What readers share that are trained by gradient: they grow from another rung's network and keep its tokenizer.
+
+A batch is whatever `collate` makes of the rows that `encode` gives: of one question one row or several, each of which
+is trained on by itself.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+import torch
+
+from langladder.ground.artefacts import write_json
+from langladder.ground.errors import InputError
+from langladder.models.growing import TOKENIZER
+from langladder.models.network import Network
+from langladder.models.reading.reader import Reader, read_threshold
+from langladder.models.saving import READING
+from langladder.text.labelled.questions import Question
+from langladder.text.tokenize.tokenizers import Tokenizer
+
+CELLS = 8192
+"""The most cells (rows × longest) of a batch that is only read."""
+
+
+class Row(Protocol):
+    """What is trained on by itself."""
+
+    @property
+    def length(self) -> int:
+        """Tokens of its longest row."""
+
+
+class NetworkReader(Network, Reader):
+    """Built as `cls(config, vocab_size)`, then told its tokenizer by `equip`."""
+
+    SIZES: ClassVar[tuple[str, ...]] = ("vocab_size",)
+    config: Any
+    vocab_size: int
+    tokenizer: Tokenizer
+
+    def equip(self, tokenizer: Tokenizer) -> Self:
+        """Tell the network how texts are cut."""
+        assert tokenizer.full_vocab_size == self.vocab_size, (tokenizer.full_vocab_size, self.vocab_size)
+        self.tokenizer = tokenizer
+        return self
+
+    @abstractmethod
+    def encode(self, question: Question) -> Sequence[Any]:
+        """The rows of a question, each with its `length` and with what is right."""
+
+    @abstractmethod
+    def collate(self, rows: Sequence[Any]) -> Any:
+        """Rows as one padded batch."""
+
+    @abstractmethod
+    def losses(self, batch: Any) -> torch.Tensor:
+        """Mean loss of the rows, in nats: what is trained."""
+
+    def means(self, batch: Any) -> tuple[torch.Tensor, ...]:
+        """The means that `losses` is the sum of."""
+        return (self.losses(batch),)
+
+    def terms(self, batch: Any) -> tuple[int, ...]:
+        """Of how many terms each of them is taken: rows; what is right has one number for each."""
+        return (len(batch[-1]),)
+
+    @abstractmethod
+    def judge(self, batch: Any) -> tuple[float, int, int]:
+        """Σ −log P(what is right), rows that are answered right, rows; of a batch that is only read."""
+
+    def tokens_of(self, question: str) -> np.ndarray:
+        """A question's tokens."""
+        return self.tokenizer.encode(question)
+
+    def write_beside(self, folder: Path) -> None:
+        """See `Network.write_beside`."""
+        write_json(folder / READING, self.reading())
+        self.tokenizer.save(folder / TOKENIZER)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """See `Reader.load`."""
+        network = super().load(folder)
+        network.threshold = read_threshold(folder)
+        path = Path(folder) / TOKENIZER
+        tokenizer = Tokenizer.load(path)
+        if tokenizer.full_vocab_size != network.vocab_size:
+            raise InputError(
+                f"{path}: {tokenizer.full_vocab_size:,} ids, but config.json says vocab_size {network.vocab_size:,}"
+            )
+        return network.equip(tokenizer)
+
+    @torch.no_grad()
+    def _batches(self, rows: Sequence[Any]) -> Any:
+        """(places, batch) of rows of like length together, in evaluation mode."""
+        training = self.training
+        self.eval()
+        try:
+            order = sorted(range(len(rows)), key=lambda place: rows[place].length)
+            start = 0
+            for end in range(1, len(order) + 1):
+                if end == len(order) or (end + 1 - start) * rows[order[end]].length > CELLS:
+                    yield order[start:end], self.collate([rows[place] for place in order[start:end]])
+                    start = end
+        finally:
+            self.train(training)

@@ -1,0 +1,180 @@
+"""Sliding window: the answer whose surroundings have most words of the question. What a reader must beat.
+
+    IC(w) = ln(1 + 1 / C(w))                                         C(w): how often w occurs in the paragraph
+    sw(A) = max_j Σ_{k=1}^{|S|} IC(P_{j+k}) [P_{j+k} ∈ S],  S = A ∪ Q   (Richardson et al. 2013, algorithm 1)
+
+Of options, that with the highest sw. Without options, as Rajpurkar et al. (2016, section 5.1): of the spans of each
+sentence those are kept where the rest of the sentence shares most words and pairs of words with the question, and of
+these the one with the highest sw. It differs in that spans are all runs of at most `longest` words that have no word of
+the question and no punctuation, not the constituents of a parse; a longer span gains by its own words, so `longest` is
+one out of the box. It learns nothing but the threshold below which it says that there is no answer.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import regex  # type: ignore[import-untyped]
+from pydantic import Field
+
+from langladder.ground import artefacts, schema
+from langladder.ground.errors import InputError
+from langladder.models.making import TrainingResult
+from langladder.models.reading.reader import Found, Reader, read_threshold
+from langladder.models.saving import ARRAYS, READING, read_description, write_model
+from langladder.text.labelled.questions import Question
+from langladder.text.words.normalisation import Normalisation
+
+_LETTER = r"\p{L}\p{N}_"
+_WORD = regex.compile(rf"[{_LETTER}][{_LETTER}\p{{M}}\p{{Cf}}]*|[^{_LETTER}\s\p{{M}}\p{{Cf}}]")  # Cf shows nothing
+_WRITTEN = Normalisation(("invisible", "NFC", "lowercase"))
+_ENDS = frozenset(".?!。？！؟۔।॥።")
+
+
+class SlidingWindowConfig(schema.Config):
+    """Settings of `SlidingWindow`."""
+
+    options: bool = False
+    """Whether it chooses among the options of a question, as it was made for."""
+    longest: int = Field(default=1, ge=1, le=20)
+    """Words of a span."""
+
+
+class Words(NamedTuple):
+    """A paragraph's words in lower case and Unicode's form NFC, and the characters of each, from and to."""
+
+    words: list[str]
+    places: list[tuple[int, int]]
+
+
+class SlidingWindow(Reader):
+    """Built as `cls(config)`."""
+
+    approach: ClassVar[str] = "matching words"
+    maker: ClassVar[str] = f"{__name__}.make"
+    Config: ClassVar[type[schema.Config]] = SlidingWindowConfig
+    config: SlidingWindowConfig
+
+    def __init__(self, config: SlidingWindowConfig) -> None:
+        self.config = config
+
+    @property
+    def chooses(self) -> bool:
+        """See `Reader.chooses`."""
+        return self.config.options
+
+    def candidates(self, questions: Sequence[Question], count: int) -> list[list[Found]]:
+        """See `Reader.candidates`; the score is the share of the question that is found beside the answer."""
+        return [(_options if self.chooses else self._spans)(question)[:count] for question in questions]
+
+    def _spans(self, question: Question) -> list[Found]:
+        read, asked = words_of(question.context), words_of(question.question).words
+        wanted = grams(asked)
+        ranked = []
+        for first, last in _runs(read.words, set(asked), self.config.longest):
+            begin, end = _sentence(read.words, first)
+            beside = grams(read.words[begin:first]) | grams(read.words[last + 1 : end])
+            shared = len(wanted & beside)
+            sw = sliding_window(read.words, {*asked, *read.words[first : last + 1]})
+            ranked.append((-shared, -sw, last - first, first, last))
+        found = []
+        for shared, _, _, first, last in sorted(ranked):
+            start, end = read.places[first][0], read.places[last][1]
+            found.append(Found(question.context[start:end], start, -shared / max(1, len(wanted))))
+        return found
+
+    def number_of_parameters(self) -> int:
+        """The threshold."""
+        return int(self.threshold is not None)
+
+    def save(self, folder: Path) -> None:
+        """See `Reader.save`."""
+        write_model(folder, self, self.config, {}, {}, self._write_beside)
+
+    def _write_beside(self, folder: Path) -> None:
+        artefacts.write_json(folder / READING, self.reading())
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """See `Reader.load`."""
+        model: Self = cls(read_description(folder, cls, cls.SIZES, cls.WHAT).config)  # type: ignore[arg-type]
+        if arrays := artefacts.read_arrays(path := Path(folder) / ARRAYS):
+            raise InputError(f"{path}: has {', '.join(arrays)[:100]}; a sliding window has no arrays")
+        model.threshold = read_threshold(folder)
+        return model
+
+
+def words_of(text: str) -> Words:
+    """Words and punctuation.
+
+    >>> words_of("Anna's apple.").words
+    ['anna', "'", 's', 'apple', '.']
+    """
+    found = list(_WORD.finditer(text))
+    return Words([_WRITTEN.normalise(match[0]) for match in found], [match.span() for match in found])
+
+
+def grams(words: Sequence[str]) -> set[tuple[str, ...]]:
+    """The words that are no punctuation, and the pairs of neighbours that both are none."""
+    kept = [word for word in words if word[0].isalnum()]
+    pairs = pairwise(words)
+    return {(word,) for word in kept} | {(a, b) for a, b in pairs if a[0].isalnum() and b[0].isalnum()}
+
+
+def sliding_window(passage: Sequence[str], wanted: set[str]) -> float:
+    """sw, see the head of the module."""
+    wanted = {word for word in wanted if word[0].isalnum()}
+    counts = Counter(passage)
+    # IC(w) = ln(1 + 1 / C(w))
+    gains = np.array([np.log1p(1 / counts[word]) if word in wanted else 0.0 for word in passage])  # (P,)
+    sums = np.concatenate([[0.0], np.cumsum(gains), np.full(len(wanted), gains.sum())])  # windows may reach behind it
+    return float((sums[len(wanted) :] - sums[: -len(wanted) or None]).max()) if len(gains) and wanted else 0.0
+
+
+def _options(question: Question) -> list[Found]:
+    options = [option for option in question.options if option]
+    if not options:
+        raise InputError(
+            f"{question.question[:60]!r}: has no options to choose from; set model.options to false to look for spans"
+        )
+    passage, asked = words_of(question.context).words, words_of(question.question).words
+    most = max(1, len(set(asked))) * np.log(2)
+    scored = [(sliding_window(passage, {*asked, *words_of(option).words}), option) for option in options]
+    return [Found(option, -1, sw / most) for sw, option in sorted(scored, key=lambda pair: -pair[0])]
+
+
+def _runs(words: Sequence[str], asked: set[str], longest: int) -> list[tuple[int, int]]:
+    """(first, last) of the runs of words that have no punctuation and no word of the question."""
+    free = [word[0].isalnum() and word not in asked for word in words]
+    return [
+        (first, first + more)
+        for first in range(len(words))
+        for more in range(min(longest, len(words) - first))
+        if all(free[first : first + more + 1])
+    ]
+
+
+def _sentence(words: Sequence[str], place: int) -> tuple[int, int]:
+    """From where to where the sentence goes that has a word."""
+    begin = next((at + 1 for at in range(place - 1, -1, -1) if words[at] in _ENDS), 0)
+    return begin, next((at for at in range(place, len(words)) if words[at] in _ENDS), len(words))
+
+
+def make(
+    kind: type[SlidingWindow], train: Sequence[Question], validation: Sequence[Question], *, settings: Any, **_: object
+) -> tuple[SlidingWindow, TrainingResult]:
+    """Fit the threshold; see `tasks.answering`.
+
+    Raises:
+        InputError: there is no training question, or no options to choose from.
+    """
+    if not train:
+        raise InputError("reading: no training question; see the report of the stage `corpus`")
+    model, started = kind(settings.model), time.perf_counter()
+    model.fit_threshold(validation or train, needed=any(not one.answers for one in train))
+    seconds = time.perf_counter() - started
+    return model, TrainingResult([], {"seconds": seconds, "tokens_per_second": len(validation) / max(seconds, 1e-9)})

@@ -1,0 +1,1 @@
+"""Taggers, from counts to a network that grows from a BERT."""

@@ -1,0 +1,159 @@
+"""BERT fine-tuned on words with tags (Devlin et al. 2019, section 5.3).
+
+    row     <cls> pieces of w_1 … w_T <sep>
+    h_t     of the body (`bert_features`), where the first piece of w_t stands; the other pieces have no tag
+    f_t     W dropout(h_t) + b, then a softmax at each word or a CRF over the sentence (`network_tagger`)
+
+A sentence with more pieces than the body's context becomes several rows, cut between words; the tags of a CRF are still
+those of the whole sentence. Words are cut as they stand inside a line (`text.tokenize.tokenizers`), the first as it
+opens one.
+
+Shape legend: B sentences, W words, R rows, T positions, K tags, D width of h.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+import torch
+from torch import nn
+
+from langladder.ground import schema
+from langladder.ground.artefacts import write_json
+from langladder.ground.errors import InputError
+from langladder.models.classification.classifier import read_reading
+from langladder.models.encoders.bert_features import BERTFeatures, BERTFeaturesConfig, GrownFromBERT, framed
+from langladder.models.encoders.encoder import padded
+from langladder.models.growing import TOKENIZER, start_linear
+from langladder.models.saving import READING
+from langladder.models.tagging.network_tagger import NetworkTagger
+from langladder.models.trial import words
+from langladder.nn.crf import CRF
+from langladder.text.tokenize.specials import RESERVED, UNK
+from langladder.text.tokenize.tokenizers import Tokenizer, word_pieces
+
+KNOWN_WORDS = 65_536
+"""Words whose pieces are kept at hand."""
+
+
+class BERTTaggerConfig(BERTFeaturesConfig):
+    """Settings of `BERTTagger`."""
+
+    output: Literal["softmax", "crf"] = "softmax"
+    constraints: bool = True
+    """crf: whether tags that bracket phrases (IOB2, IOBES) follow only what they may."""
+
+
+class Pieces(NamedTuple):
+    """A sentence: its pieces (P,) int32, and where in them each of its words begins, (W,) int64."""
+
+    ids: np.ndarray
+    firsts: np.ndarray
+
+
+class PieceBatch(NamedTuple):
+    """Sentences: tokens (R, T) int64, right-padded with PAD; lengths (B,), in words; places (B, W) int64, where among
+    the R·T the first piece of each word stands, 0 at padding."""
+
+    tokens: torch.Tensor
+    lengths: torch.Tensor
+    places: torch.Tensor
+
+
+class BERTTagger(GrownFromBERT, NetworkTagger):
+    """Body → the vector at each word's first piece → linear output, or a CRF."""
+
+    approach: ClassVar[str] = "Transformer"
+    maker: ClassVar[str] = "langladder.tasks.fine_tuning.make_tagger"
+    Config: ClassVar[type[schema.Config]] = BERTTaggerConfig
+    SIZES = ("vocab_size", "number_of_labels")
+    config: BERTTaggerConfig
+    vocab_size: int
+    tokenizer: Tokenizer
+
+    def __init__(self, config: BERTTaggerConfig, vocab_size: int, number_of_labels: int) -> None:
+        super().__init__(config, vocab_size, number_of_labels)
+        self.features = BERTFeatures(config, vocab_size, type(self))
+        self.dropout = nn.Dropout(config.dropout)
+        self.head = start_linear(nn.Linear(self.features.width, number_of_labels))
+        self.crf = CRF(number_of_labels) if config.output == "crf" else None
+
+    def equip(self, tokenizer: Tokenizer, tags: Sequence[str]) -> Self:
+        """Tell the network how words are cut, and its tags."""
+        assert tokenizer.full_vocab_size == self.vocab_size, (tokenizer.full_vocab_size, self.vocab_size)
+        self.tokenizer = tokenizer
+        self._pieces = lru_cache(KNOWN_WORDS)(self._cut)
+        return self.name_tags(tags, constraints=self.config.constraints)
+
+    def forward(self, batch: PieceBatch) -> torch.Tensor:
+        """f: (B, W, K). What stands at padding means nothing."""
+        h = self.features(batch.tokens).flatten(0, 1)  # (R·T, D)
+        f: torch.Tensor = self.head(self.dropout(h[batch.places]))
+        return f
+
+    def encode(self, sentence: Sequence[str]) -> Pieces:
+        """A sentence as pieces, its frame not included."""
+        pieces = [self._pieces(word, place == 0) for place, word in enumerate(sentence)]
+        if not pieces:
+            return Pieces(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64))
+        counts = np.array([len(one) for one in pieces])
+        return Pieces(np.concatenate(pieces), np.cumsum(counts) - counts)
+
+    def collate(self, rows: Sequence[Pieces]) -> PieceBatch:
+        """Sentences as one padded batch."""
+        framed_rows: list[np.ndarray] = []
+        where: list[list[tuple[int, int]]] = []  # of each word, its row and its position there
+        for one in rows:
+            where.append([])
+            for start, stop in self._spans(one):
+                inside = one.firsts[(one.firsts >= start) & (one.firsts < stop)]
+                where[-1] += [(len(framed_rows), 1 + int(first) - start) for first in inside]
+                framed_rows.append(np.array(framed(one.ids[start:stop], self.vocab_size)))
+        tokens = padded(framed_rows)  # (R, T)
+        lengths = [len(one.firsts) for one in rows]
+        places = torch.zeros(len(rows), max(lengths), dtype=torch.int64)
+        for line, own in zip(places, where, strict=True):
+            line[: len(own)] = torch.tensor([row * tokens.shape[1] + column for row, column in own])
+        return PieceBatch(tokens, torch.tensor(lengths), places)
+
+    def trial_loss(self, rows: int, length: int) -> torch.Tensor:
+        """See `Network.trial_loss`; every word is one piece."""
+        length = min(length, self.features.encoder.context - 2)
+        ids = words(rows, length, self.vocab_size - len(RESERVED)).numpy().astype(np.int32)
+        batch = self.collate([Pieces(row, np.arange(length)) for row in ids])
+        return self.loss(self(batch), batch, torch.arange(rows * length).view(rows, length) % self.number_of_labels)
+
+    def write_beside(self, folder: Path) -> None:
+        """See `Network.write_beside`."""
+        write_json(folder / READING, {"labels": self.tags})
+        self.tokenizer.save(folder / TOKENIZER)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """See `Tagger.load`."""
+        network = super().load(folder)
+        tags, _ = read_reading(folder, set(), network.number_of_labels)
+        path = Path(folder) / TOKENIZER
+        tokenizer = Tokenizer.load(path)
+        if tokenizer.full_vocab_size != network.vocab_size:
+            raise InputError(
+                f"{path}: {tokenizer.full_vocab_size:,} ids, but config.json says vocab_size {network.vocab_size:,}"
+            )
+        return network.equip(tokenizer, tags)
+
+    def _cut(self, word: str, opens: bool) -> np.ndarray:
+        """The pieces of a word, at least one, and no more than a row has room for."""
+        pieces = self.tokenizer.encode(word) if opens else word_pieces(self.tokenizer, [word])[0]
+        return pieces[: self.features.encoder.context - 2] if len(pieces) else np.array([UNK], dtype=np.int32)
+
+    def _spans(self, one: Pieces) -> list[tuple[int, int]]:
+        """From where to where a sentence's pieces fill a row, cut between words."""
+        room, ends = self.features.encoder.context - 2, [*one.firsts[1:].tolist(), len(one.ids)]
+        spans, start = [], 0
+        for first, end in zip(one.firsts.tolist(), ends, strict=True):
+            if end - start > room:
+                spans.append((start, first))
+                start = first
+        return [*spans, (start, len(one.ids))]

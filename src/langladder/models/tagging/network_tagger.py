@@ -1,0 +1,118 @@
+"""What every tagger trained by gradient shares, whatever it reads of a word: the output, the loss, the best tags.
+
+    softmax   P(y | x) = ∏_t softmax(f_t)_{y_t}      each word by itself; the best tags need not go together
+    crf       P(y | x) by `nn.crf`                   whole sequences (Collobert et al. 2011, section 3.3.2)
+
+The loss is −log P(y | x), summed over the sentences of a batch and divided by their words. A batch is whatever
+`collate` makes; its `lengths` (B,) say how many words each sentence has.
+
+Shape legend: B sentences, T words, K tags.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from langladder.models.network import Network
+from langladder.models.tagging.tagger import Sentences, Tagger, allowed_steps
+from langladder.nn.crf import CRF
+
+CELLS = 8192
+"""The most cells (sentences × longest) of a batch that is only read."""
+
+
+class NetworkTagger(Network, Tagger):
+    """Subclasses set `crf`, or None, and call `name_tags` when they are told their tags."""
+
+    config: Any
+    number_of_labels: int
+    crf: CRF | None
+
+    @abstractmethod
+    def forward(self, batch: Any) -> torch.Tensor:
+        """f: (B, T, K). What stands at padding means nothing."""
+
+    @abstractmethod
+    def encode(self, sentence: Sequence[str]) -> Any:
+        """A sentence as the network reads it; its `ids` are as many as it has positions."""
+
+    @abstractmethod
+    def collate(self, rows: Sequence[Any]) -> Any:
+        """Sentences as one padded batch."""
+
+    def occurrences(self, rows: Sequence[Any]) -> np.ndarray | None:  # noqa: ARG002
+        """How often each word of the list occurs in encoded sentences, (V,); None: it reads no list of words."""
+        return None
+
+    def hide(self, batch: Any, rates: torch.Tensor) -> Any:
+        """The batch with some words taken for unknown, each with the probability that `rates` (V,) has for it."""
+        del rates
+        return batch
+
+    def name_tags(self, tags: Sequence[str], *, constraints: bool) -> Self:
+        """Tell the network its tags, and the CRF which may follow which."""
+        self.tags = list(tags)
+        allowed = allowed_steps(tags) if constraints else None
+        if self.crf is not None and allowed is not None:
+            self.crf.allow(allowed)
+        return self
+
+    def inside(self, batch: Any) -> torch.Tensor:
+        """Where there is a word: (B, T) bool."""
+        lengths: torch.Tensor = batch.lengths
+        return torch.arange(int(lengths.max()), device=lengths.device) < lengths[:, None]
+
+    def loss(self, f: torch.Tensor, batch: Any, tags: torch.Tensor) -> torch.Tensor:
+        """−Σ log P(y | x) in nats over the sentences; tags (B, T) int64, anything at padding."""
+        if self.crf is not None:
+            total: torch.Tensor = self.crf(f.float(), tags, batch.lengths).sum()
+            return total
+        inside = self.inside(batch)  # (B, T)
+        return F.cross_entropy(f[inside].float(), tags[inside], reduction="sum")
+
+    def best(self, f: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        """The best tags (B, T): Viterbi with a CRF, else the likeliest of each word."""
+        return f.argmax(dim=2) if self.crf is None else self.crf.viterbi(f, lengths)[0]
+
+    @torch.no_grad()
+    def tag(self, sentences: Sentences) -> list[list[str]]:
+        """See `Tagger.tag` and `best`."""
+        found: list[list[str]] = [[] for _ in sentences]
+        for rows, batch in self._batches(sentences):
+            best = self.best(self(batch).float(), batch.lengths).tolist()  # (B, T)
+            for row, path, length in zip(rows, best, batch.lengths.tolist(), strict=True):
+                found[row] = [self.tags[tag] for tag in path[:length]]
+        return found
+
+    @torch.no_grad()
+    def log_probs(self, sentences: Sentences) -> list[np.ndarray]:
+        """See `Tagger.log_probs`: marginals with a CRF."""
+        found = [np.zeros((0, self.number_of_labels)) for _ in sentences]
+        for rows, batch in self._batches(sentences):
+            f = self(batch).float()
+            if self.crf is None:
+                logs = torch.log_softmax(f.double(), dim=2)
+            else:
+                logs = self.crf.marginals(f, batch.lengths).log()
+            for row, own, length in zip(rows, logs.numpy(), batch.lengths.tolist(), strict=True):
+                found[row] = own[:length]
+        return found
+
+    def _batches(self, sentences: Sentences) -> Iterator[tuple[list[int], Any]]:
+        """Sentences of like length together, without those that have no words; in evaluation mode."""
+        training = self.training
+        self.eval()
+        try:
+            order = sorted((row for row, words in enumerate(sentences) if len(words)), key=lambda r: len(sentences[r]))
+            start = 0
+            for end in range(1, len(order) + 1):
+                if end == len(order) or (end + 1 - start) * len(sentences[order[end]]) > CELLS:
+                    rows = order[start:end]
+                    yield rows, self.collate([self.encode(sentences[row]) for row in rows])
+                    start = end
+        finally:
+            self.train(training)

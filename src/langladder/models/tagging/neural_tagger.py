@@ -1,0 +1,169 @@
+"""What every network that tags shares: what it reads of a word, the output, the loss, saving.
+
+    x_t = [e_t ; l_t ; c_t ; s_t]     word vector, learned vector of training words, letters, shape (each on request)
+    h_1 … h_T = the network's own reading of x_1 … x_T
+    f_t = W h_t + b, and from there on as `network_tagger` says
+
+Shape legend: B sentences, T words, K tags, D width of x, H width of h.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar, Literal, Self
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import nn
+
+from langladder.ground import schema
+from langladder.ground.artefacts import write_json
+from langladder.ground.errors import InputError
+from langladder.models.classification.classifier import read_reading
+from langladder.models.saving import READING
+from langladder.models.tagging.network_tagger import NetworkTagger
+from langladder.models.tagging.tagger_words import KEYS, SHAPES, Encoded, SentenceBatch, TaggerWords, words_from
+from langladder.models.trial import words
+from langladder.nn.crf import CRF
+from langladder.nn.dropout import LockedDropout
+from langladder.nn.initialisation import word_embedding
+from langladder.nn.word_form import WordForm
+from langladder.text.tokenize.specials import PAD, UNK
+
+
+class NeuralTaggerConfig(schema.Config):
+    """Settings of every network that tags."""
+
+    embedding_dim: int = Field(default=100, ge=1, le=4096)
+    """Of the table that word vectors may be put into."""
+    learned_dim: int = Field(default=0, ge=0, le=4096)
+    """Of a second table, of training words alone, beside the first (two channels: one frozen, one learned); 0: none."""
+    characters: Literal["none", "cnn", "lstm"] = "none"
+    character_dim: int = Field(default=25, ge=1, le=1024)
+    character_width: int = Field(default=50, ge=2, le=4096, multiple_of=2)
+    shape_dim: int = Field(default=0, ge=0, le=1024)
+    """Of a vector for the word's shape (lower case, Title, CAPITALS, digits, …); 0: none."""
+    output: Literal["softmax", "crf"] = "softmax"
+    constraints: bool = True
+    """crf: whether tags that bracket phrases (IOB2, IOBES) follow only what they may."""
+    dropout: float = Field(default=0.3, ge=0, lt=1)
+    """Of x and of h, the same features at every word of a sentence."""
+
+
+class NeuralTagger(NetworkTagger):
+    """Built as `cls(config, ids of all words, of training words, of letters, tags)`, then told what they mean."""
+
+    maker: ClassVar[str] = "langladder.tasks.tagging.make"
+    Config: ClassVar[type[schema.Config]] = NeuralTaggerConfig
+    SIZES = ("vocab_size", "training_vocab_size", "number_of_characters", "number_of_labels")
+    vocab_size: int
+    training_vocab_size: int
+    number_of_characters: int
+    words: TaggerWords
+
+    def __init__(self, config: NeuralTaggerConfig, *sizes: int) -> None:
+        super().__init__(config, *sizes)
+        self.embedding = word_embedding(self.vocab_size, config.embedding_dim)
+        self.learned = word_embedding(self.training_vocab_size, config.learned_dim) if config.learned_dim else None
+        self.form = self.shape = None
+        if config.characters != "none":
+            self.form = WordForm(
+                config.characters,
+                characters=self.number_of_characters,
+                dim=config.character_dim,
+                width=config.character_width,
+            )
+        if config.shape_dim:
+            self.shape = nn.Embedding(SHAPES, config.shape_dim)
+        self.dropout = LockedDropout(config.dropout)
+        self.head = nn.Linear(self.make_reader(self.input_width), self.number_of_labels)
+        self.crf = CRF(self.number_of_labels) if config.output == "crf" else None
+
+    @abstractmethod
+    def make_reader(self, width: int) -> int:
+        """Build what reads x_1 … x_T, of this width D; gives H. Called once, while the network is built."""
+
+    @abstractmethod
+    def read(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        """x (B, T, D), 0 at padding, lengths (B,) → h (B, T, H). Padding changes nothing."""
+
+    @property
+    def input_width(self) -> int:
+        """D."""
+        config = self.config
+        letters = config.character_width if config.characters != "none" else 0
+        return int(config.embedding_dim + config.learned_dim + letters + config.shape_dim)
+
+    def equip(self, words: TaggerWords, tags: Sequence[str]) -> Self:
+        """Tell the network what its ids and tags mean."""
+        assert (*words.sizes, len(tags)) == tuple(getattr(self, name) for name in self.SIZES)
+        self.words = words
+        return self.name_tags(tags, constraints=self.config.constraints)
+
+    def embed(self, batch: SentenceBatch) -> torch.Tensor:
+        """x: (B, T, D), 0 at padding."""
+        parts = [self.embedding(batch.tokens)]
+        if self.learned is not None:
+            parts.append(self.learned(batch.learned))
+        if self.form is not None:
+            parts.append(self.form(batch.letters, batch.letter_counts)[batch.forms])
+        if self.shape is not None:
+            parts.append(self.shape(batch.shapes)[batch.forms])
+        return torch.cat(parts, dim=2).masked_fill((batch.tokens == PAD)[..., None], 0.0)
+
+    def forward(self, batch: SentenceBatch) -> torch.Tensor:
+        """f: (B, T, K). What stands at padding means nothing."""
+        h = self.read(self.dropout(self.embed(batch)), batch.lengths)  # (B, T, H)
+        f: torch.Tensor = self.head(self.dropout(h))
+        return f
+
+    def trial_loss(self, rows: int, length: int) -> torch.Tensor:
+        """See `Network.trial_loss`; every word has a form of its own, of four letters."""
+        places = torch.arange(rows * length).view(rows, length)  # (B, T)
+        forms = rows * length + 1  # U
+        batch = SentenceBatch(
+            words(rows, length, self.vocab_size),
+            torch.full((rows,), length),
+            words(rows, length, self.training_vocab_size),
+            places + 1,
+            words(forms, 4, self.number_of_characters),
+            torch.full((forms,), 4),
+            torch.arange(forms) % SHAPES,
+        )
+        return self.loss(self(batch), batch, places % self.number_of_labels)
+
+    def encode(self, sentence: Sequence[str]) -> Encoded:
+        """A sentence as the network reads it."""
+        return self.words.encode(sentence)
+
+    def collate(self, rows: Sequence[Encoded]) -> SentenceBatch:
+        """Sentences as one padded batch."""
+        return self.words.collate(rows)
+
+    def occurrences(self, rows: Sequence[Encoded]) -> np.ndarray:
+        """See `NetworkTagger.occurrences`."""
+        return np.bincount(np.concatenate([one.ids for one in rows]), minlength=self.vocab_size)
+
+    def hide(self, batch: SentenceBatch, rates: torch.Tensor) -> SentenceBatch:
+        """Hide rare words: in the learned table where there is one beside the vectors, else in the only one."""
+        unknown = torch.rand(batch.tokens.shape, device=batch.tokens.device) < rates[batch.learned]
+        if self.learned is not None:
+            return batch._replace(learned=batch.learned.masked_fill(unknown, UNK))
+        return batch._replace(tokens=batch.tokens.masked_fill(unknown, UNK))
+
+    def write_beside(self, folder: Path) -> None:
+        """See `Network.write_beside`."""
+        write_json(folder / READING, {"labels": self.tags, **self.words.description()})
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """See `Tagger.load`."""
+        network = super().load(folder)
+        tags, reading = read_reading(folder, KEYS, network.number_of_labels)
+        path = Path(folder) / READING
+        words = words_from(path, reading)
+        said = tuple(getattr(network, name) for name in cls.SIZES[:-1])
+        if words.sizes != said:
+            raise InputError(f"{path}: {words.sizes} ids of words and letters, but config.json says {said}")
+        return network.equip(words, tags)

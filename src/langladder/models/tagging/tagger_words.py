@@ -1,0 +1,175 @@
+"""What a network that tags reads a word as: its id, its letters, its shape.
+
+Ids 0 to 3 are the specials of the house (`specials`), of words and of letters alike: PAD, UNK, and around the letters
+of a word BOS and EOS. Words of the training text come first, so that a table for these alone needs no ids of its own;
+then those that only given word vectors know.
+
+Shape legend: B sentences, T words, U different words of a batch, C letters.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import torch
+
+from langladder.ground.artefacts import word_list
+from langladder.ground.errors import InputError
+from langladder.text.labelled.labelled import Tagged
+from langladder.text.tokenize.specials import BOS, EOS, NAMES, PAD, UNK
+from langladder.text.words.normalisation import lower
+
+LETTERS = 30
+"""Letters of a word that are read; of a longer one its first and last halves of so many."""
+SHAPES = 8
+KEYS = {"words", "training_words", "characters", "lowercase", "digits"}
+_FIRST = len(NAMES)
+
+
+class Encoded(NamedTuple):
+    """A sentence: ids of its words (T,) int32; its words as they stand."""
+
+    ids: np.ndarray
+    words: tuple[str, ...]
+
+
+class SentenceBatch(NamedTuple):
+    """Sentences: tokens (B, T) int64, right-padded with PAD; lengths (B,); learned (B, T), with UNK for words that the
+    training text lacks; and of the form of the words
+
+    forms (B, T): each word's place among the batch's different words; letters (U, C) ids, right-padded with PAD;
+    letter_counts (U,); shapes (U,), 0 … SHAPES − 1. The first of the different words stands for padding.
+    """
+
+    tokens: torch.Tensor
+    lengths: torch.Tensor
+    learned: torch.Tensor
+    forms: torch.Tensor
+    letters: torch.Tensor
+    letter_counts: torch.Tensor
+    shapes: torch.Tensor
+
+
+@dataclass(frozen=True)
+class TaggerWords:
+    """The words and letters that a tagger knows.
+
+    Attributes:
+        words: those of the training text first, `training_words` of them.
+        characters: letters of the training text.
+        lowercase: whether words of the list are lower-cased; letters and shapes never are.
+        digits: whether every digit of them is a 0.
+    """
+
+    words: list[str]
+    training_words: int
+    characters: list[str]
+    lowercase: bool = True
+    digits: bool = True
+
+    @classmethod
+    def of(
+        cls, sentences: Sequence[Tagged], *, lowercase: bool, digits: bool, min_count: int, more: Iterable[str] = ()
+    ) -> Self:
+        """The words of training sentences, most frequent first.
+
+        Args:
+            min_count: rarer ones have no id, unless they are among `more`: words with a vector.
+        """
+        empty = cls([], 0, [], lowercase, digits)
+        counts = Counter(empty.folded(word) for sentence in sentences for word in sentence.words)
+        kept = sorted((word for word, count in counts.items() if count >= min_count), key=lambda w: (-counts[w], w))
+        letters = sorted({letter for sentence in sentences for word in sentence.words for letter in word})
+        words = list(dict.fromkeys([*kept, *(empty.folded(word) for word in more)]))
+        return cls(words, len(kept), letters, lowercase, digits)
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Ids of all words, of those of the training text, of letters; specials included."""
+        return _FIRST + len(self.words), _FIRST + self.training_words, _FIRST + len(self.characters)
+
+    def folded(self, word: str) -> str:
+        """The word as the list has it."""
+        word = lower(word) if self.lowercase else word
+        return "".join("0" if letter.isdigit() else letter for letter in word) if self.digits else word
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Word → id."""
+        return {word: _FIRST + place for place, word in enumerate(self.words)}
+
+    @cached_property
+    def _letters(self) -> dict[str, int]:
+        return {letter: _FIRST + place for place, letter in enumerate(self.characters)}
+
+    def encode(self, words: Sequence[str]) -> Encoded:
+        """A sentence as ids."""
+        known = self.index
+        return Encoded(np.array([known.get(self.folded(word), UNK) for word in words], dtype=np.int32), tuple(words))
+
+    def letters(self, word: str) -> list[int]:
+        """BOS, the ids of a word's letters, EOS."""
+        if len(word) > LETTERS:
+            word = word[: LETTERS // 2] + word[-LETTERS // 2 :]
+        return [BOS, *(self._letters.get(letter, UNK) for letter in word), EOS]
+
+    def collate(self, rows: Sequence[Encoded]) -> SentenceBatch:
+        """Sentences as one padded batch."""
+        lengths = [len(row.ids) for row in rows]
+        tokens = np.full((len(rows), max(lengths)), PAD, dtype=np.int64)
+        forms = np.zeros_like(tokens)
+        distinct: dict[str, int] = {"": 0}
+        for place, row in enumerate(rows):
+            tokens[place, : lengths[place]] = row.ids
+            forms[place, : lengths[place]] = [distinct.setdefault(word, len(distinct)) for word in row.words]
+        spelt = [self.letters(word) for word in distinct]
+        counts = [len(one) for one in spelt]
+        letters = np.full((len(spelt), max(counts)), PAD, dtype=np.int64)
+        for place, one in enumerate(spelt):
+            letters[place, : counts[place]] = one
+        shapes = [shape_of(word) for word in distinct]
+        learned = np.where(tokens < self.sizes[1], tokens, UNK)
+        return SentenceBatch(
+            *(torch.from_numpy(tokens), torch.tensor(lengths), torch.from_numpy(learned), torch.from_numpy(forms)),
+            *(torch.from_numpy(letters), torch.tensor(counts), torch.tensor(shapes)),
+        )
+
+    def description(self) -> dict[str, object]:
+        """What `words_from` needs to make them again, as JSON can hold it."""
+        return {key: getattr(self, key) for key in sorted(KEYS)}
+
+
+def words_from(path: Path, value: Mapping[str, Any]) -> TaggerWords:
+    """What `description` gave, out of a file.
+
+    Raises:
+        InputError: it holds something else.
+    """
+    words, letters = word_list(path, value["words"]), word_list(path, value["characters"])
+    first = value["training_words"]
+    if type(first) is not int or not 0 <= first <= len(words):
+        raise InputError(f"{path}: training_words: not a whole number from 0 to {len(words):,}")
+    for key in ("lowercase", "digits"):
+        if type(value[key]) is not bool:
+            raise InputError(f"{path}: {key}: not true or false")
+    return TaggerWords(words, first, letters, value["lowercase"], value["digits"])
+
+
+def shape_of(word: str) -> int:
+    """0 no letter or digit, 1 lower, 2 Title, 3 CAPITALS, 4 mixed, 5 digits, 6 with digits, 7 one capital."""
+    letters = [letter for letter in word if letter.isalpha()]
+    if any(letter.isdigit() for letter in word):
+        return 6 if letters else 5
+    if not letters:
+        return 0
+    if len(letters) == 1 and letters[0].isupper():
+        return 7
+    if all(letter.isupper() for letter in letters):
+        return 3
+    if not any(letter.isupper() for letter in letters):
+        return 1
+    return 2 if word[0].isupper() and not any(letter.isupper() for letter in letters[1:]) else 4

@@ -1,0 +1,1 @@
+"""Translators, and what decodes as they do."""

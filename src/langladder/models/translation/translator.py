@@ -1,0 +1,125 @@
+"""The one door of every translator: P(y | x) = ∏_t P(y_t | y_<t, x), from the fixed vector to the Transformer.
+
+A network says how a source becomes a `State` (`encode`), how a state gives the next token (`step`), and how a whole
+target is read at once for training (`hidden`). Beam search, training, scoring and saving are the same for all.
+
+Conventions: source rows are ids … EOS; target rows BOS ids … EOS; both right-padded with PAD. `target_in` is the target
+without its last column, the tokens that it predicts are the target without its first.
+
+Shape legend: B rows, S source positions, T target positions, V target vocabulary, D width of the hidden state.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from langladder.models.language.language_model import kept_rows
+from langladder.models.network import Network
+from langladder.models.trial import sentences
+from langladder.nn.output import SoftmaxOutput
+from langladder.text.tokenize.specials import PAD
+
+
+@dataclass(frozen=True)
+class State:
+    """What decoding carries from step to step: tensors by name, rows first (B, …).
+
+    Attributes:
+        source: what is the same for all hypotheses of a sentence (annotations, keys, mask).
+        decoder: what differs between hypotheses (hidden state, cache).
+    """
+
+    source: dict[str, torch.Tensor]
+    decoder: dict[str, torch.Tensor]
+
+
+class Translator(Network):
+    """Everything that translates. Built as `cls(config, source_vocab_size, target_vocab_size)`."""
+
+    maker: ClassVar[str] = "langladder.tasks.translation.make"
+    SIZES = ("source_vocab_size", "target_vocab_size")
+    WHAT = "translator"
+    pads: ClassVar[bool] = True  # whether `loss` computes padding: then pairs of like length make a batch
+    source_vocab_size: int
+    target_vocab_size: int
+    head: SoftmaxOutput
+
+    @abstractmethod
+    def encode(self, source: torch.Tensor, mask: torch.Tensor) -> State:
+        """Read the source: ids (B, S) int64, mask (B, S) bool, true where there is a token → the state before y_1."""
+
+    @abstractmethod
+    def step(self, prefix: torch.Tensor, state: State) -> tuple[torch.Tensor, State, torch.Tensor | None]:
+        """One step of decoding.
+
+        Args:
+            prefix: (B, T) int64, BOS first, no padding. A model whose state holds the past reads its last column only.
+            state: what `encode` or the last `step` returned.
+
+        Returns:
+            log P(next = v | prefix, source) (B, V) float32, the next state, and the weights (B, S) with which the
+            source was read (None for a model without attention).
+        """
+
+    @abstractmethod
+    def hidden(self, source: torch.Tensor, target_in: torch.Tensor) -> torch.Tensor:
+        """Teacher forcing: source (B, S), target_in (B, T) → hidden (B, T, D) that `head` turns into logits.
+
+        Position t sees target_in[:, : t + 1] and the whole source. Rows may be padded; what stands at a PAD position of
+        the result means nothing.
+        """
+
+    def kept(self, source: torch.Tensor, target_in: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
+        """Of `hidden` what stands where `keep` (B, T) bool is true, the first positions of each row: (N, D)."""
+        return kept_rows(self.hidden(source, target_in), keep)
+
+    def forward(self, source: torch.Tensor, target_in: torch.Tensor) -> torch.Tensor:
+        """Logits (B, T, V) of the token after each position of `target_in`."""
+        logits: torch.Tensor = self.head(self.hidden(source, target_in))
+        return logits
+
+    def loss(
+        self,
+        source: torch.Tensor,
+        target: torch.Tensor,
+        smoothing: float = 0.0,
+        given: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """−Σ log P(y_t | y_<t, x) in nats, summed over the batch's target tokens (EOS counts, BOS and PAD do not).
+
+        Args:
+            source: (B, S); target: (B, T + 1), BOS … EOS.
+            smoothing: ε of label smoothing (Szegedy et al. 2016).
+            given: (B, T), what the decoder reads instead of the target without its last column.
+        """
+        following = target[:, 1:]  # (B, T)
+        keep = following != PAD
+        hidden = self.kept(source, target[:, :-1] if given is None else given, keep)  # (N, D)
+        return self.head.loss(hidden, following[keep], smoothing)
+
+    def trial_loss(self, rows: int, length: int) -> torch.Tensor:
+        """See `Network.trial_loss`; source and target have as many positions."""
+        source = sentences(rows, length - 1, self.source_vocab_size)[:, 1:]  # (B, S)
+        return self.loss(source, sentences(rows, length - 1, self.target_vocab_size))
+
+    @torch.no_grad()
+    def log_probs(self, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        """log P(y_t | y_<t, x) of given translations: (B, S), (B, T + 1) → (B, T) float32, exactly 0 at PAD."""
+        following = target[:, 1:]
+        keep = following != PAD
+        scores = torch.zeros(following.shape, dtype=torch.float32, device=target.device)  # (B, T)
+        scores[keep] = self.head.target_log_probs(self.kept(source, target[:, :-1], keep), following[keep])
+        return scores
+
+    def reorder(self, state: State, index: torch.Tensor, *, same_source: bool = False) -> State:
+        """The state whose row i is the old row index[i]; `index` (B') int64 may repeat or leave out rows.
+
+        With `same_source`, rows only move among hypotheses of one sentence, so the source side stays as it is.
+        """
+
+        def chosen(side: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+            return {name: old.index_select(0, index) for name, old in side.items()}  # whole rows: no index per entry
+
+        return State(state.source if same_source else chosen(state.source), chosen(state.decoder))

@@ -1,0 +1,162 @@
+"""What networks read, and the word vectors that their input tables begin with. (Loads no Lightning.)
+
+The table is trained on like all else ("non-static"), or frozen as a whole, its random rows too ("static"; Kim 2014,
+"Convolutional Neural Networks for Sentence Classification", section 3.1).
+
+Of networks that read whole texts, each word or subword with a vector begins with it; all others keep their random
+beginning. All vectors are multiplied by one number, so that what the network reads is of the size that it was laid out
+for: trained vectors are often many times longer, and then move too little. Words that have a vector but are in no
+training text get a row too: a test text may hold them.
+
+Shape legend: V ids, D dimensions of the table, N rows with a vector.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+from langladder.embeddings.base import WordVectors
+from langladder.formats.vector_files import read_vectors
+from langladder.ground.errors import Damage, InputError
+from langladder.models.network import Network
+from langladder.models.units import SubwordUnits, Units, WordUnits
+from langladder.tasks.settings import ReadingInput
+from langladder.text.labelled.labelled import Example
+from langladder.text.tokenize.specials import NAMES
+from langladder.text.tokenize.tokenizers import Tokenizer, word_tokens
+from langladder.text.words.normalisation import lower
+
+Table = tuple[np.ndarray, np.ndarray]
+"""Vectors (V, D) float32, 0 where there is none, and where there is one (V,) bool."""
+
+
+def units_for(
+    settings: ReadingInput,
+    train: Sequence[Example],
+    *,
+    tokenizer: Path | None = None,
+    vectors: Path | WordVectors | None = None,
+    damage: Damage | None = None,
+) -> tuple[Units, Table | None]:
+    """The units of a rung, and the vectors of its ids where it begins with some.
+
+    Args:
+        tokenizer: of the text, for subwords. vectors: to begin with, or their path, instead of those that the settings
+            name.
+        damage: counts their damaged entries; None: by the policy of the settings.
+
+    Raises:
+        InputError: no word is left, subwords without a tokenizer, vectors that cannot be read or share no word.
+    """
+    if isinstance(vectors, WordVectors):
+        found: WordVectors | None = vectors
+    else:
+        path = vectors or settings.vectors
+        found = None if path is None else read_vectors(Path(path), damage or Damage(settings.damaged))
+    if settings.units == "subwords":
+        if tokenizer is None:
+            raise InputError("input.units=subwords: needs the tokenizer of the text; set input.units to words")
+        units: Units = SubwordUnits(Tokenizer.load(tokenizer))
+    else:
+        texts = [text for one in train for text in (one.text, one.second) if text is not None]
+        treed = any(one.tree is not None or one.heads is not None for one in train)
+        units = WordUnits.of(
+            texts,
+            mode="whitespace" if treed else settings.words,
+            lowercase=settings.lowercase,
+            min_count=settings.min_count,
+        )
+    if found is None:
+        return units, None
+    if not table_of(units, found)[1].any():
+        named = "the vectors given have" if isinstance(vectors, WordVectors) else f"{vectors or settings.vectors} has"
+        raise InputError(f"input.vectors: {named} a vector for no word of the training texts")
+    if isinstance(units, WordUnits):
+        units = units.with_words(found.words)
+    return units, table_of(units, found)
+
+
+def table_of(units: Units, vectors: WordVectors) -> Table:
+    """The vector of each id, by the word as it stands or, failing that, in another case."""
+    if isinstance(units, SubwordUnits):
+        names = word_tokens(units.tokenizer)
+    else:
+        assert isinstance(units, WordUnits)
+        names = dict(enumerate(units.words, start=len(NAMES)))
+    folded = spellings(vectors, lower)
+    table = np.zeros((units.full_vocab_size, vectors.matrix.shape[1]), dtype=np.float32)
+    covered = np.zeros(units.full_vocab_size, dtype=bool)
+    for token, name in names.items():
+        known = name if name in vectors else folded.get(lower(name))
+        if known is not None:
+            table[token], covered[token] = vectors[known], True
+    return table, covered
+
+
+def spellings(vectors: WordVectors, fold: Callable[[str], str]) -> dict[str, str]:
+    """Folded word → the word as the vectors have it; of several spellings the most frequent, which comes first."""
+    found: dict[str, str] = {}
+    for word in vectors.words:
+        found.setdefault(fold(word), word)
+    return found
+
+
+def start_embedding(
+    model: Network, embedding: nn.Embedding, rows: np.ndarray, vectors: np.ndarray, *, frozen: bool, path: str = ""
+) -> None:
+    """E[rows] ← vectors in an input table of the model, in place; frozen, the whole table is not trained.
+
+    Call it before training and before a checkpoint is read back.
+
+    Args:
+        rows: (N,) int64; vectors: (N, D). path: where they are from, for messages.
+
+    Raises:
+        InputError: they have another dimension than the table; frozen, and the table is the output layer, too.
+    """
+    check_dimension(model, embedding, vectors.shape[1], path)
+    with torch.no_grad():
+        embedding.weight[torch.from_numpy(rows)] = torch.from_numpy(vectors).to(embedding.weight)
+    sharing = [name for name, part in model.named_parameters(remove_duplicate=False) if part is embedding.weight]
+    if frozen and len(sharing) > 1:
+        raise InputError(
+            f"input.frozen=true, but model.tie_weights=true makes this table ({' = '.join(sharing)}) the output layer "
+            "too, which must learn: set model.tie_weights to false, or input.frozen to false"
+        )
+    embedding.weight.requires_grad_(not frozen)
+
+
+def check_dimension(model: Network, embedding: nn.Embedding, dim: int, path: str = "") -> None:
+    """Raise InputError, naming the settings' key, unless vectors of `dim` fit the table."""
+    if dim != embedding.embedding_dim:
+        key = "embedding_dim" if "embedding_dim" in type(model.config).model_fields else "width"
+        raise InputError(
+            f"input.vectors: {path and f'{path} has '}vectors of dimension {dim}, but the model's input embedding has "
+            f"{embedding.embedding_dim}: set model.{key} to {dim}, or name vectors of {embedding.embedding_dim}"
+        )
+
+
+def start_from_table(model: Network, table: Table | None, *, frozen: bool, spread: float | None = None) -> None:
+    """Begin the input table of a classifier with vectors, see `table_of` and `start_embedding`.
+
+    Args:
+        spread: standard deviation of the table's numbers; None: D^−½, as its random rows have.
+    """
+    if table is None:
+        return
+    embedding = model.embedding
+    assert isinstance(embedding, nn.Embedding)
+    vectors, covered = table[0][table[1]], table[1]  # (N, D), (V,)
+    check_dimension(model, embedding, vectors.shape[1])
+    wanted = embedding.embedding_dim**-0.5 if spread is None else spread
+    with torch.no_grad():
+        embedding.weight[torch.from_numpy(~covered)] *= wanted * embedding.embedding_dim**0.5
+    # E ← v · s / std(v)
+    scaled = vectors * (wanted / max(float(vectors.std()), 1e-12))
+    start_embedding(model, embedding, np.flatnonzero(covered), scaled, frozen=frozen)
+    if embedding.padding_idx is not None:
+        with torch.no_grad():
+            embedding.weight[embedding.padding_idx] = 0.0
