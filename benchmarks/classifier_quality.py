@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 import torch
-from langladder.models.classification.neural_classifier import NeuralClassifier
 from measure import markdown
 from public_data import data, find, read
 from public_labels import Splits, label_accuracy, splits
@@ -31,6 +30,7 @@ from langladder.embeddings.saved import load_vectors
 from langladder.embeddings.word2vec.method import Word2Vec, Word2VecConfig
 from langladder.models.classification.classifier import Classifier
 from langladder.models.classification.linear_classifier import LinearClassifier
+from langladder.models.classification.neural_classifier import NeuralClassifier
 from langladder.models.classification.textcnn import TextCNN
 from langladder.models.classification.tree_lstm import TreeLSTM
 from langladder.models.making import Run

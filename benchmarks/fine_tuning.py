@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 import torch
-from langladder.models.classification.neural_classifier import Encoded, collate
 from measure import machine, markdown, threads, verdict
 from public_data import Missing, data, find, read
 
@@ -27,6 +26,7 @@ from langladder.data.reading import ReadingBatches
 from langladder.formats.bert import fine_tuned_arrays, fine_tuned_config
 from langladder.ground.memory import keep_freed_memory
 from langladder.models.classification.bert_classifier import BERTClassifier, BERTClassifierConfig
+from langladder.models.classification.neural_classifier import Encoded, collate
 from langladder.models.encoders.bert import BERTConfig
 from langladder.models.encoders.bert_features import framed
 from langladder.tasks.classification import Classification, LabelledBatch

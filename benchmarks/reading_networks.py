@@ -21,7 +21,6 @@ from types import SimpleNamespace
 import click
 import numpy as np
 import torch
-from langladder.models.classification.neural_classifier import NeuralClassifier, collate
 from measure import machine, markdown, verdict
 from plain_reading import PlainBiLSTM, PlainTextCNN, PlainTreeLSTM
 from public_data import data, find, read
@@ -30,6 +29,7 @@ from torch.nn import functional
 
 from langladder.ground.memory import keep_freed_memory
 from langladder.models.classification.fasttext import FastText, FastTextConfig, make
+from langladder.models.classification.neural_classifier import NeuralClassifier, collate
 from langladder.models.classification.recurrent_classifier import RecurrentClassifier, RecurrentReaderConfig
 from langladder.models.classification.textcnn import TextCNN, TextCNNConfig
 from langladder.models.classification.tree_lstm import TreeLSTM, TreeLSTMConfig

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from langladder.models.classification.neural_classifier import NeuralClassifier
 from pydantic import ValidationError
 from toy_rungs import MEAN
 
@@ -17,6 +16,7 @@ from langladder.experiments.reading_training import Texts, fitted, right_labels,
 from langladder.experiments.small_vectors import small_vectors
 from langladder.experiments.statistics import difference
 from langladder.experiments.vectors_by_labels import findings as gains_found
+from langladder.models.classification.neural_classifier import NeuralClassifier
 from langladder.text.labelled.labelled import Example
 from pipeline.tracking.code_version import files_of
 

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from langladder.models.classification.neural_classifier import collate
 
 from langladder.formats.onnx import export_onnx_encoder, export_onnx_reader
 from langladder.ground.errors import InputError
 from langladder.models.classification.bert_classifier import BERTClassifier
 from langladder.models.classification.gpt_classifier import GPTClassifier
+from langladder.models.classification.neural_classifier import collate
 from langladder.models.encoders.bert import BERT
 from langladder.models.encoders.bert_features import segments
 from langladder.models.tagging.bert_tagger import BERTTagger

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import torch
 from grown_rungs import LABELS, PAIRS, SINGLES, TEXTS, TOKENIZER, saved_bert, saved_gpt
-from langladder.models.classification.neural_classifier import collate
 
 from langladder.ground.errors import InputError
 from langladder.models.classification.bert_classifier import BERTClassifier
 from langladder.models.classification.classifier import Classifier
+from langladder.models.classification.neural_classifier import collate
 from langladder.models.encoders.bert import BERT
 from langladder.models.encoders.bert_features import segments
 from langladder.models.tagging.bert_tagger import BERTTagger

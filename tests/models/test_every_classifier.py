@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import torch
 from hydra import compose, initialize_config_dir
-from langladder.models.classification.neural_classifier import NeuralClassifier, collate
 from omegaconf import OmegaConf
 
 from langladder.ground.errors import InputError
@@ -20,6 +19,7 @@ from langladder.ground.schema import locate
 from langladder.models.classification.classifier import Classifier
 from langladder.models.classification.cnn_lstm import CNNLSTM
 from langladder.models.classification.mean_embedding import MeanEmbedding
+from langladder.models.classification.neural_classifier import NeuralClassifier, collate
 from langladder.models.classification.recurrent_classifier import RecurrentClassifier
 from langladder.models.classification.textcnn import TextCNN
 from langladder.models.classification.transformer_classifier import TransformerClassifier

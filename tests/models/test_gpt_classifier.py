@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 from grown_rungs import LABELS, PAIRS, SINGLES, TOKENIZER, saved_bert, saved_gpt
-from langladder.models.classification.neural_classifier import collate
 
 from langladder.ground.errors import InputError
 from langladder.models.classification.classifier import Classifier
 from langladder.models.classification.gpt_classifier import GPTClassifier, Marks, choice_log_probs, choices, swapped
+from langladder.models.classification.neural_classifier import collate
 from langladder.models.language.gpt import GPT
 from langladder.models.units import SubwordUnits
 from langladder.tasks.fine_tuning import begin

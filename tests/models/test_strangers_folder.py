@@ -282,7 +282,8 @@ def test_a_vast_vocabulary_takes_neither_memory_nor_time_in_a_process_of_its_own
         path.write_text(changed(size=100_000_000)(sort, path.read_text()))
     code = """
 import resource, sys
-import langladder.models.language.gpt, langladder.models.language.recurrent, langladder.models.translation.seq2seq, langladder.models.translation.transformer
+import langladder.models.language.gpt, langladder.models.language.recurrent
+import langladder.models.translation.seq2seq, langladder.models.translation.transformer
 from langladder.models.language.language_model import LanguageModel
 from langladder.models.translation.translator import Translator
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

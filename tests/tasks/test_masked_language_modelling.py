@@ -81,7 +81,7 @@ def test_it_learns_gaps_and_pairs(tokenizer: Tokenizer, text: TokenStream, tmp_p
     rows = [row for row in result.curve if row["validation_loss"] is not None]
     assert rows[-1]["validation_loss"] < 1.0 < math.log(tokenizer.full_vocab_size)
     assert rows[-1]["validation_next_sentence"] >= 0.8  # of a few dozen pairs; by chance 0.5
-    assert result.tokens_per_second > 0
+    assert result.cost["tokens_per_second"] > 0
 
 
 @pytest.mark.parametrize("pairs", [True, False])

@@ -25,7 +25,7 @@ import codecs
 import logging
 import struct
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -46,12 +46,12 @@ from langladder.ground.artefacts import write_text
 from langladder.ground.atomic import Owner, atomic_folder
 from langladder.ground.errors import Damage, InputError
 from langladder.ground.remote import fetched, is_url
-from langladder.models.language.language_model import LanguageModel
-from langladder.models.language.neural import NeuralLanguageModel
 from langladder.text.read.lines import reading
 from langladder.text.tokenize.specials import UNK
-from langladder.text.tokenize.tokenizers import Tokenizer, word_pieces, word_tokens
 from langladder.text.words.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from langladder.text.tokenize.tokenizers import Tokenizer
 
 # ---- the tables of the TensorBoard Embedding Projector
 
@@ -148,6 +148,10 @@ def input_embedding(model_folder: Path, vocabulary: Vocabulary | None = None) ->
     Raises:
         InputError: files are missing or damaged, the model has no input embedding, or no word is left.
     """
+    from langladder.models.language.language_model import LanguageModel  # torch takes seconds: only for models
+    from langladder.models.language.neural import NeuralLanguageModel
+    from langladder.text.tokenize.tokenizers import Tokenizer, word_tokens
+
     folder = Path(model_folder)
     model = LanguageModel.load(folder)
     embedding = model.input_embedding() if isinstance(model, NeuralLanguageModel) else None
@@ -173,8 +177,10 @@ def input_embedding(model_folder: Path, vocabulary: Vocabulary | None = None) ->
 
 
 def _of_vocabulary(
-    table: np.ndarray, tokenizer: Tokenizer, vocabulary: Vocabulary, about: dict[str, Any]
+    table: np.ndarray, tokenizer: "Tokenizer", vocabulary: Vocabulary, about: dict[str, Any]
 ) -> WordVectors:
+    from langladder.text.tokenize.tokenizers import word_pieces
+
     pieces = word_pieces(tokenizer, vocabulary.words)
     known = np.array([len(ids) > 0 and UNK not in ids for ids in pieces], dtype=bool)
     pieces = [ids for ids, is_known in zip(pieces, known, strict=True) if is_known]
@@ -287,8 +293,6 @@ def _read_folder(path: Path, damage: Damage) -> WordVectors:
     if "words.json" in names:
         return load_vectors(path)
     if {"config.json", "model.safetensors"} <= names:
-        from langladder.formats.vector_files import input_embedding  # needs torch: only for models
-
         return input_embedding(path)
     if VECTORS in names:
         return WordVectors(*read_projector(path, damage))

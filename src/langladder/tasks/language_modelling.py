@@ -1,5 +1,10 @@
-"""Training a language model on a token stream: next-token cross-entropy, the same for every network."""
+"""Training a language model on a token stream: next-token cross-entropy, the same for every network.
 
+A network may begin with the weights of another rung's: the base's own network, or one of the same architecture that
+the rung describes, which may learn with another dropout (fine-tuning: Dai & Le 2015; Howard & Ruder 2018).
+"""
+
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -7,13 +12,16 @@ import torch
 from langladder.data.language_modelling import LanguageBatch, StreamBatches, WindowBatches
 from langladder.ground.errors import InputError
 from langladder.ground.ranks import gathered, ranks
-from langladder.models.language.language_model import predicted
+from langladder.ground.schema import locate
+from langladder.models.language.language_model import LanguageModel, predicted
 from langladder.models.language.neural import NeuralLanguageModel
-from langladder.models.making import Run, TrainingResult
-from langladder.tasks.settings import LMTrainingConfig
+from langladder.models.making import Run, TrainingResult, TrainingSettings
+from langladder.models.network import start_from
+from langladder.tasks.settings import LMTrainingConfig, TunedSettings
 from langladder.tasks.task import Task
-from langladder.tasks.training import TrainingResult, train_task
+from langladder.tasks.training import train_task
 from langladder.text.storage.token_streams import TokenStream
+from langladder.text.tokenize.tokenizers import Tokenizer
 
 
 class LanguageModelling(Task):
@@ -92,9 +100,36 @@ def make(
     train: TokenStream,
     validation: TokenStream,
     *,
-    settings: Any,
+    settings: TrainingSettings[LMTrainingConfig],
     run: Run,
 ) -> TrainingResult:
     """Train a language model; see `models.making` and `train_language_model`."""
-    result = train_language_model(model, train, validation, settings.training, run)
-    return TrainingResult(result.curve, result.cost, result.best_validation_loss)
+    return train_language_model(model, train, validation, settings.training, run)
+
+
+def begin(settings: TunedSettings, base: Path, tokenizer: Tokenizer) -> NeuralLanguageModel:
+    """The network before its first step.
+
+    Args:
+        settings: what the rung's file says: `name`, and `target` with `model` where it describes a network itself.
+        base: the folder of the rung that it grows from.
+
+    Raises:
+        InputError: the base is counted, or of another architecture.
+    """
+    if settings.target is not None:
+        model: NeuralLanguageModel = locate(settings.target)(settings.model, tokenizer.vocab_size)
+        start_from(model, base, rung=settings.name)
+        return model
+    loaded = LanguageModel.load(base)
+    if not isinstance(loaded, NeuralLanguageModel):
+        raise InputError(f"{settings.name} cannot grow from {base}: a {type(loaded).__name__} has no weights to train")
+    return loaded
+
+
+def make_tuned(
+    base: Path, tokenizer: Tokenizer, train: TokenStream, validation: TokenStream, *, settings: TunedSettings, run: Run
+) -> tuple[NeuralLanguageModel, TrainingResult]:
+    """Begin with the weights in `base`, then train, see `make`; the model, and how it went."""
+    model = begin(settings, base, tokenizer)
+    return model, make(model, tokenizer, train, validation, settings=settings, run=run)

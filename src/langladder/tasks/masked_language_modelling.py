@@ -3,8 +3,6 @@
 L = L_MLM + L_NSP, each a mean, over masked tokens and over rows (Devlin et al. 2019, appendix A.2)
 """
 
-from typing import Any
-
 import torch
 
 from langladder.data.masked_language_modelling import MaskedBatches
@@ -12,10 +10,10 @@ from langladder.data.sentence_pairs import Pairs
 from langladder.ground.errors import InputError
 from langladder.models.encoders.bert import BERT
 from langladder.models.encoders.encoder import Masked
-from langladder.models.making import Run, TrainingResult
+from langladder.models.making import Run, TrainingResult, TrainingSettings
 from langladder.tasks.settings import MaskedTraining
 from langladder.tasks.task import Task
-from langladder.tasks.training import TrainingResult, train_task
+from langladder.tasks.training import train_task
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.tokenizers import Tokenizer, word_starts
 
@@ -93,9 +91,8 @@ def make(
     train: TokenStream,
     validation: TokenStream,
     *,
-    settings: Any,
+    settings: TrainingSettings[MaskedTraining],
     run: Run,
 ) -> TrainingResult:
     """Train an encoder; see `models.making` and `train_encoder`."""
-    result = train_encoder(model, tokenizer, train, validation, settings.training, run)
-    return TrainingResult(result.curve, result.cost, result.best_validation_loss)
+    return train_encoder(model, tokenizer, train, validation, settings.training, run)

@@ -18,7 +18,7 @@ translates some of its pairs greedily, and the weights of the highest BLEU are k
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -28,11 +28,11 @@ from langladder.data.translation import PairBatch, TranslationBatches
 from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.translate import translate
 from langladder.ground.errors import InputError
-from langladder.models.making import Run, TrainingResult
+from langladder.models.making import Run, TrainingResult, TrainingSettings
 from langladder.models.translation.translator import Translator
 from langladder.tasks.settings import TranslationTraining
 from langladder.tasks.task import Task
-from langladder.tasks.training import TrainingResult, train_task
+from langladder.tasks.training import train_task
 from langladder.text.storage.token_streams import PairStream
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 from langladder.text.tokenize.tokenizers import Tokenizer
@@ -157,12 +157,12 @@ def make(
     train: PairStream,
     validation: PairStream,
     *,
-    settings: Any,
+    settings: TrainingSettings[TranslationTraining],
     run: Run,
     bleu_tokenize: str = "13a",
 ) -> TrainingResult:
     """Train a translator; see `models.making` and `train_translator`. tokenizers: the source's and the target's."""
-    result = train_translator(
+    return train_translator(
         model,
         train,
         validation,
@@ -171,4 +171,3 @@ def make(
         target_tokenizer=tokenizers[1],
         bleu_tokenize=bleu_tokenize,
     )
-    return TrainingResult(result.curve, result.cost, result.best_validation_loss)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from langladder.models.classification.neural_classifier import NeuralClassifier
 
 from langladder.answers.classify import classify, example_of
 from langladder.answers.loading import read_model
@@ -27,6 +26,7 @@ from langladder.ground.errors import InputError
 from langladder.models.classification.classifier import Classifier
 from langladder.models.classification.linear_classifier import LinearClassifier
 from langladder.models.classification.mean_embedding import MeanEmbedding
+from langladder.models.classification.neural_classifier import NeuralClassifier
 from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.models.tagging.counted_tagger import tag_ids
 from langladder.models.tagging.hmm import HMM

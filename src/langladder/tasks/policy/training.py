@@ -1,11 +1,14 @@
-"""Training a policy from its settings: what the methods ask for, put together.
+"""Aligning an instructed model by the method of its settings: from dialogues and rankings to what it trains on.
 
-Each function trains `policy` in place from the weights that it has, which are also its reference; it ends with the
-weights that `keep` asks for, on the CPU, in evaluation mode.
+best_of_n leaves the base's weights as they are: what is chosen is chosen when it answers. Each `train_…` trains
+`policy` in place from the weights that it has, which are also its reference; it ends with the weights that `keep` asks
+for, on the CPU, in evaluation mode.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -13,8 +16,10 @@ import torch
 from langladder.data.language_modelling import WindowBatches
 from langladder.data.preference_pairs import PairBatches, TokenPair, check_pairs
 from langladder.data.prompts import RolloutBatches
+from langladder.decoding.judging import Judge, by_judge, by_reward_model
 from langladder.decoding.rollouts import Prompts, check_prompts
 from langladder.ground.errors import InputError
+from langladder.models.language.instructed import InstructedGPT, read_instructed
 from langladder.models.language.neural import NeuralLanguageModel
 from langladder.models.making import Run, TrainingResult
 from langladder.models.reward import RewardModel
@@ -33,6 +38,8 @@ from langladder.tasks.policy.settings import (
     PPOTraining,
 )
 from langladder.tasks.training import train_task
+from langladder.text.labelled.instructions import Dialogue, Ranking
+from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.storage.token_streams import TokenStream
 
 History = list[dict[str, float]]
@@ -44,7 +51,7 @@ def train_ppo(
     config: PPOTraining,
     run: Run,
     *,
-    watched: Prompts | None = None,
+    held_out: Prompts | None = None,
     text: TokenStream | None = None,
     reward_model: RewardModel | None = None,
 ) -> tuple[TrainingResult, History]:
@@ -56,7 +63,7 @@ def train_ppo(
         critic = critic_from(reward_model)
     else:
         critic = make_critic(policy, shared=config.critic == "shared")
-    return _train(PPO(policy, critic, config, prompts, watched), config, run, text)
+    return _train(PPO(policy, critic, config, prompts, held_out), config, run, text)
 
 
 def train_grpo(
@@ -65,11 +72,11 @@ def train_grpo(
     config: GRPOTraining,
     run: Run,
     *,
-    watched: Prompts | None = None,
+    held_out: Prompts | None = None,
     text: TokenStream | None = None,
 ) -> tuple[TrainingResult, History]:
     """GRPO. See `_train`."""
-    return _train(GRPO(policy, config, prompts, watched), config, run, text)
+    return _train(GRPO(policy, config, prompts, held_out), config, run, text)
 
 
 def train_by_expert_iteration(
@@ -78,11 +85,11 @@ def train_by_expert_iteration(
     config: ExpertIterationTraining,
     run: Run,
     *,
-    watched: Prompts | None = None,
+    held_out: Prompts | None = None,
     text: TokenStream | None = None,
 ) -> tuple[TrainingResult, History]:
     """Expert iteration. See `_train`."""
-    return _train(ExpertIteration(policy, config, prompts, watched), config, run, text)
+    return _train(ExpertIteration(policy, config, prompts, held_out), config, run, text)
 
 
 def train_dpo(
@@ -92,12 +99,12 @@ def train_dpo(
     config: DPOTraining,
     run: Run,
     *,
-    watched: Prompts | None = None,
+    held_out: Prompts | None = None,
 ) -> TrainingResult:
     """DPO.
 
     Args:
-        watched: prompts that the policy answers at each validation.
+        held_out: prompts that the policy answers at each validation.
 
     Raises:
         InputError: no pairs, see `check_pairs` and `check_prompts`, `keep` asks for what is not measured; see also
@@ -106,8 +113,8 @@ def train_dpo(
     if not train:
         raise InputError("dpo: no training pairs that the base's context has room for; see the stage `prefer`")
     check_pairs([*train, *validation], policy.context)
-    task = DPO(policy, config, watched)
-    _check_watched(task, policy, bool(validation))
+    task = DPO(policy, config, held_out)
+    _check_held_out(task, policy, bool(validation))
     said = references(policy, train), references(policy, validation)
     batches = PairBatches(train, validation, said, batch_size=config.batch_size, seed=run.seed)
     return _run(task, policy, batches, run)
@@ -126,10 +133,10 @@ def _train(
     if not len(task.prompts.ids):
         raise InputError("rollouts: no training prompts; see the report of the stage `clean`")
     check_prompts(task.prompts.ids, policy.context, config.max_new_tokens)
-    _check_watched(task, policy, task.watched is not None and bool(len(task.watched.ids)))
+    _check_held_out(task, policy, task.held_out is not None and bool(len(task.held_out.ids)))
     batches = RolloutBatches(
         len(task.prompts.ids),
-        min(config.validation_prompts, len(task.watched.ids)) if task.watched else 0,
+        min(config.validation_prompts, len(task.held_out.ids)) if task.held_out else 0,
         per_rollout=config.prompts,
         kept=config.kept,
         epochs=config.inner_epochs,
@@ -145,14 +152,14 @@ def _run(task: PolicyTask, policy: NeuralLanguageModel, batches: Any, run: Run) 
     begun = task.measured_at_start(run.seed)
     result = train_task(task, batches, config, run)
     policy.cpu().eval()
-    return TrainingResult([*begun, *shown(result.curve)], result.cost, result.best_validation_loss)
+    return replace(result, curve=[*begun, *shown(result.curve)])
 
 
-def _check_watched(task: PolicyTask, policy: NeuralLanguageModel, validates: bool) -> None:
+def _check_held_out(task: PolicyTask, policy: NeuralLanguageModel, validates: bool) -> None:
     settings = task.settings
-    if task.watched is not None:
-        check_prompts(task.watched.ids, policy.context, settings.max_new_tokens)
-    measured = validates and (task.watched is not None or settings.keep != "validation_reward")
+    if task.held_out is not None:
+        check_prompts(task.held_out.ids, policy.context, settings.max_new_tokens)
+    measured = validates and (task.held_out is not None or settings.keep != "validation_reward")
     if settings.keep != "last" and not measured:
         raise InputError(f"training.keep={settings.keep}: there is nothing to validate on; set it to last")
 
@@ -174,3 +181,95 @@ def _windows(
         )
     nothing = TokenStream(np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
     return WindowBatches(text, nothing, batch_size=mix.windows, sequence_length=mix.length, seed=seed)
+
+
+GOLD = "gold"
+"""What the gold judge's rewards are called beside the proxy's."""
+
+
+class Teaching(NamedTuple):
+    """What a policy may learn from.
+
+    Attributes:
+        train, validation: dialogues, whose prompts alone are used.
+        judge: of texts; it scores where there is no reward model, and validates where there is one.
+        text: plain text, for PPO-ptx.
+        reward_model: the proxy, or None.
+        preferences: training and validation rankings, for DPO.
+    """
+
+    train: Sequence[Dialogue]
+    validation: Sequence[Dialogue]
+    judge: Judge | None = None
+    text: TokenStream | None = None
+    reward_model: RewardModel | None = None
+    preferences: tuple[Sequence[Ranking], Sequence[Ranking]] = ((), ())
+
+
+def make(
+    base: Path,
+    teaching: Teaching,
+    *,
+    settings: Any,
+    run: Run,
+) -> tuple[InstructedGPT, TrainingResult]:
+    """Begin with the InstructedGPT in `base`, whose tokenizer lies beside it, and align it.
+
+    Args:
+        settings: what the rung's file says: `name`, `method`, and `training` where the method trains.
+
+    Raises:
+        InputError: nobody scores the answers, the reward model has another tokenizer; see also the method's training.
+    """
+    policy, tokenizer = read_instructed(base)
+    if teaching.reward_model is not None:
+        teaching.reward_model.check_policy(tokenizer, settings.name)
+    if settings.method == "best_of_n":
+        return policy, TrainingResult([], {"seconds": 0.0})
+    template, config = ChatTemplate(tokenizer), settings.training
+    room = policy.context - config.max_new_tokens
+    if settings.method == "dpo":
+        train, validation = (token_pairs(template, side, policy.context) for side in teaching.preferences)
+        held_out = None if teaching.judge is None else prompts_of(teaching, teaching.validation, template, room)
+        return policy, train_dpo(policy, train, validation, config, run, held_out=held_out)
+    prompts, held_out = (prompts_of(teaching, side, template, room) for side in (teaching.train, teaching.validation))
+    if settings.method == "ppo":
+        more: Any = {"reward_model": teaching.reward_model, "text": teaching.text}
+        return policy, train_ppo(policy, prompts, config, run, held_out=held_out, **more)[0]
+    trained: Any = {"grpo": train_grpo, "expert_iteration": train_by_expert_iteration}[settings.method]
+    return policy, trained(policy, prompts, config, run, held_out=held_out, text=teaching.text)[0]
+
+
+def prompts_of(teaching: Teaching, dialogues: Sequence[Dialogue], template: ChatTemplate, room: int) -> Prompts:
+    """The prompts of at most `room` tokens, and who scores their answers.
+
+    Raises:
+        InputError: neither a reward model nor a judge; or there are dialogues, and room for none of their prompts.
+    """
+    rows = template.prompts([one.prompt for one in dialogues])
+    kept = [(one, row) for one, row in zip(dialogues, rows, strict=True) if len(row) <= room]
+    if len(dialogues) and not kept:
+        raise InputError(
+            f"instructions: none of {len(dialogues):,} prompts has at most {room} tokens, so that the base's context "
+            "has room for the answer; lower training.max_new_tokens, or choose a base with a longer context"
+        )
+    asked, ids = [one for one, _ in kept], [row.tolist() for _, row in kept]
+    judges = {} if teaching.judge is None else {GOLD: by_judge(teaching.judge, asked, template)}
+    if teaching.reward_model is not None:
+        return Prompts(ids, by_reward_model(teaching.reward_model), judges)
+    if GOLD not in judges:
+        raise InputError("reads: these instructions have no gold judge; let the rung read a reward model")
+    return Prompts(ids, judges[GOLD])
+
+
+def token_pairs(template: ChatTemplate, rankings: Sequence[Ranking], context: int) -> list[TokenPair]:
+    """The pairs of rankings as ids; those that the context has no room for, or whose ids are equal, are left out."""
+    pairs = [pair for one in rankings for pair in one.preferences()]
+    prompts = template.prompts([pair.prompt for pair in pairs])
+    texts = template.tokenizer.encode_lines([text for pair in pairs for text in (pair.chosen, pair.rejected)])
+    found = []
+    for prompt, chosen, rejected in zip(prompts, texts[::2], texts[1::2], strict=True):
+        one = TokenPair(prompt.tolist(), chosen.tolist(), rejected.tolist())
+        if len(one.prompt) + max(len(one.chosen), len(one.rejected)) < context and one.chosen != one.rejected:
+            found.append(one)
+    return found

@@ -1,0 +1,225 @@
+"""What every network that classifies shares: reading in batches, the loss, the weight of each word, saving.
+
+A network says how a batch of texts becomes scores (`logits`); this class makes the rest from it.
+
+    L = −(1/N) Σ_n log softmax(z_n)_{y_n}
+
+The weight of a word for a label is gradient × input, summed over the dimensions of its vector: ∂z_y/∂e_t · e_t, the
+first-order share of that word in the score (Shrikumar et al. 2017, section 3; Denil et al. 2014).
+
+Shape legend: B rows, T positions, C labels, D width of the embedding, N examples.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from langladder.ground.artefacts import write_json
+from langladder.ground.errors import InputError
+from langladder.models.classification.classifier import Classifier, Explained, read_reading
+from langladder.models.network import Network
+from langladder.models.saving import READING
+from langladder.models.trial import words
+from langladder.models.units import Read, Units, WordUnits, units_from
+from langladder.nn.tree_lstm import CompiledTree, Forest, compile_tree, join
+from langladder.text.labelled.labelled import Example, Tree, parse_tree, read_tree
+from langladder.text.tokenize.specials import PAD
+
+
+class Encoded(NamedTuple):
+    """One example: ids (T,) int32, and its tree where the network reads trees."""
+
+    ids: np.ndarray
+    tree: CompiledTree | None = None
+
+
+class Reading(NamedTuple):
+    """A batch: tokens (B, T) int64, right-padded with PAD; lengths (B,) int64; the rows' trees, or none."""
+
+    tokens: torch.Tensor
+    lengths: torch.Tensor
+    forest: Forest | None = None
+
+    @property
+    def mask(self) -> torch.Tensor:
+        """(B, T) bool, true where there is a token."""
+        return self.tokens != PAD
+
+
+def collate(rows: Sequence[Encoded]) -> Reading:
+    """Examples as one padded batch."""
+    lengths = torch.tensor([len(row.ids) for row in rows])
+    tokens = np.full((len(rows), int(lengths.max())), PAD, dtype=np.int64)
+    for place, row in enumerate(rows):
+        tokens[place, : len(row.ids)] = row.ids
+    trees = [row.tree for row in rows if row.tree is not None]
+    return Reading(torch.from_numpy(tokens), lengths, join(trees) if trees else None)
+
+
+CELLS = 16_384
+"""The most cells (rows × longest) of a batch that is only read."""
+
+
+class NeuralClassifier(Network, Classifier):
+    """Built as `cls(config, vocab_size, number_of_labels)`, then told its units and labels by `equip`.
+
+    `vocab_size` counts all ids, the reserved ones too. The input table is the attribute `embedding`.
+    """
+
+    maker = "langladder.tasks.classification.make"
+    SIZES = ("vocab_size", "number_of_labels")
+    reads_trees: ClassVar[bool] = False
+    """Whether `Reading.forest` must be there."""
+    vocab_size: int
+    number_of_labels: int
+    embedding: nn.Embedding
+    units: Units
+
+    @abstractmethod
+    def logits(self, batch: Reading) -> torch.Tensor:
+        """Scores (B, C) of the labels of a batch. Padding changes nothing."""
+
+    def loss(self, batch: Reading, labels: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
+        """Mean cross-entropy in nats; labels (B,) int64. Networks with losses inside (trees) override this."""
+        return F.cross_entropy(self.logits(batch).float(), labels, label_smoothing=smoothing)
+
+    def means(self, batch: Reading, labels: torch.Tensor, smoothing: float = 0.0) -> tuple[torch.Tensor, ...]:
+        """The means that `loss` is the sum of."""
+        return (self.loss(batch, labels, smoothing),)
+
+    def terms(self, batch: Reading) -> tuple[int, ...]:
+        """Of how many terms each of them is taken: texts."""
+        return (len(batch.lengths),)
+
+    def trial_loss(self, rows: int, length: int) -> torch.Tensor:
+        """See `Network.trial_loss`; trees, where it reads them, branch to the right."""
+        tokens = words(rows, length, self.vocab_size)  # (B, T)
+        trees = [compile_tree(_right_branching(length), {})] * rows if self.reads_trees else []
+        labels = torch.arange(rows) % self.number_of_labels
+        return self.loss(Reading(tokens, torch.full((rows,), length), join(trees) if trees else None), labels)
+
+    def equip(self, units: Units, labels: Sequence[str]) -> Self:
+        """Tell the network what its ids and labels mean."""
+        assert units.full_vocab_size == self.vocab_size, (units.full_vocab_size, self.vocab_size)
+        assert len(labels) == self.number_of_labels, (labels, self.number_of_labels)
+        self.units, self.labels = units, list(labels)
+        return self
+
+    def as_read(self, example: Example) -> Read:
+        """The pieces of an example that are read, and their ids."""
+        return self.units.example(example)
+
+    def encode(self, example: Example) -> Encoded:
+        """An example as the network reads it.
+
+        Raises:
+            InputError: it has no words, or the network reads trees and it has none.
+        """
+        read = self.as_read(example)
+        if not len(read.ids):
+            raise InputError(f"{example.text[:60]!r} has nothing to read")
+        return Encoded(read.ids, self._tree(example, len(read.ids)) if self.reads_trees else None)
+
+    def _tree(self, example: Example, words: int) -> CompiledTree:
+        if not isinstance(self.units, WordUnits):
+            raise InputError("input.units=subwords: a tree has words as its leaves; set input.units to words")
+        if example.second is not None:
+            raise InputError(
+                f"{example.text[:60]!r}: a pair of texts, and a {type(self).__name__} reads one tree; choose another "
+                "classifier for pairs"
+            )
+        tree = read_tree(example)
+        if len(tree.words) != words:
+            raise InputError(f"{example.text[:60]!r} has {words} words, but its tree {len(tree.words)}")
+        return compile_tree(tree, {label: place for place, label in enumerate(self.labels)})
+
+    @torch.no_grad()
+    def log_probs(self, examples: Sequence[Example]) -> np.ndarray:
+        """See `Classifier.log_probs`. Rows of like length are read together."""
+        found = np.zeros((len(examples), self.number_of_labels))  # (N, C)
+        training = self.training
+        self.eval()
+        try:
+            encoded = [self.encode(example) for example in examples]
+            for rows in _by_length([len(one.ids) for one in encoded]):
+                scores = self.logits(collate([encoded[row] for row in rows])).float()  # (B, C)
+                found[rows] = torch.log_softmax(scores, dim=-1).double().numpy()
+        finally:
+            self.train(training)
+        return found
+
+    def explain(self, example: Example, label: int) -> Explained | None:
+        """Gradient × input of the label's score before the softmax, per piece."""
+        encoded, kept = self.encode(example), []
+
+        def keep(_module: nn.Module, _inputs: Any, output: torch.Tensor) -> torch.Tensor:
+            kept.append(output.detach().requires_grad_(True))
+            return kept[-1]
+
+        hooks = [table.register_forward_hook(keep) for table in self.tables()]
+        training = self.training
+        self.eval()
+        try:
+            with torch.enable_grad():
+                score = self.logits(collate([encoded]))[0, label]
+                gradients = torch.autograd.grad(score, kept)
+        finally:
+            self.train(training)
+            for hook in hooks:
+                hook.remove()
+        # a_t = ∂z_y/∂e_t · e_t
+        weights = torch.stack([(g * e).sum(dim=-1) for g, e in zip(gradients, kept, strict=True)]).sum(dim=0)
+        return Explained(self.as_read(example).pieces, self.by_piece(weights, encoded).tolist())
+
+    def by_piece(self, weights: torch.Tensor, encoded: Encoded) -> torch.Tensor:  # noqa: ARG002
+        """A weight for every piece of an example, (T,), from those of all that was looked up: (1, T)."""
+        return weights[0]
+
+    def tables(self) -> list[nn.Module]:
+        """The modules that look words up, each called once for a batch."""
+        return [self.embedding]
+
+    def start(self) -> None:
+        """Called when `embedding` has got the vectors that it begins with, before training."""
+
+    def write_beside(self, folder: Path) -> None:
+        """See `Network.write_beside`."""
+        write_json(folder / READING, {"labels": self.labels, "units": self.units.description()})
+        self.units.save_beside(folder)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """See `Classifier.load`."""
+        network = super().load(folder)
+        labels, reading = read_reading(folder, {"units"}, network.number_of_labels)
+        units = units_from(Path(folder) / READING, reading["units"])
+        if units.full_vocab_size != network.vocab_size:
+            raise InputError(
+                f"{folder}/{READING}: {units.full_vocab_size:,} ids, but config.json says vocab_size "
+                f"{network.vocab_size:,}"
+            )
+        return network.equip(units, labels)
+
+
+def _by_length(lengths: Sequence[int]) -> Iterator[np.ndarray]:
+    """Rows in batches of at most `CELLS` cells, shortest first."""
+    order = np.argsort(lengths, kind="stable")
+    start = 0
+    for end in range(1, len(order) + 1):
+        if end == len(order) or (end + 1 - start) * lengths[order[end]] > CELLS:
+            yield order[start:end]
+            start = end
+
+
+def _right_branching(length: int) -> Tree:
+    """A binary tree over so many words, without labels: (w (w (w w)))."""
+    text = "(w)"
+    for _ in range(length - 1):
+        text = f"((w) {text})"
+    return parse_tree(text)
