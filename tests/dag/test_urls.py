@@ -54,10 +54,10 @@ def test_a_link_to_nothing_stops_the_run_before_dvc_does(tmp_path: Path, monkeyp
     for name in ("gone.txt", "deep/gone.txt"):
         (tmp_path / name).symlink_to("nowhere.txt")
     monkeypatch.setattr(params, "load", lambda: changed)
-    monkeypatch.setattr(parallel, "plan", lambda: pytest.fail("DVC was asked"))
+    monkeypatch.setattr(parallel, "find_jobs", lambda: pytest.fail("DVC was asked"))
     said = rf"paths\.text: {tmp_path}/gone\.txt is a link to nowhere\.txt, which does not exist \(and 1 more\); mend"
     with pytest.raises(InputError, match=said):
-        parallel._make([], None)
+        parallel.repro([])
     monkeypatch.setattr("pipeline.settings.plan.jobs", lambda _: [])  # no job need be composed for this
     monkeypatch.setattr("pipeline.settings.checks.misfits", lambda *_: [])
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"), pytest.raises(InputError, match=said):

@@ -118,7 +118,7 @@ def test_a_registered_model_is_a_copy_with_figures_and_hashes(job: Any) -> None:
     assert done.exit_code == 0, done.output
     assert "lm-lstm, version 1" in done.output and "mlflow models serve -m models:/lm-lstm@champion" in done.output
     found = store.client().get_model_version_by_alias("lm-lstm", "champion")
-    assert found.run_id == work.run.run_id and found.version == 1
+    assert found.run_id == work.run.run_id and int(found.version) == 1
     assert found.tags["fingerprint"] == lineage.provenance(PLACE).fingerprint
     assert float(found.tags["figure.validation_loss"]) == 1.25 and len(found.tags["content"]) == 16
     shutil.rmtree(PLACE)  # nothing of this checkout is needed any more

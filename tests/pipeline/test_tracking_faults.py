@@ -135,7 +135,8 @@ def test_a_store_that_fails_later(
 ) -> None:
     monkeypatch.setattr(runs, "EVERY", 0.0)
     with tracked_job("lm", "train_lm", job(), {}) as work:
-        failing = work.run.client = Failing(work.run.client)
+        failing = Failing(work.run.client)
+        work.run.client = failing  # type: ignore[assignment]
         logger = work.run.lightning_logger()
         for step in range(1, 21):
             failing.broken = step > 5

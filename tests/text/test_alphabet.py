@@ -43,7 +43,7 @@ def test_characters_are_those_of_all_lines() -> None:
 def test_workers_count_what_one_process_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shards, "SHARD_BYTES", 50_000)
     rows = {"document": range(len(HAN)), "text": HAN, "log_prob": [None] * len(HAN)}
-    tables.write_table(tmp_path / "train", pa.table(rows, schema=tables.TEXT))
+    tables.write_table(tmp_path / "train", pa.table(rows, schema=shards.TEXT))
     text, small = tables.TableLines([(tmp_path / "train", "text")]), tokenizer(HAN[:50], 400)
     assert len(text.shards()) > 3
     with used(Local(2)):

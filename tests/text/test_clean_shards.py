@@ -81,7 +81,7 @@ def text(kind: str, documents: int, seed: int) -> list[Row]:
 def written(folder: Path, raw: dict[str, list[Row]]) -> Path:
     for split, rows in raw.items():
         columns = [[row[column] for row in rows] for column in range(3)]
-        tables.write_table(folder / split, pa.table(columns, schema=tables.TEXT))
+        tables.write_table(folder / split, pa.table(columns, schema=shards.TEXT))
     return folder
 
 
@@ -137,8 +137,8 @@ def test_shards_give_what_lines_give(tmp_path: Path, kind: str, name: str) -> No
         rows, told = plain(raw, config, seed=1)
         assert set(report.pop("conventions")) == {"text"}
         assert report == told
-        for split in tables.SPLITS:
-            table = tables.read_table(tmp_path / case / "clean" / split, tables.TEXT).to_pylist()
+        for split in shards.SPLITS:
+            table = tables.read_table(tmp_path / case / "clean" / split, shards.TEXT).to_pylist()
             assert [tuple(row.values()) for row in table] == rows[split]
         # workers end shards and batches where one writer of the whole table does
         found = files_of(tmp_path / case / "clean")

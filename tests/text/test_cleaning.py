@@ -18,7 +18,7 @@ from langladder.text.clean.clean_pairs import CleanPairsConfig, clean_parallel
 from langladder.text.clean.cleaning import CleanConfig, clean_text
 from langladder.text.clean.duplicates import DuplicatesConfig, TextHashes, decided, duplicate_kinds, recall, shingles
 from langladder.text.clean.statistics import TextStatistics, invisible
-from langladder.text.storage import tables
+from langladder.text.storage import shards, tables
 from langladder.text.words.segmentation import split_words
 
 SHARD = "data-00000-of-00001.arrow"
@@ -29,12 +29,12 @@ def write_raw(folder: Path, **splits: Lines) -> Path:
     for split, lines in splits.items():
         documents, texts = zip(*lines, strict=True)
         rows = [documents, texts, [-1.5] * len(lines)]
-        tables.write_table(folder / split, pa.table(rows, schema=tables.TEXT))
+        tables.write_table(folder / split, pa.table(rows, schema=shards.TEXT))
     return folder
 
 
 def lines_of(folder: Path, split: str) -> Lines:
-    table = tables.read_table(folder / split, tables.TEXT)
+    table = tables.read_table(folder / split, shards.TEXT)
     return list(zip(table["document"].to_pylist(), table["text"].to_pylist(), strict=True))
 
 
@@ -53,7 +53,7 @@ def test_whole_documents_are_split_and_numbered_from_zero(tmp_path: Path) -> Non
     raw = corpus(400)
     folder, report = clean(tmp_path, {"all": raw})
     found: Lines = []
-    for split in tables.SPLITS:
+    for split in shards.SPLITS:
         rows = lines_of(folder, split)
         numbers = [number for number, _ in rows]
         assert numbers == [n for n in range(len(rows) // 3) for _ in range(3)]  # consecutive, whole
@@ -99,7 +99,7 @@ def test_own_splits_stay_and_missing_ones_are_cut_from_train(tmp_path: Path) -> 
 def test_log_probabilities_stay_only_with_unchanged_lines(tmp_path: Path) -> None:
     own = {"train": [(0, "as it was"), (0, "two  spaces")], "validation": [(0, "b")], "test": [(0, "c")]}
     folder, report = clean(tmp_path, own)
-    table = tables.read_table(folder / "train", tables.TEXT)
+    table = tables.read_table(folder / "train", shards.TEXT)
     assert table["log_prob"].to_pylist() == [-1.5, None]
     assert report["cleaning"]["changed_by_step"] == {"whitespace": 1}
 
@@ -292,7 +292,7 @@ def clean_pairs(
     sides = pa.table([[a for a, _ in pairs], [b for _, b in pairs]], schema=tables.PAIRS)
     tables.write_table(tmp_path / "raw" / "all.parquet", sides)
     report = clean_parallel(tmp_path / "raw", tmp_path / "clean", CleanPairsConfig.model_validate(settings), seed=1)
-    written = {split: tables.read_table(tmp_path / "clean" / f"{split}.parquet").to_pylist() for split in tables.SPLITS}
+    written = {split: tables.read_table(tmp_path / "clean" / f"{split}.parquet").to_pylist() for split in shards.SPLITS}
     return report, written
 
 
@@ -305,7 +305,7 @@ def test_no_side_of_a_held_out_pair_is_in_train(tmp_path: Path) -> None:
         held_out = {row[side] for split in ("validation", "test") for row in written[split]}
         assert not held_out & {row[side] for row in written["train"]}
         assert report["leakage"][side]["test"]["lines_in_train"] == 0.0
-    total = sum(report["splits"][split]["pairs"] for split in tables.SPLITS)
+    total = sum(report["splits"][split]["pairs"] for split in shards.SPLITS)
     assert total + sum(entry["count"] for entry in report["cleaning"]["dropped"].values()) == 600
     _, loose = clean_pairs(tmp_path, MANY, held_out_never_in_train=False)
     assert len(loose["train"]) > len(written["train"])

@@ -10,7 +10,7 @@ from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
 from langladder.text.clean.clean_pairs import CleanPairsConfig, clean_parallel
 from langladder.text.clean.cleaning import CleanConfig, clean_text
-from langladder.text.storage import tables
+from langladder.text.storage import shards, tables
 from langladder.text.tokenize.encoding import encode_corpus
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
@@ -46,7 +46,7 @@ def test_a_chosen_segmenter_gives_words(name: Segmenter) -> None:
 
 def test_every_stage_counts_the_words_that_cleaning_decided(tmp_path: Path) -> None:
     rows = {"document": [*range(60)], "text": PROSE, "log_prob": [None] * 60}
-    tables.write_table(tmp_path / "raw" / "all", pa.table(rows, schema=tables.TEXT))
+    tables.write_table(tmp_path / "raw" / "all", pa.table(rows, schema=shards.TEXT))
     config = CleanConfig.model_validate({"limits": {"max_words": 8}, "language": "en"})
     report = clean_text(tmp_path / "raw", tmp_path / "clean", config, seed=1)  # the cat , number 7 , sleeps .
     assert conventions_of(tmp_path / "clean") == Conventions(words="apart", language="en", steps=["invisible", "NFC"])

@@ -11,7 +11,7 @@ from langladder.ground.artefacts import read_arrays
 from langladder.text.clean.cleaning import CleanConfig, clean_text
 from langladder.text.read.readers import read_text
 from langladder.text.read.sources import TextSource
-from langladder.text.storage import tables
+from langladder.text.storage import shards, tables
 from langladder.text.storage.token_streams import PairStream, TokenStream
 from langladder.text.tokenize.encoding import (
     TextSize,
@@ -32,8 +32,8 @@ WORDS = TokenizerConfig(kind="word", vocab_size=None)
 def test_a_document_is_its_framed_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("langladder.text.tokenize.encoding.ROWS", 2)  # documents run across batches
     rows = {"document": [0, 0, 0, 1], "text": ["a b", "b", "c a", "a"], "log_prob": [None] * 4}
-    for split in tables.SPLITS:
-        tables.write_table(tmp_path / "clean" / split, pa.table(rows, schema=tables.TEXT))
+    for split in shards.SPLITS:
+        tables.write_table(tmp_path / "clean" / split, pa.table(rows, schema=shards.TEXT))
     tokenizer = train_tokenizer(training_text(tmp_path / "clean"), WORDS)
     report = encode_corpus(tmp_path / "clean", tokenizer, tmp_path / "tokens")
     stream = TokenStream.open(tmp_path / "tokens" / "train.arrow")
@@ -57,7 +57,7 @@ def test_golden_sizes_count_words_characters_and_bytes() -> None:
 
 def test_pairs_end_the_source_and_frame_the_target(tmp_path: Path) -> None:
     clean = tmp_path / "clean"
-    for split in tables.SPLITS:
+    for split in shards.SPLITS:
         pairs = pa.table({"source": ["go", "run now"], "target": ["va", "cours"]}, schema=tables.PAIRS)
         tables.write_table(clean / f"{split}.parquet", pairs)
     source = train_tokenizer(training_sides(clean, ["source"]), WORDS)

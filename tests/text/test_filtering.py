@@ -27,7 +27,7 @@ from langladder.text.filtering.filtering import FilterConfig, filter_text
 from langladder.text.filtering.mixture import Corpus, epochs, mixed, shares
 from langladder.text.filtering.quality import QualityModel, QualitySettings, keep_probability, pareto, sample_halves
 from langladder.text.labelled.labelled import LABELLED, TAGGED
-from langladder.text.storage import tables
+from langladder.text.storage import shards, tables
 
 GOOD_TEXT = "the king rules a quiet land where every farmer sells bread wine and honey to friends of old"
 BAD_TEXT = "click buy cheap pills free bonus login casino win cash offer now subscribe deal spam ads"
@@ -283,7 +283,7 @@ def test_all_parts_together_leave_held_out_tables_alone_and_give_the_same_bytes(
     trained = lines_of(outs[0] / "train")
     assert not {*trained} & {*lines_of(outs[0] / "test")}
     assert {*texts(GOOD, 100, 3)} & {*trained} and {*texts(GOOD, 30, 1)} & {*trained}
-    known = tables.read_table(outs[0] / "train", tables.TEXT).column("log_prob").to_pylist()
+    known = tables.read_table(outs[0] / "train", shards.TEXT).column("log_prob").to_pylist()
     assert {-1.5, None} == {*known}  # of the text itself the exact probabilities stay
 
 

@@ -15,7 +15,7 @@ from langladder.ground.errors import InputError
 from langladder.text.read.hub import HubSource, read_hub
 from langladder.text.read.readers import read_parallel, read_text
 from langladder.text.read.sources import ParallelSource, TextSource
-from langladder.text.storage import tables
+from langladder.text.storage import shards, tables
 from pipeline import ROOT
 
 SHARD = "data-00000-of-00001.arrow"
@@ -24,7 +24,7 @@ SHARD = "data-00000-of-00001.arrow"
 def read(folder: Path, **settings: object) -> list[tuple[int, str]]:
     out = folder.parent / "raw"
     read_text(TextSource.model_validate({"path": str(folder), **settings}), out)
-    table = tables.read_table(out / "all", tables.TEXT)
+    table = tables.read_table(out / "all", shards.TEXT)
     return list(zip(table["document"].to_pylist(), table["text"].to_pylist(), strict=True))
 
 
@@ -112,7 +112,7 @@ def test_own_splits_and_report(folder: Path) -> None:
     report = read_text(source, folder.parent / "raw")
     assert report["splits"] == {"train": {"documents": 2, "lines": 2}, "validation": {"documents": 1, "lines": 1}}
     assert report["files"] == 2 and report["crlf_lines"] == 2 and report["byte_order_marks"] == 1
-    train = tables.read_table(folder.parent / "raw" / "train", tables.TEXT)
+    train = tables.read_table(folder.parent / "raw" / "train", shards.TEXT)
     assert train["text"].to_pylist() == ["one", "two"] and train["log_prob"].to_pylist() == [None, None]
 
 
@@ -145,7 +145,7 @@ def test_a_bare_glob_takes_known_endings_and_names_the_rest(folder: Path) -> Non
     (folder / "link.txt").symlink_to("nowhere.txt")
     source = TextSource.model_validate(shipped("corpus") | {"path": str(folder)})
     report = read_text(source, folder.parent / "raw")
-    table = tables.read_table(folder.parent / "raw" / "all", tables.TEXT)
+    table = tables.read_table(folder.parent / "raw" / "all", shards.TEXT)
     assert sorted(table["text"].to_pylist()) == ["five", "four", "one", "three", "two"]
     assert report["files"] == 5 and report["skipped_files"] == 6
     assert {one["file"]: one["why"] for one in report["skipped"]} == {

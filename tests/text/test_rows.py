@@ -42,7 +42,7 @@ from langladder.text.labelled.questions import (
     read_question_files,
     unchanged_questions,
 )
-from langladder.text.storage import tables
+from langladder.text.storage import shards, tables
 
 # ---- one batch
 
@@ -318,7 +318,7 @@ def test_parts_of_questions(engine: Any, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(clean_rows, "ROWS", 64)
     with used(engine()):
         assert read_question_files(source, tmp_path / "parts") == whole
-    for split in tables.SPLITS:
+    for split in shards.SPLITS:
         found = [tables.read_table(tmp_path / folder / f"{split}.parquet") for folder in ("parts", "whole")]
         assert found[0].equals(found[1])
 

@@ -35,8 +35,8 @@ def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(shards, "SHARD_BYTES", 2_000)
     lines = ENGLISH * 20 + [line for line in wild_lines(7, 200) if line] + CHINESE
     rows = {"document": [row // 7 for row in range(len(lines))], "text": lines, "log_prob": [-0.1] * len(lines)}
-    for split in tables.SPLITS:
-        tables.write_table(tmp_path / "clean" / split, pa.table(rows, schema=tables.TEXT))
+    for split in shards.SPLITS:
+        tables.write_table(tmp_path / "clean" / split, pa.table(rows, schema=shards.TEXT))
         pairs = {"source": lines, "target": lines[::-1]}
         tables.write_table(tmp_path / "pairs" / f"{split}.parquet", pa.table(pairs, schema=tables.PAIRS))
     assert len(shards.shard_files(tmp_path / "clean" / "train")) > 4

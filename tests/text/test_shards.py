@@ -19,16 +19,16 @@ Rows = list[tuple[int, str, float | None]]
 
 
 def table(rows: Rows) -> pa.Table:
-    return pa.table([[row[column] for row in rows] for column in range(3)], schema=tables.TEXT)
+    return pa.table([[row[column] for row in rows] for column in range(3)], schema=shards.TEXT)
 
 
 def rows_of(path: Path) -> Rows:
-    return [tuple(row.values()) for row in tables.read_table(path, tables.TEXT).to_pylist()]
+    return [tuple(row.values()) for row in tables.read_table(path, shards.TEXT).to_pylist()]
 
 
 def written(folder: Path, rows: Rows, pieces: list[int]) -> dict[str, bytes]:
     """Write rows in pieces of these sizes, the last with what is left; the files by name."""
-    with ShardWriter(folder, tables.TEXT, "train") as writer:
+    with ShardWriter(folder, shards.TEXT, "train") as writer:
         for size in [*pieces, len(rows)]:
             for batch in table(rows[:size]).to_batches():
                 writer.add(batch)
@@ -74,20 +74,20 @@ def test_a_shard_holds_whole_documents_and_closes_when_it_is_full(tmp_path: Path
     for one, two in pairwise(found):
         assert one[-1][0] != two[0][0]
         assert sum(len(text.encode()) for document, text, _ in one if document != one[-1][0]) < 50
-    assert all(batch.num_rows <= 4 for file in files for batch in read_shard(file, tables.TEXT))
-    assert [len(piece) for piece in tables.read_batches(tmp_path / "train", tables.TEXT, 1)] == [1] * 200
+    assert all(batch.num_rows <= 4 for file in files for batch in read_shard(file, shards.TEXT))
+    assert [len(piece) for piece in tables.read_batches(tmp_path / "train", shards.TEXT, 1)] == [1] * 200
 
 
 @pytest.mark.usefixtures("small")
 def test_anyone_loads_it_from_disk(tmp_path: Path) -> None:
     import datasets
 
-    rows = {split: corpus(40, seed) for seed, split in enumerate(tables.SPLITS)}
-    for split in tables.SPLITS:
+    rows = {split: corpus(40, seed) for seed, split in enumerate(shards.SPLITS)}
+    for split in shards.SPLITS:
         tables.write_table(tmp_path / split, table(rows[split]))
     loaded = datasets.load_from_disk(str(tmp_path))
-    assert list(loaded) == list(tables.SPLITS) and str(loaded["test"].split) == "test"
-    for split in tables.SPLITS:
+    assert list(loaded) == list(shards.SPLITS) and str(loaded["test"].split) == "test"
+    for split in shards.SPLITS:
         assert [tuple(row.values()) for row in loaded[split]] == rows[split]
         one = datasets.load_from_disk(str(tmp_path / split))
         assert one._fingerprint == loaded[split]._fingerprint
@@ -126,7 +126,7 @@ def test_text_of_an_earlier_layout_is_told(tmp_path: Path) -> None:
     (tmp_path / "clean").mkdir()
     (tmp_path / "clean" / "train.parquet").write_bytes(b"PAR1")
     with pytest.raises(InputError, match=r"holds train\.parquet, as earlier versions wrote text.*make it again"):
-        tables.read_table(tmp_path / "clean" / "train", tables.TEXT)
+        tables.read_table(tmp_path / "clean" / "train", shards.TEXT)
 
 
 @pytest.mark.usefixtures("small")
@@ -147,11 +147,11 @@ def test_missing_shards_and_columns_are_told(tmp_path: Path) -> None:
 
 
 def test_a_line_that_is_missing_is_told(tmp_path: Path) -> None:
-    rows = pa.record_batch([[0], pa.array([None], pa.string()), [None]], schema=tables.TEXT)
-    with pa.ipc.new_stream(str(tmp_path / "x.arrow"), tables.TEXT) as stream:
+    rows = pa.record_batch([[0], pa.array([None], pa.string()), [None]], schema=shards.TEXT)
+    with pa.ipc.new_stream(str(tmp_path / "x.arrow"), shards.TEXT) as stream:
         stream.write_batch(rows)
     with pytest.raises(InputError, match="a line or its document is missing"):
-        tables.read_table(tmp_path / "x.arrow", tables.TEXT)
+        tables.read_table(tmp_path / "x.arrow", shards.TEXT)
 
 
 @given(data=st.data())
@@ -162,6 +162,6 @@ def test_fuzz_shards(tmp_path: Path, data: st.DataObject) -> None:
     (file,) = shard_files(tmp_path / "train")
     path = tmp_path / "x.arrow"
     path.write_bytes(data.draw(strange_bytes(file.read_bytes())))
-    found = read(tables.read_table, path, tables.TEXT)
+    found = read(tables.read_table, path, shards.TEXT)
     if found is not None:
         found.to_pylist()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from langladder.ground.errors import InputError
-from langladder.text.storage import tables
+from langladder.text.storage import shards, tables
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.words.segmentation import (
     Conventions,
@@ -197,7 +197,7 @@ def test_roundtrip_through_a_file(tmp_path: Path) -> None:
 
 def test_word_stream_drops_what_the_vocabulary_lacks(tmp_path: Path) -> None:
     rows = {"document": [0, 0, 1], "text": LINES, "log_prob": [None] * 3}
-    tables.write_table(tmp_path / "clean" / "train", pa.table(rows, schema=tables.TEXT))
+    tables.write_table(tmp_path / "clean" / "train", pa.table(rows, schema=shards.TEXT))
     report = encode_words(tmp_path / "clean", VocabularyConfig(min_count=2), tmp_path / "words")
     stream = TokenStream.open(tmp_path / "words" / "train.arrow")
     assert [row.tolist() for row in stream] == [[1, 0, 0, 2], [0, 1, 2], []]

@@ -90,7 +90,7 @@ def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(vocabulary, "BUCKET_SHARDS", 2)
     lines = ENGLISH * 20 + marked_lines(5, 300) + [line for line in wild_lines(7, 100) if line] + CHINESE
     rows = {"document": [row // 7 for row in range(len(lines))], "text": lines, "log_prob": [None] * len(lines)}
-    tables.write_table(tmp_path / "clean" / "train", pa.table(rows, schema=tables.TEXT))
+    tables.write_table(tmp_path / "clean" / "train", pa.table(rows, schema=shards.TEXT))
     assert len(shards.shard_files(tmp_path / "clean" / "train")) > 4
     write_conventions(tmp_path / "clean", {"text": Conventions(words="apart")})
     return tmp_path / "clean"
@@ -131,8 +131,8 @@ def test_more_shards_than_files_that_may_be_open(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(shards, "SHARD_BYTES", 1)
     lines = [f"word {line}" for line in range(60)]
     rows = {"document": range(60), "text": lines, "log_prob": [None] * 60}
-    whole = pa.table(rows, schema=tables.TEXT)
-    tables.write_batches(tmp_path / "clean" / "train", tables.TEXT, [whole[row : row + 1] for row in range(60)])
+    whole = pa.table(rows, schema=shards.TEXT)
+    tables.write_batches(tmp_path / "clean" / "train", shards.TEXT, [whole[row : row + 1] for row in range(60)])
     assert len(shards.shard_files(tmp_path / "clean" / "train")) == 60
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     open_files = len(list(Path("/proc/self/fd").iterdir()))
