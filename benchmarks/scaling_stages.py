@@ -24,12 +24,12 @@ from typing import Any
 
 import click
 import psutil
-from langladder.engine.choosing import DaskConfig, LocalConfig, made
 
 from langladder.counts.cooccurrence import CooccurrenceConfig, store_counts
 from langladder.counts.ngrams import count_ngrams
 from langladder.embeddings.word2vec.method import Word2Vec, Word2VecConfig
 from langladder.engine.base import used
+from langladder.engine.settings import DaskConfig, LocalConfig, open_engine
 from langladder.text.clean.cleaning import CleanConfig, clean_text
 from langladder.text.labelled.clean_instructions import CleanInstructionsConfig, clean_instructions
 from langladder.text.labelled.clean_labelled import CleanLabelledConfig, clean_labels
@@ -188,7 +188,7 @@ def main(stage: str, folder: Path, workers: int, dask: bool, memory: str | None)
     began, spent, driver = time.perf_counter(), processor_seconds(*everyone), processor_seconds(resource.RUSAGE_SELF)
     sampler = MemorySampler()
     sampler.start()
-    with used(made(config, memory, workers)) as engine:
+    with used(open_engine(config, memory, workers)) as engine:
         figures = STAGES[stage](folder)
         peak = engine.peak()
         sampler.stop()

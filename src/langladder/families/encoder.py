@@ -40,7 +40,7 @@ model.hidden(tokens, segments)  # (B, T) ids, (B, T) 0 or 1 → states of every 
 
     def parts(self, rung: Any) -> dict[str, Any]:
         """How it is pre-trained, and on how much it is judged."""
-        judged = locate("langladder.tasks.settings.Judged")
+        judged = locate("langladder.tasks.settings.EncoderEvaluation")
         return super().parts(rung) | {
             "training": (locate("langladder.tasks.settings.MaskedTraining"), ...),
             "judged": (judged, judged()),
