@@ -152,7 +152,7 @@ def test_it_is_saved_with_its_tokenizer_or_not_at_all(tmp_path: Path, monkeypatc
 
 def test_refuses(tmp_path: Path) -> None:
     vectors(5).save(tmp_path / "five")
-    with pytest.raises(InputError, match=r"vectors of dimension 5, but model\.embedding_dim is 8"):
+    with pytest.raises(InputError, match=r"vectors of dimension 5, .* has 8: set model\.embedding_dim to 5"):
         trained(tmp_path / "a", settings(input={"vectors": str(tmp_path / "five")}))
     with pytest.raises(InputError, match="needs the tokenizer"):
         trained(tmp_path / "b", settings(input={"units": "subwords"}))

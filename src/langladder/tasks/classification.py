@@ -13,6 +13,7 @@ import torch
 
 from langladder.data.reading import ReadingBatches
 from langladder.ground.errors import Damage, InputError
+from langladder.ground.schema import Config
 from langladder.models.classification.classifier import label_ids
 from langladder.models.classification.neural_classifier import NeuralClassifier, Reading, collate
 from langladder.models.making import Run, TrainingResult
@@ -106,7 +107,7 @@ def make(
     train: Sequence[Example],
     validation: Sequence[Example],
     *,
-    settings: ReadingSettings[ReadingInput, ReadingTraining],
+    settings: ReadingSettings[Config, ReadingInput, ReadingTraining],
     run: Run,
     tokenizer: Path | None = None,
     base: Path | None = None,

@@ -81,6 +81,7 @@ def make_tuned(
     base: Path, tokenizer: Tokenizer, train: TokenStream, validation: TokenStream, *, settings: TunedSettings, run: Run
 ) -> tuple[NeuralLanguageModel, TrainingResult]:
     """A language model of the rung's settings that begins with the word vectors of the rung in `base`; see `make`."""
+    assert settings.target is not None  # word vectors are no network
     model: NeuralLanguageModel = locate(settings.target)(settings.model, tokenizer.vocab_size)
     start_from_vectors(model, tokenizer, InputVectors(vectors=str(base)))
     return model, language_modelling.make(model, tokenizer, train, validation, settings=settings, run=run)

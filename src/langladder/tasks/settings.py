@@ -211,7 +211,9 @@ class InputSettings(TrainingSettings[TrainingPart], Protocol[InputPart, Training
         """What it reads, and what its input table begins with."""
 
 
-class ReadingSettings(ModelSettings[Config], InputSettings[InputPart, TrainingPart], Protocol[InputPart, TrainingPart]):
+class ReadingSettings(
+    ModelSettings[ModelPart], InputSettings[InputPart, TrainingPart], Protocol[ModelPart, InputPart, TrainingPart]
+):
     """Settings of a rung that reads whole texts or sentences, and builds its model from them."""
 
 
@@ -224,7 +226,7 @@ class TransferSettings(ModelSettings[ModelPart], TrainingSettings[TrainingPart],
 
 
 class TunedSettings(TrainingSettings[LMTrainingConfig], Protocol):
-    """Settings of a language model that begins with what another rung has learnt."""
+    """Settings of a language model that begins with what another rung has learnt; `model` where `target` is set."""
 
     @property
     def name(self) -> str:
@@ -233,3 +235,7 @@ class TunedSettings(TrainingSettings[LMTrainingConfig], Protocol):
     @property
     def target(self) -> str | None:
         """The class of its network; None: it is its base's."""
+
+    @property
+    def model(self) -> Config:
+        """The settings of a network of its own."""

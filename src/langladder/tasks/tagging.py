@@ -18,7 +18,7 @@ from langladder.ground.errors import Damage, InputError
 from langladder.models.making import Run, TrainingResult
 from langladder.models.tagging.counted_tagger import tag_ids
 from langladder.models.tagging.network_tagger import NetworkTagger
-from langladder.models.tagging.neural_tagger import NeuralTagger
+from langladder.models.tagging.neural_tagger import NeuralTagger, NeuralTaggerConfig
 from langladder.models.tagging.tagger_words import TaggerWords
 from langladder.tasks.inputs import check_dimension, spellings, start_embedding
 from langladder.tasks.settings import ReadingSettings, ReadingTraining, TaggerInput, TaggerTraining
@@ -178,7 +178,7 @@ def make(
     train: Sequence[Tagged],
     validation: Sequence[Tagged],
     *,
-    settings: ReadingSettings[TaggerInput, TaggerTraining],
+    settings: ReadingSettings[NeuralTaggerConfig, TaggerInput, TaggerTraining],
     run: Run,
     base: Path | None = None,
     **_: object,
