@@ -217,7 +217,7 @@ def test_what_it_cannot_begin_from_is_named(tmp_path: Path) -> None:
     train_tokenizer(TEXTS, TokenizerConfig(kind="word", vocab_size=None)).save(folder / "tokenizer.json")
     with pytest.raises(InputError, match=rf"the network has {V} tokens, its tokenizer\.json"):
         begin(folder, seed=1)
-    with pytest.raises(InputError, match=r"holds a langladder\.models\.gpt\.GPT, not a InstructedGPT"):
+    with pytest.raises(InputError, match=r"holds a langladder\.models\.language\.gpt\.GPT, not a InstructedGPT"):
         read_instructed(saved_gpt(tmp_path / "plain"))
     with pytest.raises(InputError, match="leaves no word"):
         InstructedGPT(GPTConfig(context=4, width=4, layers=1, heads=1), 7)

@@ -76,7 +76,7 @@ def test_a_project_that_was_moved_or_copied_takes_its_store_along(
 
     def use(folder: Path) -> None:
         monkeypatch.delenv("MLFLOW_TRACKING_URI")  # MLflow sets it
-        for module in ("provenance.fingerprint", "provenance.python_function", "settings.run_folder"):
+        for module in ("tracking.fingerprint", "tracking.models", "settings.run_folder"):
             monkeypatch.setattr(f"pipeline.{module}.ROOT", folder)
         monkeypatch.chdir(folder)
 

@@ -73,7 +73,7 @@ def test_the_image_is_made_without_what_git_ignores() -> None:
 def test_the_container_of_editors_sets_up_as_make_does() -> None:
     found = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text(encoding="utf-8"))
     assert found["postCreateCommand"] == "make setup TORCH=cpu"
-    served = (ROOT / "src/langladder/faces/cli/explore.py").read_text(encoding="utf-8")
+    served = (ROOT / "src/langladder/faces/cli/serve.py").read_text(encoding="utf-8")
     assert all(f"default={port}" in served for port in found["forwardPorts"] if port != 5000)
 
 

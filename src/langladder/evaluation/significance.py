@@ -13,7 +13,6 @@ falls with their number (Holm 1979).
 from collections.abc import Mapping
 
 import numpy as np
-from scipy.stats import binom
 
 from langladder.evaluation.page import Interval
 
@@ -108,6 +107,8 @@ PAIRED_RESAMPLES = 20_000
 
 def mcnemar(first: np.ndarray, second: np.ndarray) -> float:
     """p of the two-sided exact test; (N,) bool each: whether each rung is right on each item."""
+    from scipy.stats import binom  # takes time to load
+
     b, c = int((first & ~second).sum()), int((~first & second).sum())
     # p = 2 P(X ≤ min(b, c)),  X ~ Binomial(b + c, ½)
     return min(1.0, 2.0 * float(binom.cdf(min(b, c), b + c, 0.5)))

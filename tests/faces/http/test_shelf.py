@@ -16,12 +16,12 @@ from langladder.faces.http.shelf import Shelf
 from langladder.ground.errors import InputError
 
 ABOVE = {  # a base class of `langladder.models` → the kind of what derives from it
-    "base.LanguageModel": "lm",
-    "encoder.Encoder": "encoder",
-    "translator.Translator": "translator",
-    "classifier.Classifier": "classifier",
-    "tagger.Tagger": "tagger",
-    "reader.Reader": "reader",
+    "language.language_model.LanguageModel": "lm",
+    "encoders.encoder.Encoder": "encoder",
+    "translation.translator.Translator": "translator",
+    "classification.classifier.Classifier": "classifier",
+    "tagging.tagger.Tagger": "tagger",
+    "reading.reader.Reader": "reader",
 }
 OWN = {"InstructedGPT": "instruct", "Captioner": "captioner", "RewardModel": "reward", "CTCRecognizer": "transcriber"}
 
