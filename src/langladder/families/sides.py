@@ -124,9 +124,7 @@ _DECLARED = (
         default="microworld",
         sources={
             "microworld": Source(f"{_CORPORA}.paragraphs.ParagraphConfig", f"{_CORPORA}.paragraphs.write_paragraphs"),
-            "files": Source(
-                f"{_LABELLED}.question_files.QuestionSource", f"{_LABELLED}.question_files.read_question_files"
-            ),
+            "files": Source(f"{_LABELLED}.questions.QuestionSource", f"{_LABELLED}.questions.read_question_files"),
         },
     ),
     Side(
@@ -142,7 +140,7 @@ _DECLARED = (
                 f"{_CORPORA}.instructions.demonstrations.write_instructions",
             ),
             "files": Source(
-                f"{_LABELLED}.instruction_files.InstructionSource", f"{_LABELLED}.instruction_files.read_instructions"
+                f"{_LABELLED}.instructions.InstructionSource", f"{_LABELLED}.instructions.read_instructions"
             ),
         },
         cleaning=f"{_LABELLED}.clean_instructions.CleanInstructionsConfig",
