@@ -13,9 +13,9 @@ def main(job: str, parent: str, root: str) -> int:
     """Exit code of DVC."""
     end_with(int(parent))
     os.chdir(root)
-    from dvc.cli import main
+    from dvc.cli import main as dvc
 
-    return int(main(["--wait-for-lock", "repro", "--single-item", job]))
+    return int(dvc(["--wait-for-lock", "repro", "--single-item", job]))
 
 
 if __name__ == "__main__":

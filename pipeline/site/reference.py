@@ -11,7 +11,6 @@ from pipeline.site.story import escaped, idea, sentences
 
 SOURCE = ROOT / "src" / "langladder"
 CONF = ROOT / "conf"
-PARAMS = "params"
 
 
 def library() -> dict[str, str]:

@@ -178,19 +178,6 @@ def _other_roots(database: sqlite3.Connection, here: str) -> set[str]:
     return {root for root in roots if root.endswith("/mlartifacts") and root != here}
 
 
-def has_runs() -> bool:
-    """Whether the store is worth asking: not where its database is just being made, or holds no run, or is broken."""
-    scheme, _, path = uri().partition("://")
-    if scheme != "sqlite":
-        return True
-    file = Path(path.removeprefix("/").partition("?")[0]).absolute()
-    try:
-        with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as database:
-            return database.execute("SELECT 1 FROM runs LIMIT 1").fetchone() is not None
-    except sqlite3.Error:
-        return False
-
-
 @contextmanager
 def alone() -> Iterator[None]:
     """The database is made by one process at a time: several first writers break it."""

@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from langladder.models.tagging.counted_tagger import tag_ids
-from langladder.models.tagging.feature_crf import FeatureCRF
-from langladder.models.tagging.features import sentence_features, shape
+from langladder.models.tagging.feature_crf import FeatureCRF, sentence_features, shape
 from langladder.models.tagging.hmm import HMM, transition_probabilities
 from langladder.models.tagging.most_frequent import MostFrequentTag
 from langladder.models.tagging.recurrent import RecurrentTagger

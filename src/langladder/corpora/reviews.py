@@ -21,7 +21,7 @@ from random import Random
 from typing import NamedTuple
 
 from langladder.corpora.grammar import Grammar, Symbol, Tree
-from langladder.corpora.rules.reviews import DENIALS, FEELINGS, INTENSIFIERS
+from langladder.corpora.rules.reviews import DENIALS, FEELINGS
 from langladder.corpora.world import World
 
 # ---- readings
@@ -166,7 +166,6 @@ def _join(label: int, first: Labelled, second: Labelled) -> Labelled:
 
 
 LABELS = range(5)
-_INTENSIFIERS = {word for word, *_ in INTENSIFIERS}
 
 
 class Phrase(NamedTuple):

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from langladder.kernels.compiled import njit
-from langladder.kernels.prefetch import prefetch_to_write
 from langladder.kernels.simd import (
     LANES,
     load8,
     multiply8,
     multiply_add,
+    prefetch_to_write,
     reciprocal_root8,
     splat8,
     store8,

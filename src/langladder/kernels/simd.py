@@ -1,4 +1,4 @@
-"""Eight float32 at a time inside Numba kernels: load, store, add, multiply-add, sum.
+"""Eight float32 at a time inside Numba kernels: load, store, add, multiply-add, sum; and prefetching.
 
 Numba leaves vector instructions to LLVM's loop vectoriser, which has to prove or test at run time, in front of every
 short loop, that no two rows overlap; with rows of 100 numbers that takes as long as the arithmetic. `Float8` says
@@ -159,28 +159,6 @@ def clip8(typing: Any, a: Any, limit: Any) -> Any:  # noqa: ARG001
 
 
 @_built_in
-def larger8(typing: Any, a: Any, b: Any) -> Any:  # noqa: ARG001
-    """max(a, b), entry by entry; b where a is not a number."""
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
-        return builder.select(builder.fcmp_ordered(">", *args), *args)
-
-    return float8(float8, float8), build
-
-
-@_built_in
-def largest8(typing: Any, a: Any) -> Any:  # noqa: ARG001
-    """The largest of the eight, all of them numbers."""
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
-        kind = ir.FunctionType(ir.FloatType(), [VECTOR])
-        largest = cgutils.get_or_insert_function(builder.module, kind, "llvm.vector.reduce.fmax.v8f32")
-        return builder.call(largest, args, fastmath=("nnan", "nsz"))
-
-    return types.float32(float8), build
-
-
-@_built_in
 def sum8(typing: Any, a: Any) -> Any:  # noqa: ARG001
     """The sum of the eight, as a tree: ((0+4)+(2+6)) + ((1+5)+(3+7))."""
 
@@ -214,3 +192,29 @@ def store_sums4(typing: Any, array: Any, i: Any, d: Any, a: Any, b: Any, c: Any,
         return context.get_dummy_value()
 
     return types.void(array, types.intp, types.intp, float8, float8, float8, float8), build
+
+
+PREFETCH = "llvm.prefetch.p0i8"
+
+
+def _prefetching(*, write: bool) -> Any:
+    """A function of an array and an index that asks for `array[index]`, to be kept, to be read or written."""
+
+    def prefetch(typing: Any, array: Any, index: Any) -> Any:  # noqa: ARG001 - Numba's signature
+        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            data = context.make_array(signature.args[0])(context, builder, args[0]).data
+            address = builder.bitcast(builder.gep(data, [args[1]]), ir.IntType(8).as_pointer())
+            word = ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), [address.type, word, word, word])
+            instruction = builder.module.globals.get(PREFETCH) or ir.Function(builder.module, kind, PREFETCH)
+            builder.call(instruction, [address, word(int(write)), word(3), word(1)])  # 3: to be kept, 1: data
+            return context.get_dummy_value()
+
+        return types.void(array, types.intp), build
+
+    return _built_in(prefetch)
+
+
+prefetch_to_write = _prefetching(write=True)
+"""What a kernel will write soon, requested early: the processor waits for nothing, and nothing changes. Worth it where
+addresses are known in advance and lie far apart, as the rows of vectors that GloVe trains do."""

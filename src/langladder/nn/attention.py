@@ -27,8 +27,6 @@ import torch
 from torch import nn
 
 Score = Literal["additive", "dot", "general", "concat", "scaled_dot"]
-EQUAL_WIDTHS = ("dot", "scaled_dot")
-"""Scores that multiply query and memory as they are."""
 
 
 def masked_softmax(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
