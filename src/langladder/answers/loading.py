@@ -15,6 +15,7 @@ from langladder.models.classification.classifier import Classifier
 from langladder.models.encoders.bert import BERT
 from langladder.models.language.language_model import LanguageModel
 from langladder.models.reading.reader import Reader
+from langladder.models.saving import current_target
 from langladder.models.tagging.tagger import Tagger
 from langladder.models.translation.translator import Translator
 from langladder.text.tokenize.tokenizers import Tokenizer
@@ -80,7 +81,8 @@ def is_encoder(folder: Path) -> bool:
     """Whether a folder says that it holds an encoder."""
     path = folder / "config.json"
     description = read_json(path) if path.is_file() else None
-    return isinstance(description, dict) and description.get("_target_") == "langladder.models.encoders.bert.BERT"
+    target = str(description.get("_target_")) if isinstance(description, dict) else ""
+    return current_target(target) == "langladder.models.encoders.bert.BERT"
 
 
 def read_encoder(folder: Path) -> LoadedEncoder:

@@ -135,11 +135,16 @@ def read_description(folder: Path, wanted: type, sizes: Sequence[str], what: str
     return Saved(kind, config, [checked_size(path, name, description[name]) for name in sizes], written)
 
 
+def current_target(target: str) -> str:
+    """The dotted path by which a class is known now that a file may name by an earlier one."""
+    module, _, name = str(target).rpartition(".")
+    return f"{MOVED[module]}.{name}" if module in MOVED else target
+
+
 def located(path: Path, target: str) -> type:
     """The class that a file names. Raises InputError, naming the file, where it may not or there is none such."""
-    module, _, name = str(target).rpartition(".")
     try:
-        kind: type = schema.locate(f"{MOVED[module]}.{name}" if module in MOVED else target)
+        kind: type = schema.locate(current_target(target))
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     return kind

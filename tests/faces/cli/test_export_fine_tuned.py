@@ -169,3 +169,19 @@ def test_parity_of_an_encoders_example_in_onnx(tmp_path: Path) -> None:
     with torch.no_grad():
         (last,) = encoder.hidden(torch.tensor([names["given"].ids]), layers=(-1,))
     np.testing.assert_allclose(names["states"][-1], last.numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [BERTClassifier, BERTTagger, BERTSpan, None])
+def test_a_model_saved_under_its_earlier_name_goes_out(kind: type | None, tmp_path: Path) -> None:
+    """The classes stood in `langladder.models` before."""
+    folder = tmp_path / "model"
+    if kind is None:
+        saved_bert(folder)
+    else:
+        made(kind, tmp_path).save(folder)
+    config = json.loads((folder / "config.json").read_text())
+    module, _, name = config["_target_"].rpartition(".")
+    write_json(folder / "config.json", config | {"_target_": f"langladder.models.{module.rpartition('.')[2]}.{name}"})
+    result = CliRunner().invoke(app, ["export", str(folder), str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "out" / "README.md").is_file()

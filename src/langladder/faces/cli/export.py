@@ -292,10 +292,11 @@ def fine_tuned_family(folder: Path) -> str | None:
         InputError: it holds a GPT for multiple choice, which no other format here holds.
     """
     from langladder.ground.artefacts import read_json
+    from langladder.models.saving import current_target
 
     path = folder / "config.json"
     description = read_json(path) if path.is_file() else None
-    target = str(description.get("_target_")) if isinstance(description, dict) else ""
+    target = current_target(str(description.get("_target_")) if isinstance(description, dict) else "")
     if target == "langladder.models.reading.gpt_choice.GPTChoice":
         raise InputError(
             f"{folder}: no other format holds a GPTChoice: it reads texts between tokens of its own (start, delimiter, "
