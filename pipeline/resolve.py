@@ -6,7 +6,6 @@ Nothing else runs before this has passed; all problems of all jobs are reported 
 import sys
 from pathlib import Path
 
-import yaml
 from hydra import initialize_config_dir
 
 from langladder.ground.artefacts import write_text
@@ -17,6 +16,7 @@ from pipeline.settings import params
 from pipeline.settings.compose import resolve
 from pipeline.settings.errors import combined
 from pipeline.settings.run_folder import OUTPUT
+from pipeline.settings.yaml_files import for_hydra
 from pipeline.tracking.code_version import keep
 
 HEADER = "# Written by the stage `resolve` from conf/ and params.yaml. Edit those: this file is overwritten.\n"
@@ -36,9 +36,7 @@ def main() -> None:
             resolved = resolve(chosen, problems)
         with atomic_folder(Path("resolved"), OUTPUT) as folder:
             for job, values in resolved.items():
-                text = yaml.safe_dump(
-                    {"_job_": f"resolved/{job}.yaml"} | HYDRA | values, sort_keys=False, allow_unicode=True
-                )
+                text = for_hydra({"_job_": f"resolved/{job}.yaml"} | HYDRA | values)
                 write_text(folder / f"{job}.yaml", HEADER + text)
         keep()
     except InputError as error:

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import psutil  # type: ignore[import-untyped]
-import yaml
 
 from langladder.families import families
 from langladder.ground.errors import InputError
 from langladder.ground.ranks import Ranks, part, ranks
 from pipeline import ROOT
 from pipeline.settings import plan
+from pipeline.settings.yaml_files import for_hydra
 from pipeline.tracking.processes import end_with
 
 STARTER = "LANGLADDER_STARTED_BY"
@@ -95,7 +95,7 @@ def _write(folder: Path, stage: str, rung: str, values: Mapping[str, Any]) -> No
     from pipeline.resolve import HYDRA
 
     job = {"_job_": f"resolved/{stage}/{rung}.yaml"} | HYDRA | dict(values)
-    (folder / f"{rung}.yaml").write_text(yaml.safe_dump(job, sort_keys=False, allow_unicode=True), encoding="utf-8")
+    (folder / f"{rung}.yaml").write_text(for_hydra(job), encoding="utf-8")
 
 
 def _meeting_place(count: int) -> Any:

@@ -14,6 +14,7 @@ import yaml
 from langladder.families import families
 from pipeline import ROOT
 
+FORKED = str(Path("tests", "dag", "forked.py"))  # the whole DAG in forks of one process
 PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 ENVIRONMENT = os.environ | {"PATH": PATH, "DVC_NO_ANALYTICS": "1"}
 ENVIRONMENT.pop("MLFLOW_TRACKING_URI", None)
@@ -92,7 +93,7 @@ LADDER: dict[str, object] = {
 
 
 def finished_project(factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project in which the whole DAG has run, two jobs at a time with one thread each.
+    """A copy of the project in which the whole DAG has run, and DVC knows it.
 
     It runs once for all modules of a test session, whichever comes first; each module gets a copy of its own.
     """
@@ -105,5 +106,5 @@ def finished_project(factory: pytest.TempPathFactory) -> Path:
             source.mkdir()
             smallest(copy_project(source), **LADDER)
             with_git(source)
-            run(source, "env", "OMP_NUM_THREADS=1", "JOBS=2", sys.executable, "-m", "pipeline.parallel")
+            run(source, "env", "OMP_NUM_THREADS=1", sys.executable, FORKED)
     return Path(shutil.copytree(source, factory.mktemp("project") / "finished", symlinks=True))

@@ -22,6 +22,7 @@ from pipeline import ROOT
 from pipeline.ladder import every_rung
 from pipeline.settings import compose, params, plan, schema
 from pipeline.settings.compose import Compositions, prepare, resolve
+from pipeline.settings.yaml_files import for_hydra
 
 CONF = sorted(file.relative_to(ROOT / "conf") for file in (ROOT / "conf").rglob("*.yaml"))
 BASE = params.load()
@@ -48,6 +49,13 @@ def chosen(**changes: Any) -> params.Choices:
         family.listed: {} if family.bases else list(changes.get(name, {})) for name, family in families().items()
     }
     return params.schema().model_validate(BASE.model_dump() | ladders | changes)
+
+
+@pytest.mark.parametrize("value", ["428365249e139815", "1e5", "0x1f", "12:30:45", "null", "a # b", "12_3"])
+def test_text_that_looks_like_a_number_stays_text(value: str, tmp_path: Path) -> None:
+    """A fingerprint of sixteen hexadecimal digits may be `428365249e139815`, which OmegaConf reads as infinity."""
+    (tmp_path / "job.yaml").write_text(for_hydra({"code": value, "list": [value], "number": 1e-5}))
+    assert OmegaConf.load(tmp_path / "job.yaml") == {"code": value, "list": [value], "number": 1e-5}
 
 
 def problems(**changes: object) -> str:

@@ -39,7 +39,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_repro_makes_everything(project: Path) -> None:
     """As `make repro` does; that `dvc repro` then finds nothing to do is the test after the next."""
-    output = run(project, "env", "JOBS=1", sys.executable, "-m", "pipeline.parallel", "--summary")
+    output = run(project, "env", "JOBS=2", sys.executable, "-m", "pipeline.parallel", "--summary")
     assert "Language models" in output.partition("done, ")[2]
     assert {
         "corpus@text",

@@ -25,7 +25,7 @@ def worker_that_trains(coordinator: int) -> int | None:
     """The process of Dask's whose command is a training that has come to its first checkpoint."""
     for process in psutil.Process(coordinator).children(recursive=True):
         try:
-            if process.cmdline()[:2] == ["sh", "-c"] and "train_lm -cd" in process.cmdline()[-1]:
+            if process.cmdline()[:2] == ["sh", "-c"] and "pipeline.train lm -cd" in process.cmdline()[-1]:
                 return process.ppid() if "exec 3<&0" in process.cmdline()[2] else None
         except psutil.Error:
             continue

@@ -132,7 +132,7 @@ def answers(address: str) -> bool:
 WRITER = """
 import sys
 from pathlib import Path
-from pipeline.tracking import fingerprint, run as runs
+from pipeline.tracking import fingerprint, run
 from pipeline.tracking.run_facts import Job
 
 home, number, runs, points = Path(sys.argv[1]), *map(int, sys.argv[2:])
@@ -141,9 +141,9 @@ for one in range(runs):
     name = f"writer_{number}_{one}"
     settings = {"lm": {"name": name, "_target_": "x.Y", "title": name}, "seed": number}
     job = Job("lm", "train_lm", settings, f"{number:08x}{one:08x}", {})
-    with runs.tracked(job, home / name) as run:
-        run.curve([{"step": step, "validation_loss": step / 7 + number} for step in range(1, points + 1)])
-        run.metrics({"figure": number + one / 10})
+    with run.tracked(job, home / name) as tracked:
+        tracked.curve([{"step": step, "validation_loss": step / 7 + number} for step in range(1, points + 1)])
+        tracked.metrics({"figure": number + one / 10})
 """
 
 

@@ -45,7 +45,7 @@ from langladder.models.reading.bert_span import BERTSpan
 from langladder.models.saving import ARRAYS, Saved, checked_size
 from langladder.models.tagging.bert_tagger import BERTTagger
 from langladder.models.units import SubwordUnits
-from langladder.nn.transformer_layers import NORM_EPS
+from langladder.nn.transformer_layers import BERT_NORM_EPS
 from langladder.text.tokenize.pretrained import bert_tokens, check_rows
 from langladder.text.tokenize.specials import PAD
 from langladder.text.tokenize.tokenizers import Tokenizer
@@ -91,7 +91,7 @@ def bert_config(model: BERT) -> dict[str, Any]:
         "hidden_act": "gelu",
         "hidden_dropout_prob": config.dropout,
         "attention_probs_dropout_prob": attention,
-        "layer_norm_eps": NORM_EPS,
+        "layer_norm_eps": BERT_NORM_EPS,
         "type_vocab_size": SEGMENTS,
         "initializer_range": model.initial_std,
         "tie_word_embeddings": True,
@@ -220,7 +220,7 @@ def fine_tuned_config(model: Fine) -> dict[str, Any]:
 _MUST_BE: dict[str, tuple[Any, tuple[Any, ...]]] = {  # BERT's default, what this BERT computes
     "model_type": (None, ("bert",)),
     "hidden_act": ("gelu", ("gelu",)),
-    "layer_norm_eps": (NORM_EPS, (NORM_EPS,)),
+    "layer_norm_eps": (BERT_NORM_EPS, (BERT_NORM_EPS,)),
     "type_vocab_size": (SEGMENTS, (SEGMENTS,)),
     "position_embedding_type": ("absolute", ("absolute",)),
     "is_decoder": (False, (False,)),

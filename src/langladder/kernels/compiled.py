@@ -26,7 +26,7 @@ def version(package: Path = PACKAGE) -> str:
 
 
 config: Any = numba.config
-config.CACHE_DIR = str(Path(config.CACHE_DIR or PACKAGE / "__pycache__") / f"kernels-{version()}")
+CACHE = Path(config.CACHE_DIR or PACKAGE / "__pycache__") / f"kernels-{version()}"
 
 
 def prepare() -> None:
@@ -39,5 +39,6 @@ def prepare() -> None:
 
 def njit(**options: Any) -> Callable[[Function], Function]:
     """`numba.njit` with these options, kept in that cache."""
+    config.CACHE_DIR = str(CACHE)  # each time: Numba reads its settings anew where the environment has changed
     kernel: Callable[[Function], Function] = numba.njit(cache=True, **options)
     return kernel

@@ -32,9 +32,10 @@ def vectors(tmp_path: Path) -> Path:
 
 
 def ask(*arguments: object, code: int = 0) -> str:
+    """What the command prints; where that is JSON, without its notes."""
     result = CliRunner().invoke(app, list(map(str, arguments)))
     assert result.exit_code == code, result.output
-    return result.output
+    return result.stdout if "--json" in arguments else result.output
 
 
 def test_a_folder_goes_to_a_bucket_and_back(s3: Any, vectors: Path, tmp_path: Path) -> None:

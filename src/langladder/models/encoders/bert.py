@@ -36,7 +36,7 @@ from langladder.nn.dropout import Dropout
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.packing import Layout
 from langladder.nn.products import matrix_entries
-from langladder.nn.transformer_layers import NORM_EPS, BERTLayer
+from langladder.nn.transformer_layers import BERT_NORM_EPS, BERTLayer
 from langladder.text.tokenize.specials import PAD
 
 
@@ -113,7 +113,7 @@ class BERT(Encoder):
         self.embedding = nn.Embedding(vocab_size, D)
         self.position = nn.Parameter(torch.empty(config.context, D))
         self.segment = nn.Parameter(torch.empty(SEGMENTS, D))
-        self.norm = nn.LayerNorm(D, NORM_EPS)
+        self.norm = nn.LayerNorm(D, BERT_NORM_EPS)
         self.dropout = Dropout(config.dropout)
         attention = config.dropout if config.attention_dropout is None else config.attention_dropout
         self.layers = nn.ModuleList(
@@ -126,7 +126,8 @@ class BERT(Encoder):
             )
             for _ in range(config.layers)
         )
-        self.transform, self.activation, self.transform_norm = nn.Linear(D, D), nn.GELU(), nn.LayerNorm(D, NORM_EPS)
+        self.transform, self.activation = nn.Linear(D, D), nn.GELU()
+        self.transform_norm = nn.LayerNorm(D, BERT_NORM_EPS)
         self.head = SoftmaxOutput(width=D, vocab_size=vocab_size, tied=self.embedding.weight)
         self.pooler = nn.Linear(D, D) if config.next_sentence else None
         self.next_head = nn.Linear(D, 2) if config.next_sentence else None
