@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from omegaconf import DictConfig
 from pydantic import Field, create_model, field_validator
 
-from langladder.decoding.scores import LengthForm
+from langladder.decoding.limits import LengthForm
 from langladder.engine.settings import AnyEngine, Memory
 from langladder.evaluation.bleu import BleuChoice, check_tokenizer
 from langladder.families import families

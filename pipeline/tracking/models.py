@@ -110,12 +110,12 @@ def write_description(folder: Path, out: Path, *, run_id: str, model_id: str) ->
     from mlflow.models import Model, ModelSignature
     from mlflow.pyfunc import add_to_model
 
-    from langladder.faces.mlflow.functions import POINTER, kind_of
+    from langladder.faces.mlflow.functions import POINTER, function_of
 
     for card in CARDS:
         if (folder / card).is_file():
             shutil.copy(folder / card, out)
-    kind = kind_of(folder)
+    kind = function_of(folder)
     if kind is None:
         return
     example = {"inputs": {name: [value] for name, value in kind.example(folder).items()}}
@@ -148,13 +148,13 @@ def write_copy(folder: Path, out: Path) -> None:
         InputError: the model that chooses is not here.
     """
     from langladder.answers.chat import METHOD
-    from langladder.faces.mlflow.functions import kind_of
+    from langladder.faces.mlflow.functions import function_of
 
     shutil.copytree(folder, out / _pointer(folder)["model"])
     own = provenance(folder).settings.get("align") or {}
     if own.get("method") == METHOD:
         judge = Path(str(own["reads"]))
-        kind_of(folder.absolute().parents[2] / judge)
+        function_of(folder.absolute().parents[2] / judge)
         shutil.copytree(folder.absolute().parents[2] / judge, out / judge)
 
 

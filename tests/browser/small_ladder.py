@@ -24,7 +24,7 @@ def finish(place: Path) -> Path:
     names = {"kneser_ney": ("Kneser–Ney 3-gram", 18.69), "lstm": ("LSTM", 9.36), "gpt": ("GPT & co", 9.38)}
     rungs = [_rung(name, *told) for name, told in names.items()]
     (place / "reports" / "ladder.json").write_text(
-        json.dumps(ladder | {"lm": rungs, "tune": [_rung("long", "GPT, longer", 9.1)]})
+        json.dumps(ladder | {"lm": rungs, "tune": [_rung("long", "GPT, longer", 9.1) | {"base": "lm/gpt"}]})
     )
     about = {"lineage": [{"rung": "lm/gpt", "title": "GPT & co"}], "settings": {"tune": {"base": "lm/gpt"}}}
     folder = place / "models" / "tune" / "long"

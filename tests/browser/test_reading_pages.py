@@ -62,7 +62,9 @@ def test_curves_are_zoomed_by_keys_buttons_and_mouse(visit: Visit) -> None:
 
 def test_the_family_tree_is_drawn_and_told(visit: Visit) -> None:
     page = visit("/ladder")
-    assert page.locator("svg.descent rect").count() >= 2
+    drawn = page.get_by_role("region", name="The family tree").locator("svg.graph")
+    assert drawn.locator("text").all_text_contents() == ["GPT & co", "lm/gpt", "GPT, longer", "tune/long"]
+    assert drawn.locator("g.edge path").first.evaluate("line => getComputedStyle(line).strokeWidth") == "1px"
     assert page.get_by_role("region", name="Which rung grew from which").locator("tbody tr").count() >= 1
 
 
@@ -86,10 +88,10 @@ def test_each_classifier_gives_labels_words_and_a_tree(visit: Visit) -> None:
     for place in range(columns.count()):
         shares = columns.nth(place).locator("table").first.locator("td.number").all_inner_texts()
         assert shares and all("%" in share for share in shares)
-    tree = page.locator("#labels svg.parse").first
-    assert tree.locator("circle:not(.back)").count() == tree.locator("title").count() >= 5
-    fills = tree.locator("circle:not(.back)").evaluate_all("all => all.map((one) => getComputedStyle(one).fill)")
-    assert len(set(fills)) > 1 or tree.locator("text.sign").count()
+    tree = page.locator("#labels svg.graph").first
+    assert tree.locator("g:has(> title)").count() >= 5
+    fills = tree.locator("g:has(> title) path").evaluate_all("all => all.map((one) => getComputedStyle(one).fill)")
+    assert len(set(fills)) > 1 or tree.locator("text").count()
     assert page.locator("#labels .mark").count()
 
 

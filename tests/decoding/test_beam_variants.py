@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from langladder.decoding.beam_search import BeamConfig, beam_search
+from langladder.decoding.limits import LengthForm
 from langladder.decoding.sample_translations import SampleConfig, sample_translations
-from langladder.decoding.scores import LengthForm, coverage_penalty, length_penalty, normalised
+from langladder.decoding.scores import coverage_penalty, length_penalty, normalised
 from langladder.decoding.translate import translate
 from langladder.ground.errors import InputError
 from langladder.models.translation.attention_seq2seq import AttentionSeq2Seq

@@ -12,8 +12,8 @@ from langladder.evaluation.classifier import ClassifierPage, ClassifierScores
 from langladder.evaluation.language_model import LanguageModelPage
 from langladder.evaluation.metrics import LOGGED, Metric, Metrics, declared, figures, titles
 from langladder.evaluation.page import Interval, Measured, Page
-from langladder.faces.report.columns import page_columns
 from langladder.faces.report.inputs import Entry, Meta, ReportInputs, Timing
+from langladder.faces.report.section import page_columns
 from langladder.faces.report.tables import ladder_rows, to_markdown
 from langladder.families import families
 from langladder.formats.model_card import model_card

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from langladder.experiments.findings import Findings, Plot, Series, Shown, curves, opened, rounded, series
 from langladder.experiments.page import ClaimPage
-from langladder.faces.report.claims import apart, claim_views, findings_plot
+from langladder.faces.report.claims import claim_views, findings_plot, separated
 from langladder.faces.report.inputs import Entry, RungMetadata, Timing
 
 
@@ -90,11 +90,11 @@ def test_levels_are_told_apart() -> None:
 
 def test_labels_along_the_axis_have_room() -> None:
     """Two networks of nearly one size: the second has no label of its own."""
-    assert apart([620_345.0, 655_872.0, 3_400_000.0], log=True) == [620_345.0, 3_400_000.0]
-    assert apart([1_000.0, 3_390_000.0, 3_400_000.0], log=False) == [1_000.0, 3_400_000.0]
+    assert separated([620_345.0, 655_872.0, 3_400_000.0], log=True) == [620_345.0, 3_400_000.0]
+    assert separated([1_000.0, 3_390_000.0, 3_400_000.0], log=False) == [1_000.0, 3_400_000.0]
     for places, log in (([0.0, 1.0, 4.0, 16.0], False), ([16.0, 64.0, 256.0, 1024.0, 4096.0, 9600.0], True)):
-        assert apart(places, log=log) == places
-    assert apart([0.0, 1.0], log=True) == [0.0, 1.0] and apart([3.0], log=False) == [3.0]
+        assert separated(places, log=log) == places
+    assert separated([0.0, 1.0], log=True) == [0.0, 1.0] and separated([3.0], log=False) == [3.0]
 
 
 @pytest.mark.filterwarnings("error:constrained_layout not applied")

@@ -35,9 +35,9 @@ class Classification:
     top: list[tuple[str, float]]
     explained: Decision | None = None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """For JSON; what the text does not have, or was not requested, is left out."""
-        found: dict[str, Any] = {"text": self.example.text}
+        found: dict[str, object] = {"text": self.example.text}
         if self.example.second is not None:
             found["second"] = self.example.second
         found["labels"] = [{"label": label, "probability": p} for label, p in self.top]

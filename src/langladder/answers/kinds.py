@@ -47,11 +47,16 @@ def kind_of(folder: Path) -> str | None:
     if not (folder / "config.json").is_file():
         return None
     model = _class_of(folder)
-    found = next((kind for kind, base in KINDS.items() if model is not None and issubclass(model, base)), None)
+    found = None if model is None else kind_of_class(model)
     if found is not None:
         return found
     family = folder.parent.name.removesuffix("_transfer")
     return _GROWN.get(family, family if family in KINDS else None)
+
+
+def kind_of_class(model: type) -> str | None:
+    """The kind of a class of models; None where it is of none."""
+    return next((kind for kind, base in KINDS.items() if issubclass(model, base)), None)
 
 
 def has_vectors(folder: Path) -> bool:

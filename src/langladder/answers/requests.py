@@ -10,6 +10,21 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, ValidationError
 
+from langladder.decoding.limits import (
+    BeamWidth,
+    Coverage,
+    Diversity,
+    FewestTokens,
+    LengthExponent,
+    LengthForm,
+    MostTokens,
+    NewTokens,
+    RepetitionPenalty,
+    Seed,
+    Temperature,
+    TopK,
+    TopP,
+)
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.text.words.segmentation import WordChoice
@@ -25,7 +40,16 @@ MOST_CHOSEN_FROM = 4096
 """Answers of which a reward model chooses one."""
 
 Shown = Annotated[int, Field(ge=1, le=MOST_ANSWERS)]
-Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
+SmallSeed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
+
+
+def sampling_at(temperature: float, **settings: object) -> "SamplingConfig":
+    """How tokens are drawn at a temperature; 0 takes the likeliest, one below the lowest is the lowest."""
+    from langladder.decoding.sampling import SamplingConfig
+
+    strategy = "sample" if temperature else "greedy"
+    drawn_at = max(0.01, temperature or 1.0)  # a best-of-n draws even where the strategy is greedy
+    return SamplingConfig.model_validate({"strategy": strategy, "temperature": drawn_at, **settings})
 
 
 class OptionsRequest(Config):
@@ -42,15 +66,15 @@ class GenerateRequest(Config):
     """How a language model goes on."""
 
     greedy: bool = Field(default=False, description="Always take the likeliest token, instead of drawing one.")
-    temperature: float = Field(default=1.0, ge=0.01, le=100, description="Below 1 bolder, above 1 wilder.")
-    top_k: int | None = Field(default=None, ge=1, description="Draw among the k likeliest tokens.")
-    top_p: float | None = Field(
-        default=None, gt=0, le=1, description="Draw among the likeliest tokens that hold this probability together."
+    temperature: Temperature = Field(default=1.0, description="Below 1 bolder, above 1 wilder.")
+    top_k: TopK = Field(default=None, description="Draw among the k likeliest tokens.")
+    top_p: TopP = Field(
+        default=None, description="Draw among the likeliest tokens that hold this probability together."
     )
-    repetition_penalty: float = Field(default=1.0, ge=1, le=100, description="Above 1: repeat less.")
-    max_tokens: int = Field(default=50, ge=0, le=100_000, description="Most tokens after the prompt.")
+    repetition_penalty: RepetitionPenalty = Field(default=1.0, description="Above 1: repeat less.")
+    max_tokens: NewTokens = Field(default=50, description="Most tokens after the prompt.")
     samples: Shown = Field(default=1, description="Texts of each prompt.")
-    seed: int = Field(default=0, ge=0, lt=2**63, description="Same seed, same texts.")
+    seed: Seed = Field(default=0, description="Same seed, same texts.")
 
     def sampling(self) -> "SamplingConfig":
         """How tokens are drawn."""
@@ -69,20 +93,20 @@ class FillRequest(Config):
 class TranslateRequest(Config):
     """How translations are searched for, or drawn; see `decoding.beam_search` and `decoding.sample_translations`."""
 
-    beam: int = Field(default=5, ge=1, le=1000, description="Beam width; 1 is greedy.")
-    alpha: float = Field(default=0.7, ge=0, le=2, description="Length normalisation.")
-    length_form: Literal["power", "gnmt"] = "power"
-    coverage: float = Field(default=0.0, ge=0, le=100, description="Weight of the coverage penalty.")
+    beam: BeamWidth = Field(default=5, description="Beam width; 1 is greedy.")
+    alpha: LengthExponent = Field(default=0.7, description="Length normalisation.")
+    length_form: LengthForm = "power"
+    coverage: Coverage = Field(default=0.0, description="Weight of the coverage penalty.")
     n_best: Shown = Field(default=1, description="Translations to show.")
-    groups: int = Field(default=1, ge=1, le=1000, description="Of diverse beam search.")
-    diversity: float = Field(default=0.5, ge=0, le=1000, description="Between the groups.")
-    min_length: int = Field(default=1, ge=0, le=10_000, description="Fewest tokens.")
-    max_length: int = Field(default=200, ge=1, le=10_000, description="Most tokens.")
+    groups: BeamWidth = Field(default=1, description="Of diverse beam search.")
+    diversity: Diversity = Field(default=0.5, description="Between the groups.")
+    min_length: FewestTokens = Field(default=1, description="Fewest tokens.")
+    max_length: MostTokens = Field(default=200, description="Most tokens.")
     sample: bool = Field(default=False, description="Draw --n-best translations instead of searching.")
-    temperature: float = Field(default=1.0, ge=0.01, le=100, description="Of --sample.")
-    top_k: int | None = Field(default=None, ge=1, description="Of --sample.")
-    top_p: float | None = Field(default=None, gt=0, le=1, description="Of --sample.")
-    seed: Seed = Field(default=0, description="Of --sample.")
+    temperature: Temperature = Field(default=1.0, description="Of --sample.")
+    top_k: TopK = Field(default=None, description="Of --sample.")
+    top_p: TopP = Field(default=None, description="Of --sample.")
+    seed: SmallSeed = Field(default=0, description="Of --sample.")
     attention: bool = Field(default=False, description="Show what each token was written from.")
 
     def search(self) -> "BeamConfig | SampleConfig":
@@ -159,9 +183,9 @@ class ChatRequest(Config):
     system: str = Field(default="", description="What stands before all turns.")
     forget: bool = Field(default=False, description="Each turn begins a new dialogue.")
     sample: bool = Field(default=False, description="Draw each token, instead of taking the likeliest one.")
-    temperature: float = Field(default=1.0, ge=0.01, le=100, description="Of what is drawn.")
+    temperature: Temperature = Field(default=1.0, description="Of what is drawn.")
     max_tokens: int = Field(default=40, ge=1, le=8192, description="Most of an answer.")
-    seed: Seed = Field(default=0, description="Of what is drawn.")
+    seed: SmallSeed = Field(default=0, description="Of what is drawn.")
     best_of: int | None = Field(
         default=None, title="N", ge=1, le=MOST_CHOSEN_FROM, description="Answer N times; --judge says which is given."
     )

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,7 @@ class TaggedLine:
     second: list[str | None] | None = None
     second_probabilities: list[float | None] | None = None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """For JSON; what was not requested is left out."""
         return {name: value for name, value in vars(self).items() if value is not None}
 

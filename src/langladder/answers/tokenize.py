@@ -1,7 +1,7 @@
 """Tokenize: the tokens of a text, of a tokenizer or of the words of word vectors, and how it arrives at them."""
 
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import NamedTuple, TypedDict
 
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
@@ -85,7 +85,7 @@ def cut_lines(read: Steps | Words, text: str) -> Cut:
     }
 
 
-def follow(read: Steps | Words, text: str) -> dict[str, Any]:
+def follow(read: Steps | Words, text: str) -> dict[str, object]:
     """How a tokenizer arrives at the tokens of a text. `how` is one of
 
     merges    `symbols`, `begins` (of pieces), and `steps`: of each merge what, its rank, and the places of left symbols

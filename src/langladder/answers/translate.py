@@ -1,19 +1,26 @@
-"""Translate: what a translator, or several side by side, make of sentences."""
+"""Translate: what a translator, or several side by side, make of sentences.
+
+Of one sentence also how: the best translations beside the greedy one, the attention of every layer, and the beam search
+as a tree.
+"""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
+import torch
 
 from langladder.answers.loading import LoadedTranslator, read_translator
 from langladder.decoding import translate as decoding
+from langladder.decoding.attention_heads import Heads, heads, read_by_step
 from langladder.decoding.beam_search import BeamConfig, Hypothesis
+from langladder.decoding.beam_trace import Fate, trace
 from langladder.decoding.sample_translations import SampleConfig
 from langladder.evaluation.translation import pieces
 from langladder.ground.errors import InputError
-from langladder.text.tokenize.specials import EOS
+from langladder.text.tokenize.specials import EOS, UNK
 
 MOST_CHARACTERS = 100_000  # of a sentence: more is refused before it is tokenized, which takes much memory
 MOST_TOKENS = 10_000  # of a sentence: what a model reads at once takes memory by their square
@@ -138,3 +145,134 @@ def _candidate(loaded: LoadedTranslator, ids: np.ndarray, hypothesis: Hypothesis
 def _check_length(line: str, length: int, most: int, unit: str) -> None:
     if length > most:
         raise InputError(f"{line[:40]!r} … has {length:,} {unit}; a sentence may have {most:,}: cut it")
+
+
+class FoundTranslation(TypedDict):
+    """A translation that a search found: its ids without EOS, how many tokens it has with it, its score."""
+
+    text: str
+    ids: list[int]
+    tokens: int
+    score: float
+    log_prob: float
+
+
+class Search(TypedDict):
+    """What is found for a sentence; its tokens, and the places of those that the translator does not know."""
+
+    source: list[str]
+    unknown: list[int]
+    beam: list[FoundTranslation]
+    greedy: FoundTranslation
+
+
+class LayerWeights(TypedDict):
+    """The attention of a layer: who reads whom, and its weights (heads, tokens, tokens), see `Heads`."""
+
+    kind: str
+    layer: int
+    weights: list[list[list[float]]]
+
+
+class Weights(TypedDict):
+    """The tokens of a sentence and of its translation, and what every layer reads of them."""
+
+    source: list[str]
+    target: list[str]
+    layers: list[LayerWeights]
+
+
+class SearchNode(TypedDict):
+    """A token behind its parent in a beam search, see `decoding.beam_trace.Node`."""
+
+    parent: int | None
+    step: int
+    token: str
+    log_prob: float
+    total: float
+    fate: Fate
+    score: float | None
+
+
+class SearchTree(TypedDict):
+    """All nodes of a beam search; which of them end the translations that it returns, and the texts of these."""
+
+    nodes: list[SearchNode]
+    ends: list[int]
+    texts: list[str]
+
+
+def search(loaded: LoadedTranslator, source: np.ndarray, config: BeamConfig) -> Search:
+    """The best translations by beam search, and the greedy one.
+
+    Args:
+        source: ids … EOS.
+    """
+    (beam,) = decoding.translate(loaded.model, [source], config)
+    (greedy,) = decoding.translate(loaded.model, [source], config.model_copy(update={"width": 1, "n_best": 1}))
+    return {
+        "source": pieces(loaded.source, source[:-1]),
+        "unknown": [position for position, token in enumerate(source.tolist()) if token == UNK],
+        "beam": [_found(loaded, one) for one in beam],
+        "greedy": _found(loaded, greedy[0]),
+    }
+
+
+def _found(loaded: LoadedTranslator, found: Hypothesis) -> FoundTranslation:
+    return {
+        "text": loaded.target.decode(found.tokens),
+        "ids": found.tokens,
+        "tokens": len(found.tokens) + 1,
+        "score": round(found.score, 6),
+        "log_prob": round(found.log_prob, 6),
+    }
+
+
+def weights(loaded: LoadedTranslator, source: np.ndarray, ids: Sequence[int]) -> Weights:
+    """Every layer's attention; of a network without layers of it what its search sees, of one without any nothing.
+
+    Args:
+        source: ids … EOS. ids: of the translation, without EOS.
+
+    Raises:
+        InputError: an id is none of the target's.
+    """
+    if ids and max(ids) >= loaded.model.target_vocab_size:
+        raise InputError(f"ids: {max(ids)} is none of the target's {loaded.model.target_vocab_size:,} tokens")
+    layers = heads(loaded.model, source.tolist(), ids)
+    if not layers:
+        seen = read_by_step(loaded.model, source.tolist(), ids)
+        layers = [] if seen is None else [Heads("source", 1, seen[None])]
+    return {
+        "source": [*pieces(loaded.source, source[:-1]), "<eos>"],
+        "target": [*pieces(loaded.target, ids), "<eos>"],
+        "layers": [
+            {"kind": one.kind, "layer": one.layer, "weights": one.weights.astype(float).round(3).tolist()}
+            for one in layers
+        ],
+    }
+
+
+def search_tree(loaded: LoadedTranslator, source: np.ndarray, config: BeamConfig) -> SearchTree:
+    """The beam search for one sentence, step by step.
+
+    Args:
+        source: ids … EOS.
+    """
+    device = next(loaded.model.parameters()).device
+    with torch.autocast(device.type, enabled=False):
+        found = trace(loaded.model, torch.from_numpy(source)[None].to(device), config)
+    tokens = pieces(loaded.target, [node.token for node in found.nodes])
+    nodes: list[SearchNode] = [
+        {
+            "parent": node.parent,
+            "step": node.step,
+            "token": "<eos>" if node.token == EOS else piece,
+            "log_prob": round(node.log_prob, 4) + 0.0,
+            "total": round(node.total, 4) + 0.0,
+            "fate": node.fate,
+            "score": None if node.score is None else round(node.score, 4),
+        }
+        for node, piece in zip(found.nodes, tokens, strict=True)
+    ]
+    return {"nodes": nodes, "ends": found.ends, "texts": [loaded.target.decode(best.tokens) for best in found.best]}

@@ -30,7 +30,16 @@ import numpy as np
 import torch
 from pydantic import Field, model_validator
 
-from langladder.decoding.scores import LengthForm, coverage_penalty, normalised
+from langladder.decoding.limits import (
+    BeamWidth,
+    Coverage,
+    Diversity,
+    FewestTokens,
+    LengthExponent,
+    LengthForm,
+    MostTokens,
+)
+from langladder.decoding.scores import coverage_penalty, normalised
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.models.translation.translator import State, Translator
@@ -40,27 +49,27 @@ from langladder.text.tokenize.specials import BOS, EOS, PAD
 class BeamConfig(Config):
     """How translations are searched for."""
 
-    width: int = Field(default=5, ge=1, le=1000)
+    width: BeamWidth = 5
     """K; 1 is greedy search."""
-    alpha: float = Field(default=0.7, ge=0, le=2)
+    alpha: LengthExponent = 0.7
     """Exponent of the length normalisation; 0 = none, 1 = mean log-probability a token."""
     length_form: LengthForm = "power"
     """T^α, or ((5 + T) / 6)^α as in Google's system."""
-    coverage: float = Field(default=0.0, ge=0, le=100)
+    coverage: Coverage = 0.0
     """β of the coverage penalty; 0 = none. Only for models with attention."""
-    n_best: int = Field(default=1, ge=1, le=1000)
+    n_best: BeamWidth = 1
     """Translations returned for each sentence, at most `width`."""
-    min_length: int = Field(default=1, ge=0, le=10_000)
+    min_length: FewestTokens = 1
     """Fewest tokens before EOS."""
-    max_length: int = Field(default=200, ge=1, le=10_000)
+    max_length: MostTokens = 200
     """Most tokens before EOS."""
     max_ratio: float = Field(default=2.0, gt=0, le=1000)
     """Most tokens before EOS for each source token, plus 10."""
     early_stop: bool = True
     """Stop where nothing better can come; never changes the result."""
-    groups: int = Field(default=1, ge=1, le=1000)
+    groups: BeamWidth = 1
     """G of diverse beam search; divides `width`. 1 = ordinary beam search."""
-    diversity: float = Field(default=0.5, ge=0, le=1000)
+    diversity: Diversity = 0.5
     """λ: what a token loses for each choice of it by an earlier group; without effect where `groups` is 1."""
 
     @model_validator(mode="after")

@@ -12,6 +12,7 @@ import torch
 from pydantic import Field
 
 from langladder.decoding.beam_search import Hypothesis, forbid, length_limits, only_eos
+from langladder.decoding.limits import MostTokens, Seed, Temperature, TopK, TopP
 from langladder.decoding.sampling import SamplingConfig, choose
 from langladder.ground.schema import Config
 from langladder.models.translation.translator import Translator
@@ -23,14 +24,14 @@ class SampleConfig(Config):
 
     samples: int = Field(default=1, ge=1, le=10_000)
     """M: translations drawn for each sentence."""
-    temperature: float = Field(default=1.0, ge=0.01, le=100)
-    top_k: int | None = Field(default=None, ge=1)
-    top_p: float | None = Field(default=None, gt=0, le=1)
-    max_length: int = Field(default=200, ge=1, le=10_000)
+    temperature: Temperature = 1.0
+    top_k: TopK = None
+    top_p: TopP = None
+    max_length: MostTokens = 200
     """Most tokens before EOS."""
     max_ratio: float = Field(default=2.0, gt=0, le=1000)
     """Most tokens before EOS for each source token, plus 10."""
-    seed: int = Field(default=0, ge=0, lt=2**63)
+    seed: Seed = 0
 
 
 @torch.no_grad()

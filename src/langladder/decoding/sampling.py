@@ -23,6 +23,16 @@ import numpy as np
 import torch
 from pydantic import Field
 
+from langladder.decoding.limits import (
+    LogitBias,
+    NewTokens,
+    RepetitionPenalty,
+    Seed,
+    Temperature,
+    TokenPenalty,
+    TopK,
+    TopP,
+)
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.models.language.language_model import LanguageModel
@@ -34,17 +44,15 @@ class SamplingConfig(Config):
     """How the next token is chosen."""
 
     strategy: Literal["sample", "greedy"] = "sample"
-    temperature: float = Field(default=1.0, ge=0.01, le=100)
-    top_k: int | None = Field(default=None, ge=1)
-    top_p: float | None = Field(default=None, gt=0, le=1)
-    repetition_penalty: float = Field(default=1.0, ge=1, le=100)
-    logit_bias: dict[Annotated[int, Field(ge=0)], Annotated[float, Field(ge=-100, le=100)]] = Field(
-        default_factory=dict
-    )
-    presence_penalty: float = Field(default=0.0, ge=-2, le=2)
-    frequency_penalty: float = Field(default=0.0, ge=-2, le=2)
-    max_tokens: int = Field(default=50, ge=0, le=100_000)
-    seed: int = Field(default=0, ge=0, lt=2**63)
+    temperature: Temperature = 1.0
+    top_k: TopK = None
+    top_p: TopP = None
+    repetition_penalty: RepetitionPenalty = 1.0
+    logit_bias: dict[Annotated[int, Field(ge=0)], LogitBias] = Field(default_factory=dict)
+    presence_penalty: TokenPenalty = 0.0
+    frequency_penalty: TokenPenalty = 0.0
+    max_tokens: NewTokens = 50
+    seed: Seed = 0
 
 
 def generate(

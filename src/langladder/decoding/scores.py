@@ -13,11 +13,11 @@ Both forms of lp are at least 1 and never fall as T grows, and cp is never above
 """
 
 import math
-from typing import Literal
 
 import numpy as np
 
-LengthForm = Literal["power", "gnmt"]
+from langladder.decoding.limits import LengthForm
+
 LEAST_READ = 1e-6
 """What a source position that no token read at all counts as having been read, so that its logarithm is finite."""
 

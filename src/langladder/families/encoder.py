@@ -18,7 +18,7 @@ class EncoderFamily(Family):
     listed = "encoders"
     title = "Encoders"
     experiment = "encoders"
-    report_module = "langladder.faces.report.encoders"
+    report_module = "langladder.faces.report.language_models"
     place = 12
     default = "bert_mini"
     reads = ("data/tokens/text",)

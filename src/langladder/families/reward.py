@@ -20,7 +20,7 @@ class RewardFamily(Family):
     listed = "rewards"
     title = "Reward models"
     experiment = "reward models"
-    report_module = "langladder.faces.report.rewards"
+    report_module = "langladder.faces.report.instructed"
     place = 41
     default = "reward"
     reads = ("data/clean/instructions",)

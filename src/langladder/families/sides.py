@@ -37,6 +37,7 @@ class Side:
         languages: the keys of its languages, which the stage `clean` notes.
         cleaning: class of the settings of cleaning; "": it is not cleaned.
         clean: cleans it: (raw folder, folder, settings, seed) → report.
+        tokenized: whether the stage `tokenize` trains tokenizers on it.
         report: the field of the report's `Meta` with the corpus's name; "": it has none.
     """
 
@@ -51,6 +52,7 @@ class Side:
     languages: tuple[str, ...] = ()
     cleaning: str = ""
     clean: str = ""
+    tokenized: bool = False
     report: str = ""
 
 
@@ -71,6 +73,7 @@ _DECLARED = (
         languages=("language",),
         cleaning=f"{_CLEANING}.cleaning.CleanConfig",
         clean=f"{_CLEANING}.cleaning.clean_text",
+        tokenized=True,
         report="text",
     ),
     Side(
@@ -86,6 +89,7 @@ _DECLARED = (
         languages=("source_language", "target_language"),
         cleaning=f"{_CLEANING}.clean_pairs.CleanPairsConfig",
         clean=f"{_CLEANING}.clean_pairs.clean_parallel",
+        tokenized=True,
         report="pairs",
     ),
     Side(

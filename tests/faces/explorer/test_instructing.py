@@ -11,7 +11,7 @@ from langladder.corpora.instructions.kinds import UNSEEN
 from langladder.decoding.answers import answers
 from langladder.decoding.sampling import SamplingConfig, generate
 from langladder.faces.explorer import microworld
-from langladder.faces.explorer.instruct import answer_as_it_grows
+from langladder.faces.explorer.writing import answer_as_it_grows
 from langladder.ground.errors import InputError
 from langladder.models.language.instructed import read_instructed
 from langladder.text.labelled.templates import ChatTemplate

@@ -14,6 +14,7 @@ import torch
 import yaml
 from mlflow.exceptions import MlflowException
 
+from langladder.answers.kinds import kind_of_class
 from langladder.corpora.scenes import QUESTIONS, Scene
 from langladder.corpora.speech import ALPHABET
 from langladder.data.captioning import CODES, SceneCodes
@@ -24,7 +25,7 @@ from langladder.decoding.fill import fill
 from langladder.decoding.translate import translate
 from langladder.embeddings.base import WordVectors
 from langladder.faces.mlflow import _load_pyfunc
-from langladder.faces.mlflow.functions import KINDS, kind_of
+from langladder.faces.mlflow.functions import FUNCTIONS, function_of
 from langladder.families import families
 from langladder.ground.artefacts import write_json
 from langladder.ground.errors import InputError
@@ -232,7 +233,7 @@ def test_the_example_is_one_that_the_model_answers(case: Any, tmp_path: Path) ->
     name, folder, _ = case
     write_description(folder, tmp_path, run_id="r", model_id="m-1")
     example = json.loads((tmp_path / "input_example.json").read_text())
-    kind = kind_of(folder)
+    kind = function_of(folder)
     assert set(example["inputs"]) <= {column.name for column in kind.inputs}
     if name not in ("vectors", "instructed", "encoder"):  # whose few words are not those of the example
         assert len(_load_pyfunc(folder).predict(example["inputs"], example.get("params"))) == 1
@@ -338,12 +339,12 @@ def test_a_folder_from_elsewhere_is_not_trusted(tmp_path: Path) -> None:
 
 
 def test_every_rung_that_leaves_a_model_has_a_kind() -> None:
-    doors, without = set(KINDS), []
+    without = []
     for name, family in families().items():
         for file in sorted((ROOT / "conf" / name).glob("*.yaml")) if family.trained else []:
             target = yaml.safe_load(file.read_text()).get("_target_")
             if target is None or target.startswith("langladder.embeddings."):
                 continue
-            if not doors & set(locate(target).__mro__):
+            if kind_of_class(locate(target)) not in FUNCTIONS:
                 without.append(target)
     assert not without

@@ -10,12 +10,12 @@ from small_run_files import HOSTILE, entry, report_of, with_rungs
 from langladder.evaluation.classifier import ClassifierPage, Node
 from langladder.faces.report.classifiers import attended, marked
 from langladder.faces.report.comparison import compare
+from langladder.faces.report.graphs import MOST_NODES, draw_tree, label_colours, label_signs
 from langladder.faces.report.inputs import Entry, ReportInputs, Timing
 from langladder.faces.report.labels import reliability_plot
 from langladder.faces.report.page import build_page
 from langladder.faces.report.section import family_headline, family_picture, family_sections
 from langladder.faces.report.tables import brief, ladder_rows, ladder_summary
-from langladder.faces.report.tree_plot import MOST_NODES, colours, marks, tree_plot
 from langladder.families import family as family_of
 
 FAMILY = family_of("classifier")
@@ -118,29 +118,40 @@ def test_golden_marks() -> None:
 NODES = [Node.model_validate(node) for node in TREE]
 
 
+def signs(svg: str) -> list[tuple[str, float, float]]:
+    """The signs and words of a drawing and where they stand, in the order in which they are drawn."""
+    found = re.findall(r'<text [^>]*x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]+)</text>', svg)
+    return [(text, float(x), float(y)) for x, y, text in found]
+
+
 def test_a_tree_stands_over_its_words() -> None:
-    svg = tree_plot(NODES, ["not", "very", "good"], LABELS, "a tree")
+    svg = draw_tree(NODES, ["not", "very", "good"], LABELS, "a tree")
     assert svg is not None
-    circles = [float(y) for y in re.findall(r'<circle cx="\d+" cy="(\d+)" r="11"(?: class="wrong")? style', svg)]
-    assert circles[:3] == [max(circles)] * 3 and circles[4] < circles[3] < circles[0]  # leaves below, the root above
-    assert svg.count('class="edge"') == 4 and svg.count('class="down"') == 3 and svg.count('class="wrong"') == 1
+    found = signs(svg)
+    heights = [y for text, _, y in found if text in "+−"]
+    assert heights[:3] == [max(heights)] * 3 and heights[4] < heights[3] < heights[0]  # leaves below, the root above
+    words = {text: (x, y) for text, x, y in found if text not in "+−"}
+    assert list(words) == ["not", "very", "good"] and min(y for _, y in words.values()) > max(heights)
+    assert words["not"][0] < words["very"][0] < words["good"][0]
+    assert svg.count('class="edge"') == 4 + 3 and svg.count("stroke-dasharray") == 3
     assert "<title>not very good: positive (80.0 %), really negative</title>" in svg
-    assert svg.count(">+</text>") == 4 and svg.count(">−</text>") == 1
+    assert [text for text, *_ in found].count("+") == 4 and [text for text, *_ in found].count("−") == 1
+    assert svg.count("stroke-width: 2.4") == 1
 
 
 def test_a_tree_of_dependencies_hangs_from_its_root() -> None:
     said: dict[str, Any] = {"label": None, "said": "positive", "probability": 0.9}
     nodes = [Node(children=below, word=word, **said) for below, word in (([], 0), ([], 2), ([0, 1], 1))]
-    svg = tree_plot(nodes, ["she", "reads", "books"], LABELS, "a tree")
+    svg = draw_tree(nodes, ["she", "reads", "books"], LABELS, "a tree")
     assert svg is not None
-    places = re.findall(r'<circle cx="(\d+)" cy="(\d+)" r="11"(?: class="wrong")? style', svg)
-    assert int(places[0][0]) < int(places[2][0]) < int(places[1][0]) and places[2][1] < places[0][1] == places[1][1]
+    (_, she, low), (_, books, also_low), (_, reads, high) = [one for one in signs(svg) if one[0] == "+"]
+    assert she < reads < books and high < low == also_low
     assert "<title>she reads books: positive" in svg
 
 
 def test_what_is_no_readable_tree_is_not_drawn() -> None:
-    assert tree_plot([], [], LABELS, "") is None
-    assert tree_plot([NODES[0]] * (MOST_NODES + 1), ["a"], LABELS, "") is None
+    assert draw_tree([], [], LABELS, "") is None
+    assert draw_tree([NODES[0]] * (MOST_NODES + 1), ["a"], LABELS, "") is None
 
 
 @pytest.mark.parametrize(
@@ -153,8 +164,8 @@ def test_what_is_no_readable_tree_is_not_drawn() -> None:
     ],
 )
 def test_signs_of_labels(labels: tuple[str, ...], signs: str) -> None:
-    assert "".join(marks(labels).values()) == signs
-    assert len(set(colours(labels).values())) == len(labels)
+    assert "".join(label_signs(labels).values()) == signs
+    assert len(set(label_colours(labels).values())) == len(labels)
 
 
 def test_reliability_is_a_line_a_rung() -> None:

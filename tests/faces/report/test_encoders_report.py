@@ -4,8 +4,8 @@ from typing import Any
 
 from langladder.evaluation.encoder import EncoderPage, Gap, GapScores, Guess, PseudoScores
 from langladder.evaluation.true_gaps import TrueScores
-from langladder.faces.report.encoders import loss, sections
 from langladder.faces.report.inputs import Entry, Meta, ReportInputs, RungMetadata
+from langladder.faces.report.language_models import loss, sections
 from langladder.faces.report.page import build_page
 from langladder.faces.report.tables import ladder_rows
 from langladder.families import families

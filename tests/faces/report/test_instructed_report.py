@@ -9,12 +9,20 @@ from instructed_files import answer_scores, entry, instructed, ladder, reward_mo
 
 from langladder.evaluation.instructed import InstructedPage
 from langladder.faces.report import instructed as shown
-from langladder.faces.report import plots, rewards
-from langladder.faces.report.columns import page_columns
+from langladder.faces.report import plots
 from langladder.faces.report.inputs import CurvePoint, Entry, ReportInputs
-from langladder.faces.report.instructed import SHOWN, beside, dialogues, taxes, tournaments
-from langladder.faces.report.over_optimisation import courses, fitted, picture_of
+from langladder.faces.report.instructed import (
+    LISTED,
+    beside,
+    courses,
+    dialogues,
+    fitted,
+    picture_of,
+    taxes,
+    tournaments,
+)
 from langladder.faces.report.page import build_page
+from langladder.faces.report.section import page_columns
 from langladder.faces.report.tables import ladder_rows
 
 
@@ -138,7 +146,7 @@ def test_kinds_of_all_splits_stand_in_rows() -> None:
 def test_ten_dialogues_with_sft_beside_what_was_aligned() -> None:
     rungs = instructed_of(whole())
     found = dialogues(rungs)
-    assert len(found.rows) == SHOWN and [name for name, _ in found.rungs] == ["sft", "ppo", "dpo", "best_of_n"]
+    assert len(found.rows) == LISTED and [name for name, _ in found.rungs] == ["sft", "ppo", "dpo", "best_of_n"]
     answers = dict(found.rows)["capital", "what is the capital of 1 ?"]
     assert answers[1] is not None and answers[1].followed
     assert answers[1].verdict == "gold 0.80 · true 0.50 · proxy −1.50"
@@ -158,11 +166,11 @@ def test_columns_say_parts_length_and_diversity() -> None:
 
 
 def test_reward_models_kind_by_kind_and_how_sure(html: str) -> None:
-    (section,) = rewards.sections(whole(), "reward")
+    (section,) = shown.sections(whole(), "reward")
     assert [key[1] for key, _ in section.context["kinds"].rows] == ["", "", "unseen", "unseen"]
     assert section.context["reliability"] is not None
     assert "99 pairs" in html and "1 pair<" in html
-    assert list(rewards.sections(ladder(), "reward")) == []
+    assert list(shown.sections(ladder(), "reward")) == []
     page = reward_model("r")
     found = {column.title: column.read(page, entry(page).timing) for column in page_columns([page])}
     assert found["±"] == pytest.approx(0.05) and found["loss"] == 0.3 and found["unseen kinds"] == 0.9

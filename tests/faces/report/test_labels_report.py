@@ -59,7 +59,7 @@ def compare(*rungs: Entry[Judged]) -> Paired | None:
 
 def test_golden_confusions() -> None:
     assert drawn_cells(MATRIX) == 5
-    told = [(one.label, one.said, one.count, round(one.share, 3)) for one in confusions(MATRIX, LABELS, 2)]
+    told = [(one.label, one.predicted, one.count, round(one.share, 3)) for one in confusions(MATRIX, LABELS, 2)]
     assert told == [("<b>", "yes", 3, 1.0), ("no", "yes", 2, 0.2)]
     assert confusions([[3, 0], [0, 1]], ["a", "b"], 5) == []
     assert confusions([[0, 0], [0, 1]], ["a", "b"], 5) == []  # a label that the test does not have

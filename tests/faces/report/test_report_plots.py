@@ -12,13 +12,11 @@ from small_run_files import with_rungs
 from langladder.evaluation.translation import Translation
 from langladder.evaluation.word_vectors import MapPoint
 from langladder.faces.report import plots
-from langladder.faces.report.dag import draw_dag, grouped
-from langladder.faces.report.inputs import CurvePoint, ReportInputs, Stage
+from langladder.faces.report.inputs import CurvePoint, ReportInputs
 from langladder.faces.report.language_models import ladder_plot
 from langladder.faces.report.plots import visible
 from langladder.faces.report.translators import attention_plot, length_plot, loss
 from langladder.faces.report.word_vectors import map_plot
-from langladder.ground.errors import InputError
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 
@@ -144,56 +142,3 @@ def test_map_labels_do_not_cover_each_other() -> None:
 @pytest.mark.parametrize(("text", "shown"), [("a\nb", "a⏎b"), ("\x07", "�"), ("é国 x", "é国 x")])
 def test_visible(text: str, shown: str) -> None:
     assert visible(text) == shown
-
-
-def stages(*edges: str) -> list[Stage]:
-    """`a<b,c` is: a waits for b and c."""
-    split = [edge.partition("<") for edge in edges]
-    return [Stage(stage=name, depends=needs.split(",") if needs else []) for name, _, needs in split]
-
-
-def test_dag_groups_the_jobs_of_a_matrix() -> None:
-    nodes = grouped(stages("make@a", "make@b", "use<make@a,make@b,elsewhere"))
-    assert [(node.name, node.jobs, list(node.depends)) for node in nodes] == [
-        ("make", ["a", "b"], []),
-        ("use", [], ["make"]),
-    ]
-
-
-def test_dag_jobs_that_wait_for_each_other_through_a_third_stage_are_apart() -> None:
-    listed = stages(
-        "clean@labels", "filter<clean@labels", "clean@text<filter", "use@a<clean@text", "use@b<clean@labels"
-    )
-    assert [(node.name, node.jobs, list(node.depends)) for node in grouped(listed)] == [
-        ("clean@labels", [], []),
-        ("filter", [], ["clean@labels"]),
-        ("clean@text", [], ["filter"]),
-        ("use", ["a", "b"], ["clean@text", "clean@labels"]),
-    ]
-    assert draw_dag(listed) is not None
-
-
-def test_dag_leaves_out_edges_that_a_longer_way_implies() -> None:
-    svg = draw_dag(stages("a", "b<a", "c<a,b", "d<a,b,c"))
-    assert svg is not None
-    assert svg.count('class="edge"') == 3
-
-
-def test_dag_boxes_never_overlap_and_edges_go_down() -> None:
-    edges = ["r", *(f"s{i}<r" for i in range(5)), "t<s0,s4", "u<t,s2", "v<u,s1,s3"]
-    svg = str(draw_dag(stages(*edges)))
-    boxes = [tuple(map(float, found)) for found in re.findall(r'<rect x="([\d.]+)" y="([\d.]+)" width="(\d+)"', svg)]
-    for i, (x, y, width) in enumerate(boxes):
-        assert all(other_y != y or other_x >= x + width or other_x + width <= x for other_x, other_y, _ in boxes[:i])
-    for path in re.findall(r'd="([^"]+)"', svg):
-        ends = [float(y) for y in re.findall(r"[\d.]+ ([\d.]+)(?= [CV]|$)", path)]
-        assert ends == sorted(ends)
-
-
-def test_dag_refuses_a_circle() -> None:
-    with pytest.raises(InputError, match="circle"):
-        draw_dag(stages("a<b", "b<a"))
-
-
-def test_dag_of_nothing() -> None:
-    assert draw_dag([]) is None

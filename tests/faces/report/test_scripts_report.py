@@ -17,11 +17,11 @@ from langladder.evaluation.maps import WordMap
 from langladder.evaluation.tagger import TaggedWord
 from langladder.evaluation.translation import Translation
 from langladder.faces.report.bidi import enclosing, isolated, plain
+from langladder.faces.report.graphs import draw_tree
 from langladder.faces.report.labels import heat_map
 from langladder.faces.report.page import blocks, build_page
 from langladder.faces.report.plots import visible
 from langladder.faces.report.translators import attention_plot
-from langladder.faces.report.tree_plot import tree_plot
 from langladder.faces.report.word_vectors import word_map_svg
 from pipeline import ROOT
 
@@ -133,8 +133,8 @@ def test_a_tree_stands_over_its_words_as_they_are_read() -> None:
     def x_of(words: list[str]) -> list[float]:
         leaves = [Node(children=[], word=i, label=None, said="a", probability=0.9) for i in range(2)]
         root = Node(children=[0, 1], word=None, label=None, said="b", probability=0.9)
-        drawn = str(tree_plot([*leaves, root], words, ["a", "b"], "tree"))
-        return [float(found) for found in re.findall(r'<text x="(\d+)" y="\d+" class="word">', drawn)]
+        drawn = str(draw_tree([*leaves, root], words, ["a", "b"], "tree"))
+        return [float(found) for found in re.findall(r'<text [^>]*x="([\d.]+)"[^>]*>[^<]{3,}</text>', drawn)]
 
     left, right = x_of(["not", "good"]), x_of(["ليس", "جيدا"])
     assert left[0] < left[1] and right[0] > right[1]

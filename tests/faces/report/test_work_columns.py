@@ -7,8 +7,8 @@ from langladder.evaluation.language_model import LanguageModelPage
 from langladder.evaluation.page import Page, Work
 from langladder.evaluation.perplexity import TextScores
 from langladder.evaluation.tagger import TaggerPage
-from langladder.faces.report.columns import page_columns
 from langladder.faces.report.inputs import Timing
+from langladder.faces.report.section import page_columns
 
 SCORES = TextScores(
     tokens=10,

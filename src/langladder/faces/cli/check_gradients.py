@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from langladder.faces.cli.input import is_folder
 from langladder.faces.cli.options import json_option
-from langladder.faces.cli.output import echo, print_json, print_table
+from langladder.faces.cli.output import Cell, echo, print_json, print_table
 from langladder.ground.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def check_gradients(
     if as_json:
         print_json({"largest_error": LARGEST_ERROR, "networks": [_as_dict(one) for one in found]})
     else:
-        rows: list[list[Any]] = [
+        rows: list[list[Cell]] = [
             [one.network, one.parameters, one.entries, _error(one), one.where, _verdict(one)] for one in found
         ]
         print_table(["network", "parameters", "compared", "largest error", "at", ""], rows)
@@ -83,11 +83,10 @@ def _network(folder: Path) -> "nn.Module":
 
     path = folder / "config.json"
     description = read_json(path)
-    kind: Any = located(path, str(description.get("_target_")) if isinstance(description, dict) else "")
+    kind = located(path, str(description.get("_target_")) if isinstance(description, dict) else "")
     if not issubclass(kind, Network):
         raise InputError(f"{path}: a {kind.__name__} is no network, and has no gradient")
-    network: nn.Module = kind.load(folder)
-    return network
+    return kind.load(folder)
 
 
 def _error(one: "Checked") -> str:
@@ -98,7 +97,7 @@ def _verdict(one: "Checked") -> str:
     return "" if one.right else "WRONG"
 
 
-def _as_dict(one: "Checked") -> dict[str, Any]:
+def _as_dict(one: "Checked") -> dict[str, object]:
     import math
 
     finite = one.error if math.isfinite(one.error) else None

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import click
 
@@ -42,18 +42,20 @@ def note(text: str | None) -> None:
         echo(f"note: {text}", err=True)
 
 
-def print_json(value: Any, damage: Damage | None = None) -> None:
+def print_json(value: object, damage: Damage | None = None) -> None:
     """Print one JSON document; on a terminal, control characters that JSON may hold as they are, escaped.
 
     Where entries of a file were left out, `skipped` says which.
     """
-    text = as_text(value | {"skipped": damage.report()} if damage and damage.counts else value)
+    if damage and damage.counts and isinstance(value, dict):
+        value = {**value, "skipped": damage.report()}
+    text = as_text(value)
     if sys.stdout.isatty():
         text = re.sub(r"[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text)
     click.echo(text)
 
 
-def as_text(value: Any) -> str:
+def as_text(value: object) -> str:
     """A JSON document as it is printed and written.
 
     Raises:

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -308,7 +308,7 @@ def _in_context(context: str, found: "Found") -> str:
     return printable(context[: found.start]) + span + printable(context[end:])
 
 
-def _as_dict(found: "Found") -> dict[str, Any]:
+def _as_dict(found: "Found") -> dict[str, object]:
     """As JSON: of what is no span, `start` is null."""
     return found._asdict() | {"start": found.start if found.start >= 0 else None}
 

@@ -24,7 +24,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, PrefixLoader, Stric
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from langladder.answers.kinds import title_of
-from langladder.faces.explorer import continuing, instruct, ladder, reading, surprisal, tokenizing, translating, words
+from langladder.faces.explorer import ladder, reading, surprisal, tokenizing, translating, words, writing
 from langladder.faces.explorer.page import Page
 from langladder.faces.http.guard import LOOPBACK, REFUSALS, guard
 from langladder.faces.http.shelf import Shelf
@@ -33,12 +33,12 @@ from langladder.ground.errors import InputError
 PAGES: tuple[Page, ...] = (
     ladder.PAGE,
     surprisal.PAGE,
-    continuing.PAGE,
+    writing.CONTINUE,
     words.PAGE,
     tokenizing.PAGE,
     translating.PAGE,
     reading.PAGE,
-    instruct.PAGE,
+    writing.INSTRUCT,
 )
 """In the order in which they are listed; a page more is a module, a template, a script and its line here."""
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}

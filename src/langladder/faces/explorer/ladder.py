@@ -14,11 +14,11 @@ from fastapi import APIRouter
 from pydantic import ValidationError
 
 from langladder.answers.kinds import kind_of, title_of
-from langladder.faces.explorer.page import Page
+from langladder.faces.explorer.page import Page, without_styles
 from langladder.faces.http.server import Json
 from langladder.faces.http.shelf import Shelf
 from langladder.faces.report.comparison import read_summary
-from langladder.faces.report.family_tree import family_tree_sections
+from langladder.faces.report.graphs import family_tree_sections
 from langladder.faces.report.inputs import CurvePoint, ReportInputs, Timing, read_curve
 from langladder.faces.report.section import family_headline
 from langladder.faces.report.tables import LadderTable, ladder_id, ladder_rows
@@ -130,7 +130,7 @@ def _as_json(inputs: ReportInputs, tracking: str) -> Json:
         "tables": [_table(table, runs, tracking) for table in ladder_rows(inputs)],
         "runs": any(runs.values()),
         "tracking": tracking,
-        "tree": str(trees[0]["tree"]) if trees else None,
+        "tree": without_styles(trees[0]["tree"]) if trees else None,
         "grown": [
             {"rung": title, "name": key, "base": base_title, "base_name": base}
             for tree in trees

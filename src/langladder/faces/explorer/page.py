@@ -1,5 +1,6 @@
 """What a page of the explorer is, and how answers of several models to one question are streamed."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, NamedTuple
 
@@ -33,6 +34,11 @@ class Page(NamedTuple):
     script: str
     router: Callable[[Shelf], APIRouter]
     at_once: int = 4
+
+
+def without_styles(svg: str) -> str:
+    """A drawing for the explorer, whose markup may bear no styles: its script (`grafting.js`) sets them."""
+    return re.sub(r"<style.*?</style>", "", str(svg), flags=re.DOTALL).replace(' style="', ' data-style="')
 
 
 def each_model(names: Iterable[str], answer: Callable[[str], Json]) -> Iterator[Json]:

@@ -24,12 +24,12 @@ from langladder.answers.loading import read_classifier, read_reader, read_tagger
 from langladder.answers.requests import AnswerRequest, ClassifyRequest, TagRequest
 from langladder.answers.tag import tag
 from langladder.evaluation.classifier import Decision, decision
-from langladder.faces.explorer.page import ModelName, Page, each_model
+from langladder.faces.explorer.page import ModelName, Page, each_model, without_styles
 from langladder.faces.http.server import Json, streamed
 from langladder.faces.http.shelf import Shelf
 from langladder.faces.report.bidi import plain
 from langladder.faces.report.classifiers import attended, marked
-from langladder.faces.report.tree_plot import MOST_NODES, legend, tree_plot
+from langladder.faces.report.graphs import MOST_NODES, draw_tree, legend
 from langladder.ground.errors import InputError
 from langladder.models.classification.classifier import Classifier
 from langladder.models.reading.reader import Reader
@@ -173,7 +173,7 @@ def _drawn(why: Decision, names: Sequence[str]) -> Json:
     if not why.tree:
         return {"tree": None, "nodes": [], "legend": {}, "too_large": False}
     words = why.text.split(" ")
-    drawn = tree_plot(
+    drawn = draw_tree(
         why.tree, words, names, f"The tree of {plain(why.text[:200])}, each node with its likeliest label"
     )
     nodes = [
@@ -181,8 +181,7 @@ def _drawn(why: Decision, names: Sequence[str]) -> Json:
         for node, covered in zip(why.tree, words_below(why.tree), strict=True)
     ]
     signs = {label: sign for label, (sign, _) in legend(names).items()}
-    # the page may bear no styles in its markup: its script sets them
-    markup = None if drawn is None else str(drawn).replace(' style="', ' data-style="')
+    markup = None if drawn is None else without_styles(drawn)
     return {"tree": markup, "nodes": nodes[::-1][:MOST_NODES], "legend": signs, "too_large": drawn is None}
 
 

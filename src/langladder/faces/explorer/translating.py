@@ -2,25 +2,22 @@
 
 import threading
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
-import torch
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
+from langladder.answers import translate as translating
 from langladder.answers.loading import LoadedTranslator, read_translator
-from langladder.decoding.attention_heads import Heads, heads, read_by_step
-from langladder.decoding.beam_search import BeamConfig, Hypothesis
-from langladder.decoding.beam_trace import trace
-from langladder.decoding.translate import translate
-from langladder.evaluation.translation import pieces
+from langladder.decoding.beam_search import BeamConfig
+from langladder.decoding.limits import LengthExponent, LengthForm
 from langladder.faces.explorer.page import ModelName, Page, each_model
 from langladder.faces.http.server import Json, streamed
 from langladder.faces.http.shelf import Shelf
 from langladder.ground.errors import InputError
-from langladder.text.tokenize.specials import EOS, UNK
+from langladder.text.tokenize.specials import EOS
 
 MOST_CHARACTERS = 1_000
 MOST_TOKENS = 120  # of a sentence: every step of its search is shown
@@ -33,12 +30,11 @@ class Search(BaseModel):
     text: str = Field(max_length=MOST_CHARACTERS)
     width: int = Field(default=5, ge=1, le=WIDEST)
     n_best: int = Field(default=5, ge=1, le=WIDEST)
-    alpha: float = Field(default=0.7, ge=0, le=2)
-    length_form: Literal["power", "gnmt"] = "power"
+    alpha: LengthExponent = 0.7
+    length_form: LengthForm = "power"
 
     def config(self) -> BeamConfig:
         """For `beam_search`."""
-
         n_best = min(self.n_best, self.width)
         return BeamConfig(width=self.width, n_best=n_best, alpha=self.alpha, length_form=self.length_form)
 
@@ -80,25 +76,25 @@ def router(shelf: Shelf) -> APIRouter:
         text = one_line(request.text)
 
         def translations(name: str) -> Json:
-            translator = _translator(shelf, name)
-            with translator.lock:
-                return search_by(translator.loaded, text, request.config())
+            loaded, lock = _translator(shelf, name)
+            with lock:
+                return {**translating.search(loaded, _source(loaded, text), request.config())}
 
         return streamed(each_model(request.models, translations))
 
     @routes.post("/attention")
     def attention(request: Reading) -> Json:
         """What was read for each token: `weights` of every layer and head, (heads, tokens, tokens)."""
-        translator = _translator(shelf, request.model)
-        with translator.lock:
-            return read_by(translator.loaded, one_line(request.text), request.ids)
+        loaded, lock = _translator(shelf, request.model)
+        with lock:
+            return {**translating.weights(loaded, _source(loaded, one_line(request.text)), request.ids)}
 
     @routes.post("/tree")
     def tree(request: SearchOne) -> Json:
         """The search, step by step: a node is a token behind its parent, with what became of it."""
-        translator = _translator(shelf, request.model)
-        with translator.lock:
-            return tree_of(translator.loaded, one_line(request.text), request.config())
+        loaded, lock = _translator(shelf, request.model)
+        with lock:
+            return {**translating.search_tree(loaded, _source(loaded, one_line(request.text)), request.config())}
 
     return routes
 
@@ -119,83 +115,21 @@ def _translator(shelf: Shelf, name: str) -> LockedTranslator:
 
 
 def _read(folder: Path) -> LockedTranslator:
-
     loaded = read_translator(folder)
     loaded.model.eval()
     return LockedTranslator(loaded, threading.Lock())
 
 
 def _source(loaded: LoadedTranslator, text: str) -> np.ndarray:
+    """The ids of a sentence, EOS at its end, (S,).
 
+    Raises:
+        InputError: it has too many tokens.
+    """
     ids = np.append(loaded.source.encode(text), EOS).astype(np.int64)
     if len(ids) > MOST_TOKENS:
         raise InputError(f"text: {len(ids):,} tokens for {loaded.name}; at most {MOST_TOKENS} are shown here: cut it")
     return ids
-
-
-def search_by(loaded: LoadedTranslator, text: str, config: BeamConfig) -> Json:
-    """The best translations by beam search, the greedy one, and the tokens of the sentence."""
-
-    ids = _source(loaded, text)
-    (beam,) = translate(loaded.model, [ids], config)
-    (greedy,) = translate(loaded.model, [ids], config.model_copy(update={"width": 1, "n_best": 1}))
-    unknown = [position for position, token in enumerate(ids.tolist()) if token == UNK]
-    return {"source": pieces(loaded.source, ids[:-1]), "unknown": unknown} | {
-        "beam": [_as_json(loaded, one) for one in beam],
-        "greedy": _as_json(loaded, greedy[0]),
-    }
-
-
-def _as_json(loaded: LoadedTranslator, found: Hypothesis) -> Json:
-    return {
-        "text": loaded.target.decode(found.tokens),
-        "ids": found.tokens,
-        "tokens": len(found.tokens) + 1,
-        "score": round(found.score, 6),
-        "log_prob": round(found.log_prob, 6),
-    }
-
-
-def read_by(loaded: LoadedTranslator, text: str, ids: list[int]) -> Json:
-    """Every layer's attention; of a network without layers of it what its search sees, of one without any nothing."""
-
-    if ids and max(ids) >= loaded.model.target_vocab_size:
-        raise InputError(f"ids: {max(ids)} is none of the target's {loaded.model.target_vocab_size:,} tokens")
-    source = _source(loaded, text)
-    layers = heads(loaded.model, source.tolist(), ids)
-    if not layers:
-        weights = read_by_step(loaded.model, source.tolist(), ids)
-        layers = [] if weights is None else [Heads("source", 1, weights[None])]
-    return {
-        "source": [*pieces(loaded.source, source[:-1]), "<eos>"],
-        "target": [*pieces(loaded.target, ids), "<eos>"],
-        "layers": [
-            {"kind": one.kind, "layer": one.layer, "weights": one.weights.astype(float).round(3).tolist()}
-            for one in layers
-        ],
-    }
-
-
-def tree_of(loaded: LoadedTranslator, text: str, config: BeamConfig) -> Json:
-    """All nodes of a search, and which of them end the translations that it returns."""
-
-    device = next(loaded.model.parameters()).device
-    with torch.autocast(device.type, enabled=False):
-        found = trace(loaded.model, torch.from_numpy(_source(loaded, text))[None].to(device), config)
-    tokens = pieces(loaded.target, [node.token for node in found.nodes])
-    nodes = [
-        {
-            "parent": node.parent,
-            "step": node.step,
-            "token": "<eos>" if node.token == EOS else piece,
-            "log_prob": round(node.log_prob, 4) + 0.0,
-            "total": round(node.total, 4) + 0.0,
-            "fate": node.fate,
-            "score": None if node.score is None else round(node.score, 4),
-        }
-        for node, piece in zip(found.nodes, tokens, strict=True)
-    ]
-    return {"nodes": nodes, "ends": found.ends, "texts": [loaded.target.decode(best.tokens) for best in found.best]}
 
 
 PAGE = Page(

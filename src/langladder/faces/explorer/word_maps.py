@@ -1,7 +1,13 @@
 """Maps of words: computed once, in the background, and kept; whoever asks meanwhile hears how far they are.
 
-PCA takes part of a second and runs here; t-SNE and UMAP take up to a minute and run in a process of their own
-(`map_process`), one at a time. The points are those of `langladder map`.
+PCA takes part of a second and runs here; t-SNE and UMAP take up to a minute and run in a process of their own, one at a
+time: it takes no time from the server's, and what it held is given back when it ends. The points are those of
+`langladder map`.
+
+    python -m langladder.faces.explorer.word_maps METHOD FOLDER
+
+is that process: it reads `rows.safetensors` of the folder, (W, D) vectors, prints how far it is and writes
+`points.safetensors`, (W, 2).
 """
 
 import hashlib
@@ -16,6 +22,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -122,7 +129,7 @@ def _in_a_process(job: Job, rows: np.ndarray, method: MapMethod) -> np.ndarray:
         artefacts.write_arrays(folder / "rows.safetensors", {"rows": rows})
         path = os.pathsep.join(filter(None, sys.path))
         settings = os.environ | {"PYTHONUNBUFFERED": "1", "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
-        command = [sys.executable, "-m", "langladder.faces.explorer.map_process", method, temporary]
+        command = [sys.executable, "-m", "langladder.faces.explorer.word_maps", method, temporary]
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=settings
         ) as child:
@@ -166,3 +173,15 @@ def _as_json(found: WordMap) -> Json:
     x, y = points.round(4).T.tolist()
     explained = None if found.explained is None else round(found.explained, 4)
     return {"words": found.words, "x": x, "y": y, "explained": explained}
+
+
+def place_words(method: MapMethod, folder: Path) -> None:
+    """What that process does."""
+    rows = artefacts.read_arrays(folder / "rows.safetensors")["rows"]
+    words = [str(row) for row in range(len(rows))]
+    found = word_map(WordVectors(words, rows), words, method, verbose=True)
+    artefacts.write_arrays(folder / "points.safetensors", {"points": found.points})
+
+
+if __name__ == "__main__":
+    place_words(cast(MapMethod, sys.argv[1]), Path(sys.argv[2]))

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, model_validator
 
+from langladder.answers.requests import sampling_at
+from langladder.decoding.limits import LogitBias, TokenPenalty
 from langladder.decoding.sampling import SamplingConfig
 from langladder.ground.errors import InputError
 from langladder.text.labelled.instructions import Message, check_messages
@@ -21,7 +23,7 @@ MOST_LIKELIEST = 20
 MOST_BIASES = 1024
 
 Ids = list[Annotated[int, Field(ge=0, lt=2**31)]]
-Bias = dict[Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,8})$")], Annotated[float, Field(ge=-100, le=100)]]
+Bias = dict[Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,8})$")], LogitBias]
 
 
 # Options of OpenAI's that are not offered, and that its clients send as null.
@@ -71,13 +73,13 @@ class OpenAIRequest(BaseModel):
         return schema
 
 
-def texts_or_ids(given: str | list[str] | list[int] | list[list[int]]) -> list[str | list[int]]:
+def texts_or_ids(prompts: str | list[str] | list[int] | list[list[int]]) -> list[str | list[int]]:
     """One text or several, ids of one or of several: as several."""
-    if isinstance(given, str):
-        return [given]
-    if given and isinstance(given[0], int):
-        return [given]
-    return cast(list[str | list[int]], given)
+    if isinstance(prompts, str):
+        return [prompts]
+    if prompts and isinstance(prompts[0], int):
+        return [prompts]
+    return cast(list[str | list[int]], prompts)
 
 
 class StreamOptions(OpenAIRequest):
@@ -94,8 +96,8 @@ class DrawingRequest(OpenAIRequest):
     temperature: float = Field(default=1.0, ge=0, le=100)
     top_p: float = Field(default=1.0, gt=0, le=1)
     top_k: Annotated[int, Field(ge=1, le=2**31)] | None = None  # which OpenAI's lacks
-    presence_penalty: float = Field(default=0.0, ge=-2, le=2)
-    frequency_penalty: float = Field(default=0.0, ge=-2, le=2)
+    presence_penalty: TokenPenalty = 0.0
+    frequency_penalty: TokenPenalty = 0.0
     logit_bias: Bias = Field(default_factory=dict, max_length=MOST_BIASES)
     n: int = Field(default=1, ge=1, le=128)
     stream: bool = False
@@ -131,9 +133,8 @@ class DrawingRequest(OpenAIRequest):
 
     def sampling(self, max_tokens: int) -> SamplingConfig:
         """How tokens are drawn: temperature 0 is greedy."""
-        return SamplingConfig(
-            strategy="sample" if self.temperature else "greedy",
-            temperature=max(0.01, self.temperature or 1.0),  # a best-of-n draws even so
+        return sampling_at(
+            self.temperature,
             top_p=None if self.top_p == 1 else self.top_p,
             top_k=self.top_k,
             logit_bias={int(token): value for token, value in self.logit_bias.items()},

@@ -14,6 +14,7 @@ from langladder.answers.chat import Assistant, Conversation, read_assistant
 from langladder.answers.classify import classify, example_of
 from langladder.answers.fill import fill
 from langladder.answers.generate import generate
+from langladder.answers.kinds import kind_of_class
 from langladder.answers.loading import (
     LoadedEncoder,
     LoadedModel,
@@ -45,15 +46,11 @@ from langladder.ground.errors import InputError
 from langladder.ground.schema import checked
 from langladder.models.classification.classifier import Classifier
 from langladder.models.ctc import CTCRecognizer
-from langladder.models.encoders.encoder import Encoder
-from langladder.models.language.instructed import InstructedGPT
-from langladder.models.language.language_model import LanguageModel
 from langladder.models.reading.reader import Reader
 from langladder.models.reward import RewardModel
 from langladder.models.saving import located, read_description
 from langladder.models.tagging.tagger import Tagger
 from langladder.models.translation.captioner import Captioner
-from langladder.models.translation.translator import Translator
 from langladder.text.labelled.instructions import ASSISTANT, USER, Message
 from langladder.text.labelled.labelled import Example
 from langladder.text.labelled.questions import Question
@@ -383,18 +380,20 @@ def _scene(number: int, facts: list[str]) -> Scene:
     return Scene(**{name: answers.get(name, "") for name in QUESTIONS})
 
 
-KINDS: dict[type, type[Kind[Any]]] = {  # the base class of a saved model → what answers for it
-    Captioner: Captioning,
-    CTCRecognizer: Transcribing,
-    Translator: Translating,
-    Classifier: Classifying,
-    Tagger: Tagging,
-    Reader: Answering,
-    Encoder: Filling,
-    RewardModel: Rewarding,
-    InstructedGPT: Talking,
-    LanguageModel: Continuing,
+FUNCTIONS: dict[str, type[Kind[Any]]] = {
+    "captioner": Captioning,
+    "transcriber": Transcribing,
+    "translator": Translating,
+    "classifier": Classifying,
+    "tagger": Tagging,
+    "reader": Answering,
+    "encoder": Filling,
+    "reward": Rewarding,
+    "instruct": Talking,
+    "lm": Continuing,
+    "embedding": Vectors,
 }
+"""Kind of model, as `answers.kinds` has it → what answers for it."""
 
 
 def load(path: str | Path, _: Any = None) -> Kind[Any]:
@@ -404,29 +403,27 @@ def load(path: str | Path, _: Any = None) -> Kind[Any]:
         InputError: it holds no model, or one that is not here any more.
     """
     folder = _lies_in(Path(path))
-    kind = kind_of(folder)
+    kind = function_of(folder)
     if kind is None:
         raise InputError(f"{folder}: holds no model that answers rows; expected a folder such as models/lm/gpt")
     return kind.load(folder)
 
 
-def kind_of(folder: Path) -> type[Kind[Any]] | None:
-    """The kind of the model in a folder, by its files alone; None where it holds none that could answer.
+def function_of(folder: Path) -> type[Kind[Any]] | None:
+    """What answers for the model in a folder, by its files alone; None where it holds none that could answer.
 
     Raises:
         InputError: its config.json is damaged, or names no class of the house.
     """
     if (folder / "words.json").is_file() and (folder / "vectors.safetensors").is_file():
-        return Vectors
+        return FUNCTIONS["embedding"]
     path = folder / "config.json"
     if not path.is_file():
         return None
     description = read_json(path)
     target = description.get("_target_") if isinstance(description, dict) else None
-    for ancestor in located(path, str(target)).__mro__:
-        if ancestor in KINDS:
-            return KINDS[ancestor]
-    return None
+    kind = kind_of_class(located(path, str(target)))
+    return None if kind is None else FUNCTIONS[kind]
 
 
 def _lies_in(folder: Path) -> Path:

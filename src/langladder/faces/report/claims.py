@@ -16,7 +16,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from langladder.experiments.findings import Plot, Series
 from langladder.experiments.page import ClaimPage
-from langladder.faces.report.graph_plot import graph_plot
+from langladder.faces.report.graphs import draw_computation
 from langladder.faces.report.inputs import Entry, ReportInputs
 from langladder.faces.report.numbers import DASH, significant
 from langladder.faces.report.plots import (
@@ -88,19 +88,18 @@ def claim_views(claims: Claims) -> list[ClaimView]:
 def _mark(claim: Entry[ClaimPage]) -> str:
     """What the seed and the machine's speed decide, in a word."""
     shown = (claim.page.findings, claim.timing.timed)
-    told = {one.holds for one in shown if one is not None and one.holds is not None}
-    if len(told) == 1:
-        return "holds" if told == {True} else "does not hold"
-    return "holds in part" if told else "open"
+    outcomes = {one.holds for one in shown if one is not None and one.holds is not None}
+    if len(outcomes) == 1:
+        return "holds" if outcomes == {True} else "does not hold"
+    return "holds in part" if outcomes else "open"
 
 
 def _parts(claim: Entry[ClaimPage]) -> Iterator[ShownView]:
     for number, shown in enumerate((claim.page.findings, claim.timing.timed)):
         if shown is not None:
-            drawn = (findings_plot(plot, f"claim-{claim.name}-{number}-{i}") for i, plot in enumerate(shown.plots))
-            graphs = (
-                graph_plot(graph, f"claim-{claim.name}-{number}-graph-{i}") for i, graph in enumerate(shown.graphs)
-            )
+            name = f"claim-{claim.name}-{number}"
+            drawn = (findings_plot(plot, f"{name}-{i}") for i, plot in enumerate(shown.plots))
+            graphs = (draw_computation(graph, f"{name}-graph-{i}") for i, graph in enumerate(shown.graphs))
             rows = [[_cell(value) for value in row] for row in shown.rows]
             yield ShownView(shown.verdict, [Markup(svg) for svg in (*graphs, *drawn) if svg], shown.columns, rows)
 
@@ -144,7 +143,7 @@ def _figure(plot: Plot) -> Figure:
         axes.set_xticks(range(len(categories)), [visible(category) for category in categories])
         axes.margins(x=0.12)
     else:
-        _place_axis(axes, sorted({float(x) for line in plot.series for x in line.x}), log=plot.log_x)
+        _position_axis(axes, sorted({float(x) for line in plot.series for x in line.x}), log=plot.log_x)
     if plot.log_y:
         _log_values(axes)
     axes.set_xlabel(plot.x_label)
@@ -156,7 +155,7 @@ def _figure(plot: Plot) -> Figure:
 
 def _draw(axes: Axes, line: Series, number: int, hue: str, categories: list[str], *, alone: bool) -> None:
     """One series; what was not measured leaves a gap."""
-    places: Mapping[Any, float] = {category: place for place, category in enumerate(categories)}
+    positions: Mapping[Any, float] = {category: position for position, category in enumerate(categories)}
     spread = line.error or [None] * len(line.y)
     found = [(x, y, e or 0.0) for x, y, e in zip(line.x, line.y, spread, strict=True) if y is not None]
     if not found:
@@ -168,7 +167,7 @@ def _draw(axes: Axes, line: Series, number: int, hue: str, categories: list[str]
     if categories and alone:
         style["linestyle"] = ""  # nothing lies between two categories
     axes.errorbar(
-        [places[place] if categories else place for place in x],
+        [positions[position] if categories else position for position in x],
         y,
         yerr=error if line.error is not None else None,
         capsize=3,
@@ -178,34 +177,37 @@ def _draw(axes: Axes, line: Series, number: int, hue: str, categories: list[str]
     )
 
 
-def _place_axis(axes: Axes, places: list[float], *, log: bool) -> None:
+def _position_axis(axes: Axes, positions: list[float], *, log: bool) -> None:
     """Along x: a tick at every measured place where these are few."""
     if log:
         axes.set_xscale("log")
         axes.xaxis.set_minor_locator(NullLocator())
-    if len(places) <= FEW_TICKS:
-        axes.set_xticks(apart(places, log=log))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _said(value)))
+    if len(positions) <= FEW_TICKS:
+        axes.set_xticks(separated(positions, log=log))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _number_text(value)))
 
 
-def apart(places: list[float], *, log: bool) -> list[float]:
+def separated(positions: list[float], *, log: bool) -> list[float]:
     """Those of the rising places whose labels do not touch, taken from left to right; the first and the last always."""
-    if len(places) < 3 or (log and places[0] <= 0):
-        return places
-    *inner, last = [math.log(place) if log else place for place in places]
-    points = [ALONG * (place - inner[0]) / (last - inner[0]) for place in [*inner, last]]
+    if len(positions) < 3 or (log and positions[0] <= 0):
+        return positions
+    *inner, last = [math.log(position) if log else position for position in positions]
+    points = [ALONG * (position - inner[0]) / (last - inner[0]) for position in [*inner, last]]
 
     def clear(one: int, other: int) -> bool:
-        return points[other] - points[one] > LETTER * (len(_said(places[one])) + len(_said(places[other])) + 1) / 2
+        return (
+            points[other] - points[one]
+            > LETTER * (len(_number_text(positions[one])) + len(_number_text(positions[other])) + 1) / 2
+        )
 
     kept = [0]
     for i in range(1, len(inner)):
         if clear(kept[-1], i) and clear(i, len(inner)):
             kept.append(i)
-    return [places[i] for i in [*kept, len(inner)]]
+    return [positions[i] for i in [*kept, len(inner)]]
 
 
-def _said(value: float) -> str:
+def _number_text(value: float) -> str:
     return f"{value:,.10g}"
 
 

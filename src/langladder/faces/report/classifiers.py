@@ -8,7 +8,6 @@ against it, and the number is shown under the mouse.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -17,12 +16,12 @@ from langladder.evaluation.classifier import ClassifierPage, Decision, Filter
 from langladder.evaluation.significance import mcnemar
 from langladder.faces.report import numbers
 from langladder.faces.report.bidi import isolated, plain
+from langladder.faces.report.graphs import draw_tree, legend
 from langladder.faces.report.inputs import Entry, ReportInputs
 from langladder.faces.report.labels import confusion_maps, label_table, paired, reliability_plot
 from langladder.faces.report.plots import score_plot
 from langladder.faces.report.section import Picture, Section, drawn_lines
 from langladder.faces.report.selection import BESIDE, Loss, aligned, choice
-from langladder.faces.report.tree_plot import legend, tree_plot
 from langladder.text.tokenize.specials import RESERVED
 
 WEIGHED = 8  # texts that rungs label side by side
@@ -85,7 +84,7 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     if not rungs:
         return
     reliability = reliability_plot(rungs, lambda page: page.reliability, loss, "reliability")
-    context: dict[str, Any] = {
+    context: dict[str, object] = {
         "paired": paired(rungs, right, lambda page: page.scores.accuracy, mcnemar),
         "labels": label_table(rungs, lambda page: page.per_label, loss),
         "reliability": reliability and drawn_lines(reliability),
@@ -163,7 +162,7 @@ def seen(one: Decision) -> Seen:
     return Seen(one.label, one.said, one.probability, words, attention)
 
 
-def inside(rungs: ClassifierRungs, loss: Loss) -> list[Inside]:
+def inside(rungs: ClassifierRungs, loss: Loss[ClassifierPage]) -> list[Inside]:
     """Every rung that has something to show."""
     maps = {
         drawn.name: drawn
@@ -193,11 +192,13 @@ def _trees(page: ClassifierPage, title: str, most: int) -> Iterator[Picture]:
     """The first trees that are not too large; a wrong label is told below."""
     drawn = 0
     for one in page.shown:
-        svg = tree_plot(one.tree, one.text.split(" "), page.labels, f"{title}: {plain(one.text)}")
+        svg = draw_tree(one.tree, one.text.split(" "), page.labels, f"{title}: {plain(one.text)}")
         if svg is not None and drawn < most:
             drawn += 1
-            said = isolated(one.said) + f" ({100 * one.probability:.0f} %)"
-            yield Picture(Markup(svg), said if one.said == one.label else said + ", really " + isolated(one.label))
+            predicted = isolated(one.said) + f" ({100 * one.probability:.0f} %)"
+            yield Picture(
+                Markup(svg), predicted if one.said == one.label else predicted + ", really " + isolated(one.label)
+            )
 
 
 def marked(pieces: Sequence[str], weights: Sequence[float], text: str = "") -> list[Mark]:
@@ -227,11 +228,11 @@ def _marks(
 
 def _between(pieces: Sequence[str], text: str) -> Iterator[str]:
     """What stands behind each piece: nothing where the next one is found right there in the text, else a space."""
-    places: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     end = 0
     for piece in (piece.strip(_SPACES) for piece in pieces):
         start = text.find(piece, end) if piece else -1
         end = end if start < 0 else start + len(piece)
-        places.append((start, end))
-    for (_, end), (start, _) in pairwise([*places, (-1, -1)]):
+        spans.append((start, end))
+    for (_, end), (start, _) in pairwise([*spans, (-1, -1)]):
         yield "" if start == end else " "

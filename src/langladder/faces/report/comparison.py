@@ -12,10 +12,10 @@ from pydantic import ValidationError
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from langladder.evaluation.page import Page
 from langladder.faces.report import numbers
-from langladder.faces.report.columns import Column
 from langladder.faces.report.inputs import Entry, Meta, ReportInputs, RungMetadata, Timing, checked_page
-from langladder.faces.report.section import family_columns
+from langladder.faces.report.section import Column, family_columns
 from langladder.faces.report.tables import fits, narrow_table
 from langladder.families.family import Family
 from langladder.ground.errors import InputError
@@ -42,7 +42,7 @@ class Comparison:
     rows: list[tuple[str, list[Compared]]]
 
 
-def read_summary(value: Any, where: str, families: Sequence[Family]) -> ReportInputs:
+def read_summary(value: object, where: str, families: Sequence[Family]) -> ReportInputs:
     """The rungs that a `reports/ladder.json` holds.
 
     Args:
@@ -64,8 +64,8 @@ def read_summary(value: Any, where: str, families: Sequence[Family]) -> ReportIn
         }
         return ReportInputs(Meta.model_validate(value["chosen"]), families, rungs)
     except (InputError, ValidationError, AttributeError, TypeError) as error:
-        told = " ".join(str(error).split())
-        raise InputError(f"{where}: {NOT_OURS} ({told[:200]}{'…' * (len(told) > 200)})") from error
+        problem = " ".join(str(error).split())
+        raise InputError(f"{where}: {NOT_OURS} ({problem[:200]}{'…' * (len(problem) > 200)})") from error
 
 
 def compare(a: ReportInputs, b: ReportInputs, columns: Sequence[str] = ()) -> list[Comparison]:
@@ -89,7 +89,7 @@ def compare(a: ReportInputs, b: ReportInputs, columns: Sequence[str] = ()) -> li
     ]
 
 
-def _measures(family: Family, rungs: Sequence[Entry[Any]]) -> list[Column[Any]]:
+def _measures(family: Family, rungs: Sequence[Entry[Page]]) -> list[Column[Any]]:
     """The columns that have a value."""
     columns = family_columns(family, [rung.page for rung in rungs])
     return [column for column in columns if any(column.read(rung.page, Timing()) is not None for rung in rungs)]
@@ -111,7 +111,7 @@ def _is(column: Column[Any], title: str, *, exact: bool) -> bool:
 
 
 def _compare(
-    title: str, a: Sequence[Entry[Any]], b: Sequence[Entry[Any]], measures: Sequence[Column[Any]]
+    title: str, a: Sequence[Entry[Page]], b: Sequence[Entry[Page]], measures: Sequence[Column[Any]]
 ) -> Comparison:
     sides = [{rung.name: rung for rung in side} for side in (a, b)]
     rows = []
@@ -125,14 +125,14 @@ def _compare(
 def _merged(a: list[str], b: list[str]) -> list[str]:
     """The names of both in the order of B; what B lacks comes after what it came after in A."""
     merged = list(b)
-    for place, name in enumerate(a):
+    for index, name in enumerate(a):
         if name not in merged:
-            before = next((other for other in reversed(a[:place]) if other in merged), None)
+            before = next((other for other in reversed(a[:index]) if other in merged), None)
             merged.insert(0 if before is None else merged.index(before) + 1, name)
     return merged
 
 
-def _cell(column: Column[Any], a: Entry[Any] | None, b: Entry[Any] | None) -> Compared:
+def _cell(column: Column[Any], a: Entry[Page] | None, b: Entry[Page] | None) -> Compared:
     before, after = (None if rung is None else column.read(rung.page, Timing()) for rung in (a, b))
     old, new = (numbers.DASH if value is None else column.show(value) for value in (before, after))
     if before is None or after is None:
@@ -144,7 +144,7 @@ def _cell(column: Column[Any], a: Entry[Any] | None, b: Entry[Any] | None) -> Co
     return Compared(old, new, text, None if column.better is None else (gain > 0) == (column.better == "higher"))
 
 
-def differing(a: Meta, b: Meta) -> dict[str, tuple[Any, Any]]:
+def differing(a: Meta, b: Meta) -> dict[str, tuple[object, object]]:
     """The choices in which two runs differ."""
     pairs = {name: (getattr(a, name), getattr(b, name)) for name in Meta.model_fields}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}

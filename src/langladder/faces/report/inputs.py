@@ -14,11 +14,14 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from langladder.evaluation.page import Page
 from langladder.experiments.findings import Shown
 from langladder.families.family import Family
+from langladder.families.sides import SIDES
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
 from langladder.text.words.segmentation import TEXT
 
 P = TypeVar("P", bound=Page)
+P_co = TypeVar("P_co", bound=Page, covariant=True)
+Checked = TypeVar("Checked")
 
 
 class Part(BaseModel):
@@ -74,14 +77,14 @@ MEASURED = [column.name for column in fields(CurvePoint) if column.name != "step
 
 
 @dataclass(frozen=True)
-class Entry(Generic[P]):
+class Entry(Generic[P_co]):
     """A rung as the report tells of it: its page, and what is beside it.
 
     Attributes:
         alias: its name among others, where one of another family has the same.
     """
 
-    page: P
+    page: P_co
     metadata: RungMetadata = field(default_factory=RungMetadata)
     timing: Timing = field(default_factory=Timing)
     curve: tuple[CurvePoint, ...] = ()
@@ -136,10 +139,6 @@ class Meta(Part):
 
 
 Key = tuple[str, str]  # (family, rung)
-
-SIDES = ("text", "parallel")
-
-LABELLED = ("labels", "tags")  # where they have been cleaned
 
 
 @dataclass(frozen=True)
@@ -218,7 +217,7 @@ def load_report(
         rungs=rungs_by_family(families, entries),
         dag=[_check(Stage, stage, "dag") for stage in dag],
         data=data,
-        tokenizers={side: _of_side(root, "tokenize", side) for side in SIDES},
+        tokenizers={side.name: _of_side(root, "tokenize", side.name) for side in SIDES.values() if side.tokenized},
         languages=_languages(data),
     )
 
@@ -232,7 +231,7 @@ def _languages(data: Mapping[str, Mapping[str, Any]]) -> dict[str, str | None]:
     }
 
 
-def rungs_by_family(families: Sequence[Family], entries: Mapping[Key, Entry[Any]]) -> dict[str, list[Entry[Any]]]:
+def rungs_by_family(families: Sequence[Family], entries: Mapping[Key, Entry[Page]]) -> dict[str, list[Entry[Page]]]:
     """The rungs of each family; those that a page of another family holds (an input embedding) come last."""
     own = {family.name: [entry for (name, _), entry in entries.items() if name == family.name] for family in families}
     found = {name: {name: rungs} for name, rungs in own.items()}
@@ -250,7 +249,10 @@ def stage_of(family: Family, rung: str) -> str:
 
 
 def _sides(root: Path) -> list[str]:
-    return [*SIDES, *(side for side in LABELLED if (root / "metrics" / "clean" / f"{side}.json").is_file())]
+    """Those whose cleaning is reported: what tokenizers are trained on always, others where they have been cleaned."""
+    reported = [side for side in SIDES.values() if side.report]
+    cleaned = root / "metrics" / "clean"
+    return [side.name for side in reported if side.tokenized or (cleaned / f"{side.name}.json").is_file()]
 
 
 def _of_side(root: Path, stage: str, side: str) -> dict[str, Any]:
@@ -302,7 +304,7 @@ def _read(path: Path, stage: str) -> Any:
     return read_json(path)
 
 
-def checked_page(family: Family, value: Any, where: str) -> Any:
+def checked_page(family: Family, value: object, where: str) -> Page:
     """A page of the family.
 
     Raises:
@@ -311,7 +313,7 @@ def checked_page(family: Family, value: Any, where: str) -> Any:
     return _check(family.page(), value, where)
 
 
-def _check(model: Any, value: Any, where: str) -> Any:
+def _check(model: type[Checked], value: object, where: str) -> Checked:
     """The value as `model` (a class, or one of several) has it."""
     try:
         return TypeAdapter(model).validate_python(dict(value) if isinstance(value, Mapping) else value)

@@ -1,30 +1,35 @@
 """Models that follow instructions in the report, of the families `instruct` and `align`: they share their sections.
+Reward models, which aligned ones learn from.
 
 A tournament (who wins against whom on the same prompts), the alignment tax (how well a model still predicts plain
-text, beside its base), rewards over how far a policy has gone, sampled dialogues.
+text, beside its base), sampled dialogues; over-optimisation: gold and proxy reward over √KL, with the forms that Gao et
+al. (2022) fitted. Of reward models: their accuracy kind by kind, and how sure they may be.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from langladder.evaluation.instructed import GoldScores, InstructedPage, SampleDialogue
 from langladder.evaluation.language_model import LanguageModelPage
-from langladder.evaluation.page import Interval
+from langladder.evaluation.over_optimisation import Form, RewardFit, fit_reward
+from langladder.evaluation.page import Interval, Page
+from langladder.evaluation.reward import KindScores, RewardPage
 from langladder.evaluation.tournament import Standing, tournament
 from langladder.faces.report import numbers
-from langladder.faces.report.inputs import Entry, ReportInputs
-from langladder.faces.report.labels import ranked
-from langladder.faces.report.over_optimisation import courses, fitted, picture_of
+from langladder.faces.report.inputs import CurvePoint, Entry, ReportInputs
+from langladder.faces.report.labels import ranked, reliability_plot
+from langladder.faces.report.plots import LINE, LinePlot, Points, draw_line, line_of, line_plot
 from langladder.faces.report.section import Section, drawn_lines
-from langladder.faces.report.selection import BESIDE, Aligned, Choice, Loss, aligned, choice
+from langladder.faces.report.selection import BESIDE, COLOURED, Aligned, Choice, Loss, aligned, choice
 
 KINDS_BESIDE = 4
 
-SHOWN = 10
+LISTED = 10
 
 SPLITS = {
     "test": "Test prompts",
@@ -33,9 +38,15 @@ SPLITS = {
 }
 """The sets of prompts, as `evaluation.instructed` has them, and what they are called."""
 
+ENOUGH = 4  # points; fewer fit any form
+CURVE_POINTS = 100  # of a fitted curve that is drawn
+FORMS: dict[Form, str] = {"best_of_n": "d (α − β d)", "rl": "d (α − β log d)"}
 
-def loss(page: InstructedPage) -> float | None:
-    """1 − the gold reward; None where there is no gold judge."""
+
+def loss(page: InstructedPage | RewardPage) -> float | None:
+    """1 − the gold reward, None where there is no gold judge; of a reward model the share of pairs ordered wrongly."""
+    if isinstance(page, RewardPage):
+        return 1 - page.scores["test"].accuracy if "test" in page.scores else None
     gold = page.scores["test"].gold if "test" in page.scores else None
     return None if gold is None else 1 - gold.reward
 
@@ -53,15 +64,18 @@ def headline(inputs: ReportInputs, family: str) -> tuple[str, str] | None:
 
 
 def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
+    """Those of models that follow instructions, then those of reward models."""
+    yield from _instructed_sections(inputs, family)
+    yield from _reward_sections(inputs, family)
+
+
+def _instructed_sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     """Who wins against whom, kind by kind, what it costs elsewhere; gold beside proxy; what they answer."""
     rungs = inputs.rungs_with(family, InstructedPage)
-    context: dict[str, Any] = {
-        "tournaments": list(tournaments(rungs)),
-        "kinds": kinds(rungs),
-        "chosen": choice(rungs, loss, KINDS_BESIDE),
-        "taxes": taxes(inputs, rungs),
-    }
-    if context["tournaments"] or context["kinds"].rows or context["taxes"]:
+    played, by_kind, paid = list(tournaments(rungs)), kinds(rungs), taxes(inputs, rungs)
+    if played or by_kind.rows or paid:
+        chosen = choice(rungs, loss, KINDS_BESIDE)
+        context: dict[str, object] = {"tournaments": played, "kinds": by_kind, "chosen": chosen, "taxes": paid}
         yield Section("instructed", "Instructed models compared", "instructed.html.j2", context)
     if found := courses(rungs):
         plot = picture_of(found, loss)
@@ -122,19 +136,19 @@ class Tournament:
 def tournaments(rungs: Sequence[Entry[InstructedPage]]) -> Iterable[Tournament]:
     """One for each set of prompts that two rungs answered."""
     for split, title in SPLITS.items():
-        judged = [rung for rung in rungs if split in rung.page.scores and rung.page.scores[split].rewards]
-        asked = Counter(rung.page.scores[split].asked for rung in judged)
-        most = max(asked, key=lambda one: asked[one], default="")
-        players = [rung for rung in judged if rung.page.scores[split].asked == most]
+        scored = [rung for rung in rungs if split in rung.page.scores and rung.page.scores[split].rewards]
+        prompt_sets = Counter(rung.page.scores[split].asked for rung in scored)
+        most = max(prompt_sets, key=lambda one: prompt_sets[one], default="")
+        players = [rung for rung in scored if rung.page.scores[split].asked == most]
         if len(players) > 1:
-            others = [rung.title for rung in judged if rung not in players]
+            others = [rung.title for rung in scored if rung not in players]
             yield _played(title, split, players, others)
 
 
 def _played(title: str, split: str, players: Sequence[Entry[InstructedPage]], others: list[str]) -> Tournament:
     rewards = [rung.page.scores[split].rewards or [] for rung in players]
     found = tournament(rewards)
-    order = sorted(range(len(players)), key=lambda place: -found[place].rating)
+    order = sorted(range(len(players)), key=lambda player: -found[player].rating)
     rows = [
         Placed(
             players[i].title,
@@ -205,7 +219,7 @@ def taxes(inputs: ReportInputs, rungs: Sequence[Entry[InstructedPage]]) -> list[
     return found
 
 
-def perplexity(page: Any) -> float | None:
+def perplexity(page: Page) -> float | None:
     """Per word of the test text; None of what was not asked to predict it."""
     if isinstance(page, LanguageModelPage):
         return page.scores.perplexity_per_word
@@ -224,11 +238,11 @@ class Answer:
 def dialogues(rungs: Sequence[Entry[InstructedPage]]) -> Aligned[tuple[str, str], Answer]:
     """A row a prompt, (kind, prompt): `SHOWN` of them, evenly from all that were kept."""
     found = aligned(rungs, lambda page: (((one.kind, one.prompt), _answer(one)) for one in page.samples))
-    rows = np.linspace(0, len(found.rows) - 1, min(SHOWN, len(found.rows))).round().astype(int).tolist()
+    rows = np.linspace(0, len(found.rows) - 1, min(LISTED, len(found.rows))).round().astype(int).tolist()
     return Aligned(found.rungs, [found.rows[row] for row in rows])
 
 
-def beside(rungs: Sequence[Entry[InstructedPage]], loss: Loss) -> Choice:
+def beside(rungs: Sequence[Entry[InstructedPage]], loss: Loss[InstructedPage]) -> Choice:
     """Which stand there first: the best that was not aligned, so that what alignment changed is seen, and the best."""
     best = ranked(rungs, loss)
     plain = [rung.name for rung in best if rung.page.method == "sft"][:1]
@@ -241,3 +255,154 @@ def _answer(one: SampleDialogue) -> Answer:
     said += [f"{part} {value:.2f}" for part, value in one.parts.items() if part != "followed" and value < 1]
     said += [] if one.proxy is None else [f"proxy {one.proxy:.2f}".replace("-", "−")]
     return Answer(one.answer, " · ".join(said), one.parts.get("followed", 0.0) == 1)
+
+
+def _reward_sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
+    """Accuracy kind by kind, and the reliability diagram."""
+    rungs = inputs.rungs_with(family, RewardPage)
+    if not rungs:
+        return
+
+    def kinds(page: RewardPage) -> Iterable[tuple[tuple[str, str], KindScores]]:
+        for split, scores in page.scores.items():
+            yield from (((one.kind, "" if split in ("test", one.kind) else split), one) for one in scores.per_kind)
+
+    scored = [rung for rung in rungs if "test" in rung.page.scores]
+    reliability = reliability_plot(scored, lambda page: page.scores["test"].reliability, loss, "reward-reliability")
+    context: dict[str, object] = {
+        "kinds": aligned(rungs, kinds),
+        "chosen": choice(rungs, loss, KINDS_BESIDE),
+        "reliability": reliability and drawn_lines(reliability),
+    }
+    yield Section("rewards", "Reward models compared", "rewards.html.j2", context)
+
+
+@dataclass(frozen=True)
+class Course:
+    """How far a rung went, and what that earned.
+
+    Attributes:
+        gold, proxy: (√KL, reward) in the order of training, or of n. fit: of the gold reward.
+    """
+
+    rung: Entry[InstructedPage]
+    form: Form
+    gold: Points
+    proxy: Points
+    fit: RewardFit | None
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A rung's fit as the page's table says it; beyond: the peak lies where nothing was measured."""
+
+    title: str
+    form: str
+    alpha: str
+    beta: str
+    peak: str
+    reward: str
+    highest: str
+    last: str
+    beyond: bool
+
+
+def courses(rungs: Sequence[Entry[InstructedPage]]) -> list[Course]:
+    """Of the rungs that have two points at least."""
+    return [one for rung in rungs if len((one := _course(rung)).gold) > 1 or len(one.proxy) > 1]
+
+
+def _course(rung: Entry[InstructedPage]) -> Course:
+    test = rung.page.scores.get("test")
+    form: Form = "rl"
+    if test is not None and test.by_n:
+        form = "best_of_n"
+        gold = [(math.sqrt(one.kl), one.gold) for one in test.by_n]
+        proxy: list[tuple[float, float | None]] = [(math.sqrt(one.kl), one.proxy) for one in test.by_n]
+        proxy = proxy if test.proxy is not None else []  # the gold judge chose
+    else:
+        learnt = any(one.proxy is not None for one in rung.page.scores.values())
+        gold, proxy = map(list, zip(*_curve_rewards(rung.curve, learnt), strict=True)) if rung.curve else ([], [])
+    measured = [(d, reward) for d, reward in gold if reward is not None]
+    fit = None
+    if len(measured) >= ENOUGH:
+        fit = fit_reward([d * d for d, _ in measured], [reward for _, reward in measured], form)
+    return Course(rung, form, measured, [(d, reward) for d, reward in proxy if reward is not None], fit)
+
+
+def _curve_rewards(
+    curve: Sequence[CurvePoint], learnt: bool
+) -> Iterable[tuple[tuple[float, float | None], tuple[float, float | None]]]:
+    """Gold and proxy of each row; a rung that learnt from no reward model has the gold judge's as its reward.
+
+    Args:
+        learnt: whether it learnt from a reward model.
+    """
+    for row in curve:
+        d = math.sqrt(max(0.0, row.validation_kl)) if row.validation_kl is not None else math.nan
+        known = row.validation_kl is not None
+        gold = row.validation_gold if learnt else row.validation_reward
+        yield (d, gold if known else None), (d, row.validation_reward if known and learnt else None)
+
+
+def picture_of(found: Sequence[Course], loss: Loss[InstructedPage]) -> LinePlot | None:
+    """At the left the gold reward with its fit, at the right the proxy, where there is one."""
+    chosen = choice([one.rung for one in found], loss, COLOURED)
+    both = any(one.proxy for one in found)
+
+    def draw(*panels: Axes) -> None:
+        for number, one in enumerate(found):
+            draw_line(panels[0], one.rung, one.gold, number, chosen)
+            _draw_fit(panels[0], one)
+            if both:
+                draw_line(panels[1], one.rung, one.proxy, number, chosen)
+        for axes, measured in zip(panels, ("gold reward", "proxy reward"), strict=False):
+            axes.set_xlabel("d = √KL to the base (√nats)")
+            axes.set_ylabel(measured)
+
+    label = f"Gold {'and proxy ' if both else ''}reward over the root of the KL to the base"
+    return line_plot("over-optimisation", label, chosen, draw, 3.9, panels=2 if both else 1)
+
+
+def _draw_fit(axes: Axes, one: Course) -> None:
+    """The fitted curve as far as was measured, and its peak where that lies there."""
+    if one.fit is None:
+        return
+    far = max(d for d, _ in one.gold)
+    distances = np.linspace(0.0, far, CURVE_POINTS)
+    axes.plot(
+        distances, [one.fit.reward(d) for d in distances.tolist()], color=LINE, linewidth=1.2, linestyle="--", alpha=0.8
+    )
+    axes.lines[-1].set_gid(line_of(one.rung.name, "fit"))
+    peak = one.fit.peak
+    if peak is not None and peak.d <= far:
+        axes.plot([peak.d], [peak.reward], color=LINE, marker="*", markersize=13, linestyle="")
+        axes.lines[-1].set_gid(line_of(one.rung.name, "fit"))
+
+
+def fitted(found: Sequence[Course]) -> list[Fitted]:
+    """The table of those that could be fitted."""
+    rows = []
+    for one in found:
+        if one.fit is None:
+            continue
+        peak, three = one.fit.peak, _three
+        highest = max(one.gold, key=lambda point: point[1])
+        rows.append(
+            Fitted(
+                one.rung.title,
+                FORMS[one.form],
+                three(one.fit.alpha),
+                three(one.fit.beta),
+                numbers.DASH if peak is None else numbers.significant(peak.d),
+                numbers.DASH if peak is None else three(peak.reward),
+                f"{three(highest[1])} at {highest[0]:.2f}",
+                f"{three(one.gold[-1][1])} at {one.gold[-1][0]:.2f}",
+                peak is not None and peak.d > max(d for d, _ in one.gold),
+            )
+        )
+    return rows
+
+
+def _three(value: float) -> str:
+    return f"{value:.3f}".replace("-", "−")

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import cos, radians, sin, sqrt
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -24,7 +23,7 @@ from langladder.evaluation.label_scores import Bin, LabelScores
 from langladder.evaluation.significance import LEVEL, holm
 from langladder.faces.report import numbers
 from langladder.faces.report.bidi import plain
-from langladder.faces.report.inputs import Entry
+from langladder.faces.report.inputs import Entry, P
 from langladder.faces.report.plots import INK, LinePlot, draw_line, line_plot, visible
 from langladder.faces.report.section import Picture, RungPictures
 from langladder.faces.report.selection import COLOURED, Aligned, Choice, Loss, aligned, choice
@@ -38,7 +37,7 @@ NAMED = 5  # rungs that a sentence names one by one
 
 AT_FIRST = 3  # rungs side by side in the table of labels
 
-Rungs = Sequence[Entry[Any]]
+Rungs = Sequence[Entry[P]]
 
 Matrix = tuple[Sequence[Sequence[int]], Sequence[str]]
 """(C, C) counts, row the right label, and the names of the labels."""
@@ -58,7 +57,7 @@ class LabelTable:
     choice: Choice
 
 
-def label_table(rungs: Rungs, read: Callable[[Any], Sequence[LabelScores]], loss: Loss) -> LabelTable:
+def label_table(rungs: Rungs[P], read: Callable[[P], Sequence[LabelScores]], loss: Loss[P]) -> LabelTable:
     """The scores of each label.
 
     Args:
@@ -71,7 +70,7 @@ def label_table(rungs: Rungs, read: Callable[[Any], Sequence[LabelScores]], loss
     )
 
 
-def confusion_maps(rungs: Rungs, read: Callable[[Any], Matrix], loss: Loss, prefix: str) -> list[RungPictures]:
+def confusion_maps(rungs: Rungs[P], read: Callable[[P], Matrix], loss: Loss[P], prefix: str) -> list[RungPictures]:
     """A heat map of each rung, the best first, until they hold `MAX_CELLS`; empty where nothing is ever confused.
 
     Args:
@@ -89,7 +88,7 @@ def confusion_maps(rungs: Rungs, read: Callable[[Any], Matrix], loss: Loss, pref
     return drawn
 
 
-def chosen_maps(rungs: Rungs, drawn: Sequence[RungPictures], loss: Loss) -> Choice:
+def chosen_maps(rungs: Rungs[P], drawn: Sequence[RungPictures], loss: Loss[P]) -> Choice:
     """Which of the rungs that have a map show it at first."""
     names = {one.name for one in drawn}
     return choice([rung for rung in rungs if rung.name in names], loss, 1, most=2)
@@ -97,12 +96,13 @@ def chosen_maps(rungs: Rungs, drawn: Sequence[RungPictures], loss: Loss) -> Choi
 
 def _in_words(matrix: Sequence[Sequence[int]], labels: Sequence[str]) -> str:
     found = confusions(matrix, labels, LISTED)
-    told = [
-        f"{plain(one.label)} taken for {plain(one.said)} {one.count:,}× ({numbers.share(one.share)})" for one in found
+    text = [
+        f"{plain(one.label)} taken for {plain(one.predicted)} {one.count:,}× ({numbers.share(one.share)})"
+        for one in found
     ]
     left_out = len(labels) - MOST_LABELS
     more = f" The {MOST_LABELS} labels with most mistakes of {len(labels)}." if left_out > 0 else ""
-    return (f"Most often: {', '.join(told)}." if told else "Nothing is confused.") + more
+    return (f"Most often: {', '.join(text)}." if text else "Nothing is confused.") + more
 
 
 @dataclass(frozen=True)
@@ -131,9 +131,9 @@ class Paired:
 
 
 def paired(
-    rungs: Rungs,
-    right: Callable[[Any], np.ndarray],
-    score: Callable[[Any], float],
+    rungs: Rungs[P],
+    right: Callable[[P], np.ndarray],
+    score: Callable[[P], float],
     test: Callable[[np.ndarray, np.ndarray], float],
 ) -> Paired | None:
     """Every two rungs compared on the same test; None where there are no two.
@@ -143,31 +143,31 @@ def paired(
         score: of a page, 0..1, the higher the better: what is shown.
         test: p of two such arrays.
     """
-    given = {rung.name: right(rung.page) for rung in rungs}
-    items = max(map(len, given.values()), default=0)  # a rung judged on another test is left out
-    order = ranked([rung for rung in rungs if items and len(given[rung.name]) == items], lambda page: -score(page))
+    correct = {rung.name: right(rung.page) for rung in rungs}
+    items = max(map(len, correct.values()), default=0)  # a rung judged on another test is left out
+    order = ranked([rung for rung in rungs if items and len(correct[rung.name]) == items], lambda page: -score(page))
     if len(order) < 2:
         return None
-    found = {(a, b): test(given[a], given[b]) for a, b in combinations([rung.name for rung in order], 2)}
+    found = {(a, b): test(correct[a], correct[b]) for a, b in combinations([rung.name for rung in order], 2)}
     differ = holm(found)
     rows = []
-    for place, rung in enumerate(order):
+    for index, rung in enumerate(order):
         below = [
             Compared(
                 f"{100 * (score(rung.page) - score(other.page)):+.1f}".replace("+0.0", "0.0"),
                 _p(found[rung.name, other.name]),
                 (rung.name, other.name) in differ,
             )
-            for other in order[place + 1 :]
+            for other in order[index + 1 :]
         ]
         rows.append((rung.title, numbers.share(score(rung.page)), below))
     return Paired(rows, _sentence(rows), items, len(found))
 
 
-def ranked(rungs: Rungs, loss: Loss) -> list[Entry[Any]]:
+def ranked(rungs: Rungs[P], loss: Loss[P]) -> list[Entry[P]]:
     """The best first; those without a figure last."""
 
-    def key(rung: Entry[Any]) -> tuple[bool, float]:
+    def key(rung: Entry[P]) -> tuple[bool, float]:
         value = loss(rung.page)
         return value is None, value or 0.0
 
@@ -185,9 +185,9 @@ def _sentence(rows: Sequence[tuple[str, str, list[Compared]]]) -> str:
     if not equal:
         return f"{best} ({score}) is better than every other rung, at the level of {level}."
     named = equal if len(equal) <= NAMED else [*equal[: NAMED - 1], f"{len(equal) - NAMED + 1} more"]
-    told = " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
+    text = " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
     others = "; it is better than all others" if len(equal) < len(rows) - 1 else ""
-    return f"{best} ({score}) cannot be told apart from {told} at the level of {level}{others}."
+    return f"{best} ({score}) cannot be told apart from {text} at the level of {level}{others}."
 
 
 _LETTER, _TURN = 7.4, 60  # px a character; degrees that the labels of columns are turned
@@ -200,7 +200,7 @@ class Confusion:
     """How often one label was taken for another, and which share of the label's own that is."""
 
     label: str
-    said: str
+    predicted: str
     count: int
     share: float
 
@@ -211,11 +211,16 @@ def confusions(matrix: Sequence[Sequence[int]], labels: Sequence[str], most: int
     np.fill_diagonal(counts, 0)
     rows = np.array(matrix).sum(axis=1)
     order = np.argsort(-counts, axis=None, kind="stable")[:most]
-    places = [divmod(int(place), len(labels)) for place in order]
+    cells = [divmod(int(index), len(labels)) for index in order]
     return [
-        Confusion(labels[right], labels[said], int(counts[right, said]), float(counts[right, said] / rows[right]))
-        for right, said in places
-        if counts[right, said]
+        Confusion(
+            labels[right],
+            labels[predicted],
+            int(counts[right, predicted]),
+            float(counts[right, predicted] / rows[right]),
+        )
+        for right, predicted in cells
+        if counts[right, predicted]
     ]
 
 
@@ -232,7 +237,7 @@ def heat_map(matrix: Sequence[Sequence[int]], labels: Sequence[str], label: str)
         label: says what is shown, for those who hear the page.
     """
     kept = _kept(np.array(matrix))
-    counts, names = np.array(matrix)[np.ix_(kept, kept)], [visible(labels[place]) for place in kept]
+    counts, names = np.array(matrix)[np.ix_(kept, kept)], [visible(labels[index]) for index in kept]
     numbered = len(names) <= NUMBERED
     width = max(34, 8 * len(f"{counts.max():,}") + 8) if numbered else _CELL
     height = 26 if numbered else _CELL
@@ -267,9 +272,9 @@ def _short(name: str) -> str:
 def _names(names: Sequence[str], left: float, top: float, width: int, height: int) -> Iterator[Markup]:
     row = Markup('<text x="{:.0f}" y="{:.0f}" class="row">{}</text>')
     column = Markup('<text transform="translate({:.0f} {:.0f}) rotate(-{})">{}</text>')
-    for place, name in enumerate(names):
-        yield row.format(left - _ROOM / 2, top + (place + 0.5) * height + 4, plain(_short(name)))
-        yield column.format(left + (place + 0.5) * width + 3, top - _ROOM / 2, _TURN, plain(_short(name)))
+    for index, name in enumerate(names):
+        yield row.format(left - _ROOM / 2, top + (index + 0.5) * height + 4, plain(_short(name)))
+        yield column.format(left + (index + 0.5) * width + 3, top - _ROOM / 2, _TURN, plain(_short(name)))
 
 
 def _heat_cells(
@@ -279,19 +284,19 @@ def _heat_cells(
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)  # (C, C)
     cell = Markup('<path d="M{:.0f} {:.0f}h{}v{}h-{}z"{} opacity="{:.2g}"><title>{}</title></path>')
     number = Markup('<text x="{:.0f}" y="{:.0f}" class="count">{:,}</text>')
-    for right, said in np.argwhere(counts):
-        x, y, share = left + said * width, top + right * height, float(shares[right, said])
-        what = "right" if right == said else f"taken for {plain(names[said])}"
-        told = f"{plain(names[right])} {what}: {counts[right, said]:,}"
-        kind = "" if right == said else Markup(' class="wrong"')
+    for right, predicted in np.argwhere(counts):
+        x, y, share = left + predicted * width, top + right * height, float(shares[right, predicted])
+        what = "right" if right == predicted else f"taken for {plain(names[predicted])}"
+        text = f"{plain(names[right])} {what}: {counts[right, predicted]:,}"
+        kind = "" if right == predicted else Markup(' class="wrong"')
         shade = max(0.03, sqrt(share)) * (0.55 if numbered else 0.9)  # ink stays readable on what is numbered
-        yield cell.format(x, y, width, height, width, kind, shade, f"{told} ({numbers.share(share)})")
+        yield cell.format(x, y, width, height, width, kind, shade, f"{text} ({numbers.share(share)})")
         if numbered:
-            yield number.format(x + width / 2, y + height / 2 + 4, counts[right, said])
+            yield number.format(x + width / 2, y + height / 2 + 4, counts[right, predicted])
 
 
 def reliability_plot(
-    rungs: Sequence[Entry[Any]], read: Callable[[Any], Sequence[Bin]], loss: Loss, name: str
+    rungs: Sequence[Entry[P]], read: Callable[[P], Sequence[Bin]], loss: Loss[P], name: str
 ) -> LinePlot | None:
     """At the left the share that is right over the mean probability of each bin, at the right the share of the test.
 

@@ -1,4 +1,5 @@
-"""Language models in the report: their table, the ladder's picture over the entropy floor, what they write."""
+"""Language models and encoders in the report: their tables, the ladder's picture over the entropy floor, what they
+write, what encoders put into gaps."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,9 +11,9 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from langladder.evaluation.encoder import EncoderPage, Gap
 from langladder.evaluation.language_model import LanguageModelPage, Sample
 from langladder.faces.report import numbers
-from langladder.faces.report.columns import Column, page_columns
 from langladder.faces.report.inputs import Entry, ReportInputs
 from langladder.faces.report.plots import (
     SERIES,
@@ -24,7 +25,7 @@ from langladder.faces.report.plots import (
     to_svg,
     visible,
 )
-from langladder.faces.report.section import Picture, Section
+from langladder.faces.report.section import Column, Picture, Section, page_columns
 from langladder.faces.report.selection import BESIDE, Aligned, aligned, choice
 from langladder.text.words.segmentation import description_of
 
@@ -35,15 +36,17 @@ _LOG_FROM = 6.0  # a log axis pays once the largest value is so many times the s
 LanguageModels = Sequence[Entry[LanguageModelPage]]
 
 
-def columns(pages: Sequence[LanguageModelPage]) -> list[Column[LanguageModelPage]]:
-    """The columns; where words are graphemes, bits per character come first.
+def columns(pages: Sequence[LanguageModelPage] | Sequence[EncoderPage]) -> list[Column[Any]]:
+    """The columns; where words are graphemes, bits per character of language models come first.
 
     Perplexity per word says what a word was.
     """
-    units = {page.scores.word_unit for page in pages}
+    units = {page.scores.word_unit for page in pages if isinstance(page, LanguageModelPage)}
+    if not units:
+        return page_columns(pages)
     per_word, per_token, per_character, *rest = page_columns(pages)
-    said = "; ".join(map(description_of, sorted(units)))
-    per_word = replace(per_word, explanation=f"{per_word.explanation}. A word: {said}")
+    units_text = "; ".join(map(description_of, sorted(units)))
+    per_word = replace(per_word, explanation=f"{per_word.explanation}. A word: {units_text}")
     if "graphemes" not in units:
         return [per_word, per_token, per_character, *rest]
     per_character = replace(per_character, brief=True, compared=True)
@@ -51,8 +54,10 @@ def columns(pages: Sequence[LanguageModelPage]) -> list[Column[LanguageModelPage
     return [per_character, per_word, per_token, *rest]
 
 
-def loss(page: LanguageModelPage) -> float:
-    """The figure by which language models are compared, see `TextScores.headline`."""
+def loss(page: LanguageModelPage | EncoderPage) -> float:
+    """The figure by which language models are compared, see `TextScores.headline`; of encoders pseudo-perplexity."""
+    if isinstance(page, EncoderPage):
+        return page.pseudo.per_word
     return page.scores.headline[1]
 
 
@@ -82,12 +87,17 @@ def picture(inputs: ReportInputs, family: str) -> Picture | None:
 
 
 def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
-    """What each rung makes of the same prompts."""
+    """What each rung makes of the same prompts, what encoders put into the same gaps."""
     writers = [rung for rung in inputs.rungs_with(family, LanguageModelPage) if rung.page.samples]
     if writers:
-        context: dict[str, Any] = {"generations": generations(writers)}
+        context: dict[str, object] = {"generations": generations(writers)}
         context["writers"] = choice(writers, loss, BESIDE)
         yield Section("generations", "What the language models write", "generations.html.j2", context)
+    encoders = [rung for rung in inputs.rungs_with(family, EncoderPage) if rung.page.gaps]
+    if encoders:
+        filled = aligned(encoders, lambda page: map(_guessed, page.gaps))
+        context = {"filled": filled, "fillers": choice(encoders, loss, BESIDE)}
+        yield Section("gaps", "What encoders put into gaps", "gaps.html.j2", context)
 
 
 def generations(rungs: LanguageModels) -> Aligned[tuple[str, int], Sample]:
@@ -130,12 +140,12 @@ def ladder_plot(
         for height, (rung, value) in enumerate(zip(rungs, values, strict=True)):
             hue, mark = marks[rung.approach]
             axes.plot(value, height, mark, color=hue, markersize=8, clip_on=False)
-        for height, (rung, place) in enumerate(zip(rungs, values, strict=True)):
+        for height, (rung, value) in enumerate(zip(rungs, values, strict=True)):
             above = rung.page.scores.above_floor_percent
             text = headline_text(name, losses[height]) + (
                 f"  (+{above:,.0f} %)" if above is not None and isfinite(above) else ""
             )
-            axes.annotate(text, (place, height), (9, 0), textcoords="offset points", va="center")
+            axes.annotate(text, (value, height), (9, 0), textcoords="offset points", va="center")
         axes.set_yticks(range(len(rungs)), [visible(dated(rung)) for rung in rungs])
         axes.tick_params(axis="y", length=0)
         axes.set_ylim(-0.6, len(rungs) - 0.2)
@@ -168,3 +178,17 @@ def _value_axis(axes: Axes, values: list[float]) -> None:
     else:
         spread = (high - low) or high
         axes.set_xlim(low - 0.06 * spread, high + 0.25 * spread)
+
+
+def _guessed(gap: Gap) -> tuple[tuple[str, str, str], list[dict[str, Any]]]:
+    """A gap and what was put into it."""
+    guesses = [
+        {
+            "word": guess.word,
+            "share": numbers.share(guess.probability),
+            "true": None if guess.true is None else numbers.share(guess.true),
+            "right": guess.word == gap.word,
+        }
+        for guess in gap.guesses
+    ]
+    return (gap.before, gap.word, gap.after), guesses

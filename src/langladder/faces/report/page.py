@@ -23,8 +23,7 @@ from markupsafe import Markup
 
 from langladder.faces.report import numbers
 from langladder.faces.report.bidi import enclosing, isolated, plain
-from langladder.faces.report.dag import draw_dag, grouped
-from langladder.faces.report.family_tree import family_tree_sections
+from langladder.faces.report.graphs import draw_pipeline, family_tree_sections, grouped
 from langladder.faces.report.inputs import ReportInputs
 from langladder.faces.report.numbers import DASH, significant, whole
 from langladder.faces.report.plots import bleu_curves_plot, curves_plot, reward_curves_plot
@@ -38,11 +37,10 @@ from langladder.faces.report.section import (
     family_sections,
 )
 from langladder.faces.report.tables import ladder_rows
-from langladder.families import sides
+from langladder.families.sides import SIDES
 from langladder.ground.artefacts import write_text
 
 SCRIPTS = ("tables.js", "choose.js")
-SIDES = {side.name: side.title for side in sides.SIDES.values() if side.report}
 
 
 def build_page(inputs: ReportInputs) -> str:
@@ -93,7 +91,7 @@ def sections(inputs: ReportInputs) -> Iterator[Section]:
         yield from family_sections(family, inputs)
     yield from family_tree_sections(inputs)
     if inputs.dag:
-        drawn = {"dag": draw_dag(inputs.dag), "stages": grouped(inputs.dag)}
+        drawn = {"dag": draw_pipeline(inputs.dag), "stages": grouped(inputs.dag)}
         yield Section("pipeline", "The pipeline", "pipeline.html.j2", drawn)
     yield from _reports(inputs)
     runs = [
@@ -118,15 +116,16 @@ def _curves(inputs: ReportInputs) -> Iterable[Picture]:
 
 def _reports(inputs: ReportInputs) -> Iterable[Section]:
     """What the stages report of the data and of the tokenizers, side by side."""
-    meta = inputs.meta
-    names = {"text": meta.text, "parallel": meta.pairs, "labels": meta.labels, "tags": meta.tags}
     intro = "What came in, what was dropped and why, and what the splits hold."
     for name, title, above, reports in (
         ("data", "The data", intro, inputs.data),
         ("tokenizer", "The tokenizer", "", inputs.tokenizers),
     ):
         if reports:
-            shown = [(SIDES[side], names[side], blocks(report)) for side, report in reports.items()]
+            shown = [
+                (SIDES[side].title, getattr(inputs.meta, SIDES[side].report), blocks(report))
+                for side, report in reports.items()
+            ]
             yield Section(name, title, "reports.html.j2", {"intro": above, "reports": shown})
 
 
@@ -172,7 +171,7 @@ def _nested(title: str, value: Any) -> list[Block]:
         return [_grid(title, list(map(words, columns)), [[show(row.get(key)) for key in columns] for row in rows])]
     if not all(isinstance(row, Mapping) and row for row in value.values()):
         return blocks(value, title)
-    if _are_alike(value) and len(value) <= SIDE_BY_SIDE:
+    if _are_similar(value) and len(value) <= SIDE_BY_SIDE:
         return _compared(title, value)
     columns = _keys(value.values())
     if all(_is_plain(cell) for row in value.values() for cell in row.values()):
@@ -203,7 +202,7 @@ def _keys(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(key for row in rows for key in row))
 
 
-def _are_alike(value: Mapping[str, Mapping[str, Any]]) -> bool:
+def _are_similar(value: Mapping[str, Mapping[str, Any]]) -> bool:
     """Whether there are several, each has at least half of all keys, and as rows they would be too wide or nested."""
     keys = len(_keys(value.values()))
     nested = any(isinstance(cell, Mapping) and cell for row in value.values() for cell in row.values())

@@ -13,11 +13,12 @@ under the mouse, and the page's script colours those that the reader chooses. Th
 
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
 from itertools import cycle, islice
+from types import MappingProxyType
 from typing import Any
 from xml.sax.saxutils import escape, unescape
 
@@ -28,10 +29,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from langladder.evaluation.page import Interval
+from langladder.evaluation.page import Interval, Page
 from langladder.faces.report import numbers
 from langladder.faces.report.bidi import plain
-from langladder.faces.report.inputs import CurvePoint, Entry
+from langladder.faces.report.inputs import CurvePoint, Entry, P
 from langladder.faces.report.selection import COLOURED, Choice, Loss, choice
 
 INK, GRID = "#1b1e23", "#b9bec6"
@@ -112,20 +113,35 @@ def line_of(rung: str, part: str = "") -> str:
     return f"rung:{part}:{rung}"
 
 
-def to_svg(figure: Figure, name: str, label: str, choice: Choice | None = None) -> str:
+def to_svg(
+    figure: Figure,
+    name: str,
+    label: str,
+    choice: Choice | None = None,
+    *,
+    kind: str = "",
+    titles: Mapping[str, str] = MappingProxyType({}),
+    colours: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """The figure as an `<svg>` element for the page.
 
     Args:
         name: makes its ids unique.
         label: says what it shows.
         choice: the rungs whose lines (`line_of`) are drawn, and which of them have a colour at first.
+        kind: its class. What is drawn with the `gid` class:NAME has that class.
+        titles: `gid` of what is drawn → what the mouse over it shows.
+        colours: colour that is drawn with → the one of CSS that it stands for, beside those of the house.
     """
     text = _render(figure)
     if choice is not None:
         text = _lines(text, choice)
-    for hue, variable in _VARIABLES.items():
+    text = re.sub(r'<g id="class:(\w+)">', r'<g class="\1">', text)
+    for gid, title in titles.items():
+        text = text.replace(f'<g id="{gid}">', f"<g><title>{escape(visible(title))}</title>", 1)
+    for hue, variable in {**_VARIABLES, **colours}.items():
         text = text.replace(hue, variable)
-    return _prefix_ids(_named(text, label), name)
+    return _prefix_ids(_named(text, label, kind), name)
 
 
 def to_file(figure: Figure, label: str) -> str:
@@ -147,9 +163,9 @@ def _lines(svg: str, choice: Choice) -> str:
     """Give each rung's lines their class, name and colour."""
     for rung, title in choice.titles.items():
         name, shown = escape(rung, {'"': "&quot;"}), escape(visible(title))
-        place = choice.chosen.index(rung) if rung in choice.chosen else None
-        style = "" if place is None else f' style="--rung: var(--series-{place % len(SERIES)})"'
-        on = "" if place is None else " on"
+        index = choice.chosen.index(rung) if rung in choice.chosen else None
+        style = "" if index is None else f' style="--rung: var(--series-{index % len(SERIES)})"'
+        on = "" if index is None else " on"
         svg = re.sub(
             rf'<g id="rung:(\w*):{re.escape(name)}">',
             lambda m, on=on, style=style, name=name, shown=shown: (  # type: ignore[misc]
@@ -160,10 +176,11 @@ def _lines(svg: str, choice: Choice) -> str:
     return svg
 
 
-def _named(svg: str, label: str) -> str:
+def _named(svg: str, label: str, kind: str = "") -> str:
     """Give the element the role of an image and a name for those who hear the page."""
     escaped = visible(label).replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
-    return svg.replace("<svg ", f'<svg role="img" aria-label="{escaped}" ', 1)
+    own = f'class="{kind}" ' if kind else ""
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{escaped}" {own}', 1)
 
 
 def _prefix_ids(svg: str, name: str) -> str:
@@ -176,7 +193,7 @@ FEW_POINTS = 40  # of a line whose points are marked one by one
 
 Points = list[tuple[float, float]]
 
-Rungs = Sequence[Entry[Any]]
+Rungs = Sequence[Entry[Page]]
 
 
 @dataclass(frozen=True)
@@ -206,13 +223,13 @@ def curves_plot(rungs: Rungs, name: str, title: str) -> LinePlot | None:
     return line_plot(f"curves-{name}", f"Learning curves of the {title.lower()}", chosen, draw, 4.2)
 
 
-def bleu_curves_plot(rungs: Rungs, name: str, loss: Loss) -> LinePlot | None:
+def bleu_curves_plot(rungs: Rungs, name: str, loss: Loss[Page]) -> LinePlot | None:
     """BLEU of the validation pairs over training; coloured first where `loss` of the page is lowest."""
     about = "BLEU of the validation pairs during training"
     return _measured(rungs, f"bleu-{name}", lambda point: point.validation_bleu, loss, (about, "BLEU, greedy"))
 
 
-def reward_curves_plot(rungs: Rungs, name: str, loss: Loss) -> LinePlot | None:
+def reward_curves_plot(rungs: Rungs, name: str, loss: Loss[Page]) -> LinePlot | None:
     """Reward of answers to validation prompts over training: the gold judge's, where it stands beside another."""
 
     def reward(point: CurvePoint) -> float | None:
@@ -223,7 +240,7 @@ def reward_curves_plot(rungs: Rungs, name: str, loss: Loss) -> LinePlot | None:
 
 
 def _measured(
-    rungs: Rungs, name: str, read: Callable[[CurvePoint], float | None], loss: Loss, said: tuple[str, str]
+    rungs: Rungs, name: str, read: Callable[[CurvePoint], float | None], loss: Loss[Page], labels: tuple[str, str]
 ) -> LinePlot | None:
     """A measure over training; `said`: what is shown, and the label of its axis."""
     curves = {rung.name: _points(rung.curve, read) for rung in rungs}
@@ -233,9 +250,9 @@ def _measured(
     def draw(axes: Axes) -> None:
         for number, rung in enumerate(rungs):
             draw_line(axes, rung, curves[rung.name], number, chosen)
-        _over_steps(axes, said[1])
+        _over_steps(axes, labels[1])
 
-    return line_plot(f"curves-{name}", said[0], chosen, draw)
+    return line_plot(f"curves-{name}", labels[0], chosen, draw)
 
 
 def _points(curve: Sequence[CurvePoint], read: Callable[[CurvePoint], float | None]) -> Points:
@@ -248,7 +265,9 @@ def _last(points: Points) -> float | None:
     return points[-1][1] if points else None
 
 
-def draw_line(axes: Axes, rung: Entry[Any], points: Sequence[tuple[float, float]], number: int, chosen: Choice) -> None:
+def draw_line(
+    axes: Axes, rung: Entry[Page], points: Sequence[tuple[float, float]], number: int, chosen: Choice
+) -> None:
     """The line of one rung, with its mark where the points are few enough to be told apart."""
     if not points:
         return
@@ -282,7 +301,7 @@ def line_plot(
         return LinePlot(to_svg(figure, name, label, chosen), chosen)
 
 
-def dated(rung: Entry[Any]) -> str:
+def dated(rung: Entry[Page]) -> str:
     """The title of a rung with its year."""
     return rung.title if rung.metadata.year is None else f"{rung.title}, {rung.metadata.year}"
 
@@ -301,11 +320,11 @@ def approach_marks(figure: Figure, approaches: list[str]) -> dict[str, tuple[str
     return found
 
 
-Read = Callable[[Any], tuple[float, Interval | None]]
+Read = Callable[[P], tuple[float, Interval | None]]
 
 
 def score_plot(
-    rungs: Sequence[Entry[Any]], read: Read, name: str, measure: str, *, best: float | None = None, line: str = ""
+    rungs: Sequence[Entry[P]], read: Read[P], name: str, measure: str, *, best: float | None = None, line: str = ""
 ) -> str | None:
     """A row a rung, the first lowest.
 
@@ -337,10 +356,10 @@ def score_plot(
         axes.grid(axis="y", visible=False)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.4g} %"))
         axes.set_xlabel(visible(measure))
-        told = "" if best is None else f"; {line} {numbers.share(best)}"
+        ending = "" if best is None else f"; {line} {numbers.share(best)}"
         if best is not None:
             axes.axvline(best, color=SERIES[1], linestyle="--", linewidth=1.5)
             top = (best, len(rungs) - 0.28)
             note = f"{line} {numbers.share(best)}"
             axes.annotate(note, top, (-6, 0), textcoords="offset points", color=SERIES[1], va="top", ha="right")
-        return to_svg(figure, name, f"{measure}, every rung{told}")
+        return to_svg(figure, name, f"{measure}, every rung{ending}")

@@ -1,19 +1,17 @@
 """What the report tells of readers: their table, which differences mean something, kinds of question, answers."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
-from langladder.evaluation.reader import ReaderPage
+from langladder.evaluation.reader import AnsweredQuestion, ReaderPage
 from langladder.evaluation.significance import paired_bootstrap
 from langladder.faces.report import numbers
-from langladder.faces.report.columns import Column, page_columns
 from langladder.faces.report.inputs import Entry, ReportInputs
-from langladder.faces.report.labels import paired, ranked
+from langladder.faces.report.labels import Paired, paired, ranked
 from langladder.faces.report.plots import score_plot
-from langladder.faces.report.section import Picture, Section
+from langladder.faces.report.section import Column, Picture, Section, page_columns
 from langladder.faces.report.selection import aligned, choice
 
 
@@ -44,11 +42,11 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     yield Section("questions", "Questions about paragraphs", "readers.html.j2", context)
 
 
-def _compared(rungs: Sequence[Entry[Any]]) -> Any:
+def _compared(rungs: Sequence[Entry[ReaderPage]]) -> Paired | None:
     return paired(rungs, lambda page: np.array(page.right), lambda page: page.scores.f1, paired_bootstrap)
 
 
-def _answer(one: Any) -> dict[str, Any]:
+def _answer(one: AnsweredQuestion) -> dict[str, object]:
     return {
         "before": one.before,
         "said": one.said,

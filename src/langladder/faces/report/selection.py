@@ -9,15 +9,15 @@ first mention, and a rung that lacks one has `None` there.
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from langladder.faces.report.inputs import Entry
+from langladder.faces.report.inputs import Entry, P
 
 COLOURED = 6  # lines of one plot: as many as there are colours (`plots.SERIES`)
 
 BESIDE = 3  # columns of text that can be read side by side
 
-Loss = Callable[[Any], float | None]
+Loss = Callable[[P], float | None]
 """Of a page: a rung is better the lower it is; None where nothing was measured."""
 
 
@@ -40,10 +40,10 @@ class Choice:
         return len(self.titles) > len(self.chosen)
 
 
-def choice(rungs: Sequence[Entry[Any]], loss: Loss, shown: int, most: int = COLOURED) -> Choice:
+def choice(rungs: Sequence[Entry[P]], loss: Loss[P], shown: int, most: int = COLOURED) -> Choice:
     """A choice of `shown` rungs at first."""
 
-    def rank(rung: Entry[Any]) -> tuple[bool, float]:
+    def rank(rung: Entry[P]) -> tuple[bool, float]:
         value = loss(rung.page)
         return value is None, value or 0.0
 
@@ -69,7 +69,7 @@ class Aligned(Generic[K, V]):
     rows: list[tuple[K, list[V | None]]]
 
 
-def aligned(rungs: Sequence[Entry[Any]], items: Callable[[Any], Iterable[tuple[K, V]]]) -> Aligned[K, V]:
+def aligned(rungs: Sequence[Entry[P]], items: Callable[[P], Iterable[tuple[K, V]]]) -> Aligned[K, V]:
     """`items` gives the keys and values of a rung's page."""
     columns = [dict(items(rung.page)) for rung in rungs]
     keys = dict.fromkeys(key for column in columns for key in column)

@@ -14,10 +14,9 @@ from langladder.evaluation.page import Page
 from langladder.evaluation.transcripts import Transcript, TranscriptPage
 from langladder.faces.report import numbers
 from langladder.faces.report.bidi import isolated
-from langladder.faces.report.columns import Column
 from langladder.faces.report.inputs import Entry, ReportInputs
 from langladder.faces.report.plots import GRID, INK, drawing, hues, new_figure, to_svg, visible
-from langladder.faces.report.section import Picture, Section
+from langladder.faces.report.section import Column, Picture, Section
 
 DRAWN = 3  # pictures of utterances
 
@@ -140,11 +139,11 @@ def _sounding(axes: Axes, example: Transcript) -> None:
     """The letters as they sounded, over the frames that they took."""
     top = axes.secondary_xaxis("top")
     sounding = np.array(example.sounding)
-    places = [place for place in dict.fromkeys(example.sounding) if place >= 0]
-    middles = [float(np.flatnonzero(sounding == place).mean()) for place in places]
-    top.set_xticks(middles, [visible(example.text[place]) for place in places])
+    letters = [letter for letter in dict.fromkeys(example.sounding) if letter >= 0]
+    middles = [float(np.flatnonzero(sounding == letter).mean()) for letter in letters]
+    top.set_xticks(middles, [visible(example.text[letter]) for letter in letters])
     top.tick_params(length=0, pad=2)
     top.spines["top"].set_visible(False)
-    for place in places:
-        first = float(np.flatnonzero(sounding == place)[0]) - 0.5
+    for letter in letters:
+        first = float(np.flatnonzero(sounding == letter)[0]) - 0.5
         axes.axvline(first, color=INK, alpha=0.12, linewidth=0.6)

@@ -18,10 +18,10 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from langladder.evaluation.page import Page
 from langladder.faces.report import numbers
-from langladder.faces.report.columns import Column
 from langladder.faces.report.inputs import Entry, ReportInputs
-from langladder.faces.report.section import family_columns
+from langladder.faces.report.section import Column, family_columns
 from langladder.ground.errors import printable
 
 NAME_WIDTH = 24  # characters that a rung's name has on each of its lines, at least
@@ -98,7 +98,7 @@ def _only(table: LadderTable, kept: Sequence[int]) -> LadderTable:
     return replace(table, columns=[table.columns[i] for i in kept], rows=rows)
 
 
-def _table(family: str, title: str, columns: Sequence[Column[Any]], rungs: Sequence[Entry[Any]]) -> LadderTable:
+def _table(family: str, title: str, columns: Sequence[Column[Any]], rungs: Sequence[Entry[Page]]) -> LadderTable:
     read = [(column, [column.read(rung.page, rung.timing) for rung in rungs]) for column in columns]
     measured = [(column, values) for column, values in read if any(value is not None for value in values)]
     cells = [_cells(column, values) for column, values in measured]
@@ -165,8 +165,8 @@ def narrow_table(title: str, headings: Sequence[str], rows: Sequence[tuple[str, 
     )
     longest = max([len("rung"), *(cell_len(name) for name, _ in rows)])
     drawn.add_column("rung", min_width=min(NAME_WIDTH, longest), overflow="fold")
-    for place, heading in enumerate(headings):
-        widest = max([*map(len, heading.split()), *(cells[place].cell_len for _, cells in rows)])
+    for column, heading in enumerate(headings):
+        widest = max([*map(len, heading.split()), *(cells[column].cell_len for _, cells in rows)])
         lines = wrap(heading, max(widest, HEADING_WIDTH))
         drawn.add_column("\n".join(lines), justify="right", min_width=max([widest, *map(len, lines)]))
     for name, cells in rows:

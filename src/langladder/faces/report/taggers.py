@@ -1,7 +1,6 @@
 """What the report tells of taggers: their table, which differences mean something, each tag, confusions, sentences."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from markupsafe import Markup
@@ -56,10 +55,10 @@ def _right(page: TaggerPage) -> np.ndarray:
     return np.array(page.right)
 
 
-def _word(page: TaggerPage) -> Any:
-    hues = {label: round(360 * place / len(page.labels)) for place, label in enumerate(page.labels)}
+def _word(page: TaggerPage) -> Callable[[TaggedWord], dict[str, object]]:
+    hues = {label: round(360 * index / len(page.labels)) for index, label in enumerate(page.labels)}
 
-    def told(word: TaggedWord) -> dict[str, Any]:
+    def shown(word: TaggedWord) -> dict[str, object]:
         return {
             "word": word.word,
             "said": word.said,
@@ -70,4 +69,4 @@ def _word(page: TaggerPage) -> Any:
             "unknown": word.unknown,
         }
 
-    return told
+    return shown

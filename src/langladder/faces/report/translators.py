@@ -1,7 +1,6 @@
 """Translators in the report: translations side by side, BLEU by length, search errors, attention."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -11,7 +10,6 @@ from matplotlib.colors import to_rgb
 from langladder.evaluation.search_errors import WidthResult
 from langladder.evaluation.translation import Translation, TranslatorPage
 from langladder.faces.report.bidi import isolated, plain
-from langladder.faces.report.columns import Column, page_columns
 from langladder.faces.report.inputs import Entry, ReportInputs
 from langladder.faces.report.plots import (
     GRID,
@@ -25,7 +23,7 @@ from langladder.faces.report.plots import (
     to_svg,
     visible,
 )
-from langladder.faces.report.section import Picture, RungPictures, Section, drawn_lines
+from langladder.faces.report.section import Column, Picture, RungPictures, Section, drawn_lines, page_columns
 from langladder.faces.report.selection import BESIDE, COLOURED, Loss, aligned, choice
 from langladder.text.words.direction import direction
 
@@ -53,7 +51,7 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     shown = [rung for rung in rungs if rung.page.examples]
     attention = list(_attention(rungs, inputs.languages))
     attentive = [rung for rung in shown if rung.name in {drawn.name for drawn in attention}]
-    context: dict[str, Any] = {
+    context: dict[str, object] = {
         "rungs": rungs,
         "translations": aligned(shown, lambda page: (((seen.source, seen.reference), seen) for seen in page.examples)),
         "shown": choice(shown, loss, BESIDE),
@@ -95,7 +93,7 @@ def columns(pages: Sequence[TranslatorPage]) -> list[Column[TranslatorPage]]:
     return sorted(found, key=lambda column: column.title != "chrF")
 
 
-def length_plot(translators: Sequence[Entry[TranslatorPage]], loss: Loss) -> LinePlot | None:
+def length_plot(translators: Sequence[Entry[TranslatorPage]], loss: Loss[TranslatorPage]) -> LinePlot | None:
     """BLEU by source length, a line a rung."""
     lengths = list(dict.fromkeys(bucket.length for rung in translators for bucket in rung.page.by_length))
     lines = {
@@ -118,7 +116,7 @@ def length_plot(translators: Sequence[Entry[TranslatorPage]], loss: Loss) -> Lin
     return line_plot("by-length", "BLEU by length of the source sentence", chosen, draw)
 
 
-def search_errors_plot(translators: Sequence[Entry[TranslatorPage]], loss: Loss) -> LinePlot | None:
+def search_errors_plot(translators: Sequence[Entry[TranslatorPage]], loss: Loss[TranslatorPage]) -> LinePlot | None:
     """What a wider beam buys: search errors (per cent of the wrong translations) and BLEU by beam width."""
     widths = sorted({result.width for rung in translators for result in rung.page.by_width})
     rungs = [rung for rung in translators if rung.page.by_width]

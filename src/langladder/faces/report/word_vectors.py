@@ -17,10 +17,9 @@ from matplotlib.text import Annotation
 from langladder.evaluation.maps import WordMap
 from langladder.evaluation.word_vectors import MapPoint, WordVectorsPage
 from langladder.faces.report import numbers
-from langladder.faces.report.columns import Column, page_columns
 from langladder.faces.report.inputs import Entry, ReportInputs
 from langladder.faces.report.plots import MARKERS, drawing, hues, new_figure, to_file, to_svg, visible
-from langladder.faces.report.section import Picture, RungPictures, Section
+from langladder.faces.report.section import Column, Picture, RungPictures, Section, page_columns
 from langladder.faces.report.selection import BESIDE, COLOURED, Aligned, aligned, choice
 
 BRIEF_SETS = 2  # similarity sets, of however many there are
@@ -105,33 +104,33 @@ def map_plot(points: Sequence[MapPoint], title: str, name: str) -> str | None:
             ncols=ceil(len(groups) / ceil(len(groups) / 6)),
             handletextpad=0.2,
         )
-        place_labels(figure, axes, [(point.word, point.x, point.y) for point in points])
+        label_points(figure, axes, [(point.word, point.x, point.y) for point in points])
         return to_svg(figure, name, f"Map of word vectors: {title}")
 
 
 # Where a label may stand about its point: offset in points, horizontal and vertical alignment.
-_PLACES = ((5, 0, "left", "center"), (-5, 0, "right", "center"), (0, 5, "center", "bottom"), (0, -5, "center", "top"))
+_SIDES = ((5, 0, "left", "center"), (-5, 0, "right", "center"), (0, 5, "center", "bottom"), (0, -5, "center", "top"))
 
 _MARK = 2.5  # half a mark, which a label must not touch
 
 
-def place_labels(figure: Figure, axes: Axes, points: Sequence[tuple[str, float, float]]) -> None:
+def label_points(figure: Figure, axes: Axes, points: Sequence[tuple[str, float, float]]) -> None:
     """Label the points in order, each at the first place where it hides neither point nor label; else not at all."""
     figure.draw_without_rendering()  # fixes the layout, so that places on the page are known
     spots = axes.transData.transform([(x, y) for _, x, y in points])  # (points, 2) in pixels
     frame = axes.get_window_extent()
-    taken = np.empty((0, 4))  # x0, y0, x1, y1
+    occupied = np.empty((0, 4))  # x0, y0, x1, y1
     for word, x, y in points:
-        for dx, dy, horizontal, vertical in _PLACES:
+        for dx, dy, horizontal, vertical in _SIDES:
             label: Annotation = axes.annotate(
                 visible(word), (x, y), (dx, dy), textcoords="offset points", ha=horizontal, va=vertical, fontsize=9
             )
             label.set_in_layout(False)
             box = np.array(label.get_window_extent().extents)
             inside = (spots > box[:2] - _MARK).all(axis=1) & (spots < box[2:] + _MARK).all(axis=1)
-            overlaps = (taken[:, :2] < box[2:]).all(axis=1) & (taken[:, 2:] > box[:2]).all(axis=1)
+            overlaps = (occupied[:, :2] < box[2:]).all(axis=1) & (occupied[:, 2:] > box[:2]).all(axis=1)
             if not inside.any() and not overlaps.any() and frame.x0 <= box[0] and box[2] <= frame.x1:
-                taken = np.vstack([taken, box])
+                occupied = np.vstack([occupied, box])
                 break
             label.remove()
 
@@ -154,14 +153,14 @@ def word_map_svg(found: WordMap, groups: Mapping[str, str], label: str) -> str:
         groups: word → name of its group, which has a colour and a mark; words without one are of group "".
         label: says what is shown, for those who hear the page.
     """
-    places = dict(zip(found.words, found.points.tolist(), strict=True))
+    positions = dict(zip(found.words, found.points.tolist(), strict=True))
     members: dict[str, list[str]] = {}
     for word in found.words:
         members.setdefault(groups.get(word, ""), []).append(word)
     with drawing():
         figure, axes = new_figure(10.4, 7.4)
         for number, (name, hue, mark) in enumerate(zip(members, hues(len(members)), cycle(MARKERS), strict=False)):
-            x, y = zip(*(places[word] for word in members[name]), strict=True)
+            x, y = zip(*(positions[word] for word in members[name]), strict=True)
             axes.plot(x, y, mark, color=hue, markersize=5, gid=f"words-{number}", label=visible(name) or "other")
         axes.set_xticks([])
         axes.set_yticks([])
@@ -169,7 +168,7 @@ def word_map_svg(found: WordMap, groups: Mapping[str, str], label: str) -> str:
         axes.margins(0.06)
         if len(members) > 1:
             axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.01), ncols=min(6, len(members)))
-        place_labels(figure, axes, [(word, x, y) for word, (x, y) in places.items()])
+        label_points(figure, axes, [(word, x, y) for word, (x, y) in positions.items()])
         svg = to_file(figure, label)
     for number, words in enumerate(members.values()):
         svg = _name_points(svg, f"words-{number}", words)

@@ -1,7 +1,8 @@
-"""One instruction, answered by two models side by side as they write, and judged by microworld's gold judge.
+"""Texts as models write them: one prompt continued by every language model, one instruction answered by two.
 
-A model that learnt to answer reads the chat template; any other language model reads the instruction as a text and
-goes on, which is what it grew from.
+Both are streamed token by token, the models in turn. Of an instruction microworld's gold judge says how well it was
+answered. A model that learnt to answer reads the chat template; any other language model reads the instruction as a
+text and goes on, which is what it grew from.
 """
 
 from collections.abc import Iterator
@@ -12,8 +13,10 @@ from pydantic import BaseModel, Field
 
 from langladder.answers.chat import Chooser, chosen_answer
 from langladder.answers.generate import stream
+from langladder.answers.requests import sampling_at
 from langladder.corpora.lexicon import Size
 from langladder.data.instructions import check_prompt
+from langladder.decoding.limits import TopP
 from langladder.decoding.sampling import SamplingConfig
 from langladder.faces.explorer import microworld
 from langladder.faces.explorer.page import ModelName, Page, in_turn
@@ -28,21 +31,78 @@ from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizers import Tokenizer
 
-MOST_CHARACTERS = 2_000
-MOST_TOKENS = 200
+LONGEST_PROMPT, LONGEST_INSTRUCTION = 5_000, 2_000  # characters
+MOST_CONTINUED, MOST_ANSWERED = 400, 200  # tokens
+MOST_MODELS = 20
+
+
+class Continuing(BaseModel):
+    """A prompt, and how tokens are drawn: temperature 0 takes the likeliest."""
+
+    prompt: str = Field(default="", max_length=LONGEST_PROMPT)
+    models: list[ModelName] = Field(max_length=MOST_MODELS)
+    temperature: float = Field(default=1.0, ge=0, le=100, allow_inf_nan=False)
+    top_k: int | None = Field(default=None, ge=1, le=2**31)
+    top_p: TopP = None
+    seed: int = Field(default=0, ge=0, lt=2**53)
+    max_tokens: int = Field(default=40, ge=1, le=MOST_CONTINUED)
+
+
+def continue_router(shelf: Shelf) -> APIRouter:
+    """What answers the page's script."""
+    routes = APIRouter()
+
+    @routes.post("/text", response_class=StreamingResponse)
+    def text(request: Continuing) -> StreamingResponse:
+        """What each model says after the prompt: an event a token, {"model", "text" so far}, `end` with the last."""
+        return streamed(in_turn(request.models, lambda name: _continued(shelf, name, request)))
+
+    return routes
+
+
+def _continued(shelf: Shelf, name: str, request: Continuing) -> Iterator[Json]:
+    """What one model says; it is locked for a token at a time, so that nobody waits for a whole text."""
+    rung = shelf.language_model(name)
+    config = sampling_at(
+        request.temperature,
+        top_k=request.top_k,
+        top_p=request.top_p,
+        seed=request.seed,
+        max_tokens=request.max_tokens,
+    )
+    ids = rung.tokenizer.encode(request.prompt).tolist()
+    begun, drawn = len(rung.tokenizer.decode(ids)), stream(rung.model, [BOS, *ids], config)
+    while True:
+        with rung.lock:
+            found = next(drawn, None)
+        if found is None or found.token == EOS:
+            yield {"text": rung.tokenizer.decode(ids)[begun:], "end": "length" if found is None else "stop"}
+            return
+        ids.append(found.token)
+        yield {"text": rung.tokenizer.decode(ids)[begun:].rstrip("\ufffd")}
+
+
+CONTINUE = Page(
+    "continue",
+    "Continue",
+    "How each language model goes on from the same words.",
+    "continue.html.j2",
+    "continue.js",
+    continue_router,
+)
 
 
 class Instructing(BaseModel):
     """An instruction, who answers it, and how: temperature 0 takes the likeliest token."""
 
-    instruction: str = Field(max_length=MOST_CHARACTERS)
+    instruction: str = Field(max_length=LONGEST_INSTRUCTION)
     models: list[ModelName] = Field(max_length=4)
     temperature: float = Field(default=0.0, ge=0, le=100, allow_inf_nan=False)
     seed: int = Field(default=0, ge=0, lt=2**32)
-    max_tokens: int = Field(default=40, ge=1, le=MOST_TOKENS)
+    max_tokens: int = Field(default=40, ge=1, le=MOST_ANSWERED)
 
 
-def router(shelf: Shelf) -> APIRouter:
+def instruct_router(shelf: Shelf) -> APIRouter:
     """What answers the page's script."""
     routes = APIRouter()
 
@@ -65,12 +125,7 @@ def _size(shelf: Shelf) -> Size:
 
 def _answered(shelf: Shelf, name: str, request: Instructing) -> Iterator[Json]:
     found = shelf.load("answering", shelf.find(name), read_answering)
-    config = SamplingConfig(
-        strategy="sample" if request.temperature else "greedy",
-        temperature=max(0.01, request.temperature or 1.0),  # a best-of-n draws even so
-        seed=request.seed,
-        max_tokens=request.max_tokens,
-    )
+    config = sampling_at(request.temperature, seed=request.seed, max_tokens=request.max_tokens)
     text, texts = "", answer_as_it_grows(found.model, found.tokenizer, request.instruction, config, found.chooser)
     while True:
         with found.lock:
@@ -137,11 +192,11 @@ def _drawn(model: LanguageModel, tokenizer: Tokenizer, prompt: list[int], config
         yield whole
 
 
-PAGE = Page(
+INSTRUCT = Page(
     "instruct",
     "Instruct",
     "Two models answer one instruction, and a judge that knows microworld says how well.",
     "instruct.html.j2",
     "instruct.js",
-    router,
+    instruct_router,
 )

@@ -1,0 +1,26 @@
+"""What the numbers of a decoder may be: their limits, which its configuration and all that is asked of it share.
+
+Loads no torch: the command line reads its options from these before it knows which command it is to run.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+Temperature = Annotated[float, Field(ge=0.01, le=100)]
+TopK = Annotated[int | None, Field(ge=1)]
+TopP = Annotated[float | None, Field(gt=0, le=1)]
+RepetitionPenalty = Annotated[float, Field(ge=1, le=100)]
+TokenPenalty = Annotated[float, Field(ge=-2, le=2)]
+"""For presence or frequency, as OpenAI's API has them."""
+LogitBias = Annotated[float, Field(ge=-100, le=100)]
+NewTokens = Annotated[int, Field(ge=0, le=100_000)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+BeamWidth = Annotated[int, Field(ge=1, le=1000)]
+"""Also the number of groups, and of translations that are returned."""
+LengthExponent = Annotated[float, Field(ge=0, le=2)]
+LengthForm = Literal["power", "gnmt"]
+Coverage = Annotated[float, Field(ge=0, le=100)]
+Diversity = Annotated[float, Field(ge=0, le=1000)]
+FewestTokens = Annotated[int, Field(ge=0, le=10_000)]
+MostTokens = Annotated[int, Field(ge=1, le=10_000)]
