@@ -12,7 +12,7 @@ import click
 from measure import Spent, markdown, medians, spent
 from public_data import data
 
-from langladder.text.filtering.documents import read_documents
+from langladder.text.storage.tables import read_documents
 
 OURS = """
 import sys
@@ -23,8 +23,8 @@ clean_text(Path(sys.argv[1]), Path(sys.argv[2]), CleanConfig(), 1)
 RAW = """
 import sys
 from pathlib import Path
-from langladder.text.read.readers import read_text
-from langladder.text.read.sources import TextSource
+from langladder.text.read.files import read_text
+from langladder.text.read.files import TextSource
 read_text(TextSource(path=sys.argv[1], documents="heading", heading="= [^=].* ="), Path(sys.argv[2]))
 """
 

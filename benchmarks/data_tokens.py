@@ -63,8 +63,8 @@ rows = [[ids[word] for word in line.split() if word in ids] for line in lines]
 SHARDS = """
 import sys
 from pathlib import Path
-from langladder.text.read.readers import read_text
-from langladder.text.read.sources import TextSource
+from langladder.text.read.files import read_text
+from langladder.text.read.files import TextSource
 read_text(TextSource(path=sys.argv[1], documents="heading", heading="= [^=].* ="), Path(sys.argv[2]))
 """
 

@@ -16,8 +16,8 @@ from public_data import data as data_option
 from public_data import find, read
 
 from langladder.experiments.noise import CLEAN, KINDS, Marked, noisy
-from langladder.text.filtering.documents import Document, read_documents, write_documents
 from langladder.text.filtering.filtering import FilterConfig, filter_text
+from langladder.text.storage.tables import Document, read_documents, write_documents
 
 VARIANTS: dict[str, dict[str, object]] = {
     "words, alpha 9": {},

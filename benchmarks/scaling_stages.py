@@ -36,8 +36,7 @@ from langladder.text.labelled.clean_labelled import CleanLabelledConfig, clean_l
 from langladder.text.labelled.instructions import InstructionSource, read_instructions
 from langladder.text.labelled.label_files import LabelledSource, read_labels
 from langladder.text.labelled.questions import QuestionSource, read_question_files
-from langladder.text.read.readers import read_text
-from langladder.text.read.sources import TextSource
+from langladder.text.read.files import TextSource, read_text
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.encoding import encode_corpus, training_text
 from langladder.text.tokenize.tokenizer_training import train_tokenizer

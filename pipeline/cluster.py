@@ -21,7 +21,7 @@ from typing import Any, Self
 from omegaconf import OmegaConf
 from pydantic import TypeAdapter
 
-from langladder.engine import commands
+from langladder.engine import dask
 from langladder.engine.dask import Dask
 from langladder.engine.settings import AnyEngine, DaskConfig, LocalConfig, open_engine
 from langladder.ground import progress
@@ -99,7 +99,7 @@ class Cluster:
         self.shell.parent.mkdir(parents=True, exist_ok=True)
         self.shell.write_text(SHELL)
         self.shell.chmod(0o700)
-        seen = self.client.run(commands.sees, str(self.shell))
+        seen = self.client.run(dask.sees, str(self.shell))
         if blind := sorted({host for host, sees in seen.values() if not sees}):
             raise InputError(f"engine: workers on {', '.join(blind)} do not see {self.folder}; all must share it")
         others = sorted({host for host, _ in seen.values()} - {platform.node()})
@@ -135,9 +135,9 @@ class Cluster:
         """The process of a job that goes out."""
         return Job(self, job, command)
 
-    def run(self, job: str, command: str) -> commands.Lines:
+    def run(self, job: str, command: str) -> dask.Lines:
         """Run a job's command on a worker; gives its lines and returns its exit code."""
-        return commands.run(self.client, job, command, self.folder, self._environment, **self.needs(job))
+        return dask.run(self.client, job, command, self.folder, self._environment, **self.needs(job))
 
 
 @contextmanager
@@ -157,7 +157,7 @@ def connected(folder: Path, chosen: params.Choices) -> Iterator[Cluster | None]:
     os.environ[CLUSTER_ADDRESS] = engine.client.scheduler.address
     try:
         threads = sum(engine.client.nthreads().values())
-        with Cluster(engine.client, folder, max(threads, 1 if config.address else engine.asked)) as found:
+        with Cluster(engine.client, folder, max(threads, 1 if config.address else engine.requested)) as found:
             yield found
     finally:
         del os.environ[CLUSTER_ADDRESS]

@@ -81,8 +81,8 @@ def engine(job: Any, name: str) -> Iterator[None]:
     with used(open_engine(config, job.memory, processors())) as found:
         if found.dashboard and not where:  # where the jobs share a cluster, that has been printed
             print(f"{name}: Dask's dashboard: {found.dashboard}")
-        if found.workers < found.asked:
-            few = f"{found.workers} of {found.asked} workers"
+        if found.workers < found.requested:
+            few = f"{found.workers} of {found.requested} workers"
             print(f"{name}: {few}, since memory: {job.memory} in params.yaml has room for no more")
         yield
         peak = found.peak()

@@ -20,8 +20,7 @@ from langladder.counts.cooccurrence import (
     store_counts,
 )
 from langladder.counts.stored import file_name
-from langladder.engine.base import Engine, Serial, used
-from langladder.engine.local import Local
+from langladder.engine.base import Engine, Local, Serial, used
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.words.vocabulary import Vocabulary, WordCorpus
 

@@ -13,8 +13,7 @@ from measured_memory import measured, write_words
 
 from langladder.counts import ngrams
 from langladder.counts.ngrams import NgramCounts, count_ngrams, count_on_disk
-from langladder.engine.base import Serial, used
-from langladder.engine.local import Local
+from langladder.engine.base import Local, Serial, used
 from langladder.models.ngrams.kneser_ney import KneserNey, KneserNeyConfig
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS

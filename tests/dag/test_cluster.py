@@ -97,22 +97,22 @@ def test_an_interrupt_ends_what_runs_on_the_workers(tmp_path: Path, monkeypatch:
 
 
 def test_a_command_s_code_and_lines_come_back(client: Any, tmp_path: Path) -> None:
-    from langladder.engine import commands
+    from langladder.engine import dask
 
-    lines = commands.run(client, "x", "echo one; echo $PLACE; pwd; exit 4", tmp_path, {"PLACE": "two"})
+    lines = dask.run(client, "x", "echo one; echo $PLACE; pwd; exit 4", tmp_path, {"PLACE": "two"})
     said = []
     with pytest.raises(StopIteration) as end:
         while True:
             said.append(next(lines))
     assert (said, end.value.value) == (["one", "two", str(tmp_path)], 4)
-    assert "does not see" in "".join(commands.run(client, "x", "true", tmp_path / "not there", {}))
+    assert "does not see" in "".join(dask.run(client, "x", "true", tmp_path / "not there", {}))
 
 
 @pytest.mark.dag
 def test_a_command_that_nobody_waits_for_ends(client: Any, tmp_path: Path) -> None:
-    from langladder.engine import commands
+    from langladder.engine import dask
 
-    lines = commands.run(client, "x", "echo begun; sleep 2; echo ended > ended", tmp_path, {})
+    lines = dask.run(client, "x", "echo begun; sleep 2; echo ended > ended", tmp_path, {})
     assert next(lines) == "begun"
     lines.close()
     del lines

@@ -87,7 +87,7 @@ def test_every_choice_composes_and_checks(file: Path, monkeypatch: pytest.Monkey
             schema.checked(reads, values, schema.file_of(config))
     elif group in params.GROUPS:
         monkeypatch.setattr("langladder.text.words.segmentation.EXTRAS", {})  # which need not be installed
-        monkeypatch.setattr("langladder.text.tokenize.tokenizers.installed", lambda: None)
+        monkeypatch.setattr("langladder.text.tokenize.tokenizers.check_morfessor", lambda: None)
         resolve(chosen(**{group: name}))
     else:
         job, *place = READ_BY[group]

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from project_copy import edit, finished_project, ran, run, smallest
 
-from langladder.text.filtering.documents import read_documents
+from langladder.text.storage.tables import read_documents
 
 GOOD = "the quiet king of a far land sells bread and honey to every old friend"
 BAD = "click here now to win cheap pills and cash in our free casino today"

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from langladder.evaluation.metrics import Metric
+from langladder.evaluation.page import Metric
 from langladder.ground import schema
 from langladder.ground.artefacts import read_json, write_json
 from langladder.evaluation.page import Page

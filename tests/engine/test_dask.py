@@ -51,17 +51,17 @@ def test_workers_that_come_later_are_used_and_those_of_this_machine_share_its_me
         with monkeypatch.context() as patch:
             patch.setattr("platform.node", lambda: "another")
             with used(open_engine(there, "4GB", 1)) as elsewhere:
-                assert not elsewhere.here and elsewhere.share > 3 * 10**9
+                assert not elsewhere.is_local and elsewhere.share > 3 * 10**9
                 assert os.getpid() not in set(elsewhere.map(process, range(2)))
                 elsewhere.hosts = {"another": 4, "third": 2}  # type: ignore[attr-defined]
                 assert 4 * (elsewhere.share + PROCESS) <= 4 * 10**9  # the workers of one machine share its memory
         with used(open_engine(there, "4GB", 1)) as engine:
-            assert (engine.workers, engine.here) == (1, True)
+            assert (engine.workers, engine.is_local) == (1, True)
             client.cluster.scale(2)
             client.wait_for_workers(2, timeout=30)
             used_ones = set(engine.map(process, range(12)))
             assert len(used_ones) == 2 and os.getpid() not in used_ones
-            assert engine.workers == 2 and engine.here
+            assert engine.workers == 2 and engine.is_local
             assert 3 * (engine.share + PROCESS) <= 4 * 10**9
             assert engine.peak() > process_peak() + 2 * 10**7  # those of the workers are counted
 
@@ -79,7 +79,7 @@ def test_an_adaptive_cluster_grows_with_the_work_and_its_dashboard_is_named() ->
 
 def test_a_cluster_of_processes_has_no_more_workers_than_memory_has_room_for() -> None:
     with used(open_engine(DaskConfig(kind="dask", workers=3), "1GB", 1)) as engine:
-        assert (engine.workers, engine.asked) == (1, 3)
+        assert (engine.workers, engine.requested) == (1, 3)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from langladder.engine.base import LEAST, PROCESS, Engine, Serial, current, used
-from langladder.engine.local import DEATHS, Local
+from langladder.engine.base import DEATHS, LEAST, PROCESS, Engine, Local, Serial, current, used
 from langladder.engine.settings import LocalConfig
 from langladder.ground.errors import InputError
 from pipeline.settings.resources import engine as engine_of
@@ -73,7 +72,7 @@ def test_a_part_that_kills_every_worker_is_given_up() -> None:
 
 
 def test_memory_bounds_workers_and_their_shares() -> None:
-    assert (Local(8, 10**9).workers, Local(8, 10**9).asked) == (1, 8)  # one process is all that fits
+    assert (Local(8, 10**9).workers, Local(8, 10**9).requested) == (1, 8)  # one process is all that fits
     two = Local(2, 4 * 10**9)
     assert two.workers == 2
     assert 3 * (two.share + PROCESS) <= 4 * 10**9

@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 
 from langladder.counts.cooccurrence import CooccurrenceConfig, DocumentCounting, store_counts
-from langladder.engine.base import Engine, Serial, used
-from langladder.engine.local import Local
+from langladder.engine.base import Engine, Local, Serial, used
 from langladder.engine.settings import DaskConfig, open_engine
 from langladder.text.clean.cleaning import CleanConfig, clean_text
-from langladder.text.read import readers
-from langladder.text.read.readers import read_text
-from langladder.text.read.sources import TextSource
+from langladder.text.read import files
+from langladder.text.read.files import TextSource, read_text
 from langladder.text.storage import shards
 from langladder.text.tokenize.encoding import encode_corpus, training_text
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
@@ -33,7 +31,7 @@ LINES = [
 @pytest.fixture
 def raw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(shards, "SHARD_BYTES", 3_000)
-    monkeypatch.setattr(readers, "PART_BYTES", 5_000)
+    monkeypatch.setattr(files, "PART_BYTES", 5_000)
     lines = [f"{LINES[row % 4]}  {row % 97} {'word' * (row % 5)}{row}" for row in range(400)] + LINES * 5
     blank = "\n\n"  # between documents of three lines
     (tmp_path / "raw").mkdir()

@@ -10,8 +10,7 @@ from pydantic import Field
 from langladder.embeddings.base import WordVectors
 from langladder.evaluation.classifier import ClassifierPage, ClassifierScores
 from langladder.evaluation.language_model import LanguageModelPage
-from langladder.evaluation.metrics import LOGGED, Metric, Metrics, declared, figures, titles
-from langladder.evaluation.page import Interval, Measured, Page
+from langladder.evaluation.page import LOGGED, Interval, Measured, Metric, Metrics, Page, declared, figures, titles
 from langladder.faces.report.inputs import Entry, Meta, ReportInputs, Timing
 from langladder.faces.report.section import page_columns
 from langladder.faces.report.tables import ladder_rows, to_markdown

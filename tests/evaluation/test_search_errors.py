@@ -8,8 +8,15 @@ import torch
 
 from langladder.decoding.beam_search import BeamConfig, Hypothesis
 from langladder.decoding.translate import translate
-from langladder.evaluation.search_errors import Sentence, by_width, find_search_errors, reference_log_probs
-from langladder.evaluation.translation import TranslatorPage, evaluate_translator, evenly
+from langladder.evaluation.translation import (
+    Sentence,
+    TranslatorPage,
+    by_width,
+    evaluate_translator,
+    evenly,
+    find_search_errors,
+    reference_log_probs,
+)
 from langladder.ground.errors import InputError
 from langladder.models.translation.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.translation.translator import State, Translator

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from langladder.evaluation.search_errors import SearchErrors, WidthResult
-from langladder.evaluation.translation import BUCKETS, LengthBucket
+from langladder.evaluation.translation import BUCKETS, LengthBucket, SearchErrors, WidthResult
 from langladder.experiments import (
     attention_by_length,
     beam_width,

@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix
 from langladder.embeddings.base import WordVectors
 from langladder.evaluation.classifier import ClassifierPage
 from langladder.evaluation.language_model import LanguageModelPage
-from langladder.evaluation.metrics import titles
+from langladder.evaluation.page import titles
 from langladder.evaluation.translation import TranslatorPage
 from langladder.evaluation.word_vectors import WordVectorsPage
 from langladder.families import families

@@ -9,7 +9,7 @@ from datasketch import MinHash, MinHashLSH
 
 from langladder.text.clean.cleaning import CleanConfig, cut_report
 from langladder.text.clean.duplicates import DuplicatesConfig, Scope, shingles
-from langladder.text.clean.splitting import cut, place
+from langladder.text.clean.splitting import cut, hash_fraction
 from langladder.text.clean.statistics import TextStatistics, character_warnings
 from langladder.text.clean.steps import Book, build_steps, outside, run_steps
 from langladder.text.storage.shards import SPLITS
@@ -68,7 +68,7 @@ def plain(raw: dict[str, list[Row]], config: CleanConfig, seed: int) -> tuple[di
         if len(wanted) == 1:
             splits[wanted[0]] = found[name]
             continue
-        places = np.array([place([line for line, _ in one], seed) for one in found[name]])
+        places = np.array([hash_fraction([line for line, _ in one], seed) for one in found[name]])
         words = np.array([sum(len(split_words(line)) for line, _ in one) for one in found[name]])
         cuts.append(cut(places, words, config.split, own))
         for split in wanted:

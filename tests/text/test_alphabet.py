@@ -5,8 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from langladder.engine.base import used
-from langladder.engine.local import Local
+from langladder.engine.base import Local, used
 from langladder.text.storage import shards, tables
 from langladder.text.tokenize.tokenizer_training import (
     Alphabet,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
-from langladder.text.clean.splitting import SplitConfig, place
+from langladder.text.clean.splitting import SplitConfig, hash_fraction
 from langladder.text.clean.steps import StepsConfig
 from langladder.text.labelled.clean_labelled import CleanLabelledConfig, clean_labels, clean_tags, cut_by_label
 from langladder.text.labelled.labelled import (
@@ -72,7 +72,7 @@ def test_only_what_is_lacking_is_cut_from_train(tmp_path: Path) -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 60), st.sampled_from("abc")), min_size=12, max_size=200), st.integers(0, 9))
 def test_a_text_is_never_on_both_sides_and_no_label_leaves_train(rows: list[tuple[int, str]], seed: int) -> None:
-    places = np.array([place([str(text)], seed) for text, _ in rows])
+    places = np.array([hash_fraction([str(text)], seed) for text, _ in rows])
     labels = [label for _, label in rows]
     config = SplitConfig(validation=0.2, test=0.2)
     try:

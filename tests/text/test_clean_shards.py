@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_cleaning import Row, plain
 
-from langladder.engine.base import Engine, Serial, used
-from langladder.engine.local import Local
+from langladder.engine.base import Engine, Local, Serial, used
 from langladder.ground.sorted_runs import HASH, count_distinct, distinct, mapped, repeats, save, sorted_run
 from langladder.text.clean.cleaning import CleanConfig, clean_text
 from langladder.text.clean.steps import StepsConfig, build_steps

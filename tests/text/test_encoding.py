@@ -9,8 +9,7 @@ from real_data import real
 
 from langladder.ground.artefacts import read_arrays
 from langladder.text.clean.cleaning import CleanConfig, clean_text
-from langladder.text.read.readers import read_text
-from langladder.text.read.sources import TextSource
+from langladder.text.read.files import TextSource, read_text
 from langladder.text.storage import shards, tables
 from langladder.text.storage.token_streams import PairStream, TokenStream
 from langladder.text.tokenize.encoding import (

@@ -22,13 +22,12 @@ from langladder.ground.errors import InputError
 from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.text.clean.statistics import TextStatistics
 from langladder.text.clean.steps import StepsConfig, build_steps, normalisation_of, run_steps
-from langladder.text.read.readers import split_sentences
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import few_tokens, train_tokenizer
 from langladder.text.tokenize.tokenizers import CUTTING, Tokenizer, TokenizerConfig
 from langladder.text.words.direction import clusters
-from langladder.text.words.segmentation import Conventions
+from langladder.text.words.segmentation import Conventions, split_sentences
 from langladder.text.words.vocabulary import Vocabulary
 from pipeline import ROOT
 

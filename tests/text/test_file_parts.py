@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 
-from langladder.engine.base import used
-from langladder.engine.local import Local
+from langladder.engine.base import Local, used
 from langladder.ground.errors import InputError
-from langladder.text.read import readers
-from langladder.text.read.readers import parts_of, read_text
-from langladder.text.read.sources import TextSource
+from langladder.text.read import files
+from langladder.text.read.files import TextSource, parts_of, read_text
 from langladder.text.storage import shards, tables
 
 LINES = ["the king sells bread", "= a heading =", "", "", "  她喜欢看书  ", "จบ", "a\rb", "é" * 30, "x"]
@@ -50,7 +48,7 @@ def test_parity_of_parts_of_any_size(rule, seed, tmp_path, monkeypatch):
     report = read_text(source, tmp_path / "whole")
     assert len(shards.shard_files(tmp_path / "whole" / "all")) > 1 or rule["documents"] == "file"
     for size in (9, 30, 100):
-        monkeypatch.setattr(readers, "PART_BYTES", size)
+        monkeypatch.setattr(files, "PART_BYTES", size)
         monkeypatch.setattr(tables, "ROWS_PER_GROUP", size // 9)
         assert read_text(source, tmp_path / str(size)) == report
         assert contents(tmp_path / str(size)) == contents(tmp_path / "whole")
@@ -59,7 +57,7 @@ def test_parity_of_parts_of_any_size(rule, seed, tmp_path, monkeypatch):
 def test_parity_of_several_processes(tmp_path, monkeypatch):
     source = TextSource(path=str(corpus(tmp_path / "files", 1)), documents="blank_line")
     report = read_text(source, tmp_path / "whole")
-    monkeypatch.setattr(readers, "PART_BYTES", 40)
+    monkeypatch.setattr(files, "PART_BYTES", 40)
     with used(Local(2)):
         assert read_text(source, tmp_path / "parts") == report
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
@@ -73,7 +71,7 @@ def test_errors_name_the_line_of_the_whole_file(bad, line, tmp_path, monkeypatch
     source = TextSource(path=str(tmp_path), max_line_bytes=40)
     said = []
     for size in (10**6, 100, 28):
-        monkeypatch.setattr(readers, "PART_BYTES", size)
+        monkeypatch.setattr(files, "PART_BYTES", size)
         with pytest.raises(InputError, match=f"a.jsonl:{line}: ") as error:
             read_text(source, tmp_path / "out")
         said.append(str(error.value))
@@ -82,7 +80,7 @@ def test_errors_name_the_line_of_the_whole_file(bad, line, tmp_path, monkeypatch
 
 
 def test_small_files_go_together_and_large_ones_are_cut(tmp_path, monkeypatch):
-    monkeypatch.setattr(readers, "PART_BYTES", 10)
+    monkeypatch.setattr(files, "PART_BYTES", 10)
     sizes = {"a": 4, "b": 5, "c": 4, "d": 25, "e": 3}
     for name, size in sizes.items():
         (tmp_path / name).write_bytes(b"x" * size)
@@ -100,7 +98,7 @@ def test_small_files_go_together_and_large_ones_are_cut(tmp_path, monkeypatch):
 
 def test_a_large_file_that_cannot_be_opened_is_told(tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("a line\n" * 9)
-    monkeypatch.setattr(readers, "PART_BYTES", 10)
+    monkeypatch.setattr(files, "PART_BYTES", 10)
 
     def refused(self, *_):
         raise PermissionError(13, "Permission denied", str(self))

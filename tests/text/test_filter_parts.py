@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 from plain_cleaning import Seen
 
-from langladder.engine.base import used
-from langladder.engine.local import Local
-from langladder.text.filtering.documents import Document, read_documents, write_documents
+from langladder.engine.base import Local, used
 from langladder.text.filtering.filtering import FilterConfig, filter_text
 from langladder.text.storage import shards
+from langladder.text.storage.tables import Document, read_documents, write_documents
 
 GOOD_TEXT = "the king rules a quiet land where every farmer sells bread wine and honey to friends of old"
 BAD_TEXT = "click buy cheap pills free bonus login casino win cash offer now subscribe deal spam ads"

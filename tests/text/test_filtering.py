@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from scipy.stats import kstest, lomax
 
 from langladder.ground.errors import InputError
-from langladder.text.clean.splitting import place
+from langladder.text.clean.splitting import hash_fraction
 from langladder.text.filtering.contamination import (
     ContaminationSettings,
     HeldOutNGrams,
@@ -22,12 +22,11 @@ from langladder.text.filtering.contamination import (
     normalize,
     remove_contaminated,
 )
-from langladder.text.filtering.documents import Document, read_documents, write_documents
-from langladder.text.filtering.filtering import FilterConfig, filter_text
-from langladder.text.filtering.mixture import Corpus, epochs, mixed, shares
+from langladder.text.filtering.filtering import Corpus, FilterConfig, epochs, filter_text, mixed, shares
 from langladder.text.filtering.quality import QualityModel, QualitySettings, keep_probability, pareto, sample_halves
 from langladder.text.labelled.labelled import LABELLED, TAGGED
 from langladder.text.storage import shards, tables
+from langladder.text.storage.tables import Document, read_documents, write_documents
 
 GOOD_TEXT = "the king rules a quiet land where every farmer sells bread wine and honey to friends of old"
 BAD_TEXT = "click buy cheap pills free bonus login casino win cash offer now subscribe deal spam ads"
@@ -78,10 +77,10 @@ def test_golden_pareto_rule() -> None:
 
 
 def test_golden_draws_are_paretos_and_do_not_go_with_the_splits() -> None:
-    draws = [pareto(place(["quality", text], 1), 9.0) for text in texts(GOOD, 4000, 0)]
+    draws = [pareto(hash_fraction(["quality", text], 1), 9.0) for text in texts(GOOD, 4000, 0)]
     assert kstest(draws, lomax(9).cdf).pvalue > 0.01
     assert kstest(draws, np.random.default_rng(0).pareto(9.0, 4000)).pvalue > 0.01
-    places = [place([text], 1) for text in texts(GOOD, 4000, 0)]
+    places = [hash_fraction([text], 1) for text in texts(GOOD, 4000, 0)]
     assert abs(np.corrcoef(np.argsort(np.argsort(draws)), np.argsort(np.argsort(places)))[0, 1]) < 0.05
 
 
@@ -152,7 +151,7 @@ def test_characters_show_noise_that_single_words_do_not() -> None:
 
 
 def test_a_sample_is_the_same_in_every_order() -> None:
-    places = {f"text {number}": place(["sample", f"text {number}"], 1) for number in range(50)}
+    places = {f"text {number}": hash_fraction(["sample", f"text {number}"], 1) for number in range(50)}
     found, reverse = (sample_halves(order, 7, 1) for order in (list(places), list(places)[::-1]))
     assert found == reverse and all(half == sorted(half, key=places.__getitem__) for half in found)
     one, two = sample_halves(places, 50, 1)

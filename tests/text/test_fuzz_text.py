@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from langladder.ground.errors import InputError
 from langladder.text.labelled.label_files import LabelledSource, read_labels
 from langladder.text.labelled.tag_files import TagColumns, TaggedSource, read_tags
-from langladder.text.read.readers import read_parallel, read_text
-from langladder.text.read.sources import ParallelSource, TextSource
+from langladder.text.read.files import TextSource, read_text
+from langladder.text.read.pairs import ParallelSource, read_parallel
 from langladder.text.storage.shards import TEXT
 from langladder.text.storage.tables import read_table
 from langladder.text.storage.token_streams import PairStream, TokenStream

@@ -12,9 +12,9 @@ from pydantic import ValidationError
 from real_data import real
 
 from langladder.ground.errors import InputError
+from langladder.text.read.files import TextSource, read_text
 from langladder.text.read.hub import HubSource, read_hub
-from langladder.text.read.readers import read_parallel, read_text
-from langladder.text.read.sources import ParallelSource, TextSource
+from langladder.text.read.pairs import ParallelSource, read_parallel
 from langladder.text.storage import shards, tables
 from pipeline import ROOT
 
@@ -284,7 +284,7 @@ ENCODED = {
 def test_the_likely_encoding_is_named_and_read_when_it_is_set(
     folder: Path, encoding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("langladder.text.read.readers.PART_BYTES", 16)  # a file is read in several parts
+    monkeypatch.setattr("langladder.text.read.files.PART_BYTES", 16)  # a file is read in several parts
     lines = ["plain", ENCODED[encoding]]
     content = "".join(f"{line}\r\n" for line in lines).encode(encoding)
     (folder / "a.txt").write_bytes(content)

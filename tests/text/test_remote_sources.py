@@ -17,10 +17,10 @@ from langladder.ground.errors import InputError
 from langladder.ground.remote import is_url, located
 from langladder.text.labelled.label_files import LabelledSource, read_labels
 from langladder.text.labelled.tag_files import TaggedSource, read_tags
+from langladder.text.read.files import TextSource, read_text
 from langladder.text.read.hub import HubSource, read_hub
 from langladder.text.read.lines import read_lines, reading
-from langladder.text.read.readers import read_parallel, read_text
-from langladder.text.read.sources import ParallelSource, TextSource
+from langladder.text.read.pairs import ParallelSource, read_parallel
 from langladder.text.storage import tables
 
 MANY = "\n".join(f"sentence {i} of a long file" for i in range(40_000)) + "\n"  # more than a buffer

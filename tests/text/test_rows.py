@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from langladder.engine.base import Serial, used
-from langladder.engine.local import Local
+from langladder.engine.base import Local, Serial, used
 from langladder.ground.errors import InputError
 from langladder.text.clean import rows as clean_rows
 from langladder.text.clean.clean_pairs import PAIR, CleanPairsConfig, PairRules, clean_pairs, clean_parallel

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langladder.text.read.readers import read_text, split_sentences
-from langladder.text.read.sources import TextSource
+from langladder.text.read.files import TextSource, read_text
 from langladder.text.storage.tables import read_table
+from langladder.text.words.segmentation import split_sentences
 
 # Sentences are separated by |, which stands where white space is, if there is any.
 TEXTS = [

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_tokenizer_training import ENGLISH, wild_lines
 
-from langladder.engine.base import Engine, Serial, used
-from langladder.engine.local import Local
+from langladder.engine.base import Engine, Local, Serial, used
 from langladder.ground.artefacts import read_arrays
 from langladder.text.storage import shards, tables
 from langladder.text.storage.token_streams import IdWriter, PairStream, StreamJoiner, TokenStream

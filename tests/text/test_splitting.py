@@ -7,19 +7,19 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from langladder.ground.errors import InputError
-from langladder.text.clean.splitting import TEST, TRAIN, VALIDATION, SplitConfig, assign, cut, place
+from langladder.text.clean.splitting import TEST, TRAIN, VALIDATION, SplitConfig, assign, cut, hash_fraction
 
 CONFIG = SplitConfig(validation=0.1, test=0.2)
 
 
 def places(texts: list[str], seed: int = 1) -> np.ndarray:
-    return np.array([place([text], seed) for text in texts])
+    return np.array([hash_fraction([text], seed) for text in texts])
 
 
 def test_golden_place_is_the_same_on_every_machine() -> None:
-    assert place(["the cat", "sat"], seed=1) == place(iter(["the cat", "sat"]), seed=1)
-    assert place(["the cat", "sat"], seed=1) != place(["the cat", "sat"], seed=2)
-    assert place(["the cat"], seed=1) == pytest.approx(0.9340868167163707, abs=1e-12)
+    assert hash_fraction(["the cat", "sat"], seed=1) == hash_fraction(iter(["the cat", "sat"]), seed=1)
+    assert hash_fraction(["the cat", "sat"], seed=1) != hash_fraction(["the cat", "sat"], seed=2)
+    assert hash_fraction(["the cat"], seed=1) == pytest.approx(0.9340868167163707, abs=1e-12)
 
 
 def test_shares_are_kept_and_a_document_stays_when_others_come() -> None:

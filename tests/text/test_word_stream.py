@@ -9,8 +9,7 @@ import pytest
 from test_sharded_encoding import CHINESE, hashes
 from test_tokenizer_training import ENGLISH, any_lines, wild_lines
 
-from langladder.engine.base import Engine, Serial, used
-from langladder.engine.local import Local
+from langladder.engine.base import Engine, Local, Serial, used
 from langladder.text.storage import shards, tables
 from langladder.text.words import vocabulary
 from langladder.text.words.segmentation import Conventions, WordChoice, WordMode, splitter_of, write_conventions

@@ -112,7 +112,7 @@ def count_ngrams(ids: np.ndarray, order: int, vocab_size: int) -> NgramCounts:
     most = vocab_size + (order - 1) * len(ids)  # n-grams; memory is taken only where something is written
     room = current().whole
     if BYTES_A_WORD * len(ids) + BYTES_AN_NGRAM * most > room or most > MOST_NUMBERS:
-        engine = current() if current().here else Serial(memory=current().memory)
+        engine = current() if current().is_local else Serial(memory=current().memory)
         at_once = max(1, (engine.share if engine.workers > 1 else room) // BYTES_A_POSITION)
         at_once = min(at_once, MOST_NUMBERS)
         return count_on_disk(ids, order, vocab_size, at_once, engine)

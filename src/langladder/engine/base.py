@@ -1,21 +1,32 @@
-"""What every engine does: call a function with each part of a corpus and give the results in the order of the parts.
+"""Engines: they call a function with each part of a corpus and give the results in the order of the parts.
 
 What is computed must not depend on where. So parts are cut by the content alone (`text.storage.shards`), never by the
 number of workers; a function is called with one part and touches nothing else but files that it writes whole, under a
 name of the part's own; and results come in the order of the parts, whoever is done first. Then any engine, any number
 of workers, and a part that had to run twice because its worker died, give the same bytes.
+
+`Serial` works in this process, `Local` with processes of this machine, `dask.Dask` on a cluster.
 """
 
+import multiprocessing
 import os
+import signal
 import sys
+import threading
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
+from itertools import islice
+from multiprocessing import connection
 from pathlib import Path
 from typing import TypeVar
 
+from langladder.ground.errors import InputError
 from langladder.ground.memory import held_bytes
 from langladder.ground.progress import tracked
 
@@ -32,17 +43,18 @@ class Engine(ABC):
     """Runs a function on the parts of a corpus.
 
     Attributes:
-        workers: how many parts run at once; `asked`: how many were asked for, more where `memory` has no room for them.
+        workers: how many parts run at once. requested: how many the settings want; more than `workers` where `memory`
+            has no room for them.
         memory: bytes that the whole stage may hold, this process and its workers on this machine together; None: as
             many as the machine has.
-        here: whether all workers are on this machine, and see its folder for temporary files.
+        is_local: whether all workers are on this machine, and see its folder for temporary files.
     """
 
-    here: bool = True
+    is_local: bool = True
     dashboard: str | None = None  # the address of a page that displays the workers
 
     def __init__(self, workers: int = 1, memory: int | None = None) -> None:
-        self.workers = self.asked = workers
+        self.workers = self.requested = workers
         self.memory = memory
         self._peaks: dict[int, int] = {}
 
@@ -104,6 +116,9 @@ class Serial(Engine):
         """There are none to let go."""
 
 
+# ---- the engine of a stage
+
+
 _current: ContextVar[Engine | None] = ContextVar("engine", default=None)
 _SERIAL = Serial()
 
@@ -161,3 +176,99 @@ def process_peak() -> int:
 
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+# ---- processes of this machine
+
+
+DEATHS = 3  # of the processes that one part runs in, until it is given up
+AHEAD = 4  # parts under way or done beside the one whose turn it is, for each worker
+
+Measured = tuple[Result, int, int]
+"""What a worker gives: see `measured`."""
+
+
+class Local(Engine):
+    """Processes of this machine, `workers` of them; fewer where `memory` has no room for them.
+
+    They are forked from a server that has loaded the module which the work needs, so that starting one takes no time
+    (`multiprocessing`'s forkserver). A process that dies, of too little memory say, takes its pool with it: another
+    pool is begun, and every part without a result runs again.
+    """
+
+    def __init__(self, workers: int, memory: int | None = None) -> None:
+        super().__init__(fitting(workers, memory), memory)
+        self.requested = workers
+        self._pool: ProcessPoolExecutor | None = None
+
+    def _map(self, function: Callable[[Part], Result], parts: Sequence[Part]) -> Iterator[Result]:
+        call: Callable[[Part], Measured[Result]] = partial(measured, function)
+        later, deaths = iter(parts), 0
+        under_way: deque[tuple[Part, Future[Measured[Result]]]] = deque()
+        while True:
+            for part in islice(later, AHEAD * self.workers - len(under_way)):
+                under_way.append((part, self._submit(call, part)))
+            if not under_way:
+                return
+            try:
+                result, *worker = under_way[0][1].result()
+            except BrokenProcessPool as error:
+                deaths += 1
+                if deaths == DEATHS:
+                    raise InputError(_killed(self.workers)) from error
+                self.close()
+                under_way = deque((part, self._submit(call, part) if _lost(one) else one) for part, one in under_way)
+                continue
+            deaths = 0
+            self.note(*worker)
+            under_way.popleft()
+            yield result
+
+    def _submit(self, call: Callable[[Part], Measured[Result]], part: Part) -> Future[Measured[Result]]:
+        """Give a part to the pool, which begins its processes as they are needed."""
+        if self._pool is None:
+            context = multiprocessing.get_context("forkserver")
+            context.set_forkserver_preload([module_of(call), *_main_modules()])
+            self._pool = ProcessPoolExecutor(self.workers, context, initializer=_begin)
+        try:
+            return self._pool.submit(call, part)
+        except BrokenProcessPool as error:  # it died since the last result
+            future: Future[Measured[Result]] = Future()
+            future.set_exception(error)
+            return future
+
+    def close(self) -> None:
+        """Let the workers go."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+
+def _lost(future: Future[Measured[Result]]) -> bool:
+    return not future.done() or isinstance(future.exception(), BrokenProcessPool)
+
+
+def _killed(workers: int) -> str:
+    return (
+        f"a worker was killed {DEATHS} times while it had the same part of the corpus; if that was for want of memory, "
+        f"set params.yaml: memory lower, or workers in conf/engine/ below {workers}"
+    )
+
+
+def _begin() -> None:
+    """What a worker does first: one thread, silent at Ctrl-C, and no life after its parent's."""
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if parent := multiprocessing.parent_process():
+        threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()
+
+
+def _follow(sentinel: int) -> None:
+    connection.wait([sentinel])
+    os._exit(1)
+
+
+def _main_modules() -> list[str]:
+    """The modules that the main module has its names from: each worker imports it, and finds them loaded."""
+    found = {getattr(value, "__module__", None) for value in vars(sys.modules["__main__"]).values()}
+    return sorted(name for name in found if isinstance(name, str) and name != "__main__")

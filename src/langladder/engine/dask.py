@@ -2,20 +2,30 @@
 
 Dask sends the parts out, watches the workers, and gives the parts of a lost one to another. All workers must see the
 project's folder under the same path, as on a filesystem that the machines share, because parts name files.
+
+Shell commands are tasks, too: what `pipeline.parallel` sends out. A command runs in the project's folder with the
+worker's own Python first on its path, and its lines come back while it runs. It does not outlive its worker: were it to
+go on, the cluster would begin it a second time beside itself. A command whose worker is lost runs again on another,
+which is why it must bear that.
 """
 
 import importlib
 import os
 import platform
+import subprocess
+import sys
+import time
+import uuid
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from tempfile import NamedTemporaryFile
-from typing import Any
+from threading import Thread
+from typing import IO, Any
 
 from langladder.engine.base import LEAST, PROCESS, USED, Engine, Part, Result, fitting, machine_bytes, measured
-from langladder.engine.commands import sees
 from langladder.ground.errors import InputError
 
 HERE = "this machine"
@@ -63,20 +73,20 @@ class Dask(Engine):
             seen = self.client.run(sees, file.name, on_error="ignore")
         found = Counter(HERE if one == (platform.node(), True) else one[0] for one in seen.values())
         self.hosts = {host: max(found[host], self.hosts.get(host, 0)) for host in found | self.hosts}
-        self.workers, self.here, self._known = max(self.workers, len(known)), set(self.hosts) == {HERE}, known
+        self.workers, self.is_local, self._known = max(self.workers, len(known)), set(self.hosts) == {HERE}, known
 
     def has_workers(self) -> bool:
         """Whether there are several workers, or one on another machine."""
         self.look()
-        return self.workers > 1 or not self.here
+        return self.workers > 1 or not self.is_local
 
     @property
     def share(self) -> int:
         """As `Engine.share`; on each other machine its workers share as much `memory` as it grants here."""
-        beside, elsewhere = self.hosts.get(HERE, 0), [n for host, n in self.hosts.items() if host != HERE]
-        shares = [self._room(1 if self.workers == 1 else beside + 1)] if beside else []
-        if elsewhere:
-            shares.append(int((self.memory or machine_bytes()) * USED / max(elsewhere)) - PROCESS)
+        local, remote = self.hosts.get(HERE, 0), [n for host, n in self.hosts.items() if host != HERE]
+        shares = [self._room(1 if self.workers == 1 else local + 1)] if local else []
+        if remote:
+            shares.append(int((self.memory or machine_bytes()) * USED / max(remote)) - PROCESS)
         return max(LEAST, min(shares))
 
     def _map(self, function: Callable[[Part], Result], parts: Sequence[Part]) -> Iterator[Result]:
@@ -114,7 +124,7 @@ def connect(address: str, memory: int | None = None) -> Dask:
 
 
 def start(
-    kind: str, workers: int, options: dict[str, Any], memory: int | None = None, *, least: int | None = None
+    kind: str, workers: int, options: Mapping[str, object], memory: int | None = None, *, least: int | None = None
 ) -> Dask:
     """Start a cluster: `processes` of this machine, `ssh`, `slurm` or `kubernetes`.
 
@@ -145,12 +155,12 @@ def start(
         ) from error
     later = {HERE: many} if kind == "processes" else {f"machine {number}": 1 for number in range(many)}
     engine = Dask(client, cluster, memory, later if least is not None else None)
-    engine.asked = max(workers, engine.workers)
+    engine.requested = max(workers, engine.workers)
     return engine
 
 
-def _started(kind: str, workers: int, options: dict[str, Any]) -> Any:
-    """Dask's cluster of that kind, which has its own way to be told of workers."""
+def _started(kind: str, workers: int, options: Mapping[str, object]) -> Any:
+    """Dask's cluster of that kind, which has its own way to set the number of workers."""
     module, _, name = CLUSTERS[kind].rpartition(".")
     cluster_class = getattr(importlib.import_module(module), name)
     match kind:
@@ -209,3 +219,99 @@ def _in_folder(
         ) from error
     result, process, peak = call(part)
     return result, platform.node(), process, peak
+
+
+# ---- shell commands
+
+
+# Runs "$1". When the other end of its input closes (the worker has died, or has done with it), nothing of it is left.
+GUARDED = 'exec 3<&0; (read -r _ <&3; kill -KILL 0) >/dev/null 2>&1 & sh -c "$1" </dev/null 3<&-'
+LOOK = 0.5  # seconds between two looks whether the task is still wanted
+LOST = "the worker was lost; it begins again on another"
+
+Lines = Generator[str, None, int]
+
+
+def run(client: Any, name: str, command: str, folder: Path, environment: Mapping[str, str], **needs: float) -> Lines:
+    """Run a command on a worker; gives its lines as they come and returns its exit code.
+
+    Args:
+        client: `distributed.Client`.
+        environment: what it finds set, beside the worker's own.
+        needs: resources, as workers offer them: gpu=1.
+    """
+    from distributed.scheduler import KilledWorker
+
+    topic, events, seen = f"{name}-{uuid.uuid4().hex[:8]}", SimpleQueue[tuple[str, str] | None](), {"": 0}
+    client.subscribe_topic(topic, lambda event: events.put(event[1]))
+    future = client.submit(
+        _run, command, str(folder), dict(environment), topic, key=topic, pure=False, resources=needs or None
+    )
+    future.add_done_callback(lambda _: events.put(None))
+    try:
+        while (event := events.get()) is not None:
+            attempt, line = event
+            if attempt not in seen and len(seen) > 1:
+                yield LOST
+            seen[attempt] = seen.get(attempt, 0) + 1
+            yield line
+        attempt, code, lines = future.result()
+    except KilledWorker as error:
+        yield f"every worker that had it was lost: {str(error)[:200]}"
+        return 1
+    except InputError as error:
+        yield str(error)
+        return 2
+    finally:
+        client.unsubscribe_topic(topic)
+        if not future.done():  # the one who asked has gone
+            future.cancel()
+    yield from lines[seen.get(attempt, 0) :]  # those that are still under way
+    return int(code)
+
+
+def sees(file: str) -> tuple[str, bool]:
+    """The name of the machine that this runs on, and whether a file is there."""
+    return platform.node(), Path(file).is_file()
+
+
+def _run(command: str, folder: str, environment: dict[str, str], topic: str) -> tuple[str, int, list[str]]:
+    """A worker's call: which attempt it was, the command's exit code, all its lines."""
+    from distributed import get_worker
+
+    if not Path(folder).is_dir():
+        raise InputError(f"a worker on {platform.node()} does not see {folder}; all must share it (docs/cluster.md)")
+    worker, attempt, lines = get_worker(), uuid.uuid4().hex[:8], list[str]()
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    process = subprocess.Popen(
+        ["sh", "-c", GUARDED, "sh", command],
+        cwd=folder,
+        env=os.environ | {"PATH": path} | environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+
+    def forward(output: IO[str]) -> None:
+        for line in map(str.rstrip, output):
+            lines.append(line)
+            worker.log_event(topic, (attempt, line))
+
+    assert process.stdin and process.stdout
+    listener = Thread(target=forward, args=(process.stdout,), daemon=True)
+    listener.start()
+    while process.poll() is None and _wanted(worker, topic):
+        time.sleep(LOOK if lines else LOOK / 5)
+    process.stdin.close()  # the end of what it has left, or of all of it
+    code = process.wait()
+    listener.join(10)
+    return attempt, code, lines
+
+
+def _wanted(worker: Any, key: str) -> bool:
+    """Whether the task has not been cancelled, as it is when the one who sent it goes away."""
+    task = worker.state.tasks.get(key)
+    return task is not None and task.state == "executing"

@@ -5,8 +5,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
-from langladder.engine.base import Engine, Serial
-from langladder.engine.local import Local
+from langladder.engine.base import Engine, Local, Serial
 from langladder.ground.schema import Config
 
 UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}

@@ -17,8 +17,7 @@ from typing import Annotated
 import numpy as np
 
 from langladder.embeddings.base import AnalogyMethod, WordVectors
-from langladder.evaluation.metrics import Metric, Metrics
-from langladder.evaluation.page import Interval, Measured
+from langladder.evaluation.page import Interval, Measured, Metric, Metrics
 from langladder.evaluation.question_files import question_files, rows_by_word
 from langladder.evaluation.significance import share_interval
 from langladder.ground.errors import InputError

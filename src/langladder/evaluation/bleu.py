@@ -33,8 +33,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from langladder.evaluation.metrics import LOGGED, Metric
-from langladder.evaluation.page import Interval, Measured
+from langladder.evaluation.page import LOGGED, Interval, Measured, Metric
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.text.words.segmentation import Writing, conventions_of

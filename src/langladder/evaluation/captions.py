@@ -18,8 +18,7 @@ from langladder.data.captioning import SceneCodes
 from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.translate import translate
 from langladder.evaluation.bleu import BleuConfig, score_translations
-from langladder.evaluation.metrics import LOGGED, Metric, Metrics
-from langladder.evaluation.page import Measured, Page
+from langladder.evaluation.page import LOGGED, Measured, Metric, Metrics, Page
 from langladder.models.translation.captioner import Captioner
 
 EXAMPLES = 8

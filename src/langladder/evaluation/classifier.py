@@ -19,8 +19,7 @@ from langladder.evaluation.label_scores import (
     per_label,
     reliability,
 )
-from langladder.evaluation.metrics import Metric, Metrics, parameter_count
-from langladder.evaluation.page import Interval, Measured, Page, Work
+from langladder.evaluation.page import Interval, Measured, Metric, Metrics, Page, Work, parameter_count
 from langladder.evaluation.significance import share_interval
 from langladder.ground.errors import InputError
 from langladder.models.classification.classifier import Classifier, Favourite

@@ -24,8 +24,7 @@ from pydantic import Field
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from langladder.embeddings.base import WordVectors
-from langladder.evaluation.metrics import Metric, Metrics
-from langladder.evaluation.page import Interval, Measured
+from langladder.evaluation.page import Interval, Measured, Metric, Metrics
 from langladder.evaluation.question_files import rows_by_word
 from langladder.evaluation.significance import share_interval
 from langladder.ground.errors import InputError

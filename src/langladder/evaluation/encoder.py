@@ -21,8 +21,7 @@ from pydantic import Field
 from langladder.data.masked_language_modelling import masked_text
 from langladder.data.masking import Masking
 from langladder.data.sentence_pairs import Pairs
-from langladder.evaluation.metrics import Metric, Metrics, parameter_count
-from langladder.evaluation.page import Measured, Page, Work
+from langladder.evaluation.page import Measured, Metric, Metrics, Page, Work, parameter_count
 from langladder.evaluation.true_gaps import (
     HiddenWord,
     TrueScores,

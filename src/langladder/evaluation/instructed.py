@@ -23,8 +23,7 @@ from langladder.decoding.best_of_n import Sampled, best_of_n_kl, best_of_n_value
 from langladder.decoding.judging import by_judge, by_reward_model
 from langladder.decoding.rollouts import Response, Score, roll_out
 from langladder.decoding.sampling import SamplingConfig
-from langladder.evaluation.metrics import LOGGED, Metric, Metrics, parameter_count
-from langladder.evaluation.page import Interval, Measured, Page, Work
+from langladder.evaluation.page import LOGGED, Interval, Measured, Metric, Metrics, Page, Work, parameter_count
 from langladder.evaluation.perplexity import TextScores
 from langladder.evaluation.significance import ratio_interval
 from langladder.ground.errors import InputError

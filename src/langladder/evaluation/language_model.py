@@ -7,8 +7,7 @@ from pydantic import Field
 
 from langladder.decoding.prompts import draw_prompts
 from langladder.decoding.sampling import SamplingConfig, complete
-from langladder.evaluation.metrics import Metrics, parameter_count
-from langladder.evaluation.page import Measured, Page, Work
+from langladder.evaluation.page import Measured, Metrics, Page, Work, parameter_count
 from langladder.evaluation.perplexity import TextScores, score
 from langladder.evaluation.word_vectors import WordVectorsPage
 from langladder.ground.progress import tracked

@@ -2,13 +2,214 @@
 
 A page holds what was measured and nothing for people alone: titles and years are the report's, so that a changed one
 measures nothing again. Shares stand in 0..1 unless a name says per cent; None: not measured.
+
+A metric is declared once, at the field of the page that holds it:
+
+    accuracy: Annotated[float, Metric("accuracy", "share of the test texts …", unit="share", better="higher")]
+
+The report's tables, the comparison of two runs, the model card, `metrics/` and MLflow read the declaration. `Metrics`
+marks a model inside a page whose metrics are the page's, too:
+
+    scores: Annotated[ClassifierScores, Metrics()]
+
+A property may be a metric, too, by the annotation of what it returns; the interval of a figure is displayed as half its
+width.
 """
 
-from typing import Annotated, Any, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from types import NoneType
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict
 
-from langladder.evaluation.metrics import LAST, Metric, figures
+# ---- metrics
+
+
+Unit = Literal["number", "whole", "compact", "share", "points", "percent", "perplexity", "bytes"]
+"""How a value is written: `points` is a share in per cent without the sign, `percent` is in per cent already."""
+LAST = "the others"
+"""As `after`: behind all columns that say nothing of the kind."""
+TEST = "test"
+"""The split whose metrics go by their own names."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What a figure is called and means.
+
+    Attributes:
+        title: over its column, and on the model card; none: it is only logged.
+        sentence: one sentence with the unit that explains it; none: it is no column of the report.
+        digits: after the point, of the units `number` and `points`.
+        better: which end is, None where neither is.
+        brief: one of the few columns that the terminal and the README show.
+        compared: one of those by which `pipeline.compare` sets two runs side by side.
+        after: the title of the column that it follows, where that is not the one declared before it; or `LAST`.
+        name: as which it is logged; none: its field's, behind what `Metrics` puts before it.
+        logged: whether it goes to metrics/ and the run.
+        card: its title on the model card, where no sentence stands beside it; none: `title`; None: not on it.
+        splits: of scores by split, how it is shown for others than the test; logged behind the split's name.
+    """
+
+    title: str = ""
+    sentence: str = ""
+    unit: Unit = "number"
+    digits: int = 3
+    better: Literal["lower", "higher"] | None = None
+    brief: bool = False
+    compared: bool = False
+    after: str = ""
+    name: str = ""
+    logged: bool = True
+    card: str | None = ""
+    splits: Mapping[str, "Metric"] = field(default_factory=dict)
+
+
+LOGGED = Metric()
+"""A figure that is logged and nowhere shown."""
+
+
+def parameter_count(sentence: str, *, brief: bool = True, compared: bool = False, logged: bool = True) -> Metric:
+    """The size of a model, in a column behind its scores."""
+    return Metric(
+        "parameters",
+        sentence,
+        unit="compact",
+        better="lower",
+        brief=brief,
+        compared=compared,
+        after=LAST,
+        logged=logged,
+        card=None,  # it describes the model by its size
+    )
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """A model inside a page whose metrics are the page's, too.
+
+    Attributes:
+        prefix: before the names as which they are logged.
+        only: field → metric, in the place of what the model declares.
+    """
+
+    prefix: str = ""
+    only: Mapping[str, Metric] | None = None
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A metric of a page, and where its value stands.
+
+    Attributes:
+        path: the attributes that lead from the page to it.
+        each: whether one of them holds scores by split (`split`), or a list of named ones (`name`).
+    """
+
+    metric: Metric
+    name: str
+    path: tuple[str, ...]
+    each: Literal["", "split", "name"] = ""
+
+    def keys(self, page: BaseModel) -> list[str]:
+        """The splits or names that the page has; "" of a metric that has one value."""
+        held: object = page
+        for part in self.path if self.each else ():
+            held = getattr(held, part, None)
+            if isinstance(held, Mapping):
+                return list(held)
+            if isinstance(held, list):
+                return [one.name for one in held]
+        return [] if self.each else [""]
+
+    def read(self, page: BaseModel, key: str = "") -> Any:
+        """Its value; None where it was not measured."""
+        value: Any = page
+        for part in self.path:
+            value = getattr(value, part)
+            if isinstance(value, Mapping):
+                value = value.get(key)
+            elif isinstance(value, list):
+                value = next((one for one in value if one.name == key), None)
+            if value is None:
+                return None
+        return (value[1] - value[0]) / 2 if isinstance(value, tuple) else value
+
+    def logged_as(self, key: str) -> str:
+        """Its name in metrics/ and the run."""
+        if self.each == "split":
+            return self.name if key == TEST else f"{key}_{self.name}"
+        return self.name.format(name=key)
+
+
+@cache
+def declared(page: type[BaseModel]) -> list[Declared]:
+    """The metrics of a page, or of a model inside one, in the order of its fields, then of its properties."""
+    return list(_walk(page, Metrics()))
+
+
+def _walk(page: type[BaseModel], inside: Metrics) -> Iterator[Declared]:
+    for name, (annotation, metadata) in _attributes(page).items():
+        metric = next((one for one in metadata if isinstance(one, Metric)), None)
+        if inside.only is not None:
+            metric = inside.only.get(name)
+        if metric is not None:
+            yield Declared(metric, metric.name or f"{inside.prefix}{name}", (name,))
+        elif (deeper := next((one for one in metadata if isinstance(one, Metrics)), None)) and inside.only is None:
+            model, each = _model(annotation)
+            for found in _walk(model, deeper):
+                yield replace(found, path=(name, *found.path), each=each or found.each)
+
+
+def _attributes(page: type[BaseModel]) -> dict[str, tuple[Any, Sequence[object]]]:
+    """Fields and properties: name → its type, and what is declared of it."""
+    found: dict[str, tuple[Any, Sequence[object]]] = {
+        name: (field.annotation, field.metadata) for name, field in page.model_fields.items()
+    }
+    for owner in reversed(page.__mro__):
+        for name, value in vars(owner).items() if issubclass(owner, BaseModel) and owner is not BaseModel else ():
+            if isinstance(value, property):
+                returned = get_type_hints(value.fget, include_extras=True).get("return")
+                found[name] = (returned, getattr(returned, "__metadata__", ()))
+    return found
+
+
+def _model(annotation: Any) -> tuple[type[BaseModel], Literal["", "split", "name"]]:
+    """The model that a field holds: one or None, one a split, or a list of named ones."""
+    origin, inner = get_origin(annotation), [one for one in get_args(annotation) if one is not NoneType]
+    if origin is dict:
+        return inner[1], "split"
+    if origin is list:
+        return inner[0], "name"
+    return (inner[0] if inner else annotation), ""
+
+
+def figures(page: BaseModel) -> dict[str, Any]:
+    """What is logged of a page: name → value, without what was not measured."""
+    found = {
+        metric.logged_as(key): metric.read(page, key)
+        for metric in declared(type(page))
+        if metric.metric.logged
+        for key in metric.keys(page)
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def titles(page: type[BaseModel]) -> dict[str, str]:
+    """Name as which it is logged → the title on a model card, of every metric that has one."""
+    found = {}
+    for one in declared(page):
+        shown = one.metric.logged and one.metric.title and one.metric.card is not None
+        if shown and one.each != "name":
+            found[one.name] = one.metric.card or one.metric.title
+            found |= {f"{split}_{one.name}": metric.title for split, metric in one.metric.splits.items()}
+    return found
+
+
+# ---- pages
+
 
 Interval = tuple[float, float]
 """The 95 % interval of a figure, (low, high)."""

@@ -19,8 +19,7 @@ import torch
 from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from langladder.data.language_modelling import SCORED_TOKENS, document_batches
-from langladder.evaluation.metrics import LOGGED, Metric, figures
-from langladder.evaluation.page import Measured
+from langladder.evaluation.page import LOGGED, Measured, Metric, figures
 from langladder.ground.artefacts import figures_from_json, figures_to_json
 from langladder.ground.errors import InputError
 from langladder.ground.progress import working

@@ -7,8 +7,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from langladder.evaluation.metrics import LOGGED, Metric, Metrics, parameter_count
-from langladder.evaluation.page import Interval, Measured, Page, Work
+from langladder.evaluation.page import LOGGED, Interval, Measured, Metric, Metrics, Page, Work, parameter_count
 from langladder.evaluation.significance import ratio_interval, share_interval
 from langladder.ground.errors import InputError
 from langladder.models.reading.reader import Found, Reader

@@ -11,8 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from langladder.evaluation.label_scores import Bin, calibration_error, reliability
-from langladder.evaluation.metrics import Metric, Metrics, parameter_count
-from langladder.evaluation.page import Interval, Measured, Page, Work
+from langladder.evaluation.page import Interval, Measured, Metric, Metrics, Page, Work, parameter_count
 from langladder.evaluation.significance import ratio_interval
 from langladder.evaluation.work import work_of
 from langladder.ground.errors import InputError

@@ -12,8 +12,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from langladder.embeddings.base import WordVectors
-from langladder.evaluation.metrics import Metric
-from langladder.evaluation.page import Interval, Measured
+from langladder.evaluation.page import Interval, Measured, Metric
 from langladder.evaluation.question_files import question_files, rows_by_word
 from langladder.evaluation.significance import spearman_interval
 from langladder.ground.errors import InputError

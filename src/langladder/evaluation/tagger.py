@@ -16,8 +16,7 @@ from langladder.evaluation.label_scores import (
     per_label,
     reliability,
 )
-from langladder.evaluation.metrics import LOGGED, Metric, Metrics, parameter_count
-from langladder.evaluation.page import Interval, Measured, Page, Work
+from langladder.evaluation.page import LOGGED, Interval, Measured, Metric, Metrics, Page, Work, parameter_count
 from langladder.evaluation.significance import ratio_interval
 from langladder.ground.errors import InputError
 from langladder.models.tagging.counted_tagger import tag_ids

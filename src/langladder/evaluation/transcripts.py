@@ -17,8 +17,7 @@ from torchmetrics.functional.text import char_error_rate, word_error_rate
 from langladder.corpora.speech import Utterance
 from langladder.data.speech import collate, decode, encode
 from langladder.decoding.ctc import BLANK, greedy, labelling_log_prob, prefix_beam_search
-from langladder.evaluation.metrics import LOGGED, Metric, Metrics
-from langladder.evaluation.page import Measured, Page
+from langladder.evaluation.page import LOGGED, Measured, Metric, Metrics, Page
 from langladder.ground.schema import Config
 from langladder.models.ctc import CTCRecognizer
 

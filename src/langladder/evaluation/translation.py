@@ -1,27 +1,178 @@
-"""Evaluation of a translator: BLEU and its kin, BLEU by length, search errors, examples with attention."""
+"""Evaluation of a translator: BLEU and its kin, BLEU by length, search errors, examples with attention.
 
+Whose fault is a wrong translation: the search's or the model's? For each output ŷ that is not the reference y*, compare
+the model's own scores of both, both normalised by length:
+
+    score(y*) > score(ŷ)   search error: the model prefers the reference, the search did not find it
+    score(y*) ≤ score(ŷ)   model error: even a perfect search would not have returned the reference
+
+(Ng 2018, Deep Learning Specialization, "Error analysis in beam search".) A search error is a lower bound in this sense:
+the best sentence of all may be a third one, which neither search nor reference shows. A wider beam can mend search
+errors only; as it grows their share falls, and what is left is the model. The coverage penalty, if there is one, is
+left out of both sides: it belongs to the search.
+"""
+
+import time
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+import torch
+from pydantic import Field, PlainSerializer, computed_field, model_validator
 
+from langladder.data.translation import pack, pad
 from langladder.decoding.beam_search import BeamConfig, Hypothesis
+from langladder.decoding.scores import normalised
 from langladder.decoding.translate import translate
 from langladder.evaluation.bleu import BleuConfig, TranslationScores, corpus_bleu, score_translations
-from langladder.evaluation.metrics import Metrics, parameter_count
-from langladder.evaluation.page import Measured, Page
-from langladder.evaluation.search_errors import (
-    SearchErrors,
-    Sentence,
-    WidthResult,
-    by_width,
-    find_search_errors,
-    reference_log_probs,
-)
+from langladder.evaluation.page import Measured, Metric, Metrics, Page, parameter_count
+from langladder.ground.errors import InputError
+from langladder.ground.progress import tracked
 from langladder.models.translation.translator import Translator
 from langladder.text.tokenize.tokenizers import Tokenizer
 from langladder.text.words.segmentation import Split
+
+# ---- search errors
+
+
+TOLERANCE = 1e-4
+"""Nats a token by which scores must differ to count: the two are summed in different orders, in float32."""
+
+
+class Sentence(NamedTuple):
+    """One sentence to translate and its reference: source ids (with EOS), target ids (BOS … EOS), and both as text."""
+
+    source: np.ndarray
+    target: np.ndarray
+    text: str
+    reference: str
+
+
+class SearchErrors(Measured):
+    """How the wrong translations divide.
+
+    Attributes:
+        sentences: how many were translated; wrong: how many of them differ from their reference.
+        search, model: how many of the wrong ones are search errors, and model errors; together all of them.
+    """
+
+    sentences: int
+    wrong: int
+    search: int
+    model: int
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def share(
+        self,
+    ) -> Annotated[
+        float | None,
+        Metric(
+            "search errors",
+            "share of the wrong translations where the model gives the reference a better score than its own output, "
+            "so that the search is to blame; in the others it is the model",
+            unit="share",
+            name="search_error_share",
+            card="share of search errors among the wrong ones",
+        ),
+    ]:
+        """Share of search errors among the wrong translations; None where all are right."""
+        return round(self.search / self.wrong, 6) if self.wrong else None
+
+
+class WidthResult(Measured):
+    """What a beam width gave; `seconds` is wall-clock time of the search alone, not written: another each run."""
+
+    width: int
+    bleu: Annotated[float, PlainSerializer(lambda value: round(value, 4))]
+    mean_score: Annotated[float, PlainSerializer(lambda value: round(value, 6))]
+    errors: SearchErrors
+    seconds: float = Field(default=0.0, exclude=True)
+
+
+def reference_log_probs(
+    model: Translator, pairs: Sequence[tuple[np.ndarray, np.ndarray]], *, batch_tokens: int = 4096
+) -> np.ndarray:
+    """log P(y* | x) of each (source ids with EOS, target ids BOS … EOS), (N,) float64.
+
+    Raises:
+        InputError: a target is not BOS … EOS of known ids (names the sentence).
+    """
+    for index, (_, target) in enumerate(pairs):
+        if len(target) < 2 or target.max() >= model.target_vocab_size or target.min() < 0:
+            raise InputError(
+                f"reference {index}: BOS … EOS with ids in 0..{model.target_vocab_size - 1}, got {list(target)}"
+            )
+    lengths = np.array([max(len(source), len(target)) for source, target in pairs], dtype=np.int64)
+    totals, device = np.zeros(len(pairs)), next(model.parameters()).device
+    training = model.training
+    model.eval()
+    try:
+        for rows in pack(np.argsort(lengths, kind="stable"), lengths, batch_tokens) if len(pairs) else []:
+            sources, targets = (pad([pairs[row][side] for row in rows]).to(device) for side in (0, 1))
+            totals[rows] = model.log_probs(sources, targets).sum(dim=1, dtype=torch.float64).cpu().numpy()
+    finally:
+        model.train(training)
+    return totals
+
+
+def find_search_errors(
+    outputs: Sequence[str],
+    found: Sequence[Hypothesis],
+    sentences: Sequence[Sentence],
+    log_probs: np.ndarray,
+    config: BeamConfig,
+) -> SearchErrors:
+    """Divide the wrong ones among the translations `found` (their texts are `outputs`).
+
+    Args:
+        log_probs: (N,) of the references, from `reference_log_probs`.
+    """
+    wrong = search = 0
+    for output, hypothesis, sentence, log_prob in zip(outputs, found, sentences, log_probs.tolist(), strict=True):
+        if output == sentence.reference:
+            continue
+        wrong += 1
+        T, T_reference = len(hypothesis.tokens) + 1, len(sentence.target) - 1
+        ours = normalised(hypothesis.log_prob, T, config.alpha, config.length_form)
+        best = normalised(log_prob, T_reference, config.alpha, config.length_form)
+        search += best - ours > TOLERANCE * normalised(T_reference, T_reference, config.alpha, config.length_form)
+    return SearchErrors(sentences=len(sentences), wrong=wrong, search=search, model=wrong - search)
+
+
+def by_width(
+    model: Translator,
+    sentences: Sequence[Sentence],
+    tokenizer: Tokenizer,
+    config: BeamConfig,
+    widths: Sequence[int],
+    bleu_config: BleuConfig | None = None,
+) -> list[WidthResult]:
+    """Search with each width in turn, all else as in `config` but for groups and n-best, which are 1.
+
+    Args:
+        tokenizer: of the target.
+        bleu_config: what BLEU counts as a word; None: as for most languages.
+    """
+    log_probs = reference_log_probs(model, [(sentence.source, sentence.target) for sentence in sentences])
+    references = [[sentence.reference] for sentence in sentences]
+    scoring = (bleu_config or BleuConfig()).model_copy(update={"bootstrap": 0})
+    results = []
+    for width in tracked(widths, "searching with other widths", unit="widths"):
+        settings = BeamConfig.model_validate(config.model_dump() | {"width": width, "groups": 1, "n_best": 1})
+        start = time.perf_counter()
+        found = [hypotheses[0] for hypotheses in translate(model, [s.source for s in sentences], settings)]
+        seconds = time.perf_counter() - start
+        outputs = [tokenizer.decode(hypothesis.tokens) for hypothesis in found]
+        errors = find_search_errors(outputs, found, sentences, log_probs, settings)
+        bleu = corpus_bleu(outputs, references, scoring)
+        mean = float(np.mean([hypothesis.score for hypothesis in found]))
+        results.append(WidthResult(width=width, bleu=bleu, mean_score=mean, errors=errors, seconds=seconds))
+    return results
+
+
+# ---- the page of a translator
+
 
 BUCKETS = ((1, 5), (6, 10), (11, 15), (16, 20), (21, 30), (31, None))  # source words
 

@@ -19,8 +19,7 @@ from langladder.corpora.grammar import Grammar
 from langladder.corpora.microworld import SENTENCE_COUNTS, grammar
 from langladder.corpora.word_distributions import GapWords, hidden_word
 from langladder.data.batches import generator
-from langladder.evaluation.metrics import LOGGED, Metric
-from langladder.evaluation.page import Measured
+from langladder.evaluation.page import LOGGED, Measured, Metric
 from langladder.ground.progress import tracked
 from langladder.models.encoders.bert import BERT
 from langladder.models.encoders.encoder import Masked, padded

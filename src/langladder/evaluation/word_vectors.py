@@ -14,8 +14,7 @@ from langladder.embeddings.base import WordVectors
 from langladder.evaluation.analogy import Analogies, AnalogyTotals, evaluate_analogies, is_syntactic, read_analogies
 from langladder.evaluation.clusters import Clusters, evaluate_clusters
 from langladder.evaluation.maps import word_map
-from langladder.evaluation.metrics import LAST, Metric, Metrics
-from langladder.evaluation.page import Measured, Page
+from langladder.evaluation.page import LAST, Measured, Metric, Metrics, Page
 from langladder.evaluation.question_files import question_files
 from langladder.evaluation.similarity import SimilaritySet, evaluate_similarity
 

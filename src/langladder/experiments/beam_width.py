@@ -12,7 +12,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from langladder.decoding.beam_search import BeamConfig
-from langladder.evaluation.search_errors import WidthResult, by_width
+from langladder.evaluation.translation import WidthResult, by_width
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, Shown, opened, rounded, series
 from langladder.experiments.small_translators import Network, TranslationConfig, trained

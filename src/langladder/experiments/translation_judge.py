@@ -7,8 +7,7 @@ from typing import Literal, NamedTuple, Self
 from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.translate import translate
 from langladder.evaluation.bleu import BleuConfig, bleu_config, corpus_bleu
-from langladder.evaluation.search_errors import Sentence, reference_log_probs
-from langladder.evaluation.translation import evenly
+from langladder.evaluation.translation import Sentence, evenly, reference_log_probs
 from langladder.experiments.experiment import Data
 from langladder.models.translation.translator import Translator
 from langladder.text.tokenize.tokenizers import Tokenizer

@@ -67,7 +67,7 @@ _DECLARED = (
         group="corpus",
         sources={
             "microworld": Source(f"{_CORPORA}.microworld.MicroworldConfig", f"{_CORPORA}.microworld.write_text"),
-            "files": Source(f"{_READ}.sources.TextSource", f"{_READ}.readers.read_text"),
+            "files": Source(f"{_READ}.files.TextSource", f"{_READ}.files.read_text"),
             "hub": Source(f"{_READ}.hub.HubSource", f"{_READ}.hub.read_hub"),
         },
         languages=("language",),
@@ -83,7 +83,7 @@ _DECLARED = (
         group="parallel",
         sources={
             "microworld": Source(f"{_CORPORA}.microworld.MicroworldConfig", f"{_CORPORA}.microworld.write_parallel"),
-            "files": Source(f"{_READ}.sources.ParallelSource", f"{_READ}.readers.read_parallel"),
+            "files": Source(f"{_READ}.pairs.ParallelSource", f"{_READ}.pairs.read_parallel"),
             "hub": Source(f"{_READ}.hub.HubParallelSource", f"{_READ}.hub.read_hub_parallel"),
         },
         languages=("source_language", "target_language"),

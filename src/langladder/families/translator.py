@@ -73,8 +73,7 @@ model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EO
         """Translate the test sentences by beam search, score them, and find whose the errors are."""
         from langladder.decoding.beam_search import BeamConfig
         from langladder.evaluation.bleu import bleu_config
-        from langladder.evaluation.search_errors import Sentence
-        from langladder.evaluation.translation import evaluate_translator
+        from langladder.evaluation.translation import Sentence, evaluate_translator
         from langladder.models.translation.translator import Translator
         from langladder.text.storage.tables import PAIRS, read_table
         from langladder.text.storage.token_streams import PairStream

@@ -49,7 +49,7 @@ def model_card(
         folder: what `save` wrote; tokenizers and provenance.json are told of where present.
         scores: figures on the test text, as the pipeline writes them to metrics/.
         titles: what those that the card has are called there: name of a figure → title, as its page declares it
-            (`evaluation.metrics.titles`).
+            (`evaluation.page.titles`).
         loading: Python that loads it, with the places {folder}, {module} and {class}.
         limits: what not to expect of it.
         name: the folder or file that is loaded, as the card's reader will call it.

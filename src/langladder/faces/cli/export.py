@@ -95,7 +95,7 @@ def export(
     if words:
         _check_words(tokenizers[0], model, chosen)
     from langladder.answers.loading import is_encoder
-    from langladder.evaluation.metrics import titles
+    from langladder.evaluation.page import titles
     from langladder.families import families
     from langladder.formats.loading import LOADING
     from langladder.formats.model_card import model_card

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from functools import wraps
 
-from langladder.evaluation.metrics import Metric
+from langladder.evaluation.page import Metric
 from langladder.ground.artefacts import INFINITY
 
 DASH = "–"

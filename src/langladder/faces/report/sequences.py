@@ -9,8 +9,7 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 
 from langladder.evaluation.captions import CaptionPage
-from langladder.evaluation.metrics import declared
-from langladder.evaluation.page import Page
+from langladder.evaluation.page import Page, declared
 from langladder.evaluation.transcripts import Transcript, TranscriptPage
 from langladder.faces.report import numbers
 from langladder.faces.report.bidi import isolated

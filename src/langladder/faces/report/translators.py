@@ -7,8 +7,7 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 
-from langladder.evaluation.search_errors import WidthResult
-from langladder.evaluation.translation import Translation, TranslatorPage
+from langladder.evaluation.translation import Translation, TranslatorPage, WidthResult
 from langladder.faces.report.bidi import isolated, plain
 from langladder.faces.report.inputs import Entry, ReportInputs
 from langladder.faces.report.plots import (

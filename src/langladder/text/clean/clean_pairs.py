@@ -22,8 +22,8 @@ from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, Ro
 from langladder.text.clean.splitting import Cut, cut
 from langladder.text.clean.statistics import character_warnings, measure_tables
 from langladder.text.clean.steps import Book, Language, StepsConfig, build_steps, found_conventions, outside
-from langladder.text.storage.shards import SPLITS
-from langladder.text.storage.tables import PAIRS, TABLES, present_splits, read_batches
+from langladder.text.storage.shards import SPLITS, present_splits
+from langladder.text.storage.tables import PAIRS, TABLES, TableLines, read_batches
 from langladder.text.words.segmentation import (
     Conventions,
     WordChoice,
@@ -96,8 +96,12 @@ def clean_parallel(raw_folder: Path, out_folder: Path, config: CleanPairsConfig,
         }
     )
     sides = {
-        "source": found_conventions(first, "source", config.source, config.words, config.source_language),
-        "target": found_conventions(first, "target", config.target, config.words, config.target_language),
+        "source": found_conventions(
+            TableLines([(first, "source")]), config.source, config.words, config.source_language
+        ),
+        "target": found_conventions(
+            TableLines([(first, "target")]), config.target, config.words, config.target_language
+        ),
     }
     rules = PairRules.of(config, sides, first)
     with atomic_folder(out_folder, TABLES) as folder:
@@ -114,7 +118,7 @@ def clean_parallel(raw_folder: Path, out_folder: Path, config: CleanPairsConfig,
         for side, conventions in sides.items():
             with TemporaryDirectory(dir=folder) as scratch:
                 measured[side] = measure_tables(
-                    tables, config.leakage_words, conventions.words, Path(scratch), current(), side
+                    tables, config.leakage_words, conventions.words, Path(scratch), current(), side, read_batches
                 )
         write_conventions(folder, sides)
     figures = {split: {side: counts[split] for side, (counts, _) in measured.items()} for split in SPLITS}

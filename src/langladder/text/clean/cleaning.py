@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby, repeat
+from itertools import chain, groupby, repeat
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.ground.sorted_runs import mapped, save
 from langladder.text.clean.duplicates import DUPLICATE_KINDS, DuplicatesConfig, TextHashes, decided
-from langladder.text.clean.splitting import Cut, SplitConfig, as_place, cut, salted
+from langladder.text.clean.splitting import Cut, SplitConfig, as_fraction, cut, salted
 from langladder.text.clean.statistics import character_warnings, measure_tables
 from langladder.text.clean.steps import (
     EXAMPLE_CHARACTERS,
@@ -43,14 +43,15 @@ from langladder.text.clean.steps import (
 from langladder.text.storage.shards import (
     SHARDED,
     SPLITS,
+    Shard,
     TextPart,
     TextRow,
+    present_splits,
     read_text_rows,
     shard_files,
     write_tables,
     write_text_rows,
 )
-from langladder.text.storage.tables import present_splits
 from langladder.text.words.segmentation import (
     TEXT,
     InstalledWords,
@@ -86,26 +87,6 @@ class Rules:
     seed: int
 
 
-@dataclass(frozen=True)
-class Shard:
-    """A raw shard.
-
-    Attributes:
-        raw: its file.
-        table: the name of the table it belongs to.
-        scratch: path of the files that are written, to which endings are added.
-    """
-
-    raw: Path
-    table: str
-    scratch: Path
-    rules: Rules
-
-    def file(self, ending: str) -> Path:
-        """A file that is written."""
-        return self.scratch.with_suffix(f".{ending}")
-
-
 def clean_text(raw_folder: Path, out_folder: Path, config: CleanConfig, seed: int) -> dict[str, Any]:
     """Clean `raw_folder` into `out_folder`/{train,validation,test}, all of them or none, on the current engine.
 
@@ -122,21 +103,21 @@ def clean_text(raw_folder: Path, out_folder: Path, config: CleanConfig, seed: in
     names, engine = present_splits(raw_folder), current()
     compared = DuplicatesConfig(exact="keep", near="keep") if config.iid else config.duplicates
     steps = config.steps.in_language(config.language)
-    conventions = found_conventions(raw_folder / names[0], TEXT, steps, config.words, config.language)
+    raw_rows = chain.from_iterable(map(read_text_rows, shard_files(raw_folder / names[0])))
+    conventions = found_conventions((text for _, text, _ in raw_rows), steps, config.words, config.language)
     rules = Rules(steps, config.limits, compared, conventions.words, seed)
     with atomic_folder(out_folder, SHARDED) as folder:
         scratch = folder / "work"
         scratch.mkdir()
         # Held-out text first: of two equal documents, the one in the training text goes.
         ordered = sorted(names, key=("test", "validation", "train", "all").index)
-        files = [(name, file) for name in ordered for file in shard_files(raw_folder / name)]
-        shards = [Shard(file, name, scratch / f"{n:06d}", rules) for n, (name, file) in enumerate(files)]
-        book = _clean(shards, scratch, engine)
-        starts = np.cumsum([0, *(len(mapped(shard.file("places"))) for shard in shards)])
-        gone = _duplicates(shards, starts, book, engine)
+        shards = Shard.all_of({name: raw_folder / name for name in ordered}, scratch)
+        book = _clean(shards, rules, scratch, engine)
+        starts = np.cumsum([0, *(len(mapped(shard.path("fractions"))) for shard in shards)])
+        gone = _duplicates(shards, starts, compared, book, engine)
         splits, cuts = _split(shards, starts, gone, config.split, book)
         counts_of = np.diff(starts).tolist()
-        parts = [TextPart(shard.file("rows"), int(starts[n]), counts_of[n]) for n, shard in enumerate(shards)]
+        parts = [TextPart(shard.path("rows"), int(starts[n]), counts_of[n]) for n, shard in enumerate(shards)]
         write_tables(folder, SPLITS, parts, splits, _noted(shards, "bytes"), scratch, engine)
         counts, overlap = measure_tables(
             {s: folder / s for s in SPLITS}, config.leakage_words, conventions.words, scratch, engine
@@ -160,21 +141,24 @@ def cut_report(cuts: list[Cut], more: list[str]) -> dict[str, Any]:
     return ({"cut_by": cuts[-1].by} if cuts else {}) | ({"warnings": warnings} if warnings else {})
 
 
-def _clean(shards: Sequence[Shard], scratch: Path, engine: Engine) -> Book:
+def _clean(shards: Sequence[Shard], rules: Rules, scratch: Path, engine: Engine) -> Book:
     """Clean all shards, without duplicate lines; what was changed and dropped."""
-    config, gone, starts = shards[0].rules.duplicates, None, [0] * len(shards)
+    config, gone, starts = rules.duplicates, None, [0] * len(shards)
     if "lines" in (config.exact, config.near):
-        list(engine.map(note_lines, shards, "comparing lines"))
-        kinds, bounds = decided([shard.file for shard in shards], config, "lines", engine.share)
+        list(engine.map(partial(note_lines, rules=rules), shards, "comparing lines"))
+        kinds, bounds = decided([shard.path for shard in shards], config, "lines", engine.share)
         gone, starts = scratch / "lines", bounds[:-1].tolist()
         save(gone, kinds)
     book = Book()
-    for found in engine.map(partial(clean_shard, gone=gone), list(zip(shards, starts, strict=True)), "cleaning"):
-        book.add(found)
+    clean = partial(clean_shard, rules=rules, gone=gone)
+    for noted in engine.map(clean, list(zip(shards, starts, strict=True)), "cleaning"):
+        book.add(noted)
     return book
 
 
-def _duplicates(shards: Sequence[Shard], starts: np.ndarray, book: Book, engine: Engine) -> np.ndarray:
+def _duplicates(
+    shards: Sequence[Shard], starts: np.ndarray, config: DuplicatesConfig, book: Book, engine: Engine
+) -> np.ndarray:
     """Which documents go as duplicates; noted with the first line of some of them.
 
     Args:
@@ -183,17 +167,16 @@ def _duplicates(shards: Sequence[Shard], starts: np.ndarray, book: Book, engine:
     Returns:
         (D,) int8, positions in DUPLICATE_KINDS.
     """
-    config = shards[0].rules.duplicates
     if "documents" not in (config.exact, config.near):
         return np.zeros(int(starts[-1]), dtype=np.int8)
-    gone, _ = decided([shard.file for shard in shards], config, "documents", engine.share)
+    gone, _ = decided([shard.path for shard in shards], config, "documents", engine.share)
     for kind in np.unique(gone[gone > 0]).tolist():
         reason, documents = f"{DUPLICATE_KINDS[kind]}_document", np.flatnonzero(gone == kind)
         book.dropped[reason] = len(documents)
         book.examples[reason] = []
         for document in documents[:EXAMPLES].tolist():
             number = int(np.searchsorted(starts, document, side="right")) - 1
-            rows = read_text_rows(shards[number].file("rows"))
+            rows = read_text_rows(shards[number].path("rows"))
             line = next(text for found, text, _ in rows if found == document - starts[number])
             book.examples[reason].append(line[:EXAMPLE_CHARACTERS])
     return gone
@@ -219,19 +202,19 @@ def _split(
         stay = first + np.flatnonzero(gone[first : int(starts[numbers[-1] + 1])] == 0)
         if not len(stay):
             reasons = ", ".join(f"{reason} {count:,}" for reason, count in book.dropped.most_common())
-            raise InputError(f"{shards[numbers[0]].raw.parent}: cleaning leaves nothing ({reasons}); relax `clean`")
+            raise InputError(f"{shards[numbers[0]].file.parent}: cleaning leaves nothing ({reasons}); relax `clean`")
         wanted = [name] if name in own else [split for split in SPLITS if split not in own]
         if len(wanted) == 1:
             splits[stay] = SPLITS.index(wanted[0])
         else:
-            cuts.append(cut(_noted(shards, "places")[stay], _noted(shards, "words")[stay], config, own))
+            cuts.append(cut(_noted(shards, "fractions")[stay], _noted(shards, "words")[stay], config, own))
             splits[stay] = cuts[-1].splits
     return splits, cuts
 
 
 def _noted(shards: Sequence[Shard], kind: str) -> np.ndarray:
     """(D,) what the shards noted of each document."""
-    return np.concatenate([np.array(mapped(shard.file(kind))) for shard in shards])
+    return np.concatenate([np.array(mapped(shard.path(kind))) for shard in shards])
 
 
 # ---- one shard, on a worker
@@ -263,15 +246,15 @@ def clean_rows(
             book.drop(reason, text)
 
 
-def note_lines(shard: Shard) -> None:
+def note_lines(shard: Shard, rules: Rules) -> None:
     """Save what tells duplicates among the cleaned lines of the corpus."""
-    notes = TextHashes(shard.rules.duplicates, "lines")
-    for _, line, _ in clean_rows(read_text_rows(shard.raw), shard.rules, Book()):
+    notes = TextHashes(rules.duplicates, "lines")
+    for _, line, _ in clean_rows(read_text_rows(shard.file), rules, Book()):
         notes.note(line)
-    notes.save(shard.file)
+    notes.save(shard.path)
 
 
-def clean_shard(shard_and_start: tuple[Shard, int], gone: Path | None = None) -> Book:
+def clean_shard(shard_and_start: tuple[Shard, int], rules: Rules, gone: Path | None = None) -> Book:
     """Clean a shard into its file `rows`, and note its documents.
 
     Args:
@@ -279,34 +262,34 @@ def clean_shard(shard_and_start: tuple[Shard, int], gone: Path | None = None) ->
         gone: file of the positions in DUPLICATE_KINDS of all cleaned lines of the corpus.
     """
     shard, start = shard_and_start
-    book, documents = Book(), DocumentNotes(shard.rules)
+    book, documents = Book(), DocumentNotes(rules)
     kinds = None if gone is None else map(int, mapped(gone)[start:])
-    cleaned = clean_rows(read_text_rows(shard.raw), shard.rules, book, kinds)
-    write_text_rows(shard.file("rows"), documents.numbered(cleaned))
+    cleaned = clean_rows(read_text_rows(shard.file), rules, book, kinds)
+    write_text_rows(shard.path("rows"), documents.numbered(cleaned))
     documents.save(shard)
     return book
 
 
 class DocumentNotes:
-    """Numbers of each document of a shard: its place, words and bytes; hashes where duplicates are looked for."""
+    """Of each document of a shard: its hash as a fraction, words and bytes; hashes where duplicates are looked for."""
 
     def __init__(self, rules: Rules) -> None:
         self.seed = rules.seed
         self.split = splitter_of(rules.words)
         self.duplicates = TextHashes(rules.duplicates, "documents")
-        self.places: list[float] = []
+        self.fractions: list[float] = []
         self.words: list[int] = []
         self.bytes: list[int] = []
 
     def numbered(self, rows: Iterable[TextRow]) -> Iterator[TextRow]:
         """The same rows with their documents numbered from 0; each document is noted after its last row."""
         for number, (_, lines) in enumerate(groupby(rows, key=itemgetter(0))):
-            place, key = salted(self.seed), hashlib.blake2b(digest_size=16)
+            fraction, key = salted(self.seed), hashlib.blake2b(digest_size=16)
             words = size = 0
             whole: list[str] = []
             for _, line, log_prob in lines:
                 encoded = line.encode()
-                for digest in (place, key):
+                for digest in (fraction, key):
                     digest.update(encoded)
                     digest.update(b"\n")
                 words += len(self.split(line))
@@ -314,7 +297,7 @@ class DocumentNotes:
                 if self.duplicates.near:
                     whole.append(line)
                 yield number, line, log_prob
-            self.places.append(as_place(place.digest()))
+            self.fractions.append(as_fraction(fraction.digest()))
             self.words.append(words)
             self.bytes.append(size)
             self.duplicates.hashes.append(key.digest())
@@ -322,7 +305,7 @@ class DocumentNotes:
 
     def save(self, shard: Shard) -> None:
         """Write the files of the shard."""
-        save(shard.file("places"), np.array(self.places, dtype=np.float64))
-        save(shard.file("words"), np.array(self.words, dtype=np.int64))
-        save(shard.file("bytes"), np.array(self.bytes, dtype=np.int64))
-        self.duplicates.save(shard.file)
+        save(shard.path("fractions"), np.array(self.fractions, dtype=np.float64))
+        save(shard.path("words"), np.array(self.words, dtype=np.int64))
+        save(shard.path("bytes"), np.array(self.bytes, dtype=np.int64))
+        self.duplicates.save(shard.path)

@@ -26,9 +26,9 @@ from langladder.engine.base import current
 from langladder.ground.atomic import atomic_file
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
-from langladder.text.clean.splitting import TRAIN, Cut, SplitConfig, assign, place
+from langladder.text.clean.splitting import TRAIN, Cut, SplitConfig, assign, hash_fraction
 from langladder.text.clean.steps import EXAMPLE_CHARACTERS, EXAMPLES, Book, LimitsConfig
-from langladder.text.storage.shards import SPLITS, truths
+from langladder.text.storage.shards import SPLITS
 from langladder.text.storage.tables import group_rows, read_group, read_table, write_batches
 from langladder.text.words.segmentation import InstalledWords
 
@@ -108,17 +108,17 @@ class RowGroup(NamedTuple):
 
 
 class RowHashes(NamedTuple):
-    """Of the N cleaned rows of a part: hashes (N, 1 + unshared) uint64 of the key and of what is unshared; places (N,)
-    float64 in [0, 1), by which splits are cut.
+    """Of the N cleaned rows of a part: hashes (N, 1 + unshared) uint64 of the key and of what is unshared; fractions
+    (N,) float64 in [0, 1), by which splits are cut.
     """
 
     hashes: np.ndarray
-    places: np.ndarray
+    fractions: np.ndarray
 
 
 def clean_part(part: RowGroup) -> tuple[Book, RowHashes]:
     """Clean a row group: run the steps, drop what is outside the limits, write the rest to `part.file`."""
-    book, hashes, places = Book(), list[list[int]](), list[float]()
+    book, hashes, fractions = Book(), list[list[int]](), list[float]()
     schema = part.row_type.schema.append(EXAMPLE)
     tables = [schema.empty_table()]
     for batch in read_group(part.table, part.row_type.schema, part.group, ROWS):
@@ -131,7 +131,7 @@ def clean_part(part: RowGroup) -> tuple[Book, RowHashes]:
                     book.drop(one.dropped, example)
                     continue
                 hashes.append([digest(value) for value in (one.key, *one.unshared)])
-                places.append(place([one.split_by], part.seed))
+                fractions.append(hash_fraction([one.split_by], part.seed))
                 kept.append(one.row | {EXAMPLE.name: example[:EXAMPLE_CHARACTERS]})
         except InputError as error:
             raise InputError(f"{part.table}, row {part.first + book.read}: {error}") from error
@@ -139,7 +139,7 @@ def clean_part(part: RowGroup) -> tuple[Book, RowHashes]:
     with atomic_file(part.file) as file:
         pq.write_table(pa.concat_tables(tables), file)
     found = np.array(hashes, dtype=np.uint64).reshape(-1, 1 + len(part.row_type.unshared))
-    return book, RowHashes(found, np.array(places, dtype=np.float64))
+    return book, RowHashes(found, np.array(fractions, dtype=np.float64))
 
 
 def digest(value: object) -> int:
@@ -164,7 +164,7 @@ class CleanedRows:
         table: (N,) the table that each row is of, a position in `tables`.
         split: (N,) the split of each row, a position in `splits`, or DROPPED.
         hashes: (N,) uint64 of its key ("key"), and of what is unshared, by name.
-        places: (N,) in [0, 1), by which splits are cut.
+        fractions: (N,) in [0, 1), by which splits are cut.
     """
 
     def __init__(
@@ -198,17 +198,17 @@ class CleanedRows:
                 self.parts.append(RowGroup(number, table, group, first, file, row_type, config, seed))
                 first += count
         names = ("key", *row_type.unshared)
-        sizes, hashes, places = [0], [np.zeros((0, len(names)), np.uint64)], [np.zeros(0)]
+        sizes, hashes, fractions = [0], [np.zeros((0, len(names)), np.uint64)], [np.zeros(0)]
         for book, notes in current().map(clean_part, self.parts, "cleaning rows"):
             self.book.add(book)
-            sizes.append(len(notes.places))
+            sizes.append(len(notes.fractions))
             hashes.append(notes.hashes)
-            places.append(notes.places)
+            fractions.append(notes.fractions)
         self.starts = np.cumsum(sizes)
-        self.places = np.concatenate(places)
+        self.fractions = np.concatenate(fractions)
         self.hashes = dict(zip(names, np.concatenate(hashes).T, strict=True))
         self.table = np.repeat(np.array([part.number for part in self.parts], dtype=np.int64), sizes[1:])
-        self.split = np.full(len(self.places), TRAIN, dtype=np.int8)
+        self.split = np.full(len(self.fractions), TRAIN, dtype=np.int8)
 
     def drop_duplicates(self, reason: str = "duplicate", *, across_tables: bool = False) -> None:
         """Drop each row that stood before, in its own table or in any; none where the settings keep them.
@@ -310,7 +310,7 @@ class CleanedRows:
         """Some rows, (N,) bool, part by part."""
         for part, start, end in zip(self.parts, self.starts, self.starts[1:], strict=False):
             if rows[start:end].any():
-                yield read_table(part.file, schema).filter(truths(rows[start:end]))
+                yield read_table(part.file, schema).filter(pa.array(rows[start:end]))
 
 
 def _row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
@@ -325,6 +325,6 @@ def _row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         yield left.combine_chunks()
 
 
-def cut_by_place(rows: CleanedRows, chosen: np.ndarray, own: Sequence[str], unit: str) -> Cut:
+def cut_by_documents(rows: CleanedRows, chosen: np.ndarray, own: Sequence[str], unit: str) -> Cut:
     """For `CleanedRows.cut`: by documents, each `unit` as one."""
-    return Cut(assign(rows.places[chosen], rows.config.split, own, unit), "documents", [])
+    return Cut(assign(rows.fractions[chosen], rows.config.split, own, unit), "documents", [])

@@ -1,6 +1,6 @@
 """Splits by hash: whole documents to train, validation and test, the same way on every machine.
 
-A document's place is a hash of its text and the seed, read as a number u in [0, 1). So no order of files matters, and
+A document's hash with the seed is read as a fraction u in [0, 1). So no order of files matters, and
 two equal documents are never on both sides of a split. Two cuts:
 
 documents   test where u < f_test, validation where u < f_test + f_validation, else train: a document keeps its split
@@ -46,21 +46,21 @@ class SplitConfig(Config):
         return self
 
 
-def place(texts: Iterable[str], seed: int) -> float:
+def hash_fraction(texts: Iterable[str], seed: int) -> float:
     """u in [0, 1) for a document given as its lines."""
     digest = salted(seed)
     for text in texts:
         digest.update(text.encode())
         digest.update(b"\n")
-    return as_place(digest.digest())
+    return as_fraction(digest.digest())
 
 
 def salted(seed: int) -> "hashlib.blake2b":
-    """The hash that makes a place, to be fed with a document's lines, each with its end."""
+    """The hash that makes a fraction, to be fed with a document's lines, each with its end."""
     return hashlib.blake2b(f"{seed}\n".encode(), digest_size=8)
 
 
-def as_place(digest: bytes) -> float:
+def as_fraction(digest: bytes) -> float:
     """u in [0, 1) of 8 random bytes."""
     return float(int.from_bytes(digest, "big") >> 11) / float(1 << 53)
 
@@ -74,22 +74,22 @@ class Cut(NamedTuple):
 
 
 def cut(
-    places: np.ndarray, words: np.ndarray, config: SplitConfig, own: Sequence[str] = (), unit: str = "documents"
+    fractions: np.ndarray, words: np.ndarray, config: SplitConfig, own: Sequence[str] = (), unit: str = "documents"
 ) -> Cut:
     """Cut what is wanted, as `config.by` says.
 
     Args:
-        places, config, own: as in `assign`.
+        fractions, config, own: as in `assign`.
         words: (D,) int64, of each document.
         unit: what a document is called in messages.
 
     Raises:
         InputError: fewer different documents than splits.
     """
-    splits = assign(places, config, own, unit)
+    splits = assign(fractions, config, own, unit)
     by: Literal["documents", "words"] = "documents"
     if config.by == "words" or (config.by == "auto" and not _within(NEAR, splits, words, config, own)):
-        splits, by = _by_words(places, words, config, own), "words"
+        splits, by = _by_words(fractions, words, config, own), "words"
     if _within(OFF, splits, words, config, own):
         return Cut(splits, by, [])
     held = ", ".join(
@@ -101,7 +101,7 @@ def cut(
 
 
 def _held_out(config: SplitConfig, own: Sequence[str]) -> list[tuple[int, float]]:
-    """(split, share) of what is cut, in the order of the places."""
+    """(split, share) of what is cut, in the order of the fractions."""
     return [pair for pair in ((TEST, config.test), (VALIDATION, config.validation)) if SPLITS[pair[0]] not in own]
 
 
@@ -115,9 +115,9 @@ def _within(factor: float, splits: np.ndarray, words: np.ndarray, config: SplitC
     )
 
 
-def _by_words(places: np.ndarray, words: np.ndarray, config: SplitConfig, own: Sequence[str]) -> np.ndarray:
+def _by_words(fractions: np.ndarray, words: np.ndarray, config: SplitConfig, own: Sequence[str]) -> np.ndarray:
     """See the module's head; copies of one document count as one."""
-    order, inverse = np.unique(places, return_inverse=True)  # (U,) distinct places, ascending; (D,)
+    order, inverse = np.unique(fractions, return_inverse=True)  # (U,) distinct fractions, ascending; (D,)
     sizes = np.bincount(inverse, weights=words)  # (U,)
     chosen = np.full(len(order), TRAIN, dtype=np.int8)
     parts = _held_out(config, own)
@@ -138,24 +138,24 @@ def _by_words(places: np.ndarray, words: np.ndarray, config: SplitConfig, own: S
     return np.asarray(chosen[inverse], dtype=np.int8)
 
 
-def assign(places: np.ndarray, config: SplitConfig, own: Sequence[str] = (), unit: str = "documents") -> np.ndarray:
+def assign(fractions: np.ndarray, config: SplitConfig, own: Sequence[str] = (), unit: str = "documents") -> np.ndarray:
     """The split of each document, cut by documents.
 
     Args:
-        places: (D,) float64, what `place` gave.
+        fractions: (D,) float64, of `hash_fraction`.
         config: shares held out.
         own: splits the corpus brings itself, which are then not cut: any of train, validation, test.
 
     Returns:
         (D,) int8: positions in SPLITS. No wanted split is empty: where chance left one so, it gets the document whose
-        place comes next after its share.
+        fraction comes next after its share.
 
     Raises:
         InputError: fewer different documents than splits.
     """
     shares = dict(_held_out(config, own))
     wanted = list(shares)
-    different = len(np.unique(places))
+    different = len(np.unique(fractions))
     if different < len(wanted) + 1:
         names = ", ".join(SPLITS[split] for split in (TRAIN, *reversed(wanted)))
         say = "set `documents` in conf/corpus/ to what ends a document in your files (line, blank_line, heading), "
@@ -163,20 +163,20 @@ def assign(places: np.ndarray, config: SplitConfig, own: Sequence[str] = (), uni
             f"the corpus has {different} different {unit}, too few to cut {names}, one each at least; give more text, "
             f"{say if unit == 'documents' else ''}or give files for each split (`files: {{train: …, test: …}}`)"
         )
-    splits = np.full(len(places), TRAIN, dtype=np.int8)
+    splits = np.full(len(fractions), TRAIN, dtype=np.int8)
     bound = 0.0
     for split in wanted:
-        splits[(places >= bound) & (places < bound + shares[split])] = split
+        splits[(fractions >= bound) & (fractions < bound + shares[split])] = split
         bound += shares[split]
     for split in (*wanted, TRAIN):
         if not (splits == split).any():
-            _fill(splits, places, split)
+            _fill(splits, fractions, split)
     return splits
 
 
-def _fill(splits: np.ndarray, places: np.ndarray, empty: int) -> None:
-    """Give an empty split the lowest-placed document (all copies of it) of the split that has most."""
-    sizes = [len(np.unique(places[splits == split])) for split in range(len(SPLITS))]
+def _fill(splits: np.ndarray, fractions: np.ndarray, empty: int) -> None:
+    """Give an empty split the document with the lowest fraction (all copies of it) of the split that has most."""
+    sizes = [len(np.unique(fractions[splits == split])) for split in range(len(SPLITS))]
     donors = splits == int(np.argmax(sizes))
-    edge = places[donors].max() if empty == TRAIN else places[donors].min()
-    splits[donors & (places == edge)] = empty
+    edge = fractions[donors].max() if empty == TRAIN else fractions[donors].min()
+    splits[donors & (fractions == edge)] = empty

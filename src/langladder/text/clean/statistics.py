@@ -2,7 +2,7 @@
 
 All figures are exact and go to the data report as they are. Leakage is measured on word n-grams (13 by default, as in
 the GPT-3 paper, Brown et al. 2020, appendix C; a shorter line counts as one n-gram, whole) and on whole lines. Both are
-compared by 64-bit hashes on disk. Held-out parts are hashed first; then each training part saves those of its hashes
+compared by 64-bit hashes on disk. Held-out shards are hashed first; then each training shard saves those of its hashes
 that the held-out text has. Of g held-out n-grams, one in 2⁶⁴ / g different ones of the training text is taken for one
 of them.
 """
@@ -10,8 +10,7 @@ of them.
 import hashlib
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -24,8 +23,7 @@ import regex  # type: ignore[import-untyped]
 from langladder.engine.base import Engine
 from langladder.ground.sorted_runs import among, ascending, count_distinct, distinct, mapped, save
 from langladder.text.clean.steps import has_control_characters
-from langladder.text.storage.shards import read_shard, shard_files
-from langladder.text.storage.tables import read_batches
+from langladder.text.storage.shards import LINES, Shard, read_shard
 from langladder.text.words.segmentation import WordChoice, splitter_of
 
 _CLASSES = {
@@ -48,7 +46,6 @@ _BELONGS |= {"\u200e": _RIGHT_TO_LEFT, "\u200f": _RIGHT_TO_LEFT}
 NAMED = 4  # kinds of invisible characters that a warning names
 PRESENT = 0.01  # share of the letters from which a script is part of a text
 PERCENTILES = (0, 1, 5, 25, 50, 75, 95, 99, 100)
-LINES = 4096  # that are in memory at a time
 KINDS = ("ngrams", "lines")  # what is compared between splits
 
 
@@ -221,37 +218,19 @@ def word_ngrams(words: Sequence[str], size: int) -> list[str]:
 # ---- measuring tables on an engine
 
 
-@dataclass(frozen=True)
-class Part:
-    """A part of a table: a shard, or a whole Parquet file.
-
-    Attributes:
-        table: the file; `column`: the text's.
-        scratch: path of the files that are written, to which endings are added.
-    """
-
-    table: Path
-    column: str
-    scratch: Path
-
-    def file(self, ending: str) -> Path:
-        """A file of hashes."""
-        return self.scratch.with_suffix(f".{ending}")
-
-    def lines(self) -> Iterator[list[str]]:
-        """The text, piece by piece."""
-        schema = pa.schema([(self.column, pa.string())])
-        read = read_batches if self.table.suffix == ".parquet" else read_shard
-        for batch in read(self.table, schema, LINES):
-            yield batch.column(0).to_pylist()
+Read = Callable[[Path, pa.Schema, int], Iterator[pa.RecordBatch]]
+"""How the rows of a file are read: `read_shard`, `tables.read_batches`."""
 
 
-def measure_part(part: Part, size: int, mode: WordChoice, wanted: Sequence[Path] = ()) -> TextStatistics:
-    """Count one part, and save the hashes of its n-grams, lines and different words, ascending.
+def measure_shard(
+    shard: Shard, size: int, mode: WordChoice, column: str, read: Read, wanted: Sequence[Path] = ()
+) -> TextStatistics:
+    """Count one shard, and save the hashes of its n-grams, lines and different words, ascending.
 
     Args:
         size: n of the n-grams.
         mode: how lines are cut into words.
+        column: of the text.
         wanted: files of ascending hashes of n-grams and lines, the only ones to save; none: all are saved.
 
     Returns:
@@ -260,7 +239,8 @@ def measure_part(part: Part, size: int, mode: WordChoice, wanted: Sequence[Path]
     statistics, split = TextStatistics(), splitter_of(mode)
     hashes: list[list[np.ndarray]] = [[np.zeros(0, dtype=np.uint64)] for _ in KINDS]
     known = [mapped(path) for path in wanted]
-    for lines in part.lines():
+    for batch in read(shard.file, pa.schema([(column, pa.string())]), LINES):
+        lines = batch.column(0).to_pylist()
         words = [split(line) for line in lines]
         for line, of_line in zip(lines, words, strict=True):
             statistics.add(line, of_line)
@@ -272,14 +252,20 @@ def measure_part(part: Part, size: int, mode: WordChoice, wanted: Sequence[Path]
         for kept, values in zip(hashes, found, strict=True):
             kept.append(values)
     for kind, kept in zip(KINDS, hashes, strict=True):
-        save(part.file(kind), np.sort(np.concatenate(kept)))
-    save(part.file("types"), np.sort(hashes_of(statistics.types)))
+        save(shard.path(kind), np.sort(np.concatenate(kept)))
+    save(shard.path("types"), np.sort(hashes_of(statistics.types)))
     statistics.types = set()
     return statistics
 
 
 def measure_tables(
-    tables: Mapping[str, Path], size: int, mode: WordChoice, scratch: Path, engine: Engine, column: str = "text"
+    tables: Mapping[str, Path],
+    size: int,
+    mode: WordChoice,
+    scratch: Path,
+    engine: Engine,
+    column: str = "text",
+    read: Read = read_shard,
 ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
     """Measure the splits of a clean text.
 
@@ -287,53 +273,56 @@ def measure_tables(
         tables: split → its table; `train`, and those held out.
         size: n of the n-grams.
         mode: how lines are cut into words.
-        scratch: an empty folder that all workers see.
+        scratch: a folder that all workers see, for files of hashes.
         column: of the text.
 
     Returns:
         split → statistics; held-out split → n-grams and lines it has, and the share of each that train has, too.
     """
-    parts = {
-        split: [Part(file, column, scratch / f"{split}-{number:06d}") for number, file in enumerate(shard_files(table))]
-        for split, table in tables.items()
-    }
-    held_out = [part for split, some in parts.items() if split != "train" for part in some]
-    found = list(engine.map(partial(measure_part, size=size, mode=mode), held_out, "measuring held-out text"))
-    wanted = [_union(held_out, kind, scratch / f"wanted.{kind}", engine) for kind in KINDS]
-    call = partial(measure_part, size=size, mode=mode, wanted=wanted)
-    found += engine.map(call, parts["train"], "measuring training text")
-    seen = [_union(parts["train"], kind, scratch / f"seen.{kind}", engine) for kind in KINDS]
-    of_part = dict(zip([*held_out, *parts["train"]], found, strict=True))
-    counts = {}
-    for split, some in parts.items():
+    folder = scratch / "statistics"
+    folder.mkdir()
+    shards = Shard.all_of(tables, folder)
+    train = [shard for shard in shards if shard.table == "train"]
+    held_out = [shard for shard in shards if shard.table != "train"]
+    measure = partial(measure_shard, size=size, mode=mode, column=column, read=read)
+    measured = list(engine.map(measure, held_out, "measuring held-out text"))
+    wanted = [_union(held_out, kind, folder / f"wanted.{kind}", engine) for kind in KINDS]
+    measured += engine.map(partial(measure, wanted=wanted), train, "measuring training text")
+    seen = [_union(train, kind, folder / f"seen.{kind}", engine) for kind in KINDS]
+    counts, overlap = {}, {}
+    for split in tables:
         statistics = TextStatistics()
-        for part in some:
-            statistics.merge(of_part[part])
-        counts[split] = statistics.report(count_distinct([part.file("types") for part in some], engine.share))
-    return counts, {split: _leaked(some, seen, size, engine) for split, some in parts.items() if split != "train"}
+        for shard, found in zip([*held_out, *train], measured, strict=True):
+            if shard.table == split:
+                statistics.merge(found)
+        own = [shard for shard in shards if shard.table == split]
+        counts[split] = statistics.report(count_distinct([shard.path("types") for shard in own], engine.share))
+        if split != "train":
+            overlap[split] = _leaked(own, seen, size, engine)
+    return counts, overlap
 
 
-def _union(parts: Sequence[Part], kind: str, path: Path, engine: Engine) -> Path:
-    distinct([part.file(kind) for part in parts], path, engine.share)
+def _union(shards: Sequence[Shard], kind: str, path: Path, engine: Engine) -> Path:
+    distinct([shard.path(kind) for shard in shards], path, engine.share)
     return path
 
 
-def _leaked(parts: Sequence[Part], seen: Sequence[Path], size: int, engine: Engine) -> dict[str, Any]:
+def _leaked(shards: Sequence[Shard], seen: Sequence[Path], size: int, engine: Engine) -> dict[str, Any]:
     report: dict[str, Any] = {"ngram_words": size}
-    found = list(engine.map(partial(count_leaked, seen=seen), parts, "comparing with training text"))
+    found = list(engine.map(partial(count_leaked, seen=seen), shards, "comparing with training text"))
     for number, kind in enumerate(KINDS):
         report[kind] = sum(counts[number][0] for counts in found)
         report[f"{kind}_in_train"] = share(sum(counts[number][1] for counts in found), report[kind])
     return report
 
 
-def count_leaked(part: Part, seen: Sequence[Path]) -> list[tuple[int, int]]:
-    """How many hashes of each kind a held-out part has, and how many of them the training text has.
+def count_leaked(shard: Shard, seen: Sequence[Path]) -> list[tuple[int, int]]:
+    """How many hashes of each kind a held-out shard has, and how many of them the training text has.
 
     Args:
         seen: files of the ascending hashes of each kind that the training text has.
     """
-    hashes = [mapped(part.file(kind)) for kind in KINDS]  # (G,) uint64, (L,) uint64
+    hashes = [mapped(shard.path(kind)) for kind in KINDS]  # (G,) uint64, (L,) uint64
     return [(len(some), int(among(some, mapped(path)).sum())) for some, path in zip(hashes, seen, strict=True)]
 
 

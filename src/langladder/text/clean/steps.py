@@ -12,15 +12,13 @@ import html
 import importlib.util
 import re
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Literal, Self, get_args
 
 import regex  # type: ignore[import-untyped]
 from pydantic import Field, model_validator
 
 from langladder.ground.schema import Config
-from langladder.text.storage.tables import TableLines
 from langladder.text.words.normalisation import Normalisation, function_of, lowercase_of
 from langladder.text.words.segmentation import Conventions, Split, WordChoice
 
@@ -89,11 +87,11 @@ def build_steps(config: StepsConfig) -> list[tuple[str, Step]]:
 
 
 def found_conventions(
-    table: Path, column: str, config: StepsConfig, words: WordChoice, language: str | None
+    raw_lines: Iterable[str], config: StepsConfig, words: WordChoice, language: str | None
 ) -> Conventions:
-    """How the text of a raw table is read after the steps: decided by its first lines."""
+    """How a raw text is read after the steps: decided by its first lines."""
     steps = build_steps(config)
-    lines = (run_steps(steps, line) for line in TableLines([(table, column)]))
+    lines = (run_steps(steps, line) for line in raw_lines)
     return Conventions.of(words, lines, language, normalisation_of(config))
 
 

@@ -21,8 +21,8 @@ from pydantic import Field
 
 from langladder.ground.schema import Config
 from langladder.text.clean.statistics import hashes_of, word_ngrams
-from langladder.text.filtering.documents import Document
-from langladder.text.read.sources import TextSource
+from langladder.text.read.files import TextSource
+from langladder.text.storage.tables import Document
 from langladder.text.words.segmentation import InstalledWords, Split, WordChoice, splitter_of
 
 _PUNCTUATION = regex.compile(r"[\p{P}\p{S}]+")

@@ -9,21 +9,30 @@ documents contain an n-gram) is computed before it and saved to files, so memory
 that the model is fitted on, the n-grams of the test sets, and some bytes per document while duplicates are found.
 
 Only training text is filtered; validation and test tables of the corpus are copied.
+
+Mixture. Each corpus contributes its share of the words, be it a part of the corpus or several copies:
+
+    epochs of a corpus = weight · words of the mixture / words of the corpus          (Brown et al. 2020, table 2.2)
+
+So a small, good corpus may be read three times while only a part of a large one is read. Of the last, incomplete epoch
+the documents are used whose hash lies below its fraction. Corpora are interleaved evenly.
 """
 
+import heapq
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pydantic import Field, model_validator
 
 from langladder.engine.base import Engine, current
 from langladder.ground.artefacts import read_json, write_json
@@ -33,23 +42,27 @@ from langladder.ground.remote import is_url
 from langladder.ground.schema import Config
 from langladder.ground.sorted_runs import mapped, save
 from langladder.text.clean.duplicates import DUPLICATE_KINDS, DuplicatesConfig, Scope, TextHashes, decided
+from langladder.text.clean.splitting import hash_fraction
 from langladder.text.clean.steps import Book
-from langladder.text.filtering import mixture
 from langladder.text.filtering.contamination import (
     ContaminationConfig,
     HeldOutNGrams,
     contamination_report,
     remove_contaminated,
 )
-from langladder.text.filtering.documents import ROWS, Document, documents_of, read_documents, tables_of
-from langladder.text.filtering.mixture import MixtureConfig
 from langladder.text.filtering.quality import QualityConfig, QualityModel
 from langladder.text.labelled.labelled import LABELLED, TAGGED, read_labelled, read_tagged
-from langladder.text.read.readers import read_text
-from langladder.text.read.sources import TextSource
-from langladder.text.storage.shards import SHARDED, SPLITS, read_shard, shard_files, write_dictionary
+from langladder.text.read.files import TextSource, read_text
+from langladder.text.storage.shards import ROWS, SHARDED, SPLITS, Shard, present_splits, read_shard, write_dictionary
 from langladder.text.storage.shards import TEXT as TEXT_SCHEMA
-from langladder.text.storage.tables import present_splits, read_column, write_batches
+from langladder.text.storage.tables import (
+    Document,
+    documents_of,
+    read_column,
+    read_documents,
+    tables_of,
+    write_batches,
+)
 from langladder.text.words.segmentation import WordChoice
 
 REPORT = "filter.json"
@@ -57,6 +70,26 @@ FILTERED = Owner("text that langladder filtered", (*SHARDED.names, REPORT), lamb
 TEXT = "text"
 """The name of the corpus itself among those that are mixed."""
 BATCH = 512  # documents that are scored or searched at a time
+
+
+class MixedSource(TextSource):
+    """A corpus that is mixed in."""
+
+    weight: float = Field(gt=0)  # its share of the words, over the sum of all weights
+
+
+class MixtureConfig(Config):
+    """The corpora that are mixed with the text, and their weights."""
+
+    weight: float = Field(gt=0)  # of the text itself
+    others: dict[str, MixedSource] = Field(min_length=1)
+    words: int | None = Field(default=None, ge=1)  # of the mixture; null: as many as all corpora have together
+
+    @model_validator(mode="after")
+    def _names_are_free(self) -> Self:
+        if "text" in self.others:
+            raise ValueError("others: 'text' is the corpus itself; call this one otherwise")
+        return self
 
 
 class FilterConfig(Config):
@@ -84,34 +117,17 @@ class FilterConfig(Config):
         return found
 
 
-@dataclass(frozen=True)
-class Shard:
-    """What is left of a shard of a corpus.
+def documents_in(shard: Shard) -> Iterator[Document]:
+    """The documents of a shard that are left."""
+    return documents_of(read_shard(shard.file, TEXT_SCHEMA, ROWS))
 
-    Attributes:
-        corpus: name of the corpus.
-        file: the documents that are left.
-        scratch: path without ending of the files that belong to this shard.
-    """
 
-    corpus: str
-    file: Path
-    scratch: Path
-
-    def path(self, ending: str) -> Path:
-        """One of the files that belong to this shard."""
-        return self.scratch.with_suffix(f".{ending}")
-
-    def documents(self) -> Iterator[Document]:
-        """The documents that are left."""
-        return documents_of(read_shard(self.file, TEXT_SCHEMA, ROWS))
-
-    def write(self, ending: str, documents: Iterable[Document]) -> Self:
-        """Write what a step leaves; returns it as a shard."""
-        with atomic_file(self.path(ending)) as path, pa.ipc.new_stream(str(path), TEXT_SCHEMA) as stream:
-            for table in tables_of(documents):
-                stream.write_table(table)
-        return replace(self, file=self.path(ending))
+def write_left(shard: Shard, ending: str, documents: Iterable[Document]) -> Shard:
+    """Write what a step leaves of a shard; returns it as a shard."""
+    with atomic_file(shard.path(ending)) as path, pa.ipc.new_stream(str(path), TEXT_SCHEMA) as stream:
+        for table in tables_of(documents):
+            stream.write_table(table)
+    return replace(shard, file=shard.path(ending))
 
 
 def filter_text(raw_folder: Path, out_folder: Path, config: FilterConfig, seed: int) -> dict[str, Any]:
@@ -140,7 +156,7 @@ def filter_text(raw_folder: Path, out_folder: Path, config: FilterConfig, seed: 
         if config.quality:
             found["quality"], warnings = fit_quality(raw_folder / train, config.quality, seed, scratch)
             step = partial(drop_low_quality, config=config.quality, seed=seed, weights=scratch / "weights")
-            others = [shard for shard in shards if shard.corpus != TEXT]
+            others = [shard for shard in shards if shard.table != TEXT]
             shards = others + apply(step, "quality", shards[len(others) :], engine, book)
         for scope, drop in DUPLICATES.items():
             if config.duplicates and scope in (config.duplicates.exact, config.duplicates.near):
@@ -155,23 +171,23 @@ def filter_text(raw_folder: Path, out_folder: Path, config: FilterConfig, seed: 
             found["contamination"] = contamination_report(held_out, counts, config.contamination, common)
         if config.mixture:
             corpora = corpora_of(shards, config.mixture, engine)
-            epochs = mixture.epochs(corpora, config.mixture.words)
-            documents = mixture.mixed(corpora, epochs, seed)
+            times = epochs(corpora, config.mixture.words)
+            documents = mixed(corpora, times, seed)
         else:
-            documents = ((shard.corpus, document) for shard in shards for document in shard.documents())
+            documents = ((shard.table, document) for shard in shards for document in documents_in(shard))
 
-        taken: dict[str, Counter[str]] = {}
-        if write_batches(folder / train, TEXT_SCHEMA, tables_of(counted(documents, taken))) == 0:
+        sizes_by_corpus: dict[str, Counter[str]] = {}
+        if write_batches(folder / train, TEXT_SCHEMA, tables_of(counted(documents, sizes_by_corpus))) == 0:
             reasons = ", ".join(f"{reason} {number:,}" for reason, number in book.dropped.most_common())
             raise InputError(f"{raw_folder}/{train}: filtering leaves nothing ({reasons}); relax `filter`")
         if config.mixture:
-            found["mixture"] = mixture.report(corpora, epochs, taken)
+            found["mixture"] = mixture_report(corpora, times, sizes_by_corpus)
         for name in set(names) & {*SPLITS} - {train}:
             shutil.copytree(raw_folder / name, folder / name)
         write_dictionary(folder)
         shutil.rmtree(scratch)
         repeated = any(one["epochs"] > 1 for one in found.get("mixture", {}).values())
-        report = {"size": {"read": read, "left": total(taken.values())}, "repeats_documents": repeated}
+        report = {"size": {"read": read, "left": total(sizes_by_corpus.values())}, "repeats_documents": repeated}
         report |= {"warnings": warnings} if warnings else {}
         report |= config.duplicates.report() if config.duplicates else {}
         report |= {"went": book.report()["dropped"], **found}
@@ -184,12 +200,11 @@ def filter_text(raw_folder: Path, out_folder: Path, config: FilterConfig, seed: 
 
 def find_shards(table: Path, config: MixtureConfig | None, scratch: Path) -> list[Shard]:
     """The shards of all corpora in the order in which duplicates are found: those that are mixed in, then the text."""
-    tables = {}
+    tables = dict[str, Path]()
     for name, source in config.others.items() if config else ():
         tables[name] = read_source(source, scratch / f"{name}.read", f"filter.mixture.others.{name}")
     tables[TEXT] = table
-    files = [(name, file) for name, table in tables.items() for file in shard_files(table)]
-    return [Shard(name, file, scratch / f"{number:06d}") for number, (name, file) in enumerate(files)]
+    return Shard.all_of(tables, scratch)
 
 
 def read_source(source: TextSource, folder: Path, key: str) -> Path:
@@ -239,7 +254,7 @@ def sizes(documents: Iterable[Document]) -> Counter[str]:
 
 def count_sizes(shard: Shard) -> Counter[str]:
     """The numbers of documents, lines and words of a shard."""
-    return sizes(shard.documents())
+    return sizes(documents_in(shard))
 
 
 def total(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
@@ -250,10 +265,10 @@ def total(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
     return found
 
 
-def counted(documents: Iterable[tuple[str, Document]], taken: dict[str, Counter[str]]) -> Iterator[Document]:
-    """The documents, whose sizes are added up by corpus in `taken`."""
+def counted(documents: Iterable[tuple[str, Document]], by_corpus: dict[str, Counter[str]]) -> Iterator[Document]:
+    """The documents, whose sizes are added up in `by_corpus`."""
     for corpus, document in documents:
-        taken.setdefault(corpus, Counter()).update(sizes([document]))
+        by_corpus.setdefault(corpus, Counter()).update(sizes([document]))
         yield document
 
 
@@ -275,7 +290,7 @@ def apply(step: Step, ending: str, shards: Sequence[Shard], engine: Engine, book
 def apply_to(shard: Shard, step: Step, ending: str) -> tuple[Shard, Book]:
     """Apply a step to a shard; returns what is left and what was dropped."""
     book = Book()
-    return shard.write(ending, step(shard, book)), book
+    return write_left(shard, ending, step(shard, book)), book
 
 
 def fit_quality(table: Path, config: QualityConfig, seed: int, scratch: Path) -> tuple[dict[str, Any], list[str]]:
@@ -291,7 +306,7 @@ def fit_quality(table: Path, config: QualityConfig, seed: int, scratch: Path) ->
 def drop_low_quality(shard: Shard, book: Book, config: QualityConfig, seed: int, weights: Path) -> Iterator[Document]:
     """Drop documents that the quality model does not keep."""
     model = QualityModel(config, seed, mapped(weights))
-    for batch in batched(shard.documents()):
+    for batch in batched(documents_in(shard)):
         for document, score in zip(batch, model.scores([one.text for one in batch]), strict=True):
             if model.keeps(document.text, float(score)):
                 yield document
@@ -311,7 +326,7 @@ def find_duplicates(shards: Sequence[Shard], config: DuplicatesConfig, scope: Sc
 def hash_texts(shard: Shard, config: DuplicatesConfig, scope: Scope) -> None:
     """Save hashes of all lines or documents of a shard."""
     notes = TextHashes(config, scope)
-    for document in shard.documents():
+    for document in documents_in(shard):
         for text in document.lines if scope == "lines" else [document.text]:
             notes.note(text)
     notes.save(shard.path)
@@ -320,7 +335,7 @@ def hash_texts(shard: Shard, config: DuplicatesConfig, scope: Scope) -> None:
 def drop_duplicate_lines(shard: Shard, book: Book) -> Iterator[Document]:
     """Drop lines that `find_duplicates` found, and documents without other lines."""
     kinds = iter(mapped(shard.path("lines.kinds")).tolist())
-    for document in shard.documents():
+    for document in documents_in(shard):
         keep = []
         for line in document.lines:
             kind = next(kinds)
@@ -333,7 +348,7 @@ def drop_duplicate_lines(shard: Shard, book: Book) -> Iterator[Document]:
 
 def drop_duplicate_documents(shard: Shard, book: Book) -> Iterator[Document]:
     """Drop documents that `find_duplicates` found."""
-    for document, kind in zip(shard.documents(), mapped(shard.path("documents.kinds")).tolist(), strict=True):
+    for document, kind in zip(documents_in(shard), mapped(shard.path("documents.kinds")).tolist(), strict=True):
         if kind:
             book.drop(f"{DUPLICATE_KINDS[kind]}_document", document.text)
         else:
@@ -369,7 +384,7 @@ def count_ngrams_of(shard: Shard, size: int, words: WordChoice, folder: Path) ->
     """Save (2, M): the n-grams of the test sets that a shard contains, and in how many of its documents."""
     held_out = HeldOutNGrams(size, words, mapped(folder / "hashes"))
     counts = np.zeros(len(held_out.hashes), dtype=np.int64)
-    for batch in batched(shard.documents()):
+    for batch in batched(documents_in(shard)):
         counts += held_out.count_documents(batch)
     found = np.flatnonzero(counts)
     save(shard.path("ngrams"), np.stack([found, counts[found]]))
@@ -379,7 +394,7 @@ def drop_contaminated(shard: Shard, book: Book, config: ContaminationConfig, fol
     """Drop text that occurs in the test sets; saves how often lines contain common phrases."""
     held_out = HeldOutNGrams(config.ngram_words, config.words, mapped(folder / "hashes"))
     counts, common = mapped(folder / "counts"), Counter[str]()
-    for batch in batched(shard.documents()):
+    for batch in batched(documents_in(shard)):
         for document, removed in remove_contaminated(batch, held_out, counts, config, common):
             for line in removed:
                 book.drop("contaminated_line", line)
@@ -400,15 +415,79 @@ def batched(documents: Iterable[Document]) -> Iterator[list[Document]]:
         yield batch
 
 
-def corpora_of(shards: Sequence[Shard], config: MixtureConfig, engine: Engine) -> dict[str, mixture.Corpus]:
+# ---- mixture
+
+
+class Corpus(NamedTuple):
+    """A corpus of a mixture: its documents (called once per epoch), their number of words, and its weight."""
+
+    documents: Callable[[], Iterator[Document]]
+    words: int
+    weight: float
+
+
+def corpora_of(shards: Sequence[Shard], config: MixtureConfig, engine: Engine) -> dict[str, Corpus]:
     """The corpora of a mixture, the text first."""
     words = Counter[str]()
     for shard, counts in zip(shards, engine.map(count_sizes, shards, "counting words"), strict=True):
-        words[shard.corpus] += counts["words"]
+        words[shard.table] += counts["words"]
 
-    def corpus(name: str, weight: float) -> mixture.Corpus:
-        mine = [shard for shard in shards if shard.corpus == name]
-        return mixture.Corpus(lambda: chain.from_iterable(map(Shard.documents, mine)), words[name], weight)
+    def corpus(name: str, weight: float) -> Corpus:
+        own = [shard for shard in shards if shard.table == name]
+        return Corpus(lambda: chain.from_iterable(map(documents_in, own)), words[name], weight)
 
     weights = {TEXT: config.weight} | {name: other.weight for name, other in config.others.items()}
     return {name: corpus(name, weight) for name, weight in weights.items()}
+
+
+def shares(weights: Mapping[str, float]) -> dict[str, float]:
+    """The weights as shares of the words, which add up to 1."""
+    total = sum(weights.values())
+    return {name: weight / total for name, weight in weights.items()}
+
+
+def epochs(corpora: Mapping[str, Corpus], words: int | None = None) -> dict[str, float]:
+    """How often each corpus is read.
+
+    Args:
+        words: of the mixture; None: as many as the corpora have together.
+
+    Raises:
+        InputError: a corpus has no words.
+    """
+    if empty := [name for name, corpus in corpora.items() if not corpus.words]:
+        raise InputError(f"mixture: {', '.join(empty)} has no words left to mix")
+    total = sum(corpus.words for corpus in corpora.values()) if words is None else words
+    parts = shares({name: corpus.weight for name, corpus in corpora.items()})
+    # epochs_i = w_i · T / W_i
+    return {name: parts[name] * total / corpus.words for name, corpus in corpora.items()}
+
+
+def mixed(corpora: Mapping[str, Corpus], times: Mapping[str, float], seed: int) -> Iterator[tuple[str, Document]]:
+    """The documents of all corpora, interleaved, each with its corpus' name."""
+
+    def numbered(name: str, order: int) -> Iterator[tuple[float, int, str, Document]]:
+        corpus, sofar = corpora[name], 0
+        whole = int(times[name])
+        for epoch in range(whole + 1):
+            for document in corpus.documents():
+                if epoch == whole and hash_fraction([f"mixture {name}", *document.lines], seed) >= times[name] - whole:
+                    continue
+                yield sofar / (times[name] * corpus.words), order, name, document
+                sofar += document.words
+
+    streams = [numbered(name, order) for order, name in enumerate(corpora)]
+    for _, _, name, document in heapq.merge(*streams, key=lambda item: item[:2]):
+        yield name, document
+
+
+def mixture_report(
+    corpora: Mapping[str, Corpus], times: Mapping[str, float], sizes: Mapping[str, Counter[str]]
+) -> dict[str, dict[str, Any]]:
+    """Size, weight and epochs of each corpus, and what of it is in the mixture (by corpus: documents, lines, words)."""
+    weights = shares({name: corpus.weight for name, corpus in corpora.items()})
+    return {
+        name: {"words": corpus.words, "weight": round(weights[name], 4), "epochs": round(times[name], 4)}
+        | {f"{unit}_taken": count for unit, count in sizes.get(name, Counter[str]()).items()}
+        for name, corpus in corpora.items()
+    }

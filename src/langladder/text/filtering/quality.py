@@ -22,8 +22,8 @@ from pydantic import Field
 
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
-from langladder.text.clean.splitting import place
-from langladder.text.read.sources import TextSource
+from langladder.text.clean.splitting import hash_fraction
+from langladder.text.read.files import TextSource
 from langladder.text.words.segmentation import InstalledWords, splitter_of
 
 MIN_HALF = 2  # documents that a model needs in each half
@@ -179,12 +179,12 @@ class QualityModel:
         if self.settings.threshold is not None:
             return score >= self.settings.threshold
         # numpy.random.pareto(α) > 1 − score
-        return pareto(place(["quality", text], self.seed), self.settings.alpha) > 1.0 - score
+        return pareto(hash_fraction(["quality", text], self.seed), self.settings.alpha) > 1.0 - score
 
 
 def half_of(text: str, seed: int) -> int:
     """The half of a document, 0 or 1."""
-    return int(place(["half", text], seed) >= 0.5)
+    return int(hash_fraction(["half", text], seed) >= 0.5)
 
 
 def sample_halves(texts: Iterable[str], size: int, seed: int) -> list[list[str]]:
@@ -195,7 +195,7 @@ def sample_halves(texts: Iterable[str], size: int, seed: int) -> list[list[str]]
     halves: list[list[tuple[float, str]]] = [[], []]
     for text in texts:
         candidates = halves[half_of(text, seed)]
-        candidates.append((place(["sample", text], seed), text))
+        candidates.append((hash_fraction(["sample", text], seed), text))
         if len(candidates) >= 2 * size:
             candidates[:] = nsmallest(size, candidates)
     return [[text for _, text in nsmallest(size, candidates)] for candidates in halves]

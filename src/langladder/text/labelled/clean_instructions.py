@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from langladder.ground.atomic import atomic_folder
-from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, Row, RowType, cut_by_place
+from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, Row, RowType, cut_by_documents
 from langladder.text.clean.statistics import percentiles
 from langladder.text.clean.steps import Book, StepsConfig, build_steps, outside
 from langladder.text.labelled.instructions import (
@@ -23,8 +23,8 @@ from langladder.text.labelled.instructions import (
     Dialogue,
     Message,
 )
-from langladder.text.storage.shards import SPLITS
-from langladder.text.storage.tables import present_splits, read_batches
+from langladder.text.storage.shards import SPLITS, present_splits
+from langladder.text.storage.tables import read_batches
 from langladder.text.words.segmentation import Split, reading, splitter_of
 
 
@@ -56,7 +56,7 @@ def clean_instructions(
     with atomic_folder(out_folder, INSTRUCTION_TABLES) as folder:
         rows = CleanedRows(tables, folder, DIALOGUE, config, seed, INSTRUCTION_SPLITS)
         rows.drop_duplicates()
-        rows.cut(partial(cut_by_place, unit="prompts"))
+        rows.cut(partial(cut_by_documents, unit="prompts"))
         rows.drop_held_out("clean: every training prompt is held out; set held_out_never_in_train: false, or give more")
         rows.write()
         found = {

@@ -5,7 +5,7 @@ steps work on each word alone, and one that they would remove or split stays as 
 kept and reported.
 
 Splits that the corpus lacks are cut by the hash of the text, stratified: each has about the same share of every label.
-Of each label, the texts whose places come first go to test, the next to validation, the rest to train; what a share
+Of each label, the texts with the lowest hashes go to test, the next to validation, the rest to train; what a share
 leaves over goes to the labels with the largest remainders (Hamilton's method), and no label leaves train.
 """
 
@@ -44,8 +44,8 @@ from langladder.text.labelled.labelled import (
     parse_tree,
     write_labels,
 )
-from langladder.text.storage.shards import SPLITS
-from langladder.text.storage.tables import present_splits, read_batches
+from langladder.text.storage.shards import SPLITS, present_splits
+from langladder.text.storage.tables import TableLines, read_batches
 from langladder.text.words.segmentation import (
     TEXT,
     Conventions,
@@ -81,7 +81,7 @@ def clean_labels(raw_folder: Path, out_folder: Path, config: CleanLabelledConfig
     """
     first = raw_folder / f"{present_splits(raw_folder)[0]}.parquet"
     config = config.model_copy(update={"steps": config.steps.in_language(config.language)})
-    conventions = found_conventions(first, "text", config.steps, config.words, config.language)
+    conventions = found_conventions(TableLines([(first, "text")]), config.steps, config.words, config.language)
     return _clean(raw_folder, out_folder, LABELLED_TEXT, config, conventions, seed)
 
 
@@ -234,22 +234,24 @@ def _cut(rows: CleanedRows, chosen: np.ndarray, own: Sequence[str]) -> Cut:
     sets = (frozenset([value] if labelled else value) for value in values)
     labels = [known.setdefault(found, found) for found in sets]
     strata = [min(found) if labelled else "" for found in labels]
-    places = rows.places[chosen]
-    splits = cut_by_label(places, strata, rows.config.split, own)
+    fractions = rows.fractions[chosen]
+    splits = cut_by_label(fractions, strata, rows.config.split, own)
     # Held-out rows whose labels train lacks go to train: what only they have cannot be learnt.
     in_train = frozenset[str]().union(*{labels[row] for row in np.flatnonzero(splits == TRAIN)})
     for row in np.flatnonzero(splits != TRAIN):
         if not labels[row] <= in_train:
-            splits[places == places[row]] = TRAIN
+            splits[fractions == fractions[row]] = TRAIN
             in_train |= labels[row]
     return Cut(splits, "documents", [])
 
 
-def cut_by_label(places: np.ndarray, labels: Sequence[str], config: SplitConfig, own: Sequence[str] = ()) -> np.ndarray:
+def cut_by_label(
+    fractions: np.ndarray, labels: Sequence[str], config: SplitConfig, own: Sequence[str] = ()
+) -> np.ndarray:
     """The split of each example.
 
     Args:
-        places: (N,) float64, equal for equal texts.
+        fractions: (N,) float64, equal for equal texts.
         labels: of each example; a text with several goes by its first.
         config: shares held out.
         own: splits that the corpus brings itself, which are then not cut.
@@ -260,10 +262,10 @@ def cut_by_label(places: np.ndarray, labels: Sequence[str], config: SplitConfig,
     Raises:
         InputError: too few different texts for a split.
     """
-    texts, first, inverse = np.unique(places, return_index=True, return_inverse=True)  # (U,), (U,), (N,)
+    texts, first, inverse = np.unique(fractions, return_index=True, return_inverse=True)  # (U,), (U,), (N,)
     numbers = {name: number for number, name in enumerate(sorted(set(labels)))}
     of_text = np.fromiter((numbers[label] for label in labels), np.int32, len(labels))[first]  # (U,)
-    order = np.argsort(of_text, kind="stable")  # label by label, each label's texts by their places
+    order = np.argsort(of_text, kind="stable")  # label by label, each label's texts by their fractions
     ends = np.cumsum(np.bincount(of_text, minlength=len(numbers)))
     strata = dict(zip(numbers, np.split(order, ends[:-1]), strict=True))
     shares = [pair for pair in ((TEST, config.test), (VALIDATION, config.validation)) if SPLITS[pair[0]] not in own]

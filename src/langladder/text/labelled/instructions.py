@@ -38,9 +38,8 @@ from pydantic import Field
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import Damage, InputError, Policy
 from langladder.ground.remote import File, located
-from langladder.text.read.lines import FileFacts, text_field
-from langladder.text.read.readers import json_rows, whole_json
-from langladder.text.read.sources import FileSource, ending, files_of, skipped
+from langladder.text.read.files import FileSource, ending, files_of, json_rows, skipped
+from langladder.text.read.lines import FileFacts, text_field, whole_json
 from langladder.text.storage.tables import owner_of, read_table, write_rows, write_table
 
 SYSTEM, USER, ASSISTANT = ROLES = ("system", "user", "assistant")
@@ -347,7 +346,7 @@ def records(file: File, source: InstructionSource, facts: FileFacts) -> Iterator
     if ending(file) != "json":
         yield from json_rows(file, source, facts)
         return
-    items = whole_json(file, source, facts)
+    items = whole_json(file, facts, source.max_line_bytes, source.encoding)
     if file in facts.empty:
         return
     if not isinstance(items, list):

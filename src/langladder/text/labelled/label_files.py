@@ -32,9 +32,8 @@ from langladder.text.labelled.labelled import (
     phrase_texts,
 )
 from langladder.text.labelled.tag_files import FoldedSource, TagColumns, heads_of, in_split, sentences, splits_of
+from langladder.text.read.files import ending, files_of, format_of, json_rows, numbered_lines, skipped
 from langladder.text.read.lines import FileFacts, named, parquet_rows, read_lines, text_field
-from langladder.text.read.readers import json_rows, numbered_lines
-from langladder.text.read.sources import ending, files_of, format_of, skipped
 from langladder.text.storage.tables import write_rows
 
 Layout = Literal["auto", "columns", "fields", "folders", "files", "first_word", "trees", "conllu"]

@@ -47,12 +47,11 @@ from pydantic import Field, model_validator
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
 from langladder.ground.remote import File, located
-from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, Row, RowType, cut_by_place
+from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, Row, RowType, cut_by_documents
 from langladder.text.clean.splitting import SplitConfig
 from langladder.text.clean.steps import Book
-from langladder.text.read.lines import FileFacts, text_field
-from langladder.text.read.readers import json_rows, whole_json
-from langladder.text.read.sources import FileSource, ending, files_of, skipped
+from langladder.text.read.files import FileSource, ending, files_of, json_rows, skipped
+from langladder.text.read.lines import FileFacts, text_field, whole_json
 from langladder.text.storage.shards import SPLITS
 from langladder.text.storage.tables import owner_of, read_batches, read_table, write_rows
 
@@ -280,7 +279,7 @@ def read_question_files(source: QuestionSource, out_folder: Path) -> dict[str, A
                 raise InputError(f"{source.path}: split {split!r} holds no question{facts.no_text()}")
         rows = CleanedRows(tables, folder, QUESTION, config, source.seed)
         rows.drop_duplicates()
-        rows.cut(partial(cut_by_place, unit="paragraphs"))
+        rows.cut(partial(cut_by_documents, unit="paragraphs"))
         rows.drop_held_out("questions: every training paragraph is in validation or test, too")
         rows.write()
         shutil.rmtree(raw)
@@ -305,7 +304,7 @@ def _read(file: File, source: QuestionSource, facts: FileFacts) -> Iterator[Ques
         for where, row in json_rows(file, source, facts):
             yield question_of(row, where)
         return
-    value = whole_json(file, source, facts)
+    value = whole_json(file, facts, source.max_line_bytes, source.encoding)
     if file not in facts.empty:
         yield from _squad(file, value)
 

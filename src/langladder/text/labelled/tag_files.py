@@ -35,10 +35,10 @@ from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import Damage, InputError, Policy
 from langladder.ground.remote import File, located
 from langladder.ground.schema import Config
-from langladder.text.clean import splitting
+from langladder.text.clean.splitting import hash_fraction
 from langladder.text.labelled.labelled import LABELLED_TABLES, TAGGED, bad_steps, joined_heads, scheme_of, tree_of_heads
+from langladder.text.read.files import FileSource, files_of, skipped
 from langladder.text.read.lines import FileFacts, read_lines
-from langladder.text.read.sources import FileSource, files_of, skipped
 from langladder.text.storage.tables import write_rows
 
 _RANGE = re.compile(r"(\d{1,9})-(\d{1,9})")
@@ -280,7 +280,7 @@ def in_split(source: FoldedSource, split: str, text: str, number: int) -> bool:
     """Whether a text belongs to a split: with folds, by its number among those of its label, or by its hash."""
     if source.folds is None:
         return True
-    fold = number % source.folds if source.fold_by == "order" else int(splitting.place([text], 0) * source.folds)
+    fold = number % source.folds if source.fold_by == "order" else int(hash_fraction([text], 0) * source.folds)
     return (fold == source.fold) == (split == "test")
 
 

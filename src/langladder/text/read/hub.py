@@ -9,9 +9,9 @@ from pydantic import Field, model_validator
 
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
+from langladder.text.read.files import Documents, check_splits, write_raw_text
 from langladder.text.read.lines import FileFacts, text_field
-from langladder.text.read.readers import write_raw_pairs, write_raw_text
-from langladder.text.read.sources import Documents, check_splits
+from langladder.text.read.pairs import write_raw_pairs
 
 
 class HubData(Config):
@@ -44,7 +44,7 @@ class HubParallelSource(HubData):
 
 
 def read_hub(source: HubSource, out_folder: Path) -> dict[str, Any]:
-    """Read a data set into `out_folder`, as `readers.read_text` does.
+    """Read a data set into `out_folder`, as `files.read_text` does.
 
     Raises:
         InputError: the Hub cannot be reached, or the data set, configuration, split or column does not exist.

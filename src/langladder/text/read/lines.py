@@ -313,6 +313,25 @@ def json_row(file: File, number: int, line: str) -> Any:
         raise InputError(f"{file}:{number}: not JSON ({error})") from error
 
 
+def whole_json(file: File, facts: FileFacts, max_bytes: int, encoding: str) -> Any:
+    """The value of a file that is one JSON text; None where the file is empty, which is noted.
+
+    Raises:
+        InputError: as `read_lines`; the file is not JSON (names file and line).
+    """
+    advice = "; write it as .jsonl, a record a line, or raise max_line_bytes"
+    text = "\n".join(read_lines(file, facts, max_bytes, encoding, advice=advice))
+    if file in facts.empty:
+        return None
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        where, reason = f"{file}:{error.lineno}", error.msg
+    except (ValueError, RecursionError) as error:  # very long integers; deeply nested lists
+        where, reason = f"{file}", str(error)[:100]
+    raise InputError(f"{where}: not JSON ({reason}); of one record a line the ending is .jsonl")
+
+
 def text_field(row: Any, field: str, where: str) -> str:
     """The value of a text field of a row; `translation.fr` is the field `fr` inside `translation`.
 

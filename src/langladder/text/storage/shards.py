@@ -18,11 +18,12 @@ shards, the driver decides where shards end. It holds a few bytes of each docume
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -43,11 +44,15 @@ TEXT = pa.schema([("document", pa.int64()), ("text", pa.string()), ("log_prob", 
 DICTIONARY, INFO, STATE = "dataset_dict.json", "dataset_info.json", "state.json"
 _TYPES = {"string": "string", "int64": "int64", "double": "float64"}  # Arrow's names: those of `datasets`
 _MAKER = "langladder"
-_NUMBERS = {"int64": pa.int64(), "float64": pa.float64()}
-_DTYPES = {"int64": np.int64, "int32": np.int32, "double": np.float64}
+ROWS_PER_GROUP = 65_536  # rows that are held at a time, at most
+CHARACTERS = 16 * 2**20  # of them, about
+LINES = 4096  # of text that are in memory as Python strings
+T = TypeVar("T")
+TextRow = tuple[int, str, float | None]
+"""Document, text, log-probability: a row of `TEXT`."""
 
 
-def _is_ours(table: Path) -> bool:
+def _is_table(table: Path) -> bool:
     try:
         found = read_json(table / INFO)
     except InputError:
@@ -55,17 +60,17 @@ def _is_ours(table: Path) -> bool:
     return isinstance(found, dict) and found.get("builder_name") == _MAKER
 
 
-def _are_ours(folder: Path) -> bool:
+def _are_tables(folder: Path) -> bool:
     tables = [table for table in folder.iterdir() if table.is_dir()]
-    return bool(tables) and all(map(_is_ours, tables))
+    return bool(tables) and all(map(_is_table, tables))
 
 
 _FILES = (INFO, STATE, "data-*-of-*.arrow")
-TABLE = Owner("a table of shards that langladder wrote", _FILES, _is_ours)
+TABLE = Owner("a table of shards that langladder wrote", _FILES, _is_table)
 SHARDED = Owner(
     "tables of text that langladder wrote",
     (DICTIONARY, CONVENTIONS, *(f"{split}/{name}" for split in (*SPLITS, "all") for name in _FILES)),
-    _are_ours,
+    _are_tables,
 )
 
 
@@ -95,6 +100,61 @@ def shard_files(table: Path) -> list[Path]:
 def table_names(folder: Path) -> list[str]:
     """Names of the tables in a folder, in the order train, validation, test, all; [] where there is none."""
     return [name for name in (*SPLITS, "all") if (Path(folder) / name / STATE).is_file()]
+
+
+def present_splits(folder: Path) -> list[str]:
+    """Names of the tables in a folder, shards or Parquet, in the order train, validation, test, all.
+
+    Raises:
+        InputError: the folder holds none of them.
+    """
+    parquet = [name for name in (*SPLITS, "all") if (Path(folder) / f"{name}.parquet").is_file()]
+    names = table_names(folder) or parquet
+    if not names:
+        raise InputError(f"{folder}: holds no table train or all; make the corpus first (stage `corpus`)")
+    return names
+
+
+def pieces(rows: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:
+    """Rows in lists of `ROWS_PER_GROUP` at most, fewer where those are long.
+
+    Args:
+        size: characters of a row.
+    """
+    piece, characters = list[T](), 0
+    for row in rows:
+        piece.append(row)
+        characters += size(row)
+        if len(piece) == ROWS_PER_GROUP or characters >= CHARACTERS:
+            yield piece
+            piece, characters = [], 0
+    if piece:
+        yield piece
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A shard of a table as a piece of an engine's work, and the files that this work leaves.
+
+    Attributes:
+        table: the name of its table: a split, or a corpus.
+        file: its rows.
+        scratch: path of the files that belong to it, to which endings are added.
+    """
+
+    table: str
+    file: Path
+    scratch: Path
+
+    @classmethod
+    def all_of(cls, tables: Mapping[str, Path], scratch: Path) -> list[Self]:
+        """The shards of some tables, in their order; their files are numbered in the folder `scratch`."""
+        files = [(name, file) for name, table in tables.items() for file in shard_files(table)]
+        return [cls(name, file, scratch / f"{number:06d}") for number, (name, file) in enumerate(files)]
+
+    def path(self, ending: str) -> Path:
+        """One of the files that belong to it."""
+        return self.scratch.with_suffix(f".{ending}")
 
 
 def read_shard(path: Path, schema: pa.Schema, rows: int = ROWS) -> Iterator[pa.RecordBatch]:
@@ -163,11 +223,11 @@ class ShardWriter:
         if not batch.num_rows:
             return
         batch = batch.cast(self.schema)
-        documents = values(batch.column("document"))
+        documents = batch.column("document").to_numpy()
         before = np.append(documents[0] if self._last is None else self._last, documents[:-1])
         opens = np.flatnonzero(documents != before)  # rows that are the first of their document
         opened = len(opens) + (self._last is None)
-        sizes = values(pc.binary_length(batch.column("text")))
+        sizes = pc.binary_length(batch.column("text")).to_numpy()
         bounds = np.append(0, np.cumsum(sizes, dtype=np.int64))  # bytes of text before each row, and in all
         self._last, start = int(documents[-1]), 0
         while start < batch.num_rows:
@@ -275,56 +335,11 @@ def _plain(column: pa.Array) -> pa.Array:
     """The same values with nothing below the nulls, which would be written, too."""
     if not column.null_count:
         return column
-    known = values(column.is_valid())
-    return numbers(np.where(known, values(column), 0), known)
-
-
-# ---- NumPy arrays as Arrow arrays and back. `pyarrow.array` and `to_numpy` load pandas, which takes half a second.
-
-
-def numbers(found: np.ndarray, known: np.ndarray | None = None) -> pa.Array:
-    """int64 or float64; null where `known` is False."""
-    bits = None if known is None or known.all() else _bits(known)
-    found = np.ascontiguousarray(found)
-    return pa.Array.from_buffers(_NUMBERS[found.dtype.name], len(found), [bits, pa.py_buffer(found)])
-
-
-def values(array: pa.Array) -> np.ndarray:
-    """Numbers of an array, not copied, anything where it has nulls; of one of truth values, copied."""
-    if array.type == pa.bool_():
-        bits = np.unpackbits(np.frombuffer(array.buffers()[1], np.uint8), bitorder="little")
-        return bits[array.offset : array.offset + len(array)].astype(bool)
-    kind = _DTYPES[str(array.type)]
-    found = np.frombuffer(array.buffers()[1] if len(array) else b"", kind)
-    return found[array.offset : array.offset + len(array)]
-
-
-def truths(found: np.ndarray) -> pa.Array:
-    """bool, to filter by."""
-    return pa.Array.from_buffers(pa.bool_(), len(found), [None, _bits(found)])
-
-
-def texts(found: Sequence[str]) -> pa.Array:
-    """string."""
-    encoded = [value.encode() for value in found]
-    bounds = np.zeros(len(encoded) + 1, dtype=np.int64)
-    np.cumsum([len(value) for value in encoded], out=bounds[1:])
-    if bounds[-1] >= 2**31:
-        raise pa.ArrowCapacityError("texts of more than two gigabytes at once")
-    buffers = [None, pa.py_buffer(bounds.astype(np.int32)), pa.py_buffer(b"".join(encoded))]
-    return pa.Array.from_buffers(pa.string(), len(encoded), buffers)
-
-
-def _bits(found: np.ndarray) -> pa.Buffer:
-    return pa.py_buffer(np.packbits(found, bitorder="little"))
+    known = column.is_valid().to_numpy(zero_copy_only=False)
+    return pa.array(column.fill_null(0).to_numpy(), mask=~known)
 
 
 # ---- text in parts
-
-
-LINES = 4096  # that are in memory at a time
-TextRow = tuple[int, str, float | None]
-"""Document, text, log-probability: a row of `TEXT`."""
 
 
 def read_text_rows(path: Path) -> Iterator[TextRow]:
@@ -337,11 +352,10 @@ def write_text_rows(path: Path, rows: Iterable[TextRow]) -> None:
     """Write the rows of a part, atomically."""
     iterator = iter(rows)
     with atomic_file(path) as temporary, pa.ipc.new_stream(str(temporary), TEXT) as stream:
-        while some := list(islice(iterator, LINES)):
-            documents, lines, log_probs = zip(*some, strict=True)
-            known = np.array([log_prob is not None for log_prob in log_probs])
-            found = np.array([0.0 if log_prob is None else log_prob for log_prob in log_probs])
-            columns = [numbers(np.array(documents, dtype=np.int64)), texts(lines), numbers(found, known)]
+        while batch := list(islice(iterator, LINES)):
+            columns = [
+                pa.array(column, field.type) for column, field in zip(zip(*batch, strict=True), TEXT, strict=True)
+            ]
             stream.write_batch(pa.record_batch(columns, schema=TEXT))
 
 
@@ -442,8 +456,8 @@ def write_shard(plan: ShardPlan, tables: Path) -> bytes:
     with ShardWriter(plan.folder, TEXT, plan.folder.name, plan.limits) as writer:
         for part in plan.parts:
             for batch in read_shard(part.rows, TEXT):
-                documents = values(batch.column("document")) + part.first
-                stay = (table_of[documents] == plan.table) & (documents >= first) & (documents < stop)
-                kept = batch.filter(truths(stay))
-                writer.add(kept.set_column(0, "document", numbers(renumbered[documents[stay] - first])))
+                documents = batch.column("document").to_numpy() + part.first
+                kept = (table_of[documents] == plan.table) & (documents >= first) & (documents < stop)
+                numbers = pa.array(renumbered[documents[kept] - first])
+                writer.add(batch.filter(pa.array(kept)).set_column(0, "document", numbers))
     return writer.digests[0]

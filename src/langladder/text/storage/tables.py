@@ -2,14 +2,15 @@
 
 A table whose name ends in .parquet is one Parquet file; any other is a folder of shards (see `shards`), or one of them.
 Raw, filtered and clean text has the columns of `TEXT` and stands in shards; parallel text has those of `PAIRS` and is
-Parquet, as all other tables are. One row is one line of text.
+Parquet, as all other tables are. One row is one line of text; the lines of one document follow one another.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import compress, groupby, islice
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,24 +19,22 @@ from langladder.ground.atomic import Owner, atomic_file, atomic_folder
 from langladder.ground.errors import InputError
 from langladder.ground.progress import tracked
 from langladder.text.storage.shards import (
+    ROWS,
+    ROWS_PER_GROUP,
     SPLITS,
     TABLE,
     TEXT,
     ShardWriter,
+    pieces,
     read_shard,
     shard_files,
-    table_names,
     write_dictionary,
 )
 from langladder.text.words.segmentation import CONVENTIONS
 
 PAIRS = pa.schema([("source", pa.string()), ("target", pa.string())])
 
-ROWS_PER_GROUP = 65_536
 LINES = 8_192  # of a batch
-CHARACTERS = 16 * 2**20  # of the rows that are held at a time, about
-
-Row = TypeVar("Row")
 
 
 def owner_of(what: str, names: Iterable[str], *schemas: pa.Schema) -> Owner:
@@ -125,23 +124,6 @@ def read_batches(path: Path, schema: pa.Schema, rows: int = ROWS_PER_GROUP) -> I
         yield from tracked(batches, f"reading {path.stem}", file.metadata.num_rows, "rows", sizes=True)
 
 
-def pieces(rows: Iterable[Row], size: Callable[[Row], int]) -> Iterator[list[Row]]:
-    """Rows in lists of `ROWS_PER_GROUP` at most, fewer where those are long.
-
-    Args:
-        size: characters of a row.
-    """
-    piece, held = list[Row](), 0
-    for row in rows:
-        piece.append(row)
-        held += size(row)
-        if len(piece) == ROWS_PER_GROUP or held >= CHARACTERS:
-            yield piece
-            piece, held = [], 0
-    if piece:
-        yield piece
-
-
 def group_rows(path: Path, schema: pa.Schema) -> list[int]:
     """The rows of each row group of a Parquet table. Raises as `read_table` does."""
     with _open(path, schema) as file:
@@ -192,19 +174,6 @@ def line_batches(lines: Iterable[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def present_splits(folder: Path) -> list[str]:
-    """Names of the tables in a folder, in the order train, validation, test, all.
-
-    Raises:
-        InputError: the folder holds none of them.
-    """
-    named = [name for name in (*SPLITS, "all") if (Path(folder) / f"{name}.parquet").is_file()]
-    found = table_names(folder) or named
-    if not found:
-        raise InputError(f"{folder}: holds no table train or all; make the corpus first (stage `corpus`)")
-    return found
-
-
 @contextmanager
 def _damage(path: Path) -> Iterator[None]:
     """What shows only when the rows are read."""
@@ -226,3 +195,52 @@ def _open(path: Path, schema: pa.Schema | None) -> pq.ParquetFile:
         have = ", ".join(file.schema_arrow.names)
         raise InputError(f"{path}: has no column {', '.join(missing)!r}; its columns are {have}")
     return file
+
+
+# ---- documents
+
+
+class Document(NamedTuple):
+    """The lines of a document, and their exact log-probabilities where they are known."""
+
+    lines: list[str]
+    log_probs: list[float | None]
+
+    @property
+    def text(self) -> str:
+        """All lines."""
+        return "\n".join(self.lines)
+
+    @property
+    def words(self) -> int:
+        """The number of words between white space."""
+        return sum(len(line.split()) for line in self.lines)
+
+    def select(self, keep: Sequence[bool]) -> Self:
+        """The document with those lines alone for which `keep` is true."""
+        return type(self)(list(compress(self.lines, keep)), list(compress(self.log_probs, keep)))
+
+
+def read_documents(path: Path) -> Iterator[Document]:
+    """The documents of one table, in its order. Raises InputError as `read_table`."""
+    return documents_of(read_batches(path, TEXT, ROWS))
+
+
+def documents_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Document]:
+    """The documents of record batches."""
+    rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
+    for _, group in groupby(rows, key=itemgetter(0)):
+        found = list(group)
+        yield Document([text for _, text, _ in found], [log_prob for _, _, log_prob in found])
+
+
+def write_documents(path: Path, documents: Iterable[Document]) -> None:
+    """Write documents, numbered from 0, as a table, atomically."""
+    write_batches(path, TEXT, tables_of(documents))
+
+
+def tables_of(documents: Iterable[Document]) -> Iterator[pa.Table]:
+    """Documents, numbered from 0, in tables of limited size."""
+    rows = ((number, *row) for number, document in enumerate(documents) for row in zip(*document, strict=True))
+    for piece in pieces(rows, lambda row: len(row[1])):
+        yield pa.table([list(column) for column in zip(*piece, strict=True)], schema=TEXT)

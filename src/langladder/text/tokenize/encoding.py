@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from langladder.engine.base import Serial, current
 from langladder.ground.artefacts import write_arrays, write_json
-from langladder.text.storage.shards import TEXT, shard_files
-from langladder.text.storage.tables import PAIRS, TableLines, present_splits, read_batches
+from langladder.text.storage.shards import TEXT, present_splits, shard_files
+from langladder.text.storage.tables import PAIRS, TableLines, read_batches
 from langladder.text.storage.token_streams import IdWriter, StreamJoiner, counts_file
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizers import Tokenizer

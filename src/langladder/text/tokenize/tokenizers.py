@@ -12,7 +12,7 @@
 
 bpe_bytes cuts a text into words, numbers, marks and white space before it merges (`CUTTING`); GPT-2's own rule parts
 letters from their combining marks, so that Hindi, Thai or vocalised Arabic hardly get a merge.
-`morphemes` is trained as `text.tokenize.morphemes` has it, and is a tokenizer of kind unigram from then on.
+`morphemes` is trained as `text.tokenize.tokenizer_training` has it, and is a tokenizer of kind unigram from then on.
 
 All but bpe_bytes know the words or characters of the training text only; others are UNK and do not come back.
 No special is ever found *in* a text: see `specials`.
@@ -21,6 +21,7 @@ A text is normalised first as the training text was (`text.words.normalisation`)
 which is 20 times faster; by other programs by the `normalizer` of tokenizer.json, which is made of the same rules.
 """
 
+import importlib.util
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -35,7 +36,6 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers
 from langladder.ground.artefacts import read_json, write_text
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
-from langladder.text.tokenize.morphemes import installed
 from langladder.text.tokenize.specials import NAMES, RESERVED, SPELLINGS, UNK, spelling
 from langladder.text.words.normalisation import Normalisation
 from langladder.text.words.segmentation import UNSPACED
@@ -57,6 +57,14 @@ BYTES = {chr(byte): byte for byte in _VISIBLE} | {chr(256 + place): byte for pla
 # GPT-2's rule, but that a word is a letter and all letters, combining marks and joiners (ZWNJ, ZWJ) behind it, as in
 # Unicode's word boundaries (UAX 29, WB4) and in GPT-4o's rule. Text without marks and joiners is cut as by GPT-2.
 CUTTING = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}[\p{L}\p{M}\u200c\u200d]*| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+
+
+def check_morfessor() -> None:
+    """Raises: InputError: Morfessor is not installed."""
+    if importlib.util.find_spec("morfessor") is None:
+        raise InputError(
+            "the library morfessor is not installed: pip install 'langladder[morphemes]'; or take tokenizer: unigram"
+        )
 
 
 class TokenizerConfig(Config):
@@ -85,7 +93,7 @@ class TokenizerConfig(Config):
     @classmethod
     def _is_installed(cls, kind: Trained) -> Trained:
         if kind == "morphemes":
-            installed()
+            check_morfessor()
         return kind
 
     @model_validator(mode="after")

@@ -40,8 +40,8 @@ from langladder.ground.artefacts import (
 from langladder.ground.atomic import atomic_file
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
-from langladder.text.storage.shards import shard_files
-from langladder.text.storage.tables import present_splits, read_batches
+from langladder.text.storage.shards import present_splits, shard_files
+from langladder.text.storage.tables import read_batches
 from langladder.text.storage.token_streams import IdWriter, StreamJoiner, TokenStream, id_bounds
 from langladder.text.words.segmentation import (
     TEXT,

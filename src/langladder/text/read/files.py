@@ -1,4 +1,4 @@
-"""Read text files and files of sentence pairs into raw tables with one line of text, or one pair, per row.
+"""Read files of text into raw tables with one line of text per row: which files, in which parts, what a document is.
 
     files → parts ─ read_part ─ files of lines ─ document numbers ─ write_tables → shards
                     of each                      of the corpus
@@ -8,111 +8,229 @@ which it begins. Files that are gzipped, Parquet, UTF-16 or behind a URL are not
 memory. The raw folder is written as a whole: if any file is bad, nothing is written. Blank lines are dropped; white
 space around lines is removed.
 
-Where lines are paragraphs, sentences are found by their marks. Marks that some scripts have of their own (。 ؟ । ። །
-and their like) end a sentence wherever they stand, together with the closing quotes and brackets behind them. The marks
-. ! ? … and, behind a Greek letter, ; end one only before white space and a capital letter, or a letter of a script
-without capitals. A full stop does not after a single capital (J. Smith), a number of one or two digits (German: am 3.
-Oktober), an abbreviation with inner dots (e.g., U.S.) or one of ABBREVIATIONS. Text that has no such marks, as most of
-Thai, stays whole. No model is trained (unlike Kiss & Strunk 2006), so a
-sentence that ends with an abbreviation goes on.
+The settings of sources of files, and the rule which files are read, serve readers of pairs, labels, tags, questions and
+dialogues, too.
 """
 
-import json
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import regex  # type: ignore[import-untyped]
+from pydantic import Field, field_validator, model_validator
 
 from langladder.engine.base import current
 from langladder.ground.artefacts import map_arrays, write_arrays
 from langladder.ground.atomic import atomic_file, atomic_folder
 from langladder.ground.errors import InputError
-from langladder.ground.remote import File, located
+from langladder.ground.remote import File, below, in_order, located
+from langladder.ground.schema import Config
 from langladder.text.read.lines import (
     GZIP,
+    MAX_LINE_BYTES,
     WHOLE,
     WIDE,
     FileFacts,
     Span,
     json_row,
+    known,
     number_at,
     parquet_rows,
     read_lines,
     text_field,
 )
-from langladder.text.read.sources import (
-    Documents,
-    FileSource,
-    ParallelSource,
-    TextSource,
-    aligned_report,
-    files_of,
-    format_of,
-    pair_files,
-    skipped,
-)
-from langladder.text.storage.shards import SHARDED, TEXT, TextPart, numbers, texts, values, write_tables
-from langladder.text.storage.tables import PAIRS, TABLES, pieces, write_batches
+from langladder.text.storage.shards import SHARDED, SPLITS, TEXT, TextPart, pieces, write_tables
+from langladder.text.words.segmentation import split_sentences
 
-# ---- sentences
+FileFormat = Literal["auto", "txt", "jsonl", "parquet"]
+DocumentRule = Literal["line", "blank_line", "file", "record", "heading"]
+TEXT_ENDINGS = ("txt", "text", "jsonl", "ndjson", "parquet")
+NAMED = 20  # skipped files that a report names; others are counted
+_LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]{2,8})*")  # en, deu, zh-CN, eng_Latn
+_NO_LANGUAGES = ("tsv", "txt", "csv", "zip", "pdf", "xml", "doc")
+_README = re.compile(r"readme(\..*)?", re.IGNORECASE)
+_OWN_FILES = (".gitignore", ".gitkeep")
 
 
-ABBREVIATIONS = (
-    *("Mr", "Mrs", "Ms", "Messrs", "Dr", "Prof", "Rev", "Hon", "Gen", "Col", "Capt", "Lt", "Sgt", "Gov", "Sen", "Rep"),
-    *("St", "Mt", "Mme", "Mlle", "Sr", "Sra", "Srta", "Dra", "Ud", "Uds", "Sig", "Dott", "Hr", "Fr", "Frl", "Dipl"),
-    *("Ing", "Dhr", "Mevr", "vs", "cf", "ca", "approx", "bzw", "vgl", "sog"),
-)
-"""Those that names and other capitals follow; what is before numbers (No. 5) needs no entry."""
-LONGEST = 30  # characters of an abbreviation
-_OWN = "。｡！？؟۔।॥።፧፨။។៕།༎։"  # not ၊: a comma
-_FIRST = r"[\p{Lu}\p{Lt}\p{Lo}\p{Georgian}]"  # of a sentence; Georgian writes no capitals there
-_GREEK = r"(?<=\p{Greek}\p{M}*[»”]?)[;\u037E]"  # its question mark; its semicolon is ·
-_MARKS = regex.compile(
-    rf"""(?P<own>[{_OWN}](?:[{_OWN}.!?…]|\s+[།༎])*+[\p{{Pe}}\p{{Pf}}]*+)
-    |(?:[.!?…]|{_GREEK})++["'\p{{Pe}}\p{{Pf}}\p{{Pi}}]*+(?:\s»(?=\s))?
-     (?=\s+(?:["'\p{{Pi}}\p{{Pf}}\p{{Ps}}¿¡]\s?)*(?:[–—]\s*)?{_FIRST})""",
-    regex.VERBOSE,
-)
-_LAST_WORD = regex.compile(r"(?:[\p{L}\p{M}\p{N}]+\.)*[\p{L}\p{M}\p{N}]+$")
-_GOES_ON = regex.compile(r"\p{Lu}\p{M}*|\d{1,2}|(?:\p{L}{1,3}\.)+\p{L}{1,3}")
-_QUOTED = regex.compile(r"""[」』”"]\p{Hiragana}""")  # 「行く。」と言った。 is one sentence
+class FileSource(Config):
+    """Files of text, with the corpus' own splits or without."""
+
+    endings: ClassVar[tuple[str, ...]] = TEXT_ENDINGS
+
+    path: str  # a file, or the folder that the globs of `files` start from; a local path, or a URL (s3://, https://, …)
+    # One glob for everything (`clean` then makes the splits), or {train: glob, validation: glob, test: glob}.
+    # A glob that ends in a bare * takes files with a known ending; hidden files and READMEs are never read.
+    files: str | dict[str, str] = "*"
+    format: FileFormat = "auto"  # by the ending of the name: .jsonl, .parquet, else text; each also .gz
+    encoding: str = "utf-8"  # of text files and jsonl: gb18030, cp1251, latin-1, utf-16, …
+    max_line_bytes: int = Field(default=MAX_LINE_BYTES, ge=1)
+
+    @field_validator("encoding")
+    @classmethod
+    def _is_known(cls, name: str) -> str:
+        return known(name)
+
+    @model_validator(mode="after")
+    def _known_splits(self) -> Self:
+        check_splits("files", self.files)
+        return self
 
 
-def split_sentences(line: str) -> list[str]:
-    """The sentences of one line, without white space around them; none of a blank line.
+class Documents(Config):
+    """What a document is; splits are made of whole documents."""
 
-    >>> split_sentences("Dr. Smith left at 5 p.m. today. 他走了。“你好！”")
-    ['Dr. Smith left at 5 p.m. today.', '他走了。', '“你好！”']
+    # line: each line; blank_line: blank lines separate documents; file: each file; record: each jsonl or parquet row;
+    # heading: a line that matches `heading` begins one. A new file always begins a document.
+    documents: DocumentRule = "line"
+    heading: str | None = None  # a regular expression for the whole line; WikiText: "= [^=].* ="
+    sentences: Literal["keep", "split"] = "keep"  # split: lines are cut into sentences, each a line (`split_sentences`)
+
+    @model_validator(mode="after")
+    def _heading_goes_with_its_rule(self) -> Self:
+        if (self.documents == "heading") != (self.heading is not None):
+            raise ValueError(
+                f"documents: {self.documents!r} with heading: {self.heading!r}; give a regular expression exactly "
+                "when documents is 'heading'"
+            )
+        if self.heading is not None:
+            try:
+                re.compile(self.heading)
+            except re.error as error:
+                raise ValueError(f"heading: {self.heading!r} is not a regular expression ({error})") from error
+        return self
+
+
+class TextSource(FileSource, Documents):
+    """A monolingual corpus in files."""
+
+    field: str = "text"  # the jsonl field or parquet column
+
+
+def check_splits(key: str, files: str | dict[str, str]) -> None:
+    """Raise ValueError unless the names of the splits are known and include train."""
+    if isinstance(files, dict) and not ({"train"} <= set(files) <= set(SPLITS)):
+        raise ValueError(f"{key}: splits {sorted(files)}; allowed: train (always), validation, test")
+
+
+# ---- which files are read
+
+
+def files_of(source: FileSource, globs: str | dict[str, str]) -> dict[str, list[File]]:
+    """The files of each split, sorted by name; `all` if the corpus has no splits.
+
+    Raises:
+        InputError: the path does not exist, a glob matches nothing, or one file is in two splits.
     """
-    found, start = list[str](), 0
-    for marks in _MARKS.finditer(line):
-        end = marks.end()
-        if marks["own"]:
-            if line[end : end + 1] == '"' and line.count('"', start, end) % 2:  # it closes what was opened before
-                end += 1
-            if _QUOTED.match(line, end - 1):
-                continue
-        elif marks[0] == "." and _is_abbreviation(line[max(start, marks.start() - LONGEST) : marks.start()]):
-            continue
-        if sentence := line[start:end].strip():
-            found.append(sentence)
-        start = end
-    rest = line[start:].strip()
-    return [*found, rest] if rest else found
+    root = located(source.path)
+    if not root.exists():
+        raise InputError(f"path: {source.path!r} does not exist; give a file or a folder (corpus config)")
+    if root.is_file():
+        if isinstance(globs, dict):
+            raise InputError(f"path: {source.path!r} is one file, but `files` names splits; give the folder instead")
+        return {"all": [root]}
+    found: dict[str, list[File]] = {}
+    owner: dict[File, str] = {}
+    for split, pattern in (globs if isinstance(globs, dict) else {"all": globs}).items():
+        found[split] = _matching(root, pattern, source.endings)
+        if not found[split]:
+            raise InputError(f"files: {pattern!r} {_nothing_matches(root, source.endings)}")
+    for split, files in found.items():
+        for file in files:
+            if owner.setdefault(file, split) != split:
+                raise InputError(f"files: {file} is in both {owner[file]} and {split}; make the globs disjoint")
+    return found
 
 
-def _is_abbreviation(before: str) -> bool:
-    """Whether the full stop behind some text belongs to its last word."""
-    word = _LAST_WORD.search(before)
-    return word is not None and (word[0] in ABBREVIATIONS or _GOES_ON.fullmatch(word[0]) is not None)
+def format_of(path: File, declared: FileFormat) -> FileFormat:
+    """The declared format, or the one of the file's ending."""
+    if declared != "auto":
+        return declared
+    formats: dict[str, FileFormat] = {"jsonl": "jsonl", "ndjson": "jsonl", "parquet": "parquet"}
+    return formats.get(ending(path), "txt")
+
+
+def ending(file: File) -> str:
+    """The file's ending in lower case, without the dot and without `.gz`."""
+    return file.name.lower().removesuffix(".gz").rpartition(".")[2] if "." in file.name else ""
+
+
+def language(file: File) -> str | None:
+    """The language in a file's name: `en` of x.en, x.en.txt and x.en.gz; None for x.txt and x.tsv."""
+    name = file.name.removesuffix(".gz").removesuffix(".txt")
+    code = name.rpartition(".")[2] if "." in name else ""
+    return code if _LANGUAGE.fullmatch(code) and code not in _NO_LANGUAGES else None
+
+
+def _matching(root: File, pattern: str, endings: tuple[str, ...]) -> list[File]:
+    files = [file for file in in_order(root.glob(pattern)) if file.is_file()]
+    files = [file for file in files if not _hidden(root, file) and not _README.fullmatch(file.name)]
+    return [file for file in files if _known(file, endings)] if Path(pattern).name == "*" else files
+
+
+def _nothing_matches(root: File, endings: tuple[str, ...]) -> str:
+    files = [f"{name} ({why})" for name, why in _unread(root, FileFacts(), endings)]
+    message = f"matches no file in {str(root)!r}"
+    if files:
+        message += f"; not read: {', '.join(files[:5])}{' …' if len(files) > 5 else ''}"
+    known_endings = ", ".join(f".{one}" for one in endings)
+    return f"{message}. Known endings are {known_endings}, each also with .gz; name others by their glob (`files`)"
+
+
+# ---- which files are not read, and why
+
+
+def skipped(root: File, facts: FileFacts, endings: tuple[str, ...]) -> dict[str, Any]:
+    """For the data report: how many files were not read, and each with the reason; {} if there are none."""
+    found = _unread(root, facts, endings) if root.is_dir() else []
+    named = [{"file": file, "why": why} for file, why in found[:NAMED]]
+    return {"skipped_files": len(found), "skipped": named} if found else {}
+
+
+def not_read(report: dict[str, Any]) -> str:
+    """The skipped files of a data report in a sentence; "" if there are none."""
+    named = ", ".join(f"{one['file']} ({one['why']})" for one in report.get("skipped", []))
+    more = report.get("skipped_files", 0) - len(report.get("skipped", []))
+    return f"not read: {named}{f' and {more:,} more' if more else ''}" if named else ""
+
+
+def _unread(root: File, facts: FileFacts, endings: tuple[str, ...]) -> list[tuple[str, str]]:
+    others = [file for file in in_order(root.rglob("*")) if file not in facts.read and file.name not in _OWN_FILES]
+    others = [file for file in others if file.is_file() or _broken(file)]
+    return [(str(below(root, file)), _why(root, file, endings, facts)) for file in others]
+
+
+def _why(root: File, file: File, endings: tuple[str, ...], facts: FileFacts) -> str:
+    if file in facts.empty:
+        return "it is empty"
+    if _broken(file):
+        return "a link to a file that does not exist"
+    if _hidden(root, file):
+        return "hidden"
+    if _README.fullmatch(file.name):
+        return "a README"
+    if not _known(file, endings):
+        return f"its ending, .{ending(file)}, is not known" if ending(file) else "it has no ending"
+    if "tsv" in endings and ending(file) not in endings:
+        return "no file of the same name in another language"
+    return "`files` does not name it"
+
+
+def _broken(file: File) -> bool:
+    return isinstance(file, Path) and file.is_symlink() and not file.exists()
+
+
+def _hidden(root: File, file: File) -> bool:
+    return any(part.startswith(".") for part in below(root, file).parts)
+
+
+def _known(file: File, endings: Iterable[str]) -> bool:
+    """Whether a bare * takes the file; files of sentence pairs may end in their language."""
+    return ending(file) in endings or ("tsv" in endings and language(file) is not None)
 
 
 # ---- corpora of text
@@ -253,25 +371,6 @@ def json_rows(file: File, source: FileSource, facts: FileFacts) -> Iterator[tupl
     return ((f"{file}:{number}", json_row(file, number, line)) for number, line in numbered_lines(file, source, facts))
 
 
-def whole_json(file: File, source: FileSource, facts: FileFacts) -> Any:
-    """The value of a file that is one JSON text; None where the file is empty, which is noted.
-
-    Raises:
-        InputError: as `read_lines`; the file is not JSON (names file and line).
-    """
-    advice = "; write it as .jsonl, a record a line, or raise max_line_bytes"
-    text = "\n".join(read_lines(file, facts, source.max_line_bytes, source.encoding, advice=advice))
-    if file in facts.empty:
-        return None
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        where, reason = f"{file}:{error.lineno}", error.msg
-    except (ValueError, RecursionError) as error:  # very long integers; deeply nested lists
-        where, reason = f"{file}", str(error)[:100]
-    raise InputError(f"{where}: not JSON ({reason}); of one record a line the ending is .jsonl")
-
-
 # ---- documents
 
 
@@ -313,11 +412,11 @@ def write_lines(lines: Iterator[tuple[bool, str]], stem: Path) -> Iterator[LineF
             continue
         opens = np.array([opens for opens, _ in piece])  # (L,) bool
         documents = np.cumsum(opens) - opens[0]  # (L,) int64, from 0
-        text = texts([line for _, line in piece])
+        text = pa.array([line for _, line in piece], pa.string())
         with atomic_file(rows) as path, pa.ipc.new_stream(str(path), TEXT) as stream:
-            columns = [numbers(documents), text, pa.nulls(len(piece), pa.float64())]
+            columns = [pa.array(documents), text, pa.nulls(len(piece), pa.float64())]
             stream.write_batch(pa.record_batch(columns, schema=TEXT))
-        sizes = np.bincount(documents, weights=values(pc.binary_length(text))).astype(np.int64)  # (D,)
+        sizes = np.bincount(documents, weights=pc.binary_length(text).to_numpy()).astype(np.int64)  # (D,)
         write_arrays(_sizes_file(rows), {"sizes": sizes})
         yield LineFile(rows, len(sizes), len(piece), bool(opens[0]), opens_next)
 
@@ -386,97 +485,3 @@ def _read_split(files: Sequence[File], source: TextSource, scratch: Path, facts:
     for line_files, found in current().map(read_part, parts_of(files, source, scratch), "reading files"):
         facts.add(found)
         yield from line_files
-
-
-# ---- sentence pairs
-
-
-def read_parallel(source: ParallelSource, out_folder: Path) -> dict[str, Any]:
-    """Read a parallel corpus into `out_folder`; otherwise as `read_text`.
-
-    Raises:
-        InputError: as `read_text`; also a line with too few columns, or two files of different length.
-    """
-    facts = FileFacts()
-    splits = {split: _pairs(files, split, source, facts) for split, files in files_of(source, source.files).items()}
-    report = {"splits": write_raw_pairs(splits, source.swap, source.path, out_folder, facts), **facts.report()}
-    return report | aligned_report(facts.read, source) | skipped(located(source.path), facts, source.endings)
-
-
-def write_raw_pairs(
-    splits: dict[str, Iterator[tuple[str, str]]], swap: bool, origin: str, out_folder: Path, facts: FileFacts
-) -> dict[str, dict[str, int]]:
-    """Write the tables of splits that are given as pairs; pairs with a blank side are dropped and counted."""
-    counts: dict[str, dict[str, int]] = {}
-    with atomic_folder(out_folder, TABLES) as folder:
-        for split, pairs in splits.items():
-            counts[split] = {"pairs": 0, "blank_pairs": 0}
-            if write_batches(folder / f"{split}.parquet", PAIRS, _pair_tables(pairs, swap, counts[split])) == 0:
-                raise InputError(f"{origin}: split {split!r} has no pair with text on both sides{facts.no_text()}")
-    return counts
-
-
-def _pair_tables(pairs: Iterator[tuple[str, str]], swap: bool, counts: dict[str, int]) -> Iterator[pa.Table]:
-    for rows in pieces(pairs, lambda pair: len(pair[0]) + len(pair[1])):
-        sides = [(" ".join(one.splitlines()).strip(), " ".join(two.splitlines()).strip()) for one, two in rows]
-        full = [pair[::-1] if swap else pair for pair in sides if all(pair)]
-        counts["pairs"] += len(full)
-        counts["blank_pairs"] += len(rows) - len(full)
-        yield pa.table([[pair[0] for pair in full], [pair[1] for pair in full]], schema=PAIRS)
-
-
-def _pairs(files: list[File], split: str, source: ParallelSource, facts: FileFacts) -> Iterator[tuple[str, str]]:
-    if source.target_files is not None:
-        targets = files_of(source, source.target_files)[split]
-        if len(files) != len(targets):
-            raise InputError(f"split {split!r}: {len(files)} source files but {len(targets)} target files")
-        for one, two in zip(files, targets, strict=True):
-            yield from _two_files(one, two, source, facts)
-        return
-    if source.layout != "auto":
-        yield from (pair for file in files for pair in _one_file(file, source.layout, source, facts))
-        return
-    for file, other in pair_files(files, source):
-        if other is not None:
-            yield from _two_files(file, other, source, facts)
-        else:
-            layout = "columns" if format_of(file, source.format) == "txt" else "fields"
-            yield from _one_file(file, layout, source, facts)
-
-
-def _one_file(file: File, layout: str, source: ParallelSource, facts: FileFacts) -> Iterator[tuple[str, str]]:
-    fields, kind = source.fields if layout == "fields" else [], format_of(file, source.format)
-    if (layout == "fields") == (kind == "txt"):
-        reads, is_ = ("jsonl or parquet", "text") if layout == "fields" else ("tab-separated text", kind)
-        raise InputError(
-            f"{file}: layout {layout!r} reads {reads}, but this is {is_}; set layout (auto goes by the name) or format "
-            "(conf/parallel)"
-        )
-    for number, found in enumerate(values_of(file, source, fields, facts), start=1):
-        if layout == "fields":
-            yield found[0], found[1]
-        elif found[0].strip():
-            yield _columns(file, number, found[0], source.columns)
-
-
-def _columns(file: File, number: int, line: str, columns: list[int]) -> tuple[str, str]:
-    cells = line.split("\t")
-    if max(columns) >= len(cells):
-        raise InputError(
-            f"{file}:{number}: {len(cells)} tab-separated column(s), but columns: {columns} are wanted; a pair a line, "
-            "source TAB target (conf/parallel)"
-        )
-    return cells[columns[0]], cells[columns[1]]
-
-
-def _two_files(one: File, two: File, source: ParallelSource, facts: FileFacts) -> Iterator[tuple[str, str]]:
-    sources = (text for (text,) in values_of(one, source, source.fields[:1], facts))
-    targets = (text for (text,) in values_of(two, source, source.fields[1:], facts))
-    lines = [0, 0]
-    for left, right in zip_longest(sources, targets):
-        lines[0] += left is not None
-        lines[1] += right is not None
-        if lines[0] == lines[1]:
-            yield left, right
-    if lines[0] != lines[1]:
-        raise InputError(f"{one}: {lines[0]:,} lines, but {two}: {lines[1]:,}; line i must translate line i")
