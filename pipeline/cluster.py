@@ -128,8 +128,8 @@ class Cluster:
         settings = plan.resolved(self.folder, job)
         training = plan.training(settings) or {"accelerator": "cpu"}
         gpus = 0.0 if training.get("accelerator") == "cpu" else float(training.get("devices", 1))
-        asked = {"gpu": gpus, "memory": float(JOB_BYTES)}
-        return {key: min(asked[key], most[key]) for key in most if asked[key] and most[key]}
+        wanted = {"gpu": gpus, "memory": float(JOB_BYTES)}
+        return {key: min(wanted[key], most[key]) for key in most if wanted[key] and most[key]}
 
     def begin(self, job: str, command: list[str]) -> Job:
         """The process of a job that goes out."""

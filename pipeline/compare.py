@@ -29,19 +29,19 @@ from pipeline.summary import WIDTH
 LADDER = Path("reports/ladder.json")
 
 
-def load(place: str, names: Sequence[str] = ()) -> ReportInputs:
+def load(source: str, names: Sequence[str] = ()) -> ReportInputs:
     """What a folder or a revision of this repository says of its ladder, of the families named, or of all.
 
     Raises:
         InputError: neither has one (names what to do).
     """
     chosen = [family for name, family in families().items() if not names or name in names]
-    folder = ROOT / place
+    folder = ROOT / source
     if (folder / LADDER).is_file():
-        return read_summary(read_json(folder / LADDER), f"{place}/{LADDER}", chosen)
+        return read_summary(read_json(folder / LADDER), f"{source}/{LADDER}", chosen)
     if folder.is_dir():
-        raise InputError(f"{place}/{LADDER}: no such file; run `dvc repro` there first")
-    return read_summary(json.loads(_of_revision(place)), f"{place}: {LADDER}", chosen)
+        raise InputError(f"{source}/{LADDER}: no such file; run `dvc repro` there first")
+    return read_summary(json.loads(_of_revision(source)), f"{source}: {LADDER}", chosen)
 
 
 def _of_revision(revision: str) -> str:
@@ -74,8 +74,8 @@ def main(arguments: list[str] | None = None) -> None:
     except InputError as error:
         print(f"compare: {error}", file=sys.stderr)
         sys.exit(2)
-    for letter, place, run in (("A", chosen.a, a), ("B", chosen.b, b)):
-        name = "the working tree" if place == "." else place
+    for letter, source, run in (("A", chosen.a, a), ("B", chosen.b, b)):
+        name = "the working tree" if source == "." else source
         choice = ", ".join(f"{key}={value}" for key, value in run.meta if value is not None)
         console.print(printable(f"{letter}: {name} ({choice})"), highlight=False, markup=False)
     for key, (before, after) in differing(a.meta, b.meta).items():

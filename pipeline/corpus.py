@@ -30,8 +30,8 @@ def main(job: Any, out: Path) -> None:
     print(f"corpus {job.side}: {sum(split[unit] for split in counts):,} {unit} → {folder}")
     for pair in facts.get("aligned", []):
         print(f"corpus {job.side}: read as source → target: {pair}")
-    if said := not_read(facts):
-        print(f"corpus {job.side}: {said}")
+    if skipped := not_read(facts):
+        print(f"corpus {job.side}: {skipped}")
     for kind, one in facts.get("damaged", {}).items():
         print(f"corpus {job.side}: {kind}: {one['count']:,}, the first at {one['first']}")
     for warning in facts.get("warnings", []):

@@ -26,8 +26,8 @@ def main(job: Any, out: Path) -> None:
     write_json(output(out, "metrics/clean", job.side, ending=".json"), report)
     kept = ", ".join(f"{split} {counts[SIDES[job.side].unit]:,}" for split, counts in report["splits"].items())
     print(f"demonstrate {job.side}: {kept} {SIDES[job.side].unit} → {folder}")
-    if said := not_read(facts):
-        print(f"demonstrate {job.side}: {said}")
+    if skipped := not_read(facts):
+        print(f"demonstrate {job.side}: {skipped}")
     for kind, found in facts.get("left_out", {}).items():
         print(f"demonstrate {job.side}: left out: {kind} ({found['count']:,}, the first at {found['first']})")
     for warning in report.get("warnings", []):

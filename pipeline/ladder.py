@@ -30,7 +30,7 @@ from pipeline.settings.plan import jobs
 
 FOLDER = Path("ladders/full")  # ignored by git and by the checkout's DVC
 LINKED = ("src", "pipeline", "conf", "dvc.yaml", ".dvcignore")
-MADE = ("data", "models")  # where paths.* name what the ladder makes itself
+GENERATED = ("data", "models")  # where paths.* name what the ladder makes itself
 HEADER = "# Written by `make repro LADDER=full` from the params.yaml of the checkout. Edit that one.\n"
 
 
@@ -79,7 +79,7 @@ def make(chosen: params.Choices) -> Path:
             first = PurePosixPath(path).parts[0]
             if first == "..":  # another place from ladders/full/: only this one's first stage runs again
                 outside[name] = str((ROOT / path).resolve())
-            elif not Path(path).is_absolute() and first not in MADE:
+            elif not Path(path).is_absolute() and first not in GENERATED:
                 links.add(first)
     for link in sorted(links):
         _link(folder / link, ROOT / link)
@@ -93,8 +93,8 @@ def _link(link: Path, target: Path) -> None:
     if link.is_symlink() and link.readlink() == relative:
         return
     if link.is_symlink() or link.exists():
-        place = link.relative_to(ROOT)
-        raise InputError(f"{place}: is not the link to {relative} that stands there; move it away and try again")
+        path = link.relative_to(ROOT)
+        raise InputError(f"{path}: is not the link to {relative} that stands there; move it away and try again")
     link.symlink_to(relative)
 
 

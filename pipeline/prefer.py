@@ -22,22 +22,23 @@ NOISY = ("train", "validation")
 @stage
 def main(job: Any, out: Path) -> None:
     name = job.instruct.name
-    place, figures = output(out, "data/preferences", name), {}
+    target, figures = output(out, "data/preferences", name), {}
     inputs = {"model": Path("models/instruct") / name, "instructions": INSTRUCTIONS}
     if job.wanted:
-        with tracked_job("instruct", "prefer", job, inputs) as work, atomic_folder(place, OUTPUT) as folder:
+        with tracked_job("instruct", "prefer", job, inputs) as work, atomic_folder(target, OUTPUT) as folder:
             write_json(folder / "provenance.json", work.provenance)
             sides = dict(zip(INSTRUCTION_SPLITS, dialogues(*INSTRUCTION_SPLITS), strict=True))
-            for split, rankings in (_drawn if known(*sides.values()) else _given)(job, sides, inputs["model"]).items():
+            ranked = _drawn(job, sides, inputs["model"]) if known(*sides.values()) else _from_files(job, sides)
+            for split, rankings in ranked.items():
                 write_rankings(folder / f"{split}.parquet", rankings)
                 figures[split] = {"rankings": len(rankings), "pairs": sum(len(one.pairs()) for one in rankings)}
-        said = f"{figures['train']['pairs']:,} training pairs"
+        summary = f"{figures['train']['pairs']:,} training pairs"
     else:
-        with atomic_folder(place, OUTPUT) as folder:
+        with atomic_folder(target, OUTPUT) as folder:
             write_json(folder / "provenance.json", {"wanted": False})
-        said = "no rung reads them, nothing was drawn"
+        summary = "no rung reads them, nothing was drawn"
     write_json(output(out, "metrics/prefer", name, ending=".json"), figures)
-    print(f"prefer {name}: {said} → {place}")
+    print(f"prefer {name}: {summary} → {target}")
 
 
 def _drawn(job: Any, sides: dict[str, list[Dialogue]], folder: Path) -> dict[str, list[Ranking]]:
@@ -49,17 +50,17 @@ def _drawn(job: Any, sides: dict[str, list[Dialogue]], folder: Path) -> dict[str
 
     model, tokenizer = read_instructed(folder)
     found = {}
-    for number, (split, asked) in enumerate(sides.items()):
+    for number, (split, dialogues_of_split) in enumerate(sides.items()):
         seed = job.seed + 1000 * number
-        drawn = sampled(model, ChatTemplate(tokenizer), asked, job.preferences, seed)
+        drawn = sampled(model, ChatTemplate(tokenizer), dialogues_of_split, job.preferences, seed)
         noise = job.preferences.noise if split in NOISY else NoiseConfig()
         found[split] = preferences(drawn, gold_rewards, noise, seed)
     return found
 
 
-def _given(job: Any, sides: dict[str, list[Dialogue]], _: Path) -> dict[str, list[Ranking]]:
+def _from_files(job: Any, sides: dict[str, list[Dialogue]]) -> dict[str, list[Ranking]]:
     """The pairs of chosen and rejected responses that the dialogues have, of every split."""
-    found = {split: rankings_of(asked) for split, asked in sides.items()}
+    found = {split: rankings_of(dialogues_of_split) for split, dialogues_of_split in sides.items()}
     if not found["train"]:
         raise InputError(
             f"data/preferences/{job.instruct.name}: your instructions have no field `rejected`, and no gold judge "

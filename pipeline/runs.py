@@ -85,9 +85,9 @@ def artefact(run_id: str) -> None:
         run = client.get_run(run_id)
     except MlflowException as error:
         raise click.ClickException(f"no run {run_id!r} in {store.uri()}") from error
-    made = provenances(ROOT)
+    artefacts = provenances(ROOT)
     tags = (run.data.tags.get(name, "") for name in ("fingerprint", "model_fingerprint"))
-    found = next((made[tag] for tag in tags if tag in made), None)
+    found = next((artefacts[tag] for tag in tags if tag in artefacts), None)
     if found is None:
         raise click.ClickException(f"what run {run_id} made is not here (overwritten or never made in this checkout)")
     click.echo(found.relative_to(ROOT))
@@ -101,10 +101,10 @@ def register_model(artefact: Path, name: str | None, alias: str | None) -> None:
     """Register ARTEFACT, e.g. models/lm/gpt, in MLflow: a copy that is loaded and served wherever the wheel is."""
     from pipeline.tracking.models import register
 
-    made = register(artefact, name, alias)
-    address = f"models:/{made.name}" + (f"@{alias}" if alias else f"/{made.version}")
-    click.echo(f"{made.name}, version {made.version}, of run {made.run_id}")
-    click.echo(f"export MLFLOW_TRACKING_URI={store.shown()}")
+    registered = register(artefact, name, alias)
+    address = f"models:/{registered.name}" + (f"@{alias}" if alias else f"/{registered.version}")
+    click.echo(f"{registered.name}, version {registered.version}, of run {registered.run_id}")
+    click.echo(f"export MLFLOW_TRACKING_URI={store.public_uri()}")
     click.echo(f"mlflow models serve -m {address} --env-manager local    # or mlflow.pyfunc.load_model('{address}')")
 
 

@@ -10,28 +10,28 @@ from langladder.ground.atomic import atomic_folder
 from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.stage import stage
 from pipeline.tracking.fingerprint import digest, fingerprint
-from pipeline.tracking.lineage import GIVEN, NOT_TRAINED
+from pipeline.tracking.lineage import IMPORTED, NOT_TRAINED
 
 
 @stage
 def main(job: Any, out: Path) -> None:
-    take(job.given.name, Path(job.given.path), output(out, "models", GIVEN, job.given.name))
+    import_model(job.given.name, Path(job.given.path), output(out, "models", IMPORTED, job.given.name))
 
 
-def take(name: str, source: Path, place: Path) -> None:
+def import_model(name: str, source: Path, target: Path) -> None:
     """Write the model of the folder `source` into `place`, as langladder keeps models; what it came from beside it."""
     model, tokenizer = read_imported(source)
     kind = type(model).__name__
     inputs = {file: digest(source / file) for file in FILES if (source / file).is_file()}
     about = {"name": name, "title": f"{kind}, {NOT_TRAINED}"}
-    known = {"fingerprint": fingerprint("take", about, inputs), "inputs": inputs, "settings": {GIVEN: about}}
-    with atomic_folder(place, OUTPUT) as folder:
+    known = {"fingerprint": fingerprint("take", about, inputs), "inputs": inputs, "settings": {IMPORTED: about}}
+    with atomic_folder(target, OUTPUT) as folder:
         model.save(folder)
         tokenizer.save(folder / "tokenizer.json")
         write_json(folder / "provenance.json", {"format": FORMAT_VERSION, "stage": "take"} | known)
         write_text(folder / "README.md", model_card(folder))
     size = f"{model.number_of_parameters():,} parameters, {model.vocab_size:,} tokens"
-    print(f"take {name}: a {kind} from {source} ({size}) → {place}")
+    print(f"take {name}: a {kind} from {source} ({size}) → {target}")
 
 
 if __name__ == "__main__":

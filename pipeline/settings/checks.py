@@ -25,7 +25,7 @@ from pipeline.settings import params
 from pipeline.settings.params import Choices
 from pipeline.settings.schema import RungValues
 from pipeline.settings.yaml_files import read_yaml
-from pipeline.tracking.lineage import GIVEN
+from pipeline.tracking.lineage import IMPORTED
 
 FEW = 12  # so many names are all said; of more the nearest
 
@@ -161,8 +161,8 @@ def _unfit(chosen: Choices, rung: str, base: str) -> Iterator[str]:
     allowed = families()[own].bases
     if family not in allowed:
         yield f"{key}: a rung of {own} grows from one of {', '.join(allowed)}: family/rung; change it in params.yaml"
-    elif wanted not in (those := list(chosen.given) if family == GIVEN else chosen.rungs(family)):
-        listed = GIVEN if family == GIVEN else families()[family].listed
+    elif wanted not in (those := list(chosen.given) if family == IMPORTED else chosen.rungs(family)):
+        listed = IMPORTED if family == IMPORTED else families()[family].listed
         there = f": {', '.join(those)}" if those else ""
         yield f"{key} is not listed in {listed}{there}; list it there, or name another: params.yaml"
 
@@ -187,8 +187,8 @@ def misfits(chosen: Choices, rung: RungValues) -> list[str]:
     for grown, base in bases(chosen).items():
         (own, name), (family, wanted) = grown.split("/"), base.split("/")
         key = f"{families()[own].listed}.{name}.base: {base!r}"
-        if family == GIVEN and name in chosen.rungs(own) and wanted in chosen.given:
-            found += _given_misfits(chosen.given[wanted], own, rung(own, name), f"{key} ({chosen.given[wanted]})")
+        if family == IMPORTED and name in chosen.rungs(own) and wanted in chosen.given:
+            found += _imported_misfits(chosen.given[wanted], own, rung(own, name), f"{key} ({chosen.given[wanted]})")
         if name not in chosen.rungs(own) or family not in families() or wanted not in chosen.rungs(family):
             continue
         speaks, spoken = families()[own].tokens, families()[family].tokens
@@ -201,7 +201,7 @@ def misfits(chosen: Choices, rung: RungValues) -> list[str]:
     return found
 
 
-def _given_misfits(path: str, own: str, settings: dict[str, Any], key: str) -> list[str]:
+def _imported_misfits(path: str, own: str, settings: dict[str, Any], key: str) -> list[str]:
     """Why a rung cannot grow from the network of a folder; nothing where it can, or the folder is not there."""
     from langladder.formats.imported import described
 
@@ -225,8 +225,8 @@ def broken_links(paths: Mapping[str, str]) -> list[str]:
     for key, path in paths.items():
         if not is_url(path) and (broken := [link for link in _links(Path(path)) if not link.exists()]):
             more = f" (and {len(broken) - 1:,} more)" if len(broken) > 1 else ""
-            said = f"{broken[0]} is a link to {broken[0].readlink()}, which does not exist"
-            problems.append(f"paths.{key}: {said}{more}; mend the link, or remove it")
+            problem = f"{broken[0]} is a link to {broken[0].readlink()}, which does not exist"
+            problems.append(f"paths.{key}: {problem}{more}; mend the link, or remove it")
     return problems
 
 

@@ -25,7 +25,7 @@ from pipeline.settings.resources import jobs_at_once
 from pipeline.settings.schema import RESOURCES, RungValues, Values, split_unwatched
 from pipeline.tracking.code_version import code_version
 
-TOGETHER = "_together_"  # where one composition holds many rungs: `_together_.lm.gpt`
+MANY_RUNGS = "_together_"  # where one composition holds many rungs: `_together_.lm.gpt`
 MANY = 32  # rungs that one holds; more of them make every step of it slower
 
 
@@ -37,13 +37,13 @@ def prepare() -> None:
 
     conf/config.yaml takes the default rung of each family, so that `lm=gpt` can choose another.
     """
-    _take({name: family.default for name, family in families().items()})
+    _set_defaults({name: family.default for name, family in families().items()})
     OmegaConf.register_new_resolver("steps", _steps, replace=True)
     OmegaConf.register_new_resolver("warmup", _warmup, replace=True)
     OmegaConf.register_new_resolver("at_once", jobs_at_once, replace=True)
 
 
-def _take(rungs: Mapping[str, str]) -> None:
+def _set_defaults(rungs: Mapping[str, str]) -> None:
     """What conf/config.yaml takes as its rungs: group, with the place (`lm@place`) where it is not the usual → name."""
     defaults = [{group: name} for group, name in rungs.items()]
     ConfigStore.instance().store("families", {"defaults": defaults}, package="_global_")
@@ -69,7 +69,7 @@ class Compositions:
         self._checked: set[tuple[str, str]] = set()
 
     @cached_property
-    def _together(self) -> dict[str, DictConfig]:
+    def _shared(self) -> dict[str, DictConfig]:
         """Selection → its composition, made with others. What cannot be made so is left out: alone, it says why."""
         listed = [(family, name) for family in families() for name in self.chosen.rungs(family)]
         composed: dict[str, DictConfig] = {}
@@ -80,7 +80,7 @@ class Compositions:
 
     def _many(self, rungs: list[tuple[str, str]]) -> dict[str, DictConfig]:
         """These rungs, each with all that is no rung; none where another file (of debug, say) changes rungs too."""
-        _take({f"{family}@{TOGETHER}.{family}.{name}": name for family, name in rungs})
+        _set_defaults({f"{family}@{MANY_RUNGS}.{family}.{name}": name for family, name in rungs})
         try:
             whole = self._compose([])
         finally:
@@ -88,7 +88,7 @@ class Compositions:
         if any(family in whole for family in families()):
             return {}
         OmegaConf.set_struct(whole, False)
-        held = whole.pop(TOGETHER, {})
+        held = whole.pop(MANY_RUNGS, {})
         sides = {f"side={job.name}": {"side": job.name} for job in plan.jobs(self.chosen) if "side" in job.stage.keys}
         parts = {"": {}} | sides | {f"{family}={name}": {family: held[family][name]} for family, name in rungs}
         return {selection: cast(DictConfig, OmegaConf.merge(whole, part)) for selection, part in parts.items()}
@@ -103,8 +103,8 @@ class Compositions:
         Raises:
             HydraException: there is none.
         """
-        if selection in self._together:
-            return self._together[selection]
+        if selection in self._shared:
+            return self._shared[selection]
         if selection not in self._alone:
             self._alone[selection] = self._compose([selection] if selection else [])
         return self._alone[selection]
@@ -112,7 +112,7 @@ class Compositions:
     def _everything(self, selection: str) -> Values:
         """All that is no rung, as plain values; the same for all rungs that were composed together."""
         family = selection.partition("=")[0]
-        key = "" if family in families() and selection in self._together else selection
+        key = "" if family in families() and selection in self._shared else selection
         if key not in self._plain:
             self._plain[key] = plain(self.of(key), without=list(families()))
         return self._plain[key]
@@ -122,9 +122,9 @@ class Compositions:
             try:
                 values = rung_values(family, self.of(f"{family}={name}"), self.chosen)
             except (OmegaConfBaseException, RecursionError) as error:
-                said = " ".join(str(error).split())[:300]
+                message = " ".join(str(error).split())[:300]
                 raise InputError(
-                    f"{family}.{name}: {said}; mend it in params.yaml: {family}.{name} or conf/{family}/{name}.yaml"
+                    f"{family}.{name}: {message}; mend it in params.yaml: {family}.{name} or conf/{family}/{name}.yaml"
                 ) from error
             if values.get("name") != name:  # its models, reports and metrics are found by the name of its file
                 raise InputError(
@@ -220,8 +220,8 @@ def job_values(
     values["code"] = code_version(stage.name, values)
     if stage.name in ENGINED:
         values |= {key: everything[key] for key in RESOURCES}
-    watched, aside = split_unwatched(values, makes=stage.makes)
-    return watched | ({"aside": aside} if aside else {})
+    tracked, untracked = split_unwatched(values, makes=stage.makes)
+    return tracked | ({"aside": untracked} if untracked else {})
 
 
 def rung_values(family: str, config: DictConfig, chosen: params.Choices, task: Sequence[str] = ()) -> Values:
@@ -233,7 +233,7 @@ def rung_values(family: str, config: DictConfig, chosen: params.Choices, task: S
     """
     name = config[family].name
     listed = {"base": chosen.bases(family).get(name), "reads": chosen.reads(family).get(name)}
-    change = chosen.changes(family).get(name, {}) | {key: said for key, said in listed.items() if said}
+    change = chosen.changes(family).get(name, {}) | {key: value for key, value in listed.items() if value}
     if "${oc." in str(change):
         raise InputError(f"{family}.{name}: ${{oc.…}} is not followed here; write the value itself in params.yaml")
     if change:
@@ -262,7 +262,7 @@ def _computed(key: str, name: str, everything: Values, chosen: params.Choices, r
         case "clean":
             return everything["clean"][side]
         case "filter":
-            return _watched(everything["filter"], everything["paths"]["filter"])
+            return _checked_filter(everything["filter"], everything["paths"]["filter"])
         case "paths":
             return {path: everything["paths"][path] for path in params.EvaluationSets.model_fields}
         case "agreement":
@@ -274,8 +274,8 @@ def _computed(key: str, name: str, everything: Values, chosen: params.Choices, r
         case "tunes":
             return chosen.rungs("tune") if chosen.prompted == "tune" else []
         case "wanted":  # whether anybody reads the preferences made of this rung's answers, or asks for them by hand
-            asked = {folder for family in families() for folder in chosen.reads(family).values()}
-            return name not in chosen.rungs("instruct") or f"data/preferences/{name}" in asked
+            read = {folder for family in families() for folder in chosen.reads(family).values()}
+            return name not in chosen.rungs("instruct") or f"data/preferences/{name}" in read
         case "given":
             if name not in chosen.given:
                 raise InputError(
@@ -283,7 +283,7 @@ def _computed(key: str, name: str, everything: Values, chosen: params.Choices, r
                 )
             return {"name": name, "path": chosen.given[name]}
         case "rungs":
-            return titles.shown(chosen)
+            return titles.titles_of(chosen)
         case "countings":
             counted = (
                 family.counting(rung(key, one)) for key, family in families().items() for one in chosen.rungs(key)
@@ -308,7 +308,7 @@ def _inputs(family: str, value: Values, paths: Mapping[str, str]) -> dict[str, s
     found = families()[family].inputs(value)
     for name, path in found.items():
         if name in paths and path != paths[name]:
-            key = next((key for key, said in flat(value).items() if said == path), name)
+            key = next((key for key, value in flat(value).items() if value == path), name)
             raise InputError(
                 f"{family}.{key}: {path!r}, but params.yaml: paths.{name} is {paths[name]!r}; set both to the same, "
                 "so that DVC runs the rung again when that changes"
@@ -316,15 +316,15 @@ def _inputs(family: str, value: Values, paths: Mapping[str, str]) -> dict[str, s
     return found
 
 
-def _watched(value: Values, folder: str) -> Values:
+def _checked_filter(value: Values, folder: str) -> Values:
     """A filter, all of whose files the stage has as inputs in dvc.yaml.
 
     Raises:
         InputError: a file that DVC does not know as its input.
     """
     for key, path in flat(value).items():
-        place = PurePosixPath(normpath(path)) if key.endswith(".path") and isinstance(path, str) else None
-        if place is not None and str(place) not in FILTER_READS and not place.is_relative_to(normpath(folder)):
+        file = PurePosixPath(normpath(path)) if key.endswith(".path") and isinstance(path, str) else None
+        if file is not None and str(file) not in FILTER_READS and not file.is_relative_to(normpath(folder)):
             raise InputError(
                 f"filter.{key}: {path!r} is not below params.yaml: paths.filter ({folder!r}), nor is it one of "
                 f"{', '.join(FILTER_READS)}; put it there or set paths.filter, so that DVC sees it change"

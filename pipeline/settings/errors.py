@@ -66,8 +66,8 @@ def near(key: str, known: Collection[str]) -> str:
     beside = [one.rpartition(".")[2] for one in known if one.rpartition(".")[0] == parent]
     found = [".".join(filter(None, [parent, one])) for one in get_close_matches(last, beside, n=3, cutoff=0.7)]
     found = found or [one for one in known if one.endswith(f".{key}")]
-    for alike in get_close_matches(last, {one.rpartition(".")[2] for one in known}, n=1, cutoff=0.8):
-        found = found or [one for one in known if one.rpartition(".")[2] == alike]
+    for similar in get_close_matches(last, {one.rpartition(".")[2] for one in known}, n=1, cutoff=0.8):
+        found = found or [one for one in known if one.rpartition(".")[2] == similar]
     return f"; the nearest: {', '.join(dict.fromkeys(found[:3]))}" if found else ""
 
 

@@ -63,10 +63,10 @@ def others(stage: str, rung: str, values: Mapping[str, Any], settings: Any) -> I
     before = dict(os.environ)
     with tempfile.TemporaryDirectory(prefix="langladder-") as folder:
         _write(Path(folder), stage, rung, values)
-        store = _meeting_place(count)
+        store = _rendezvous(count)
         started = [_start(Path(folder), stage, rung, number) for number in range(1, count)]
         over = threading.Event()
-        threading.Thread(target=_watch, args=(started, Path(folder), over), daemon=True).start()
+        threading.Thread(target=_monitor, args=(started, Path(folder), over), daemon=True).start()
         try:
             yield
             _wait(started)
@@ -98,7 +98,7 @@ def _write(folder: Path, stage: str, rung: str, values: Mapping[str, Any]) -> No
     (folder / f"{rung}.yaml").write_text(for_hydra(job), encoding="utf-8")
 
 
-def _meeting_place(count: int) -> Any:
+def _rendezvous(count: int) -> Any:
     """A store of keys on a free port, where the processes find each other, and what the environment says of it."""
     from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
@@ -114,11 +114,11 @@ def _meeting_place(count: int) -> Any:
 def _start(folder: Path, stage: str, rung: str, number: int) -> Process:
     command = [sys.executable, "-m", *plan.stages()[stage].command, "-cd", str(folder), "-cn", rung]
     own = {"RANK": str(number), "LOCAL_RANK": str(number), STARTER: str(os.getpid())}
-    with _said(folder, number).open("wb") as said:
-        return subprocess.Popen(command, cwd=ROOT, env=os.environ | own, stdout=subprocess.DEVNULL, stderr=said)
+    with _error_file(folder, number).open("wb") as errors:
+        return subprocess.Popen(command, cwd=ROOT, env=os.environ | own, stdout=subprocess.DEVNULL, stderr=errors)
 
 
-def _said(folder: Path, number: int) -> Path:
+def _error_file(folder: Path, number: int) -> Path:
     return folder / f"{number}.txt"
 
 
@@ -131,13 +131,13 @@ def _wait(started: list[Process]) -> None:
             process.kill()
 
 
-def _watch(started: list[Process], folder: Path, over: threading.Event) -> None:
+def _monitor(started: list[Process], folder: Path, over: threading.Event) -> None:
     """Say what a process has died of. The others, which may wait for it for ever, end by themselves or are ended."""
     while not over.wait(1.0):
         for number, process in enumerate(started, start=1):
             if process.poll():
-                said = _said(folder, number).read_text(encoding="utf-8", errors="replace").strip().splitlines()
-                last = "; ".join(said[-3:]) or "no word"
+                errors = _error_file(folder, number).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+                last = "; ".join(errors[-3:]) or "no word"
                 print(f"process {number} of the training ended with {process.returncode}: {last}", file=sys.stderr)
                 if not over.wait(END):
                     for one in started:
@@ -146,7 +146,7 @@ def _watch(started: list[Process], folder: Path, over: threading.Event) -> None:
                 return
 
 
-def watch_starter() -> None:
+def end_with_starter() -> None:
     """In a process that DVC, or another process of the training, has started: end when that one has died."""
     starter = int(os.environ.get(STARTER) or 0)
     if starter and ranks().rank:

@@ -26,7 +26,7 @@ from langladder.ground.remote import is_url
 from langladder.ground.schema import Config, Name, checked_name
 from pipeline import ROOT
 from pipeline.settings.errors import combined, explained
-from pipeline.settings.run_folder import PLACES
+from pipeline.settings.run_folder import OUTPUT_FOLDERS
 from pipeline.settings.yaml_files import read_leniently, read_yaml
 
 GROUPS = (
@@ -64,10 +64,10 @@ def _from_outside(path: str) -> str:
     return path
 
 
-def _not_made(path: str) -> str:
+def _no_output(path: str) -> str:
     """A path that no stage writes to."""
     real = (ROOT / path).resolve()
-    for folder in PLACES:
+    for folder in OUTPUT_FOLDERS:
         if real.is_relative_to((ROOT / folder).resolve()):
             raise ValueError(f"in {folder}/, whose content stages replace; move it to input/")
     return path
@@ -91,7 +91,7 @@ def objection(key: str, path: str) -> str | None:
     return None
 
 
-Input = Annotated[str, AfterValidator(_from_outside), AfterValidator(_not_made)]
+Input = Annotated[str, AfterValidator(_from_outside), AfterValidator(_no_output)]
 
 
 class EvaluationSets(Config):
@@ -113,13 +113,13 @@ class OtherPaths(EvaluationSets):
 
     @field_validator("*")
     @classmethod
-    def _is_watched(cls, path: str, info: ValidationInfo) -> str:
+    def _can_be_tracked(cls, path: str, info: ValidationInfo) -> str:
         if wrong := objection(str(info.field_name), path):
             raise ValueError(wrong)
         if is_url(path):
             return path
         own = str(info.field_name) in (*READ, "prompts")  # the others may be what the ladder has made
-        return _not_made(_from_outside(path)) if own else _from_outside(path)
+        return _no_output(_from_outside(path)) if own else _from_outside(path)
 
 
 _SIDES_PATHS: dict[str, Any] = {
@@ -184,8 +184,8 @@ class Choices(Config):
     def _corpora_to_read(self) -> Self:
         for family in families().values():
             if family.side in ON_REQUEST and family.side not in self.corpora and self.rungs(family.name):
-                named, made = f"{family.listed}={self.rungs(family.name)}", f"corpora: [{family.side}]"
-                raise ValueError(f"{named} read data/clean/{family.side}, which is not made; set {made}")
+                named, missing = f"{family.listed}={self.rungs(family.name)}", f"corpora: [{family.side}]"
+                raise ValueError(f"{named} read data/clean/{family.side}, which is not made; set {missing}")
         return self
 
     def rungs(self, family: str) -> list[str]:
@@ -279,14 +279,14 @@ def _usual() -> dict[str, Any]:
     return usual | {"paths": {key: f"input/{key}" for key in Paths.model_fields}}
 
 
-def overrides(chosen: Choices, given: list[str]) -> list[str]:
+def overrides(chosen: Choices, arguments: list[str]) -> list[str]:
     """Hydra overrides that carry params.yaml, without the keys that `given` (the command line) sets itself."""
-    taken = {override.lstrip("+~").partition("=")[0].partition("@")[0] for override in given}
+    overridden = {override.lstrip("+~").partition("=")[0].partition("@")[0] for override in arguments}
     values: dict[str, Any] = {group: getattr(chosen, group) for group in GROUPS}
     values |= {"seed": chosen.seed, "precision": chosen.precision, "threads": chosen.threads}
     values["memory"] = chosen.memory
     values |= {f"paths.{key}": value for key, value in chosen.paths.model_dump().items()}
-    return [f"{key}={_quote(value)}" for key, value in values.items() if key not in taken]
+    return [f"{key}={_quote(value)}" for key, value in values.items() if key not in overridden]
 
 
 def _quote(value: Any) -> str:

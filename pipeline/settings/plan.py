@@ -21,7 +21,7 @@ Values = dict[str, Any]
 
 RESOLVED = "resolved/"
 COMMAND = re.compile(r"python -m pipeline\.(?P<module>\w+)(?: (?P<family>\w+))? -cd ")
-GIVEN = "${given}"
+IMPORTED = "${given}"
 """What the stage goes through that takes in networks from elsewhere: no family, as none of them is trained here."""
 CORPORA = "${corpora}"
 """What the stages go through that draw a corpus which not every run reads."""
@@ -113,7 +113,7 @@ def _stage(name: str, body: Mapping[str, Any]) -> Stage | None:
     outs = [out if isinstance(out, str) else next(iter(out)) for out in inner.get("outs", [])]
     makes = any(out.startswith("models/") for out in outs)
     through = body.get("foreach", *inner.get("matrix", {"": None}).values())
-    if through in (GIVEN, CORPORA):
+    if through in (IMPORTED, CORPORA):
         return Stage(*who, None, (), makes)
     if isinstance(through, str):
         return Stage(*who, _family(name, through), (), makes)

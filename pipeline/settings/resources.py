@@ -87,10 +87,10 @@ def engine(job: Any, name: str) -> Iterator[None]:
         yield
         peak = found.peak()
     granted = f" of {job.memory}" if job.memory else ""
-    print(f"{name}: at most {_said(peak)}{granted} in memory")
+    print(f"{name}: at most {_size(peak)}{granted} in memory")
     if job.memory and peak > bytes_of(job.memory):
         print(f"{name}: warning: that is more than params.yaml: memory allows; fewer workers (conf/engine) hold less")
 
 
-def _said(size: int) -> str:
+def _size(size: int) -> str:
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"

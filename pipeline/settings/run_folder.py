@@ -1,7 +1,7 @@
 """Where stages write. Hydra's folder of a single run or a sweep is checked before it begins.
 
-A stage replaces what stands in `PLACES`, below the project's root, and nothing else, whatever its settings, its command
-line or links say. Elsewhere (`hydra.run.dir=/another/disk`) it makes new files and folders.
+A stage replaces what stands in `OUTPUT_FOLDERS`, below the project's root, and nothing else, whatever its settings, its
+command line or links say. Elsewhere (`hydra.run.dir=/another/disk`) it makes new files and folders.
 """
 
 import os
@@ -13,23 +13,23 @@ from langladder.ground.errors import InputError
 from langladder.ground.schema import checked_name
 from pipeline import ROOT
 
-PLACES = ("models", "data", "reports", "metrics", "curves", "resolved", "checkpoints", "multirun", "outputs")
+OUTPUT_FOLDERS = ("models", "data", "reports", "metrics", "curves", "resolved", "checkpoints", "multirun", "outputs")
 """The folders whose content stages may replace. One of them may itself be a link to another disk."""
 
 
 def replaceable(path: Path) -> bool:
     """Whether a stage may replace this file or folder, the links on the way to it followed."""
     root, real = ROOT.resolve(), path.resolve()
-    linked = {name: (ROOT / name).resolve() for name in PLACES}
+    linked = {name: (ROOT / name).resolve() for name in OUTPUT_FOLDERS}
     # one that is a link to another folder of the project, or to one above it, is no place for outputs
-    apart = [place for place in linked.values() if not (place.is_relative_to(root) or root.is_relative_to(place))]
-    places = [*apart, *(place for name, place in linked.items() if place == root / name)]
-    return real == root / "resolved" or any(place in real.parents for place in places)
+    outside = [folder for folder in linked.values() if not (folder.is_relative_to(root) or root.is_relative_to(folder))]
+    folders = [*outside, *(folder for name, folder in linked.items() if folder == root / name)]
+    return real == root / "resolved" or any(folder in real.parents for folder in folders)
 
 
 OUTPUT = replace(
     STAGE,
-    what=f"in a folder of the project whose content stages replace ({', '.join(f'{place}/' for place in PLACES)})",
+    what=f"in a folder of the project whose content stages replace ({'/, '.join(OUTPUT_FOLDERS)}/)",
     marked=replaceable,
 )
 """Owner of the folders that stages make, for `langladder.ground.atomic.atomic_folder`."""

@@ -21,11 +21,11 @@ from pipeline.settings import params
 from pipeline.settings.errors import explain
 
 
-def _found(place: Any) -> Any:
+def _found(target: Any) -> Any:
     """A settings class, or what is named by its dotted path."""
-    if not isinstance(place, str):
-        return place
-    module, _, name = place.rpartition(".")
+    if not isinstance(target, str):
+        return target
+    module, _, name = target.rpartition(".")
     return getattr(import_module(module), name)
 
 
@@ -57,7 +57,7 @@ class Evaluation(Config):
         return tokenizer
 
 
-class Shown(Config):
+class RungTitle(Config):
     """What the report calls a rung, and when it came into the world."""
 
     title: str
@@ -67,7 +67,7 @@ class Shown(Config):
     reads: str | None = None
 
 
-class Given(Config):
+class ImportedModel(Config):
     """A network that was trained elsewhere: what it is called here, and its folder."""
 
     name: Name
@@ -83,7 +83,7 @@ FIELDS: dict[str, Any] = {
     "tokenizer": "langladder.text.tokenize.tokenizers.TokenizerConfig",
     "shared_tokenizer": bool,
     "filter": "langladder.text.filtering.filtering.FilterConfig",
-    "given": Given,
+    "given": ImportedModel,
     "words": "langladder.text.words.vocabulary.VocabularyConfig",
     "countings": "langladder.counts.cooccurrence.AnyCounting",
     "evaluation": Evaluation,
@@ -95,7 +95,7 @@ FIELDS: dict[str, Any] = {
     "agreement": str,
     "beam": Annotated[int, Field(ge=1)],
     "bleu_tokenize": BleuChoice | None,  # None: the stage scores nothing
-    "rungs": dict[Name, dict[Name, Shown]],
+    "rungs": dict[Name, dict[Name, RungTitle]],
     "family": Name,
     "inputs": dict[Name, list[str]],  # rung: what it reads
     "code": str,
@@ -177,25 +177,25 @@ def split_unwatched(values: Mapping[str, Any], *, makes: bool) -> tuple[Values, 
     Args:
         makes: whether its stage makes models, as `plan.Stage.makes`.
     """
-    watched, aside = dict(values), {}
+    tracked, untracked = dict(values), {}
     for key in RESOURCES:
-        if key in watched:
-            aside[key] = watched.pop(key)
+        if key in tracked:
+            untracked[key] = tracked.pop(key)
     for family in families():
         if family in values:
-            watched[family] = dict(values[family])
+            tracked[family] = dict(values[family])
             for key in UNWATCHED + JUDGING if makes else UNWATCHED:
                 *parts, last = key.split(".")
                 source: Any = values[family]
-                target = watched[family]
+                target = tracked[family]
                 for part in parts:
                     source = source.get(part) or {}
                     if source:
                         target[part] = dict(target[part])
                         target = target[part]
                 if last in source:
-                    aside[f"{family}.{key}"] = target.pop(last)
-    return watched, aside
+                    untracked[f"{family}.{key}"] = target.pop(last)
+    return tracked, untracked
 
 
 def with_unwatched(values: Mapping[str, Any]) -> Values:

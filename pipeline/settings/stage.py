@@ -36,7 +36,7 @@ from langladder.ground.schema import Config
 from pipeline import ROOT
 from pipeline.settings import checks, compose, errors, params, plan, resources, run_folder, schema, sweeps
 from pipeline.settings.errors import combined
-from pipeline.settings.launch import others, watch_starter
+from pipeline.settings.launch import end_with_starter, others
 from pipeline.settings.resources import compute_with
 from pipeline.settings.schema import Values, with_unwatched
 from pipeline.tracking.job import Finished, OtherProcess, skip_finished
@@ -87,7 +87,7 @@ def _module(run: Callable[..., None]) -> str:
 
 def _main(name: str, run: Run) -> None:
     """What the command line of a stage does."""
-    watch_starter()
+    end_with_starter()
     os.chdir(ROOT)
     compose.prepare()
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # progress, under DVC too
@@ -195,7 +195,7 @@ def _check_output(name: str, settings: Config, out: Path) -> None:
 @contextmanager
 def _progress(title: str) -> Iterator[None]:
     """Begin to compute, and say what is under way; of several processes that train together, the first does."""
-    with progress.shown() if first() else nullcontext(), progress.working(title):
+    with progress.displayed() if first() else nullcontext(), progress.working(title):
         yield
 
 
@@ -224,10 +224,10 @@ def _refuse_unread(stage: plan.Stage, known: list[str]) -> None:
     Raises:
         InputError: all such overrides.
     """
-    said = [override.key_or_group for override in OverridesParser.create().parse_overrides(_task())]
-    tops = {key: re.split(r"[./]", key.rpartition("@")[2])[0] for key in said}
+    overrides = [override.key_or_group for override in OverridesParser.create().parse_overrides(_task())]
+    tops = {key: re.split(r"[./]", key.rpartition("@")[2])[0] for key in overrides}
     allowed = checks.top_keys() - (set(families()) - {stage.family}) | {"hydra"}
-    if found := [_unread(stage, key, known) for key in said if tops[key] not in allowed]:
+    if found := [_unread(stage, key, known) for key in overrides if tops[key] not in allowed]:
         raise combined(found)
 
 
@@ -242,12 +242,12 @@ def _unread(stage: plan.Stage, key: str, known: list[str]) -> str:
 
 def _message(name: str, error: Exception) -> str:
     """What Hydra says; of a key that is not there the nearest, not the advice to add what nobody reads."""
-    said = " ".join(str(error).split())
-    found = re.match(r"Could not (?:override|delete from config\.) '([^']+)'", said)
+    message = " ".join(str(error).split())
+    found = re.match(r"Could not (?:override|delete from config\.) '([^']+)'", message)
     if not found:
-        return said
+        return message
     key, known = found[1], _known(name)
-    if key in known and " override " in said:
+    if key in known and " override " in message:
         return f"{key}: not set in the files of conf/; write + before it: +{key}=…"
     return _unread(plan.stages()[name], key, known)
 

@@ -33,8 +33,8 @@ def check(arguments: Sequence[str]) -> None:
     Raises:
         InputError: they are not.
     """
-    if {"-m", "--multirun"} & set(arguments) and (shown := {"--cfg", "-c", "--info", "-i"} & set(arguments)):
-        raise InputError(f"{shown.pop()}: shows the settings of one run; leave -m out, and name one value a key")
+    if {"-m", "--multirun"} & set(arguments) and (options := {"--cfg", "-c", "--info", "-i"} & set(arguments)):
+        raise InputError(f"{options.pop()}: shows the settings of one run; leave -m out, and name one value a key")
     logging.getLogger("alembic").setLevel(logging.WARNING)  # of Optuna's, which lists its own parts
     for package, names in PLUGINS.items():
         for argument in set(names) & set(arguments):
@@ -49,7 +49,7 @@ def swept() -> bool:
     return HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN
 
 
-def objective(family: str | None, asked: str | None, figures: Mapping[str, Any]) -> float | None:
+def objective(family: str | None, requested: str | None, figures: Mapping[str, Any]) -> float | None:
     """What a search is told of a job; None where none asks.
 
     Args:
@@ -59,12 +59,12 @@ def objective(family: str | None, asked: str | None, figures: Mapping[str, Any])
     Raises:
         InputError: a search wants a figure that the job has not.
     """
-    wanted = asked or (families()[family].objective if family else None)
-    if not asked and not str(HydraConfig.get().sweeper._target_).endswith("OptunaSweeper"):
+    wanted = requested or (families()[family].objective if family else None)
+    if not requested and not str(HydraConfig.get().sweeper._target_).endswith("OptunaSweeper"):
         return None
     value = figures.get(f"best_{wanted}", figures.get(wanted or ""))
     if not isinstance(value, int | float):
-        numbers = sorted(key for key, said in figures.items() if isinstance(said, int | float))
+        numbers = sorted(key for key, figure in figures.items() if isinstance(figure, int | float))
         raise InputError(
             f"objective: {wanted or 'null'} is no figure of this job; set objective=… to one of "
             f"{', '.join(numbers) or 'another stage: this one leaves none'}"

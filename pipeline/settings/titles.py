@@ -35,10 +35,10 @@ def description(family: str, name: str) -> Description:
     Raises:
         InputError: a year or a title is missing or none.
     """
-    said = read_yaml(params.conf_file(family, name))
+    values = read_yaml(params.conf_file(family, name))
     with explain(file_of=lambda _: f"conf/{family}/{name}.yaml", prefix=(family,)):
         return Description.model_validate(
-            {key: value for key, value in said.items() if key in Description.model_fields}
+            {key: value for key, value in values.items() if key in Description.model_fields}
         )
 
 
@@ -48,10 +48,10 @@ def own_growth(family: str, name: str) -> params.Growth:
     Raises:
         InputError: it names none.
     """
-    said = read_yaml(params.conf_file(family, name))
+    values = read_yaml(params.conf_file(family, name))
     with explain(file_of=lambda _: f"conf/{family}/{name}.yaml", prefix=(family,)):
         kind = params.GrowthBeside if families()[family].beside else params.Growth
-        return kind.model_validate({key: value for key, value in said.items() if key in kind.model_fields})
+        return kind.model_validate({key: value for key, value in values.items() if key in kind.model_fields})
 
 
 def in_order(rungs: Mapping[str, Iterable[str]]) -> dict[str, dict[str, Description]]:
@@ -75,16 +75,16 @@ def in_order(rungs: Mapping[str, Iterable[str]]) -> dict[str, dict[str, Descript
     return found
 
 
-def shown(chosen: params.Choices) -> dict[str, dict[str, dict[str, Any]]]:
+def titles_of(chosen: params.Choices) -> dict[str, dict[str, dict[str, Any]]]:
     """Family → rung, in order of history → title, year, claim, base and what it reads, for the report."""
     dated = in_order({family: chosen.rungs(family) for family in families()})
     return {
         family: {
-            name: said.model_dump()
+            name: described.model_dump()
             | {key: value for key, value in chosen.changes(family).get(name, {}).items() if key in ("title", "claim")}
             | {"base": chosen.bases(family).get(name)}
             | ({"reads": chosen.reads(family)[name]} if families()[family].beside else {})
-            for name, said in rungs.items()
+            for name, described in rungs.items()
         }
         for family, rungs in dated.items()
     }
@@ -110,14 +110,14 @@ def _name(side: str, choice: str) -> str:
     return str(source.get("name", choice))
 
 
-def file_name(path: Path, said: str) -> str:
+def file_name(path: Path, fallback: str) -> str:
     """A file's name without its ending; a folder's own, or that of the one file or folder that it holds."""
     if path.is_dir():
         held = [entry for entry in path.iterdir() if not entry.name.startswith(".")]
         if len(held) == 1:
             return file_name(held[0], held[0].name)
-        return said if path.name in SIDES else path.name
-    return bare(path.name) or said
+        return fallback if path.name in SIDES else path.name
+    return bare(path.name) or fallback
 
 
 def bare(name: str) -> str:

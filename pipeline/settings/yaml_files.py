@@ -58,8 +58,8 @@ def read_leniently(path: Path) -> tuple[Any, list[str]]:
         return yaml.load(text, LOADER), twice
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
-        place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-        raise InputError(f"{name}{place}: not YAML: {error.problem or error}") from error
+        where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        raise InputError(f"{name}{where}: not YAML: {error.problem or error}") from error
     except InputError:
         raise
     except (yaml.YAMLError, OSError, ValueError) as error:  # not UTF-8, an integer of thousands of digits, no such day

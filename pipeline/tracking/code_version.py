@@ -41,7 +41,7 @@ METHODS = {"train": "train", "evaluate": "evaluate", "measure": "data"}
 MOST = 5000  # files that are kept
 
 
-class Parsed(NamedTuple):
+class ModuleCode(NamedTuple):
     """A module: the hash of what it does, and all that it imports (a name of a module like a module)."""
 
     hash: str
@@ -70,7 +70,7 @@ def modules_of(stage: str, settings: dict[str, Any]) -> set[str]:
         module = pending.pop()
         if module not in seen and not _ignored(module, stage) and (file := _file(module)):
             seen.add(module)
-            pending += parsed(file).imports
+            pending += module_code(file).imports
             if module == FAMILIES:
                 pending += [f"{FAMILIES}.{one.stem}" for one in sorted(file.parent.glob("*.py")) if one != file]
                 pending += [family.report_module for family in families().values() if family.report_module]
@@ -86,14 +86,14 @@ def _module_of(stage: str) -> str:
 
 
 @cache
-def family_code(stage: str) -> Parsed:
+def family_code(stage: str) -> ModuleCode:
     """What a stage runs of the families' modules: the method that it calls, and the functions that this calls there.
 
     The rest of a declaration describes rungs and makes none: an edit of how a family is shown trains nothing.
     """
     known = plan.stages().get(stage)
     file = _file(_module_of(stage))
-    imported = (name.removeprefix(f"{FAMILIES}.").split(".") for name in (parsed(file).imports if file else []))
+    imported = (name.removeprefix(f"{FAMILIES}.").split(".") for name in (module_code(file).imports if file else []))
     # of a side the settings and functions that a job uses stand in its own settings
     pending = [(f"{FAMILIES}.{name[0]}", name[1]) for name in imported if len(name) == 2 and name[0] != "sides"]
     bases: list[str] = []
@@ -121,7 +121,7 @@ def family_code(stage: str) -> Parsed:
                 pending.append((module, used.id))
             elif isinstance(used, ast.Attribute) and isinstance(used.value, ast.Name | ast.Call):  # self.… or super().…
                 pending += [(base, used.attr) for base in bases if _is_own(used.value)]
-    return Parsed(hashlib.sha256(repr(sorted(found.items())).encode()).hexdigest(), imports)
+    return ModuleCode(hashlib.sha256(repr(sorted(found.items())).encode()).hexdigest(), imports)
 
 
 def _is_own(value: ast.Name | ast.Call) -> bool:
@@ -197,11 +197,11 @@ def _data(folder: Path) -> list[Path]:
 
 @cache
 def _hash(file: Path) -> str:
-    return parsed(file).hash if file.suffix == ".py" else hashlib.sha256(file.read_bytes()).hexdigest()
+    return module_code(file).hash if file.suffix == ".py" else hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 @cache
-def parsed(file: Path) -> Parsed:
+def module_code(file: Path) -> ModuleCode:
     """A module of ours; comments, docstrings and formatting do not count."""
     content = file.read_bytes()
     key = hashlib.sha256(content).hexdigest()
@@ -214,11 +214,11 @@ def keep() -> None:
     """Keep for the next process what this one has parsed."""
     text = json.dumps({"by": _by(), "files": dict(list(_kept().items())[-MOST:])})
     with suppress(InputError):  # a place that cannot be written: parsed again
-        if not _place().is_file() or _place().read_text(encoding="utf-8") != text:
-            write_text(_place(), text)
+        if not _cache_file().is_file() or _cache_file().read_text(encoding="utf-8") != text:
+            write_text(_cache_file(), text)
 
 
-def _place() -> Path:
+def _cache_file() -> Path:
     return home() / ".dvc" / "tmp" / "parsed.json"
 
 
@@ -228,20 +228,20 @@ def _by() -> str:
 
 
 @cache
-def _kept() -> dict[str, Parsed]:
+def _kept() -> dict[str, ModuleCode]:
     """Hash of a file's content → the file parsed."""
     try:
-        kept = json.loads(_place().read_text(encoding="utf-8"))
-        return {key: Parsed(*value) for key, value in kept["files"].items()} if kept["by"] == _by() else {}
+        kept = json.loads(_cache_file().read_text(encoding="utf-8"))
+        return {key: ModuleCode(*value) for key, value in kept["files"].items()} if kept["by"] == _by() else {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
 
 
-def _parse(content: bytes) -> Parsed:
+def _parse(content: bytes) -> ModuleCode:
     return _parse_node(ast.parse(content))
 
 
-def _parse_node(tree: ast.AST) -> Parsed:
+def _parse_node(tree: ast.AST) -> ModuleCode:
     imports: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -252,4 +252,4 @@ def _parse_node(tree: ast.AST) -> Parsed:
         first = body[0] if isinstance(body, list) and body else None
         if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
             first.value.value = ""  # a docstring
-    return Parsed(hashlib.sha256(ast.dump(tree).encode()).hexdigest(), imports)
+    return ModuleCode(hashlib.sha256(ast.dump(tree).encode()).hexdigest(), imports)

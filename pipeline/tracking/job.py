@@ -44,17 +44,17 @@ class TrackedJob:
     run: run.Tracked
 
     @contextmanager
-    def artefact(self, place: Path) -> Iterator[Path]:
+    def artefact(self, target: Path) -> Iterator[Path]:
         """A temporary folder for a model and what belongs to it; it stands in its place when it is whole, not before.
 
         What it was made from, with which settings, and its card are added here. No times, no run ids.
         """
-        with atomic_folder(place, OUTPUT) as folder:
+        with atomic_folder(target, OUTPUT) as folder:
             yield folder
             write_json(folder / "provenance.json", self.provenance)
             family = families()[self.family]
             write_text(folder / "README.md", model_card(folder, loading=family.loading or ANY, limits=family.limits))
-        self.run.folder = place
+        self.run.folder = target
 
     def maker(self, rung: Any, seed: int) -> Make:
         """The function that makes the rung, which reports to this run and keeps its checkpoints here.
@@ -67,10 +67,10 @@ class TrackedJob:
             with working("loading what makes it"):  # Lightning takes its time: only for those that need it
                 function = locate_function(rung.maker)
             logger = self.run.lightning_logger if first() else None
-            made = function(start, *data, run=Run(seed, self.checkpoints, logger), **more)
+            result = function(start, *data, run=Run(seed, self.checkpoints, logger), **more)
             if not first():
                 raise OtherProcess
-            return made
+            return result
 
         return make
 
@@ -94,17 +94,17 @@ def tracked_job(family: str, stage: str, job: Any, inputs: Mapping[str, Path]) -
         Finished: it has been done, and `skip_finished` is set.
     """
     settings = job.model_dump(mode="json", by_alias=True)
-    judged = "model" in inputs  # what it was made from stands in its own provenance
-    paths = dict(inputs) | ({} if judged else lineage.own_inputs(family, settings[family]))
+    evaluates = "model" in inputs  # what it was made from stands in its own provenance
+    paths = dict(inputs) | ({} if evaluates else lineage.own_inputs(family, settings[family]))
     hashes = {name: digest(path) for name, path in paths.items()}
-    watched, _ = split_unwatched(settings, makes=not judged)
-    name = fingerprint(stage, watched, hashes)
+    tracked, _ = split_unwatched(settings, makes=not evaluates)
+    name = fingerprint(stage, tracked, hashes)
     if skip_finished.get():
         _refuse_finished(name)
-    made_with = {key: value for key, value in settings.items() if key not in RESOURCES}  # the same bytes wherever
+    recorded = {key: value for key, value in settings.items() if key not in RESOURCES}  # the same bytes wherever
     provenance = {"format": FORMAT_VERSION, "stage": stage, "fingerprint": name, "inputs": hashes}
-    provenance["settings"] = made_with
-    provenance |= {} if judged else lineage.of_base(settings[family])
+    provenance["settings"] = recorded
+    provenance |= {} if evaluates else lineage.of_base(settings[family])
     if not first():  # of several processes that train together: the first one has the run, and writes
         yield TrackedJob(family, stage, settings[family]["name"], name, provenance, home(), cast(Any, None))
         return
@@ -124,12 +124,12 @@ def _refuse_finished(name: str) -> None:
     if not runs:
         return
     run = runs[0]
-    made = store.provenances(ROOT).get(name)
-    if made is None and run.outputs and run.outputs.model_outputs:
+    artefact = store.provenances(ROOT).get(name)
+    if artefact is None and run.outputs and run.outputs.model_outputs:
         return
-    place = f" → {made.relative_to(ROOT)}" if made else ""
-    said = f"done before (run {run.info.run_id}){place}; again=true runs it again"
-    raise Finished(said, run.data.metrics)
+    where = f" → {artefact.relative_to(ROOT)}" if artefact else ""
+    message = f"done before (run {run.info.run_id}){where}; again=true runs it again"
+    raise Finished(message, run.data.metrics)
 
 
 skip_finished: ContextVar[bool] = ContextVar("skip_finished", default=False)
@@ -143,8 +143,8 @@ class Finished(Exception):  # noqa: N818 - no error
         figures: its final numbers, as its run has them.
     """
 
-    def __init__(self, said: str, figures: Mapping[str, float]) -> None:
-        super().__init__(said)
+    def __init__(self, message: str, figures: Mapping[str, float]) -> None:
+        super().__init__(message)
         self.figures = figures
 
 

@@ -11,7 +11,7 @@ from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
 
 MODELS = Path("models")
-GIVEN = "given"
+IMPORTED = "given"
 """In the place of a family: networks that were trained elsewhere, and are the end of a chain."""
 NOT_TRAINED = "given, not trained here"
 
@@ -61,13 +61,13 @@ def of_base(rung: Mapping[str, Any]) -> dict[str, Any]:
 
 def _behind(rung: str) -> list[dict[str, Any]]:
     about = provenance(MODELS / rung)
-    return [_told(rung, about), *about.lineage]
+    return [_entry(rung, about), *about.lineage]
 
 
-def _told(rung: str, about: Provenance) -> dict[str, Any]:
+def _entry(rung: str, about: Provenance) -> dict[str, Any]:
     data = {name: digest for name, digest in about.inputs.items() if name != "base"}
-    said = about.settings.get(rung.partition("/")[0], {})
-    return {"rung": rung, "title": said.get("title", ""), "fingerprint": about.fingerprint, "inputs": data}
+    settings = about.settings.get(rung.partition("/")[0], {})
+    return {"rung": rung, "title": settings.get("title", ""), "fingerprint": about.fingerprint, "inputs": data}
 
 
 def chain(artefact: Path) -> list[dict[str, Any]]:
@@ -77,10 +77,10 @@ def chain(artefact: Path) -> list[dict[str, Any]]:
         InputError: there is no artefact of the pipeline.
     """
     about = provenance(artefact)
-    family = next((name for name in (*families(), GIVEN) if name in about.settings), None)
+    family = next((name for name in (*families(), IMPORTED) if name in about.settings), None)
     if family is None:
         raise InputError(f"{artefact}/provenance.json: of no family: there are {', '.join(families())}")
-    return [_told(f"{family}/{about.settings[family].get('name', artefact.name)}", about), *about.lineage]
+    return [_entry(f"{family}/{about.settings[family].get('name', artefact.name)}", about), *about.lineage]
 
 
 def data_behind(family: str, root: Path) -> Iterator[str]:
@@ -90,13 +90,13 @@ def data_behind(family: str, root: Path) -> Iterator[str]:
     """
     from dvc.repo import Repo
 
-    reads = () if family == GIVEN else families()[family].reads
+    reads = () if family == IMPORTED else families()[family].reads
     with Repo(str(root)) as repo:
         graph = repo.index.graph
         for path in reads:
-            made = next((job for job in graph.nodes if any(str(out) == path for out in job.outs)), None)
-            while made is not None:
-                outs = ", ".join(str(out) for out in made.outs if not out.metric)
-                yield f"{made.addressing} → {outs}"
-                before = [up for up in graph.successors(made) if up.addressing != "resolve"]
-                made = before[0] if before else None
+            producer = next((job for job in graph.nodes if any(str(out) == path for out in job.outs)), None)
+            while producer is not None:
+                outs = ", ".join(str(out) for out in producer.outs if not out.metric)
+                yield f"{producer.addressing} → {outs}"
+                before = [up for up in graph.successors(producer) if up.addressing != "resolve"]
+                producer = before[0] if before else None

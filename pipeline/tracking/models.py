@@ -46,17 +46,17 @@ def log_model(client: "MlflowClient", run_id: str, job: Job, folder: Path) -> st
     from mlflow.entities import LoggedModelOutput
 
     found = client.get_run(run_id)
-    if made := model_of(found):
-        return made
+    if existing := model_of(found):
+        return existing
     tags = {"folder": folder.as_posix(), "fingerprint": job.fingerprint, "title": job.rung["title"]}
     name = "".join("_" if letter in "/:.%\"'" else letter for letter in job.rung["name"])  # those MLflow refuses
     experiment = found.info.experiment_id
     model = client.create_logged_model(
         experiment, name=name, source_run_id=run_id, tags=tags, params=parameters(job), model_type=job.experiment
     )
-    with tempfile.TemporaryDirectory() as place:
-        write_description(folder, Path(place), run_id=run_id, model_id=model.model_id)
-        client.log_model_artifacts(model.model_id, place)
+    with tempfile.TemporaryDirectory() as folder_name:
+        write_description(folder, Path(folder_name), run_id=run_id, model_id=model.model_id)
+        client.log_model_artifacts(model.model_id, folder_name)
     client.finalize_logged_model(model.model_id, "READY")
     client.log_outputs(run_id, [LoggedModelOutput(model.model_id, 0)])
     return str(model.model_id)
@@ -162,8 +162,8 @@ def _pointer(folder: Path) -> dict[str, Any]:
     """The last three names of a model's path are those of the DAG: models/lm/gpt."""
     file = folder / "provenance.json"
     fingerprint = read_json(file)["fingerprint"] if file.is_file() else ""
-    place = (ROOT / folder).resolve()
-    return {"model": "/".join(["models", *place.parts[-2:]]), "place": str(place), "fingerprint": fingerprint}
+    path = (ROOT / folder).resolve()
+    return {"model": "/".join(["models", *path.parts[-2:]]), "place": str(path), "fingerprint": fingerprint}
 
 
 ALIAS, RESERVED = re.compile(r"[\w-]{1,255}"), re.compile(r"latest|v\d+", re.IGNORECASE)  # as MLflow has them
@@ -196,8 +196,8 @@ def register(folder: Path, name: str | None = None, alias: str | None = None) ->
     if model_id is None:
         raise InputError(f"{folder}: run {run.info.run_id} has listed no model; make it again: dvc repro -f -s …")
     client = store.client()
-    with store.sentences(), tempfile.TemporaryDirectory() as place:
-        out = Path(place)
+    with store.sentences(), tempfile.TemporaryDirectory() as folder_name:
+        out = Path(folder_name)
         write_description(folder, out, run_id=run.info.run_id, model_id=model_id)
         if not _has_copy(client, model_id):
             write_copy(folder, out)
@@ -212,7 +212,7 @@ def _run_of(folder: Path, fingerprint: str) -> "Run":
     runs = find_runs(fingerprint)
     if not runs:
         raise InputError(
-            f"{folder}: {store.shown()} has no finished run with its fingerprint {fingerprint} (made on another "
+            f"{folder}: {store.public_uri()} has no finished run with its fingerprint {fingerprint} (made on another "
             "machine, or not tracked?); make it here with `dvc repro`, or set MLFLOW_TRACKING_URI to its store"
         )
     return store.client().get_run(runs[0].info.run_id)  # a search gives no models
@@ -234,11 +234,11 @@ def _version(
             client.get_registered_model(name)
         except MlflowException:
             client.create_registered_model(name)
-        made = client.create_model_version(
+        registered = client.create_model_version(
             name, f"models:/{model_id}", run_id, tags, description=tags["title"], model_id=model_id
         )
         if alias:
-            client.set_registered_model_alias(name, alias, made.version)
+            client.set_registered_model_alias(name, alias, registered.version)
     except MlflowException as error:
         raise InputError(f"--name {name[:80]!r}: MLflow refuses it ({store.reason(error)})") from error
-    return Registered(name, str(made.version), run_id)
+    return Registered(name, str(registered.version), run_id)

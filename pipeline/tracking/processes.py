@@ -37,8 +37,8 @@ def namespace() -> str:
 def started(pid: int) -> str | None:
     """When a process was started, in a form that no change of the clock changes; None where there is no such one."""
     if not Path("/proc/self/stat").is_file():
-        shown = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
-        return "_".join(shown.stdout.split()) or None
+        listed = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
+        return "_".join(listed.stdout.split()) or None
     try:
         state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

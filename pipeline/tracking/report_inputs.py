@@ -51,7 +51,7 @@ def _runs() -> "dict[str, list[Run]]":
 
 
 def _timings(
-    described: Mapping[str, Mapping[str, Any]], made: "Mapping[str, list[Run]]"
+    described: Mapping[str, Mapping[str, Any]], runs: "Mapping[str, list[Run]]"
 ) -> dict[tuple[str, str], dict[str, Any]]:
     """What each rung cost, from the MLflow run that made it; nothing where it was made elsewhere."""
     timings = {}
@@ -60,9 +60,9 @@ def _timings(
             file = ROOT / "models" / family / name / "provenance.json"
             page = ROOT / "reports" / "rungs" / family / f"{name}.json"
             if file.is_file():
-                timings[family, name] = _cost(made.get(read_json(file)["fingerprint"]))
+                timings[family, name] = _cost(runs.get(read_json(file)["fingerprint"]))
             elif not families()[family].trained and page.is_file():
-                timings[family, name] = _timed(made.get(read_json(page)["fingerprint"]))
+                timings[family, name] = _timed(runs.get(read_json(page)["fingerprint"]))
     return timings
 
 

@@ -104,8 +104,8 @@ class Tracked:
     def _warn(self, error: Exception) -> None:
         if not self._warned:
             print(
-                f"{self.job.stage} {self.job.rung['name']}: warning: the tracking store {store.shown()} does not take "
-                f"what is logged ({store.reason(error)}); the job goes on, and what is missing follows at its end",
+                f"{self.job.stage} {self.job.rung['name']}: warning: the tracking store {store.public_uri()} does not "
+                f"take what is logged ({store.reason(error)}); the job goes on, and what is missing follows at its end",
                 file=sys.stderr,
             )
         self._warned = True
@@ -116,7 +116,7 @@ class Tracked:
         self._calls.append(lambda: self.client.set_terminated(self.run_id, status))
         if not self._write(at_once=True):
             print(
-                f"{self.job.stage} {self.job.rung['name']}: warning: run {self.run_id} in {store.shown()} lacks "
+                f"{self.job.stage} {self.job.rung['name']}: warning: run {self.run_id} in {store.public_uri()} lacks "
                 f"{len(self._points)} numbers and its end; the job's own files are whole",
                 file=sys.stderr,
             )
@@ -152,23 +152,23 @@ def tracked(job: Job, folder: Path) -> Iterator[Tracked]:
     """
     client, experiments = store.prepare([job.experiment])
     with store.sentences():
-        made = _enter(client, job, folder / "run.json") or _begin(client, experiments[job.experiment], job, folder)
+        run = _enter(client, job, folder / "run.json") or _begin(client, experiments[job.experiment], job, folder)
         _end_of_the_dead(client, experiments[job.experiment])
     with _signals() as received:
         try:
-            yield made
+            yield run
         except BaseException:
-            made.close("KILLED" if received else "FAILED")
+            run.close("KILLED" if received else "FAILED")
             raise
-        made.close("FINISHED")
+        run.close("FINISHED")
 
 
 def _begin(client: "MlflowClient", experiment: str, job: Job, folder: Path) -> Tracked:
     import yaml
     from mlflow.entities import Param
 
-    made = client.create_run(experiment, tags=tags(job) | {"process": processes.this_process()})
-    opened = Tracked(client, made.info.run_id, job, set())
+    created = client.create_run(experiment, tags=tags(job) | {"process": processes.this_process()})
+    opened = Tracked(client, created.info.run_id, job, set())
     write_json(folder / "run.json", {"store": _store_ids()[0], "run": opened.run_id})
     client.log_batch(opened.run_id, params=[Param(*item) for item in parameters(job).items()])
     client.log_inputs(opened.run_id, datasets(job))

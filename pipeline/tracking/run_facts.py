@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from mlflow.entities import DatasetInput
 
 # How a job is watched, not what it computes.
-WATCHED = ["progress", "profiler", "log_every", "checkpoint_every", "validate_every", "accelerator"]
-WATCHED += ["devices", "nodes", "strategy"]
-WATCHED += ["fast_dev_run", "overfit_batches"]
+MONITORING = ["progress", "profiler", "log_every", "checkpoint_every", "validate_every", "accelerator"]
+MONITORING += ["devices", "nodes", "strategy"]
+MONITORING += ["fast_dev_run", "overfit_batches"]
 DIALS = {"width": "dimension", "dim": "dimension", "lr": "lr", "seed": "seed"}  # the width: of layers, of vectors
 CHOSEN = ("size", *(side.group for side in sides.CHOSEN), "filter", "clean", "tokenizer", "debug")
 PARTS = ("model", "training", "settings", "data")
@@ -71,7 +71,7 @@ def parameters(job: Job) -> dict[str, str]:
     named: dict[str, Any] = {"rung": job.rung["name"]}
     for part, values in zip([*PARTS, "job"], [*parts, rest], strict=True):
         for key, value in _flatten(values).items():
-            if value is None or key in WATCHED:
+            if value is None or key in MONITORING:
                 continue
             name = DIALS.get(key, f"settings.{key}")
             named[f"settings.{part}.{key}" if name in named else name] = value

@@ -75,8 +75,8 @@ def prepare(names: Iterable[str] = ()) -> "tuple[MlflowClient, dict[str, str]]":
     _check(uri(), write=True)
     update_locations()
     with sentences(), alone():
-        made = _client()
-        return made, {name: _experiment(made, name) for name in names or experiments()}
+        created = _client()
+        return created, {name: _experiment(created, name) for name in names or experiments()}
 
 
 def _client() -> "MlflowClient":
@@ -91,12 +91,12 @@ def _client() -> "MlflowClient":
 def _experiment(client: "MlflowClient", name: str) -> str:
     found = client.get_experiment_by_name(name)
     if found is None:
-        place = f"{_artifacts()}/{quote(name)}" if uri().startswith("sqlite:///") else None
-        return str(client.create_experiment(name, place, tags=KIND))
+        location = f"{_artifacts()}/{quote(name)}" if uri().startswith("sqlite:///") else None
+        return str(client.create_experiment(name, location, tags=KIND))
     if found.lifecycle_stage == "deleted":
         raise InputError(
-            f"{shown()}: the experiment {name!r} is in MLflow's bin; bring it back with `mlflow experiments restore "
-            f"--experiment-id {found.experiment_id}`, or empty the bin with `mlflow gc`"
+            f"{public_uri()}: the experiment {name!r} is in MLflow's bin; bring it back with `mlflow experiments "
+            f"restore --experiment-id {found.experiment_id}`, or empty the bin with `mlflow gc`"
         )
     if not KIND.keys() & found.tags.keys():
         for key, value in KIND.items():
@@ -155,9 +155,9 @@ def end_dead_runs() -> None:
             found = database.execute(running, ["RUNNING", "process"]).fetchall()
         if dead := [run for run, process in found if processes.is_dead(process)]:
             with sentences():
-                made = _client()  # which takes a second or two
+                created = _client()  # which takes a second or two
                 for run in dead:
-                    made.set_terminated(run, "KILLED")
+                    created.set_terminated(run, "KILLED")
 
 
 def _replace(database: sqlite3.Connection, root: str, here: str) -> None:
@@ -196,10 +196,10 @@ def sentences() -> Iterator[None]:
     try:
         yield
     except (MlflowException, SQLAlchemyError, OSError) as error:
-        raise InputError(f"{shown()}: the tracking store cannot be used ({reason(error)}); {_advice()}") from error
+        raise InputError(f"{public_uri()}: the tracking store cannot be used ({reason(error)}); {_advice()}") from error
 
 
-def shown() -> str:
+def public_uri() -> str:
     """The store as messages name it: no password."""
     scheme, separator, rest = uri().partition("://")
     return f"{scheme}{separator}{rest.rpartition('@')[2]}" if separator else scheme

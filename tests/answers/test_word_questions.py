@@ -5,7 +5,7 @@ import pytest
 
 from langladder.answers.words import analogy, check, compare, nearest, odd_one_out
 from langladder.embeddings.base import WordVectors
-from langladder.evaluation.clusters import outlier_place
+from langladder.evaluation.clusters import outlier_position
 from langladder.ground.errors import InputError
 
 TABLE = {
@@ -35,7 +35,7 @@ def test_the_odd_one_out_is_the_one_without_which_the_others_are_most_alike() ->
     words = ["cat", "Paris", "dog", "cow"]
     found = odd_one_out(VECTORS, [*words, "cat"])
     assert found[0]["word"] == "Paris"
-    assert outlier_place(VECTORS, np.array([VECTORS.row(word) for word in ("cat", "dog", "cow", "Paris")])) == 3
+    assert outlier_position(VECTORS, np.array([VECTORS.row(word) for word in ("cat", "dog", "cow", "Paris")])) == 3
     others = [("cat", "dog"), ("cat", "cow"), ("dog", "cow")]
     assert found[0]["compactness"] == pytest.approx(np.mean([VECTORS.similarity(*pair) for pair in others]), abs=1e-5)
 

@@ -73,8 +73,8 @@ def start(folder: Path, *targets: str, before: str = "pass", **environment: str)
 SLOW_STAGE = """
 import os, time
 from pathlib import Path
-from pipeline.settings.launch import watch_starter
-watch_starter()
+from pipeline.settings.launch import end_with_starter
+end_with_starter()
 Path("pid").write_text(str(os.getpid()))
 time.sleep(100)
 """

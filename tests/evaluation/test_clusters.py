@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from langladder.embeddings.base import WordVectors
-from langladder.evaluation.clusters import compactness_scores, evaluate_clusters, outlier_place, purity, read_groups
+from langladder.evaluation.clusters import compactness_scores, evaluate_clusters, outlier_position, purity, read_groups
 from langladder.ground.errors import InputError
 
 GROUPS = "# kinds\n: fruit\napple pear\nplum\n: city\nRome Paris Berlin\n: tool\nsaw axe file\n"
@@ -49,9 +49,9 @@ def test_compactness_golden() -> None:
     # cosines: ab .8, ao 0, bo .6; left out in turn (n = 2: the mean of both directions of the pair that stays)
     vectors = WordVectors(["a", "b", "o"], np.array([[1, 0], [0.8, 0.6], [0, 1]], dtype=np.float32))
     assert compactness_scores(vectors, np.arange(3)).tolist() == pytest.approx([0.6, 0.0, 0.8])
-    assert outlier_place(vectors, np.array([0, 1, 2])) == 2
-    assert outlier_place(vectors, np.array([1, 2, 0])) == 1
-    assert outlier_place(vectors, np.array([0, 2, 1])) == 0
+    assert outlier_position(vectors, np.array([0, 1, 2])) == 2
+    assert outlier_position(vectors, np.array([1, 2, 0])) == 1
+    assert outlier_position(vectors, np.array([0, 2, 1])) == 0
 
 
 @pytest.mark.parametrize("sparse", [False, True])

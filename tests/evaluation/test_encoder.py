@@ -106,10 +106,10 @@ def test_a_model_that_knew_the_truth_would_reach_it(tokenizer: Tokenizer, world:
     exact = torch.full((len(hidden), size), -torch.inf)
     for row, one in zip(exact, hidden, strict=True):
         assert sum(one.truth.values()) == pytest.approx(1)
-        assert one.ids[one.token] == one.tokens[one.words[one.place]]
+        assert one.ids[one.token] == one.tokens[one.words[one.position]]
         assert tokenizer.decode(one.ids) == " ".join(one.words)
         for word, token in one.tokens.items():
-            replaced = " ".join([*one.words[: one.place], word, *one.words[one.place + 1 :]])
+            replaced = " ".join([*one.words[: one.position], word, *one.words[one.position + 1 :]])
             assert tokenizer.encode(replaced).tolist() == [*one.ids[: one.token], token, *one.ids[one.token + 1 :]]
             row[token] = math.log(one.truth[word])
     best = true_scores(hidden, exact)
@@ -137,9 +137,9 @@ def test_the_model_is_asked_at_the_hidden_word(tokenizer: Tokenizer, world: Any)
 def test_the_whole_page(tokenizer: Tokenizer, world: Any, tmp_path: Path) -> None:
     sentences, log_probs = world
     stream = write(tokenizer, sentences, tmp_path / "test.arrow")
-    judged = EncoderEvaluation(tokens=500, sentences=5, words=6, shown=3)
+    settings = EncoderEvaluation(tokens=500, sentences=5, words=6, shown=3)
     page = evaluate_encoder(
-        make(tokenizer), tokenizer, stream, sentences, log_probs, name="one", length=48, judged=judged
+        make(tokenizer), tokenizer, stream, sentences, log_probs, name="one", length=48, settings=settings
     )
     assert page.truth is not None and 0 < len(page.gaps) <= 3
     assert page.gaps[0].guesses[0].probability >= page.gaps[0].guesses[1].probability
@@ -147,7 +147,7 @@ def test_the_whole_page(tokenizer: Tokenizer, world: Any, tmp_path: Path) -> Non
     assert {"masked_accuracy", "pseudo_perplexity_per_word", "hidden_word_divergence"} <= set(figures)
     assert type(page).model_validate(page.model_dump(mode="json")) == page
     foreign = evaluate_encoder(
-        make(tokenizer), tokenizer, stream, sentences, [None] * 60, name="one", length=48, judged=judged
+        make(tokenizer), tokenizer, stream, sentences, [None] * 60, name="one", length=48, settings=settings
     )
     assert foreign.truth is None and not foreign.gaps
 

@@ -15,8 +15,8 @@ from langladder.evaluation.instructed import (
     distinct,
     gold_scores,
     hash_of,
+    prompt_text,
     splits_of,
-    told,
     with_room,
 )
 from langladder.ground.errors import InputError
@@ -131,9 +131,9 @@ def test_prompts_are_known_by_their_hash_and_shown_whole(model: InstructedGPT) -
     one, other = answering(model).scores(SAY)[0], answering(model, n=2).scores(SAY)[0]
     assert one.asked == other.asked and len(one.asked) == 64
     assert len({hash_of(some) for some in (SAY, SAY[::-1], TWICE, SAY[:1])}) == 4
-    assert told(SAY[0]) == SAY[0].prompt[0].text
+    assert prompt_text(SAY[0]) == SAY[0].prompt[0].text
     more = Dialogue((Message("system", "please"), *SAY[0].messages))
-    assert told(more) == f"system: please\nuser: {SAY[0].prompt[0].text}"
+    assert prompt_text(more) == f"system: please\nuser: {SAY[0].prompt[0].text}"
     samples = answering(model).scores(SAY)[1]
     assert samples[0].parts == {"grammatical": 1, "true": 0.5, "form": 0, "length": 1, "followed": 0}
     assert samples[0].proxy is None

@@ -27,10 +27,10 @@ def forget() -> None:
     module._kept.cache_clear()
 
 
-def of(file: Path, code: str) -> module.Parsed:
+def of(file: Path, code: str) -> module.ModuleCode:
     file.write_text(code)
     module.parsed.cache_clear()
-    return module.parsed(file)
+    return module.module_code(file)
 
 
 def test_what_is_kept_is_what_parsing_says(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,7 @@ def test_a_word_keeps_its_marks(line: str) -> None:
     assert len(pieces([line], WORDS)) == len(line.split()) < len(pieces([line], AS_GPT2))
     assert [tokenizer.piece(int(token)).strip() for token in tokenizer.encode(line)] == line.split()
     assert tokenizer.decode(tokenizer.encode(line)) == line
-    ids, places = tokenizer.encode_with_places(line)
+    ids, places = tokenizer.encode_with_spans(line)
     assert [line[start:stop] for start, stop in places.tolist()] == line.split() and len(ids) == len(places)
     assert set(line.split()[1:]) <= set(word_tokens(tokenizer).values())
 

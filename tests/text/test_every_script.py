@@ -428,7 +428,7 @@ def test_another_form_gets_the_same_ids(script: str, kind: str) -> None:
         assert len(ids) and 1 not in ids
         for form in forms(script, line):
             assert tokenizer.encode(form).tolist() == ids
-            assert tokenizer.encode_with_places(form)[0].tolist() == ids
+            assert tokenizer.encode_with_spans(form)[0].tolist() == ids
 
 
 @each_script()

@@ -194,7 +194,7 @@ def test_a_tokenizer_encodes_as_its_training_text_was_written(kind: Any, tmp_pat
         wanted = plain.encode(WRITTEN.normalise(line)).tolist()
         for query in (line, unicodedata.normalize("NFD", line), f"\u200b{line}", line.replace("1984", "２００１")):
             assert again.encode(query).tolist() == wanted == library.encode(query).ids
-            assert again.encode_with_places(query)[0].tolist() == wanted
+            assert again.encode_with_spans(query)[0].tolist() == wanted
     steps = Steps(again)
     assert steps.pieces(unicodedata.normalize("NFD", "büyük")) == steps.pieces("büyük")
 
@@ -202,7 +202,7 @@ def test_a_tokenizer_encodes_as_its_training_text_was_written(kind: Any, tmp_pat
 def test_golden_places_are_those_of_the_text_that_was_asked() -> None:
     tokenizer = train_tokenizer(["büyük ev"] * 3, TokenizerConfig(vocab_size=300), Normalisation(("invisible", "NFC")))
     query = "bu\u0308yu\u0308k\u00ad ev"
-    ids, places = tokenizer.encode_with_places(query)
+    ids, places = tokenizer.encode_with_spans(query)
     assert [tokenizer.piece(int(token)) for token in ids] == ["büyük", " ev"]
     assert [query[start:stop].strip("\u00ad") for start, stop in places.tolist()] == ["bu\u0308yu\u0308k", "ev"]
 

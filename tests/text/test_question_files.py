@@ -191,7 +191,7 @@ def test_tokens_say_which_characters_they_stand_for(kind: Any) -> None:
         ["the cats see a dög", "the dogs sleep"] * 3, TokenizerConfig(kind=kind, vocab_size=size)
     )
     for text in ("the  cats\tsleep ", "a dög 猫 unseen", "", " "):
-        ids, places = tokenizer.encode_with_places(text)
+        ids, places = tokenizer.encode_with_spans(text)
         assert ids.tolist() == tokenizer.encode(text).tolist() and places.shape == (len(ids), 2)
         covered = {at for start, end in places for at in range(start, end)}
         assert covered >= {at for at, letter in enumerate(text) if not letter.isspace()}

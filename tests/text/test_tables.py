@@ -54,4 +54,4 @@ def test_bad_tables_are_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no column"):
         tables.read_table(tmp_path / "pairs.parquet", shards.TEXT)
     with pytest.raises(InputError, match="no table train or all"):
-        tables.present_splits(tmp_path)
+        shards.present_splits(tmp_path)

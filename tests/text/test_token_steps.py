@@ -27,9 +27,9 @@ def test_merges_end_in_the_library_s_tokens(line: str, kind: str) -> None:
     steps = STEPS[kind]
     symbols, merges = steps.bpe(line)
     for merge in merges:
-        for place in reversed(merge.places):
+        for place in reversed(merge.positions):
             assert (symbols[place], symbols[place + 1]) == (merge.left, merge.right)
-            symbols[place : place + 2] = [merge.made]
+            symbols[place : place + 2] = [merge.merged]
     assert symbols == named(steps, line)
 
 
@@ -42,7 +42,7 @@ def test_merges_are_told_in_the_order_in_which_they_were_learnt() -> None:
     assert "".join(map(steps.show, symbols)) == "the cat sat"
     assert max(ranks) < steps.merges
     at = next(merge for merge in merges if (merge.left, merge.right) == ("a", "t"))
-    assert [symbols[place : place + 2] for place in at.places] == [["a", "t"], ["a", "t"]]
+    assert [symbols[place : place + 2] for place in at.positions] == [["a", "t"], ["a", "t"]]
 
 
 @settings(max_examples=30, deadline=None)

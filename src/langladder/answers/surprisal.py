@@ -79,7 +79,7 @@ def row_of(tokenizer: Tokenizer, text: str) -> Row:
     """A text as ids; lines without text are left out."""
     row = Row([], [], [])
     for line in [line for line in text.splitlines() if line.strip()] or [""]:
-        ids, places = tokenizer.encode_with_places(line)
+        ids, places = tokenizer.encode_with_spans(line)
         starts, first, end = [found.start() for found in _WORD.finditer(line)], len(row.words), 0
         for token, (start, stop) in zip(ids.tolist(), places.tolist(), strict=True):
             spelled = line[max(start, end) : stop] or tokenizer.piece(token).strip()

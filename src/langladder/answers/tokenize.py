@@ -63,7 +63,7 @@ def cut_lines(read: Steps | Words, text: str) -> Cut:
             lines.append([(word, read.rows.get(word)) for word in read.split(line)])
         else:
             tokenizer = read.tokenizer
-            ids, places = tokenizer.encode_with_places(line)
+            ids, places = tokenizer.encode_with_spans(line)
             lines.append(
                 [
                     (line[start:end] if token == UNK else read.show(tokenizer.name(token)), token)

@@ -223,10 +223,10 @@ def _score(
         words = [word.casefold() for word in words] if ignore_case else words
         if all(word in rows for word in words):
             known.append([rows[word] for word in words])
-    asked = np.array(known, dtype=np.int64).reshape(-1, 4)
-    answers, _ = vectors.analogies(asked[:, :3], among=among, method=method)
-    right = int((answers[:, 0] == asked[:, 3]).sum()) if len(asked) else 0
-    figure = _figure(right, len(asked), len(section.questions))
+    answerable = np.array(known, dtype=np.int64).reshape(-1, 4)
+    answers, _ = vectors.analogies(answerable[:, :3], among=among, method=method)
+    right = int((answers[:, 0] == answerable[:, 3]).sum()) if len(answerable) else 0
+    figure = _figure(right, len(answerable), len(section.questions))
     return AnalogySection(name=section.name, **figure.model_dump())
 
 

@@ -38,7 +38,7 @@ from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
 from langladder.text.read.lines import filled_lines
 
-ASKED = 10  # professions asked about from either end
+FROM_EACH_END = 10  # professions of which analogies are made, from either end of their projections
 
 
 def debias_and_audit(
@@ -59,10 +59,10 @@ def debias_and_audit(
     debiased = hard_debias(vectors, lists, components=components)
     before = audit(vectors, direction, lists, weat=weat)
     leaning = [word for word, _ in before["projections"]]
-    asked = list(dict.fromkeys(leaning[:ASKED] + leaning[-ASKED:]))
-    before["analogies"] = analogies(vectors, lists.definitional, asked)
+    professions = list(dict.fromkeys(leaning[:FROM_EACH_END] + leaning[-FROM_EACH_END:]))
+    before["analogies"] = analogies(vectors, lists.definitional, professions)
     after = audit(debiased, direction, lists, weat=weat)
-    after["analogies"] = analogies(debiased, lists.definitional, asked)
+    after["analogies"] = analogies(debiased, lists.definitional, professions)
     return debiased, {"explained": explained(vectors, lists.definitional), "before": before, "after": after}
 
 
@@ -79,25 +79,25 @@ def audit(vectors: WordVectors, direction: np.ndarray, lists: BiasLists, *, weat
         stereotypes' sign is turned, so that ρ is positive where the vectors lean as people do.
     """
     specific = {*lists.specific, *(word for words in (*lists.definitional, *lists.equalise) for word in words)}
-    asked = [word for word in dict.fromkeys(lists.professions) if word not in specific]
-    known = [word for word in asked if word in vectors]
+    neutral = [word for word in dict.fromkeys(lists.professions) if word not in specific]
+    known = [word for word in neutral if word in vectors]
     rows = np.array([vectors.index[word] for word in known], dtype=np.int64)
     cosines = vectors.dense(rows).astype(np.float64) @ direction if len(rows) else np.zeros(0)  # (P,)
     cosines = cosines.round(6) + 0.0  # what rounding leaves of nothing says nothing
-    projections = [[known[place], float(cosines[place])] for place in np.argsort(cosines, kind="stable")]
+    projections = [[known[position], float(cosines[position])] for position in np.argsort(cosines, kind="stable")]
 
-    judged = [place for place, word in enumerate(known) if word in lists.stereotypes]
-    leaning = cosines[judged]
-    stereotypes = -np.array([lists.stereotypes[known[place]] for place in judged])
+    rated = [position for position, word in enumerate(known) if word in lists.stereotypes]
+    leaning = cosines[rated]
+    stereotypes = -np.array([lists.stereotypes[known[position]] for position in rated])
     correlation = spearman(leaning, stereotypes)
     interval = None if correlation is None else spearman_interval(leaning, stereotypes)
     return {
         # DirectBias = 1/|N| Σ_{w ∈ N} |cos(w, g)|
         "direct_bias": round(float(np.abs(cosines).mean()), 6) if known else None,
         "projections": projections,
-        "words": len(asked),
+        "words": len(neutral),
         "covered": len(known),
-        "stereotype": {"spearman": correlation, "interval": interval, "words": len(judged)},
+        "stereotype": {"spearman": correlation, "interval": interval, "words": len(rated)},
         "weat": None if weat is None else evaluate_weat(vectors, weat)["tests"],
     }
 
@@ -237,8 +237,8 @@ def evaluate_weat(vectors: WordVectors, path: Path, *, permutations: int = PERMU
             for (name, words), known in zip(test.sets, rows, strict=True)
         ]
         figures = weat(vectors, *rows, permutations=permutations)
-        asked = sum(len(words) for _, words in test.sets)
-        coverage = round(sum(len(known) for known in rows) / asked, 6)
+        total = sum(len(words) for _, words in test.sets)
+        coverage = round(sum(len(known) for known in rows) / total, 6)
         tests.append({"name": test.name} | figures | {"sets": sets, "coverage": coverage})
     return {"tests": tests}
 

@@ -273,8 +273,8 @@ def _interval(hypotheses: list[str], streams: list[list[str]], config: BleuConfi
     metric = _bleu(config)
     result = metric.corpus_score(hypotheses, streams, n_bootstrap=config.bootstrap)
     # sacreBLEU shows the interval in its output only; so many digits are the number itself
-    shown = json.loads(result.format(width=40, signature=str(metric.get_signature()), is_json=True))
-    mean, half_width = shown.get("confidence_mean", 0.0), shown.get("confidence_var", 0.0)  # missing where BLEU is 0
+    printed = json.loads(result.format(width=40, signature=str(metric.get_signature()), is_json=True))
+    mean, half_width = (printed.get(key, 0.0) for key in ("confidence_mean", "confidence_var"))  # missing if BLEU is 0
     return mean - half_width, mean + half_width
 
 

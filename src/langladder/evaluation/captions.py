@@ -50,7 +50,7 @@ class CaptionSearches(Measured):
     beam: Annotated[CaptionScores, Metrics("beam_")]
 
 
-class Asked(Measured):
+class QuestionRecall(Measured):
     """asked: scenes that answer the question; said: share of them whose caption says the answer (beam search)."""
 
     asked: int
@@ -73,7 +73,7 @@ class CaptionPage(Page):
 
     parameters: int
     scores: Annotated[CaptionSearches, Metrics()]
-    by_question: dict[str, Asked]
+    by_question: dict[str, QuestionRecall]
     examples: list[Caption] = Field(default_factory=list)
 
 
@@ -91,25 +91,25 @@ def evaluate_captions(
         search: [codes.sentence(found[0].tokens) for found in translate(model, sources, config)]
         for search, config in (("greedy", beam.model_copy(update={"width": 1})), ("beam", beam))
     }
-    said = {
+    recalled = {
         search: [recovered(world(size), one.scene, text.split()) for one, text in zip(test, texts, strict=True)]
         for search, texts in captions.items()
     }
-    scores = {search: _scores(texts, allowed, said[search]) for search, texts in captions.items()}
+    scores = {search: _scores(texts, allowed, recalled[search]) for search, texts in captions.items()}
     return CaptionPage(
         name=name,
         approach=model.approach,
         parameters=model.number_of_parameters(),
         scores=CaptionSearches(sentences=len(test), **scores),
-        by_question=_by_question(said["beam"]),
+        by_question=_by_question(recalled["beam"]),
         examples=_examples(test, captions["beam"], allowed),
     )
 
 
-def _scores(captions: list[str], allowed: list[list[str]], said: list[dict[str, bool]]) -> CaptionScores:
+def _scores(captions: list[str], allowed: list[list[str]], recalled: list[dict[str, bool]]) -> CaptionScores:
     most = max(map(len, allowed))  # sacreBLEU wants as many references for each: repeats change nothing
     references = [[choices[i % len(choices)] for i in range(most)] for choices in allowed]
-    facts = [told for answers in said for told in answers.values()]
+    facts = [is_said for answers in recalled for is_said in answers.values()]
     return CaptionScores(
         right=sum(text in choices for text, choices in zip(captions, allowed, strict=True)) / len(captions),
         facts=sum(facts) / len(facts),
@@ -117,11 +117,11 @@ def _scores(captions: list[str], allowed: list[list[str]], said: list[dict[str, 
     )
 
 
-def _by_question(said: list[dict[str, bool]]) -> dict[str, Asked]:
-    longest_first = sorted(said, key=len, reverse=True)  # so that the questions stand in the order of the sentence
-    asked = Counter(question for answers in longest_first for question in answers)
-    told = Counter(question for answers in said for question, answer in answers.items() if answer)
-    return {name: Asked(asked=asked[name], said=told[name] / asked[name]) for name in asked}
+def _by_question(recalled: list[dict[str, bool]]) -> dict[str, QuestionRecall]:
+    longest_first = sorted(recalled, key=len, reverse=True)  # so that the questions stand in the order of the sentence
+    scenes = Counter(question for answers in longest_first for question in answers)
+    correct = Counter(question for answers in recalled for question, answer in answers.items() if answer)
+    return {name: QuestionRecall(asked=scenes[name], said=correct[name] / scenes[name]) for name in scenes}
 
 
 def _examples(test: Sequence[Described], captions: list[str], allowed: list[list[str]]) -> list[Caption]:

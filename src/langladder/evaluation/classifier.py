@@ -25,8 +25,8 @@ from langladder.ground.errors import InputError
 from langladder.models.classification.classifier import Classifier, Favourite
 from langladder.text.labelled.labelled import Example, read_tree
 
-SHOWN = 12
-"""Texts, and mistakes, that a page shows."""
+EXAMPLES = 12
+"""Texts, and mistakes, that a page has."""
 
 FILTERS = 24
 """Filters of a network that a page shows."""
@@ -198,22 +198,22 @@ def evaluate_classifier(model: Classifier, test: Sequence[Example], *, name: str
     """
     if not test:
         raise InputError("classification: no test text; see the report of the stage `clean`")
-    ids = {label: place for place, label in enumerate(model.labels)}
+    ids = {label: number for number, label in enumerate(model.labels)}
     if strange := next((one.label for one in test if one.label not in ids), None):
         raise InputError(f"test: the label {strange!r} is none of the classifier's: {', '.join(model.labels)[:200]}")
     gold = np.array([ids[str(one.label)] for one in test])  # (N,)
     log_probs = model.log_probs(test)  # (N, C)
-    said = log_probs.argmax(axis=1)
-    right, sure = said == gold, np.exp(log_probs.max(axis=1))
-    matrix = confusion(gold, said, len(model.labels))
+    predicted = log_probs.argmax(axis=1)
+    right, sure = predicted == gold, np.exp(log_probs.max(axis=1))
+    matrix = confusion(gold, predicted, len(model.labels))
     labels, bins = per_label(matrix, model.labels), reliability(sure, right)
     wrong = np.flatnonzero(~right)
-    worst = wrong[np.argsort(-sure[wrong], kind="stable")][:SHOWN]
+    worst = wrong[np.argsort(-sure[wrong], kind="stable")][:EXAMPLES]
     ceilings = [one.ceiling for one in test if one.ceiling is not None]
     known = [one.log_prob for one in test if one.log_prob is not None]
 
     def decisions(rows: Sequence[int]) -> list[Decision]:
-        return [decision(model, test[row], int(said[row]), float(sure[row])) for row in rows]
+        return [decision(model, test[row], int(predicted[row]), float(sure[row])) for row in rows]
 
     return ClassifierPage(
         name=name,
@@ -235,23 +235,23 @@ def evaluate_classifier(model: Classifier, test: Sequence[Example], *, name: str
         reliability=bins,
         right="".join("1" if one else "0" for one in right),
         mistakes=decisions(worst.tolist()),
-        shown=decisions(range(min(SHOWN, len(test)))),
+        shown=decisions(range(min(EXAMPLES, len(test)))),
         filters=filters(model, test),
     )
 
 
-def decision(model: Classifier, example: Example, said: int, sure: float) -> Decision:
-    """What was said of an example, and why.
+def decision(model: Classifier, example: Example, predicted: int, sure: float) -> Decision:
+    """What was predicted of an example, and why.
 
     Args:
-        said: the label's id. sure: its probability.
+        predicted: the label's id. sure: its probability.
     """
-    explained, attention = model.explain(example, said), model.attention(example)
+    explained, attention = model.explain(example, predicted), model.attention(example)
     return Decision(
         text=example.text,
         second=example.second,
         label=str(example.label),
-        said=model.labels[said],
+        said=model.labels[predicted],
         probability=round(sure, 6),
         pieces=[] if explained is None else explained.pieces,
         weights=[] if explained is None else _rounded(explained.weights),
@@ -268,13 +268,13 @@ def tree_nodes(model: Classifier, example: Example) -> list[Node]:
     tree = read_tree(example)
     return [
         Node(
-            children=list(tree.children[place]),
-            word=tree.word[place] if tree.word[place] >= 0 else None,
-            label=tree.label[place],
+            children=list(tree.children[node]),
+            word=tree.word[node] if tree.word[node] >= 0 else None,
+            label=tree.label[node],
             said=model.labels[int(probabilities.argmax())],
             probability=round(float(probabilities.max()), 4),
         )
-        for place, probabilities in enumerate(found)
+        for node, probabilities in enumerate(found)
     ]
 
 

@@ -143,13 +143,13 @@ def evaluate_clusters(vectors: WordVectors, path: Path, *, ignore_case: bool = T
         for name, words in groups.items()
     }
     found = {name: np.array(rows, dtype=np.int64) for name, rows in known.items() if rows}
-    places = {name: _outlier_places(vectors, found, name) for name in found}
-    every = np.concatenate(list(places.values())) if places else np.zeros(0)
+    positions = {name: _outlier_positions(vectors, found, name) for name in found}
+    every = np.concatenate(list(positions.values())) if positions else np.zeros(0)
     words, covered = sum(map(len, groups.values())), sum(map(len, known.values()))
     interval = share_interval(int((every == 1).sum()), len(every))
     sections = []
     for name in groups:
-        outliers = _figure(places.get(name, np.zeros(0))).model_dump()
+        outliers = _figure(positions.get(name, np.zeros(0))).model_dump()
         sections.append(WordGroup(name=name, words=len(groups[name]), covered=len(known[name]), **outliers))
     return Clusters(
         purity=purity(vectors, list(found.values())),
@@ -162,11 +162,11 @@ def evaluate_clusters(vectors: WordVectors, path: Path, *, ignore_case: bool = T
     )
 
 
-def _figure(places: np.ndarray) -> OutlierFigure:
-    if len(places) == 0:
+def _figure(positions: np.ndarray) -> OutlierFigure:
+    if len(positions) == 0:
         return OutlierFigure(accuracy=None, opp=None, cases=0)
-    accuracy, opp = float((places == 1).mean()), float(places.mean())
-    return OutlierFigure(accuracy=round(accuracy, 6), opp=round(opp, 6), cases=len(places))
+    accuracy, opp = float((positions == 1).mean()), float(positions.mean())
+    return OutlierFigure(accuracy=round(accuracy, 6), opp=round(opp, 6), cases=len(positions))
 
 
 def purity(vectors: WordVectors, groups: list[np.ndarray]) -> float | None:
@@ -185,22 +185,22 @@ def purity(vectors: WordVectors, groups: list[np.ndarray]) -> float | None:
     return round(float(shared.max(axis=1).sum() / len(rows)), 6)
 
 
-def _outlier_places(vectors: WordVectors, groups: dict[str, np.ndarray], name: str) -> np.ndarray:
+def _outlier_positions(vectors: WordVectors, groups: dict[str, np.ndarray], name: str) -> np.ndarray:
     """OP / n of the cases drawn for one group, (C,)."""
     rng = np.random.default_rng([SEED, *name.encode()])
     own = groups[name]
     others = np.array([row for other, rows in groups.items() if other != name for row in rows if row not in own])
     if len(own) < LEAST_CLUSTER or len(others) == 0:
         return np.zeros(0)
-    places: list[float] = []
+    positions: list[float] = []
     for _ in range(DRAWS):
         cluster = rng.choice(own, min(CLUSTER, len(own)), replace=False)
         outliers = rng.choice(others, min(OUTLIERS, len(others)), replace=False)
-        places += [outlier_place(vectors, np.append(cluster, outlier)) / len(cluster) for outlier in outliers]
-    return np.array(places)
+        positions += [outlier_position(vectors, np.append(cluster, outlier)) / len(cluster) for outlier in outliers]
+    return np.array(positions)
 
 
-def outlier_place(vectors: WordVectors, rows: np.ndarray) -> int:
+def outlier_position(vectors: WordVectors, rows: np.ndarray) -> int:
     """OP of the last of n + 1 rows: how many of the others have a smaller compactness."""
     compactness = compactness_scores(vectors, rows)
     return int((compactness[:-1] < compactness[-1]).sum())

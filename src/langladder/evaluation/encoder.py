@@ -160,7 +160,7 @@ def evaluate_encoder(
     name: str,
     length: int,
     split: Split = str.split,
-    judged: EncoderEvaluation,
+    settings: EncoderEvaluation,
     most_lines: int | None = None,
     work: Work | None = None,
 ) -> EncoderPage:
@@ -172,11 +172,11 @@ def evaluate_encoder(
         split: cuts a line into words.
     """
     lines = sentences_of(test)
-    chosen = np.linspace(0, len(lines) - 1, min(judged.sentences, len(lines))).astype(np.int64).tolist()
+    chosen = np.linspace(0, len(lines) - 1, min(settings.sentences, len(lines))).astype(np.int64).tolist()
     words = sum(len(split(sentences[line])) for line in chosen)
-    grammar = known_grammar(sentences, log_probs) if judged.words else None
-    hidden = hidden_words(grammar, tokenizer, sentences, judged.words) if grammar is not None else []
-    told = gap_log_probs(model, hidden) if hidden else torch.zeros(0, model.vocab_size)
+    grammar = known_grammar(sentences, log_probs) if settings.words else None
+    hidden = hidden_words(grammar, tokenizer, sentences, settings.words) if grammar is not None else []
+    log_probs_of_gaps = gap_log_probs(model, hidden) if hidden else torch.zeros(0, model.vocab_size)
     return EncoderPage(
         name=name,
         approach=model.approach,
@@ -187,17 +187,17 @@ def evaluate_encoder(
             tokenizer,
             test,
             length=length,
-            share=judged.share,
-            tokens=judged.tokens,
+            share=settings.share,
+            tokens=settings.tokens,
             most_lines=most_lines,
         ),
         pseudo=pseudo_scores(model, [lines[line] for line in chosen], words),
-        truth=true_scores(hidden, told),
-        gaps=[_shown(one, row, tokenizer) for one, row in zip(hidden[: judged.shown], told, strict=False)],
+        truth=true_scores(hidden, log_probs_of_gaps),
+        gaps=[_gap(one, row, tokenizer) for one, row in zip(hidden[: settings.shown], log_probs_of_gaps, strict=False)],
     )
 
 
-def _shown(one: HiddenWord, log_probs: torch.Tensor, tokenizer: Tokenizer) -> Gap:
+def _gap(one: HiddenWord, log_probs: torch.Tensor, tokenizer: Tokenizer) -> Gap:
     best = log_probs.topk(GUESSES)
     words = {token: word for word, token in one.tokens.items()}
     guesses = [
@@ -208,8 +208,8 @@ def _shown(one: HiddenWord, log_probs: torch.Tensor, tokenizer: Tokenizer) -> Ga
         )
         for token, p in zip(best.indices.tolist(), best.values.exp().tolist(), strict=True)
     ]
-    before, after = " ".join(one.words[: one.place]), " ".join(one.words[one.place + 1 :])
-    return Gap(before=before, word=one.words[one.place], after=after, guesses=guesses)
+    before, after = " ".join(one.words[: one.position]), " ".join(one.words[one.position + 1 :])
+    return Gap(before=before, word=one.words[one.position], after=after, guesses=guesses)
 
 
 def fill_rows(
@@ -225,7 +225,7 @@ def fill_rows(
     """Rows of the test text as in training, with every gap a `<mask>`."""
     rows = Pairs(test, length=length, pairs=model.config.next_sentence, short=0.0, most=most_lines)
     masking = Masking(share=share, hidden=1.0, random=0.0)
-    right = told = masked = pairs = 0
+    right = following = masked = pairs = 0
     surprise = 0.0
     for batch in masked_text(rows, model, word_starts(tokenizer), masking, limit=tokens):
         scores = model.masked_log_probs(batch)  # (M, V)
@@ -233,7 +233,7 @@ def fill_rows(
         surprise -= float(scores.gather(1, batch.targets[:, None]).double().sum())
         masked += len(scores)
         if len(batch.strange):
-            told += int((model.follow_log_probs(batch).argmax(dim=1) == batch.strange).sum())
+            following += int((model.follow_log_probs(batch).argmax(dim=1) == batch.strange).sum())
             pairs += len(batch.strange)
     if not masked:
         raise InputError("the test text has no token to hide")
@@ -242,7 +242,7 @@ def fill_rows(
         accuracy=right / masked,
         cross_entropy=surprise / masked,
         pairs=pairs or None,
-        next_sentence=told / pairs if pairs else None,
+        next_sentence=following / pairs if pairs else None,
     )
 
 
@@ -288,11 +288,11 @@ def _hidden_in_turn(model: BERT, rows: np.ndarray, length: int) -> Masked:
     """(B, T) → (B · length, T): in copy t of a row its token t is hidden."""
     copies = torch.from_numpy(np.repeat(rows, length, axis=0))
     column = torch.arange(1, length + 1).repeat(len(rows))
-    places = torch.arange(len(copies)) * copies.shape[1] + column
-    targets = copies.flatten()[places]
-    copies.view(-1)[places] = model.mask
+    positions = torch.arange(len(copies)) * copies.shape[1] + column
+    targets = copies.flatten()[positions]
+    copies.view(-1)[positions] = model.mask
     none = torch.zeros(0, dtype=torch.int64)
-    return Masked(copies, torch.zeros_like(copies), places, targets, none)
+    return Masked(copies, torch.zeros_like(copies), positions, targets, none)
 
 
 def sentences_of(stream: TokenStream) -> list[np.ndarray]:

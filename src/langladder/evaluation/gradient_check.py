@@ -84,8 +84,8 @@ def compare(network: nn.Module, loss: Callable[[], torch.Tensor], *, entries: in
     with torch.no_grad():
         for name, parameter in parameters:
             slope = slopes[name].flatten()
-            for place in _places(slope, entries, draw):
-                a, n = float(slope[place]), _difference(parameter, place, value)
+            for entry in _entries(slope, entries, draw):
+                a, n = float(slope[entry]), _difference(parameter, entry, value)
                 error = abs(a - n) / max(abs(a), abs(n), floor, 1e-300)
                 count += 1
                 if error > worst or not math.isfinite(error):  # what is no number is the worst
@@ -93,7 +93,7 @@ def compare(network: nn.Module, loss: Callable[[], torch.Tensor], *, entries: in
     return worst, where, count
 
 
-def _places(slope: torch.Tensor, entries: int, draw: torch.Generator) -> list[int]:
+def _entries(slope: torch.Tensor, entries: int, draw: torch.Generator) -> list[int]:
     """The entry with the largest gradient, some others that have one, and two drawn from all."""
     having = slope.nonzero()[:, 0]
     chosen = having[torch.randperm(len(having), generator=draw)[: max(0, entries - 3)]].tolist()
@@ -101,15 +101,15 @@ def _places(slope: torch.Tensor, entries: int, draw: torch.Generator) -> list[in
     return sorted({int(slope.abs().argmax()), *chosen, *anywhere})
 
 
-def _difference(parameter: torch.Tensor, place: int, value: Callable[[], torch.Tensor]) -> float:
+def _difference(parameter: torch.Tensor, entry: int, value: Callable[[], torch.Tensor]) -> float:
     """(L(θ + ε e_i) − L(θ − ε e_i)) / 2ε."""
     entries = parameter.view(-1)
-    kept = float(entries[place])
+    kept = float(entries[entry])
     losses = []
     for step in (STEP, -STEP):
-        entries[place] = kept + step
+        entries[entry] = kept + step
         losses.append(float(value()))
-    entries[place] = kept
+    entries[entry] = kept
     return (losses[0] - losses[1]) / (2 * STEP)
 
 

@@ -288,8 +288,8 @@ class Answering:
     def _by_n(self, sampled: Sampled, dialogues: Sequence[Dialogue]) -> Iterable[BestOf]:
         """From all the answers, see `decoding.best_of_n`."""
         template, by = ChatTemplate(self.tokenizer), sampled.rewards  # (P, N)
-        asked = [dialogues[one.row] for one in sampled.responses]
-        judgements = self._judgements(asked, [template.response(one.tokens) for one in sampled.responses])
+        prompts = [dialogues[one.row] for one in sampled.responses]
+        judgements = self._judgements(prompts, [template.response(one.tokens) for one in sampled.responses])
         gold = None if judgements is None else judgements[:, 0].reshape(by.shape)
         for n in sorted({2**power for power in range(self.n.bit_length())} | {self.n}):
             yield BestOf(
@@ -338,7 +338,7 @@ def samples_of(
     return [
         SampleDialogue(
             kind=dialogues[row].kind,
-            prompt=told(dialogues[row]),
+            prompt=prompt_text(dialogues[row]),
             answer=texts[row],
             gold=None if gold is None else rounded(gold[row, 0]),
             proxy=None if proxy is None else rounded(proxy[row]),
@@ -348,7 +348,7 @@ def samples_of(
     ]
 
 
-def told(dialogue: Dialogue) -> str:
+def prompt_text(dialogue: Dialogue) -> str:
     """The prompt for people, see `SampleDialogue`."""
     turns = dialogue.prompt
     return turns[0].text if len(turns) == 1 else "\n".join(f"{role}: {text}" for role, text in turns)

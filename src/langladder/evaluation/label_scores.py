@@ -26,22 +26,22 @@ class LabelScores(Measured):
     f1: float
 
 
-def confusion(gold: np.ndarray, said: np.ndarray, labels: int) -> np.ndarray:
-    """(C, C) int64 from ids (N,) each: row the right label, column what was said."""
-    found: np.ndarray = np.bincount(gold * labels + said, minlength=labels * labels).reshape(labels, labels)
+def confusion(gold: np.ndarray, predicted: np.ndarray, labels: int) -> np.ndarray:
+    """(C, C) int64 from ids (N,) each: row the right label, column the predicted one."""
+    found: np.ndarray = np.bincount(gold * labels + predicted, minlength=labels * labels).reshape(labels, labels)
     return found
 
 
 def per_label(matrix: np.ndarray, labels: Sequence[str]) -> list[LabelScores]:
     """The scores of each label; 0 where there is nothing to divide by."""
-    right, support, said = np.diag(matrix), matrix.sum(axis=1), matrix.sum(axis=0)
-    precision, recall = right / np.maximum(said, 1), right / np.maximum(support, 1)
-    f1 = 2 * right / np.maximum(support + said, 1)  # = 2PR / (P + R)
+    right, support, predicted = np.diag(matrix), matrix.sum(axis=1), matrix.sum(axis=0)
+    precision, recall = right / np.maximum(predicted, 1), right / np.maximum(support, 1)
+    f1 = 2 * right / np.maximum(support + predicted, 1)  # = 2PR / (P + R)
     return [
         LabelScores(
             label=label,
             support=int(support[i]),
-            said=int(said[i]),
+            said=int(predicted[i]),
             precision=round(float(precision[i]), 6),
             recall=round(float(recall[i]), 6),
             f1=round(float(f1[i]), 6),
@@ -69,15 +69,15 @@ class Bin(Measured):
 
 def reliability(confidence: np.ndarray, right: np.ndarray) -> list[Bin]:
     """The bins that hold something. confidence (N,) in 0..1, right (N,) bool."""
-    places = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
+    bin_of = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
     return [
         Bin(
             count=int(mine.sum()),
             confidence=round(float(confidence[mine].mean()), 6),
             accuracy=round(float(right[mine].mean()), 6),
         )
-        for place in range(BINS)
-        if (mine := places == place).any()
+        for number in range(BINS)
+        if (mine := bin_of == number).any()
     ]
 
 

@@ -46,8 +46,8 @@ def check_method(method: MapMethod) -> None:
     if line := missing_package(method):
         there = ", ".join(name for name in METHODS if not missing_package(name))
         package = PACKAGES[method][1]
-        told = f"map: method {method} needs the package {package}, which is not installed; allowed: {there}"
-        raise InputError(f"{told} (`{line}` brings it)")
+        message = f"map: method {method} needs the package {package}, which is not installed; allowed: {there}"
+        raise InputError(f"{message} (`{line}` brings it)")
 
 
 PERPLEXITY = 30.0  # of t-SNE: about how many neighbours a word is to have

@@ -201,8 +201,8 @@ def titles(page: type[BaseModel]) -> dict[str, str]:
     """Name as which it is logged → the title on a model card, of every metric that has one."""
     found = {}
     for one in declared(page):
-        shown = one.metric.logged and one.metric.title and one.metric.card is not None
-        if shown and one.each != "name":
+        has_title = one.metric.logged and one.metric.title and one.metric.card is not None
+        if has_title and one.each != "name":
             found[one.name] = one.metric.card or one.metric.title
             found |= {f"{split}_{one.name}": metric.title for split, metric in one.metric.splits.items()}
     return found

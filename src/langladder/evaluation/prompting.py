@@ -64,7 +64,7 @@ class PromptFormat(Config):
     @model_validator(mode="after")
     def _can_be_rendered(self) -> Self:
         try:
-            made = Template(self.template)
+            template = Template(self.template)
         except InputError as error:
             raise ValueError(str(error)) from error
         words = list(self.verbalisers.values())
@@ -72,9 +72,9 @@ class PromptFormat(Config):
             raise ValueError(f"verbalisers: {twice[0]!r} stands for two labels; every label needs words of its own")
         if len(words) == 1 or not all(word.strip() for word in words):
             raise ValueError(f"verbalisers: {words}: two labels or more, each with words")
-        if "calibrated" in self.scorings and made.fields_after:
+        if "calibrated" in self.scorings and template.fields_after:
             raise ValueError(
-                f"scorings: calibrated asks how likely an option is by itself, but {made.fields_after} stand after "
+                f"scorings: calibrated asks how likely an option is by itself, but {template.fields_after} stand after "
                 "{answer} in the template; allowed: sum, per_token, contextual"
             )
         return self
@@ -128,19 +128,19 @@ class Prompter:
         return self._scores(items, examples, *self._fitting(items, examples))
 
     def _scores(
-        self, items: Sequence[Item], examples: Sequence[Item], asked: Sequence[Asked], kept: Sequence[int]
+        self, items: Sequence[Item], examples: Sequence[Item], prompts: Sequence[Asked], kept: Sequence[int]
     ) -> dict[str, list[np.ndarray]]:
-        log_probs: list[np.ndarray] = [np.zeros(0)] * len(asked)
+        log_probs: list[np.ndarray] = [np.zeros(0)] * len(prompts)
         for count in set(kept):  # with as many examples, their prompts begin alike
-            places = [place for place, number in enumerate(kept) if number == count]
-            for place, values in zip(places, score_options(self.model, [asked[p] for p in places]), strict=True):
-                log_probs[place] = values
+            indices = [index for index, number in enumerate(kept) if number == count]
+            for index, values in zip(indices, score_options(self.model, [prompts[p] for p in indices]), strict=True):
+                log_probs[index] = values
         found: dict[str, list[np.ndarray]] = {}
         for scoring in self.form.scorings:
             if scoring == "sum":
                 found[scoring] = log_probs
             elif scoring == "per_token":
-                lengths = [np.array([len(option) for option in one.options]) for one in asked]
+                lengths = [np.array([len(option) for option in one.options]) for one in prompts]
                 found[scoring] = [values / n for values, n in zip(log_probs, lengths, strict=True)]
             elif scoring != "generated":
                 alone = self._alone(items, examples, kept, contextual=scoring == "contextual")
@@ -148,26 +148,26 @@ class Prompter:
         return found
 
     def _order(self, items: Sequence[Item], examples: Sequence[Item]) -> tuple[dict[str, np.ndarray], float, int]:
-        asked, kept = self._fitting(items, examples)
+        prompts, kept = self._fitting(items, examples)
         right = {
             scoring: np.array([share(values, item.right) for values, item in zip(figures, items, strict=True)])
-            for scoring, figures in self._scores(items, examples, asked, kept).items()
+            for scoring, figures in self._scores(items, examples, prompts, kept).items()
         }
         if "generated" in self.form.scorings:
-            right["generated"] = self._generated(items, asked)
-        cut = sum(not self._fits(one) for one in asked)
+            right["generated"] = self._generated(items, prompts)
+        cut = sum(not self._fits(one) for one in prompts)
         return right, float(np.mean(kept)), cut
 
-    def _generated(self, items: Sequence[Item], asked: Sequence[Asked]) -> np.ndarray:
+    def _generated(self, items: Sequence[Item], prompts: Sequence[Asked]) -> np.ndarray:
         how = SamplingConfig(strategy="greedy", max_tokens=self.form.max_tokens)
-        new = generate_batch(self.model, [one.context.tolist() for one in asked], how)
+        new = generate_batch(self.model, [one.context.tolist() for one in prompts], how)
         right = []
-        for item, one, ids in zip(items, asked, new, strict=True):
+        for item, one, ids in zip(items, prompts, new, strict=True):
             answer = item.options[item.right].split()
             # the line's last tokens may be part of the answer's first word: told from the whole text
             known = self.tokenizer.decode(one.context.tolist())
-            said = self.tokenizer.decode([*one.context.tolist(), *ids])[len(known) :].split()
-            right.append(said[: len(answer)] == answer)
+            generated = self.tokenizer.decode([*one.context.tolist(), *ids])[len(known) :].split()
+            right.append(generated[: len(answer)] == answer)
         return np.array(right, dtype=np.float64)
 
     # ---- texts to tokens ------------------------------------------------------------------------------------------
@@ -175,24 +175,24 @@ class Prompter:
     def _fitting(self, items: Sequence[Item], examples: Sequence[Item]) -> tuple[list[Asked], list[int]]:
         """Every item after as many of the newest examples as fit into the context, and how many these are."""
         kept = [len(examples)] * len(items)
-        asked: list[Asked | None] = [None] * len(items)
+        prompts: list[Asked | None] = [None] * len(items)
         for count in range(len(examples), -1, -1):
-            open_ = [place for place, number in enumerate(kept) if number == count and asked[place] is None]
+            open_ = [index for index, number in enumerate(kept) if number == count and prompts[index] is None]
             if not open_:
                 continue
             beginning = self.beginning(examples[len(examples) - count :])
-            texts = [(items[place].fields, items[place].options) for place in open_]
-            for place, one in zip(open_, self._asked(beginning, texts), strict=True):
+            texts = [(items[index].fields, items[index].options) for index in open_]
+            for index, one in zip(open_, self._tokenized(beginning, texts), strict=True):
                 if count and not self._fits(one):
-                    kept[place] = count - 1
+                    kept[index] = count - 1
                 else:
-                    asked[place] = one
-        return [one for one in asked if one is not None], kept
+                    prompts[index] = one
+        return [one for one in prompts if one is not None], kept
 
     def _fits(self, one: Asked) -> bool:
         return self.context is None or len(one.context) + max(map(len, one.options)) - 1 <= self.context
 
-    def _asked(self, beginning: str, items: Sequence[tuple[Mapping[str, str], Sequence[str]]]) -> list[Asked]:
+    def _tokenized(self, beginning: str, items: Sequence[tuple[Mapping[str, str], Sequence[str]]]) -> list[Asked]:
         """Items after one beginning, whose whole lines are cut into tokens once."""
         closed, line, open_ = beginning.rpartition("\n")
         first = ids_of(self.tokenizer, [closed], closed=True)[0] if line else np.zeros(0, dtype=np.int32)
@@ -214,14 +214,15 @@ class Prompter:
         """log P of each item's options where nothing is said of the item."""
         found: dict[tuple[int, str], float] = {}
         for count in sorted(set(kept)) if contextual else [0]:
-            said = (item.options for item, number in zip(items, kept, strict=True) if not contextual or number == count)
-            options = list(dict.fromkeys(option for some in said for option in some))
+            chosen = [one for one, number in zip(items, kept, strict=True) if not contextual or number == count]
+            options = list(dict.fromkeys(option for item in chosen for option in item.options))
             if contextual:
                 beginning = self.beginning(examples[len(examples) - count :])
-                asked = self._asked(beginning, [(dict.fromkeys(self.template.fields, self.form.content_free), options)])
+                content_free = dict.fromkeys(self.template.fields, self.form.content_free)
+                prompts = self._tokenized(beginning, [(content_free, options)])
             else:
-                asked = self._announced(options)
-            scored = score_options(self.model, asked)[0]
+                prompts = self._announced(options)
+            scored = score_options(self.model, prompts)[0]
             found |= {(count, option): float(value) for option, value in zip(options, scored, strict=True)}
         return [
             np.array([found[number if contextual else 0, option] for option in item.options])
@@ -230,8 +231,8 @@ class Prompter:
 
     def _announced(self, options: Sequence[str]) -> list[Asked]:
         """The options after the answer context alone."""
-        given = self.form.answer_context
-        announced = self.template.answer_context() if given is None else given
+        context_setting = self.form.answer_context
+        announced = self.template.answer_context() if context_setting is None else context_setting
         ending = self.template.whole(dict.fromkeys(self.template.fields, ""), "\0").rpartition("\0")[2]
         texts = [f"{announced} {option}{ending}".strip(" ") for option in options]
         wholes = ids_of(self.tokenizer, texts, closed=self.form.score_end)
@@ -274,5 +275,5 @@ def orders(pool: Sequence[Item], count: int, shots: int, seed: int) -> list[list
     drawn: list[list[Item]] = []
     for number in range(count):
         random = np.random.default_rng([seed, number])
-        drawn.append([pool[place] for place in random.permutation(len(pool))[:shots].tolist()])
+        drawn.append([pool[index] for index in random.permutation(len(pool))[:shots].tolist()])
     return drawn

@@ -13,7 +13,7 @@ from langladder.ground.errors import InputError
 from langladder.models.reading.reader import Found, Reader
 from langladder.text.labelled.questions import Question, exact_match, word_f1
 
-SHOWN = 8  # questions, half of them with mistakes where there are so many
+EXAMPLES = 8  # questions, half of them with mistakes where there are so many
 
 KINDS = 8  # first words of questions that are told apart; the rest is "other"
 
@@ -171,23 +171,23 @@ def evaluate_reader(model: Reader, test: Sequence[Question], *, name: str) -> Re
         scores=scores_of(exact, f1, np.array([bool(one.answers) for one in test])),
         kinds=_kinds(test, exact, f1),
         right=[round(float(value), 6) for value in f1],
-        shown=_shown(test, found, exact, f1),
+        shown=_examples(test, found, exact, f1),
     )
 
 
 def scores_of(exact: np.ndarray, f1: np.ndarray, answerable: np.ndarray) -> ReaderScores:
     """From each question's exact match and F₁, (N,) each, and whether it has an answer, (N,) bool."""
-    asked = int(answerable.sum())
+    answerable_count = int(answerable.sum())
     return ReaderScores(
         questions=len(exact),
         exact=float(exact.mean()),
         exact_interval=share_interval(int(exact.sum()), len(exact)),
         f1=float(f1.mean()),
         f1_interval=ratio_interval(f1, np.ones_like(f1)),
-        answerable=asked,
-        answered_exact=float(exact[answerable].mean()) if asked else None,
-        answered_f1=float(f1[answerable].mean()) if asked else None,
-        no_answer=float(exact[~answerable].mean()) if asked < len(exact) else None,
+        answerable=answerable_count,
+        answered_exact=float(exact[answerable].mean()) if answerable_count else None,
+        answered_f1=float(f1[answerable].mean()) if answerable_count else None,
+        no_answer=float(exact[~answerable].mean()) if answerable_count < len(exact) else None,
     )
 
 
@@ -207,12 +207,12 @@ def _kinds(test: Sequence[Question], exact: np.ndarray, f1: np.ndarray) -> list[
     ]
 
 
-def _shown(
+def _examples(
     test: Sequence[Question], found: Sequence[Found], exact: np.ndarray, f1: np.ndarray
 ) -> list[AnsweredQuestion]:
     """The first mistakes, up to half, then the first that are right, in the order of the test."""
-    wrong = np.flatnonzero(exact == 0)[: SHOWN // 2].tolist()
-    chosen = wrong + np.flatnonzero(exact == 1)[: SHOWN - len(wrong)].tolist()
+    wrong = np.flatnonzero(exact == 0)[: EXAMPLES // 2].tolist()
+    chosen = wrong + np.flatnonzero(exact == 1)[: EXAMPLES - len(wrong)].tolist()
     return [_answered(test[i], found[i], bool(exact[i]), float(f1[i])) for i in sorted(chosen)]
 
 

@@ -129,7 +129,7 @@ def evaluate_reward(
         InputError: a split has no two responses of different rank that the context has room for.
     """
     fitting = {split: [one for one in side if _fits(model, one)] for split, side in splits.items()}
-    scores, asked = {}, [one for side in fitting.values() for one in side]
+    scores, fitting_rankings = {}, [one for side in fitting.values() for one in side]
     for split, rankings in fitting.items():
         kept = [one for one in rankings if one.pairs()]
         if not kept:
@@ -140,10 +140,10 @@ def evaluate_reward(
         scores[split] = judge_rewards(rewards_of(model, kept), kept)
     return RewardPage(
         name=name,
-        left_out=sum(map(len, splits.values())) - len(asked),
+        left_out=sum(map(len, splits.values())) - len(fitting_rankings),
         approach=model.approach,
         parameters=model.number_of_parameters(),
-        work=None if optimizer is None else _work(model, asked, optimizer, batch_size),
+        work=None if optimizer is None else _work(model, fitting_rankings, optimizer, batch_size),
         scores=scores,
     )
 
@@ -157,7 +157,7 @@ def _work(model: RewardModel, rankings: Sequence[Ranking], optimizer: str, promp
 
 def dialogues_of(rankings: Sequence[Ranking]) -> list[tuple[Message, ...]]:
     """Each prompt with each of its responses, those of a prompt side by side."""
-    return [(*one.prompt, Message(ASSISTANT, said)) for one in rankings for said in one.responses]
+    return [(*one.prompt, Message(ASSISTANT, response)) for one in rankings for response in one.responses]
 
 
 def _fits(model: RewardModel, ranking: Ranking) -> bool:
@@ -174,9 +174,9 @@ def rewards_of(model: RewardModel, rankings: Sequence[Ranking]) -> list[np.ndarr
 def judge_rewards(rewards: Sequence[np.ndarray], rankings: Sequence[Ranking]) -> RewardScores:
     """The figures of rewards (K,) given to the responses of rankings, each of which has a pair."""
     right, pairs, losses, sure = [], [], [], []
-    for given, one in zip(rewards, rankings, strict=True):
+    for of_responses, one in zip(rewards, rankings, strict=True):
         better, worse = np.array(one.pairs()).T  # (P,) each
-        differences = given[better] - given[worse]
+        differences = of_responses[better] - of_responses[worse]
         right.append(differences > 0)
         pairs.append(len(differences))
         losses.append(float(np.logaddexp(0, -differences).mean()))  # −log σ(Δr)
@@ -204,5 +204,5 @@ def judge_rewards(rewards: Sequence[np.ndarray], rankings: Sequence[Ranking]) ->
     )
 
 
-def _share(right: np.ndarray, asked: np.ndarray) -> float:
-    return round(float(right.sum() / asked.sum()), 6)
+def _share(right: np.ndarray, total: np.ndarray) -> float:
+    return round(float(right.sum() / total.sum()), 6)

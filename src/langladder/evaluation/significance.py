@@ -23,17 +23,17 @@ SEED = 0
 TAILS = (0.025, 0.975)
 
 
-def share_interval(right: int, asked: int) -> Interval | None:
-    """The interval of a share, (low, high); None where nothing was asked.
+def share_interval(right: int, total: int) -> Interval | None:
+    """The interval of a share, (low, high); None where the total is 0.
 
-    Of `asked` items drawn with replacement, Binomial(asked, right / asked) are right: the bootstrap's distribution is
+    Of `total` items drawn with replacement, Binomial(total, right / total) are right: the bootstrap's distribution is
     known in closed form, so that nothing need be drawn. Items that share words are taken as independent.
     """
     from scipy.stats import binom  # takes time to load
 
-    if asked == 0:
+    if total == 0:
         return None
-    low, high = (float(binom.ppf(tail, asked, right / asked)) / asked for tail in TAILS)
+    low, high = (float(binom.ppf(tail, total, right / total)) / total for tail in TAILS)
     return round(low, 6), round(high, 6)
 
 
@@ -133,8 +133,8 @@ def paired_bootstrap(first: np.ndarray, second: np.ndarray) -> float:
 def holm(values: Mapping[tuple[str, str], float], level: float = LEVEL) -> set[tuple[str, str]]:
     """The pairs whose p stands up to the number of comparisons (Holm 1979)."""
     kept: set[tuple[str, str]] = set()
-    for place, (pair, p) in enumerate(sorted(values.items(), key=lambda entry: entry[1])):
-        if p > level / (len(values) - place):
+    for rank, (pair, p) in enumerate(sorted(values.items(), key=lambda entry: entry[1])):
+        if p > level / (len(values) - rank):
             break
         kept.add(pair)
     return kept

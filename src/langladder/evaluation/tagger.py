@@ -23,7 +23,7 @@ from langladder.models.tagging.counted_tagger import tag_ids
 from langladder.models.tagging.tagger import Tagger
 from langladder.text.labelled.labelled import Tagged, bad_steps, scheme_of
 
-SHOWN = 12
+EXAMPLES = 12
 """Sentences that a page shows."""
 
 LONGEST = 40  # words of a sentence that is shown
@@ -218,13 +218,13 @@ def evaluate_tagger(model: Tagger, test: Sequence[Tagged], *, known: Collection[
     gold = tag_ids(test, model.tags)  # (W,)
     sentences, lengths = [one.words for one in test], np.array([len(one.words) for one in test])
     tagged = model.tag(sentences)
-    said = tag_ids([Tagged(words, tuple(tags)) for words, tags in zip(sentences, tagged, strict=True)], model.tags)
+    predicted = tag_ids([Tagged(words, tuple(tags)) for words, tags in zip(sentences, tagged, strict=True)], model.tags)
     log_probs = np.concatenate(model.log_probs(sentences))  # (W, K)
     words = np.arange(len(gold))
-    right, sure = said == gold, np.exp(log_probs[words, said])
+    right, sure = predicted == gold, np.exp(log_probs[words, predicted])
     unknown = np.array([word not in known for one in sentences for word in one])
     rights, unknowns, both = (_by_sentence(part, lengths) for part in (right, unknown, right & unknown))
-    matrix = confusion(gold, said, len(model.tags))
+    matrix = confusion(gold, predicted, len(model.tags))
     labels, bins = per_label(matrix, model.tags), reliability(sure, right)
     entities = _entities(model.tags, test, tagged)
     ceilings = [ceiling for one in test for ceiling in one.ceilings or ()]
@@ -253,7 +253,7 @@ def evaluate_tagger(model: Tagger, test: Sequence[Tagged], *, known: Collection[
         confusion=matrix.tolist(),
         reliability=bins,
         right=rights.tolist(),
-        shown=_shown(test, tagged, np.split(np.stack([sure, unknown]), np.cumsum(lengths)[:-1], axis=1)),
+        shown=_examples(test, tagged, np.split(np.stack([sure, unknown]), np.cumsum(lengths)[:-1], axis=1)),
     )
 
 
@@ -264,7 +264,7 @@ def _by_sentence(values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 def _entities(
-    tags: Sequence[str], test: Sequence[Tagged], said: Sequence[Sequence[str]]
+    tags: Sequence[str], test: Sequence[Tagged], predicted: Sequence[Sequence[str]]
 ) -> tuple[dict[str, Any], list[LabelScores]]:
     """Figures of whole phrases, by seqeval as conlleval counts them; nothing where the tags bracket none."""
     scheme = scheme_of(tags)
@@ -274,18 +274,18 @@ def _entities(
     from seqeval.metrics.sequence_labeling import precision_recall_fscore_support as scored
 
     gold = [list(sentence.tags or ()) for sentence in test]
-    found = [list(row) for row in said]
+    found = [list(row) for row in predicted]
     kinds = sorted({kind for kind, _, _ in get_entities(gold) + get_entities(found)})
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a kind that is never said has no precision: 0
+        warnings.simplefilter("ignore")  # a kind that is never predicted has no precision: 0
         precision, recall, f1, _ = scored(gold, found, average="micro")
         each = [part.tolist() for part in scored(gold, found, average=None)]
     figures = {"entity_precision": precision, "entity_recall": recall, "entity_f1": f1}
     figures = {name: round(float(value), 6) for name, value in figures.items()}
-    rows = [(set(get_entities(right)), set(get_entities(said))) for right, said in zip(gold, found, strict=True)]
-    # F₁ = 2 Σ |right ∩ said| / Σ (|right| + |said|), over sentences that are drawn anew
-    twice = np.array([2 * len(right & said) for right, said in rows])  # (S,)
-    interval = ratio_interval(twice, np.array([len(right) + len(said) for right, said in rows]))
+    rows = [(set(get_entities(tags)), set(get_entities(row))) for tags, row in zip(gold, found, strict=True)]
+    # F₁ = 2 Σ |right ∩ predicted| / Σ (|right| + |predicted|), over sentences that are drawn anew
+    twice = np.array([2 * len(right & predicted) for right, predicted in rows])  # (S,)
+    interval = ratio_interval(twice, np.array([len(right) + len(predicted) for right, predicted in rows]))
     invalid = sum(bool(bad_steps(row, scheme)) for row in found)
     counts = [sum(one == kind for one, _, _ in get_entities(found)) for kind in kinds]
     table = [
@@ -295,19 +295,19 @@ def _entities(
     return figures | {"entity_interval": interval, "invalid_sequences": invalid}, table
 
 
-def _shown(
-    test: Sequence[Tagged], said: Sequence[Sequence[str]], facts: Sequence[np.ndarray]
+def _examples(
+    test: Sequence[Tagged], predicted: Sequence[Sequence[str]], facts: Sequence[np.ndarray]
 ) -> list[list[TaggedWord]]:
     """The first sentences with mistakes, up to two thirds, then the first without."""
     short = [row for row, one in enumerate(test) if len(one.words) <= LONGEST]
-    wrong = [row for row in short if list(said[row]) != list(test[row].tags or ())]
-    chosen = wrong[: 2 * SHOWN // 3]
-    chosen += [row for row in short if row not in set(wrong)][: SHOWN - len(chosen)]
+    wrong = [row for row in short if list(predicted[row]) != list(test[row].tags or ())]
+    chosen = wrong[: 2 * EXAMPLES // 3]
+    chosen += [row for row in short if row not in set(wrong)][: EXAMPLES - len(chosen)]
     return [
         [
             TaggedWord(word=word, tag=tag, said=guess, probability=round(float(p), 4), unknown=bool(u))
             for word, tag, guess, p, u in zip(
-                test[row].words, test[row].tags or (), said[row], *facts[row], strict=True
+                test[row].words, test[row].tags or (), predicted[row], *facts[row], strict=True
             )
         ]
         for row in chosen

@@ -58,14 +58,14 @@ def tournament(rewards: Sequence[Sequence[float]], resamples: int = RESAMPLES) -
         raise InputError(
             f"{K} rungs with {sorted(lengths)} rewards: two or more with one for each prompt can be compared"
         )
-    given = np.array(rewards, dtype=np.float64)  # (K, N)
+    values = np.array(rewards, dtype=np.float64)  # (K, N)
     (N,) = lengths
     drawn = np.random.default_rng(SEED).multinomial(N, np.full(N, 1 / N), resamples)  # (R, N) how often each prompt
     counts = np.concatenate([np.ones((1, N), dtype=drawn.dtype), drawn])  # (1 + R, N), the first as it is
     wins = np.zeros((len(counts), K, K))  # of the row's rung over the column's
     for i in range(K):
         for j in range(i + 1, K):
-            won = (given[i] > given[j]) + 0.5 * (given[i] == given[j])  # (N,)
+            won = (values[i] > values[j]) + 0.5 * (values[i] == values[j])  # (N,)
             wins[:, i, j] = counts @ won
             wins[:, j, i] = N - wins[:, i, j]
     strengths = bradley_terry(wins[0])  # (K,)

@@ -280,7 +280,7 @@ def evaluate_translator(
 def evenly(sentences: Sequence[Sentence], count: int) -> list[Sentence]:
     """At most `count` of them, at even distances."""
     count = min(count, len(sentences))
-    return [sentences[place] for place in np.linspace(0, len(sentences) - 1, count).round().astype(int).tolist()]
+    return [sentences[index] for index in np.linspace(0, len(sentences) - 1, count).round().astype(int).tolist()]
 
 
 def _example(
@@ -313,7 +313,7 @@ def pieces(tokenizer: Tokenizer, ids: Sequence[int] | np.ndarray) -> list[str]:
 def _examples(words: np.ndarray) -> list[int]:
     """Sentences of evenly spread lengths, short to long, the very longest left out."""
     order = np.argsort(words, kind="stable")
-    return [int(order[int(place)]) for place in np.linspace(0.1, 0.95, min(EXAMPLES, len(order))) * (len(order) - 1)]
+    return [int(order[int(index)]) for index in np.linspace(0.1, 0.95, min(EXAMPLES, len(order))) * (len(order) - 1)]
 
 
 def bleu_by_length(

@@ -28,7 +28,7 @@ from langladder.text.tokenize.tokenizers import Tokenizer, word_pieces
 SURE = 3
 """Sentences whose stored probability a grammar must give, to be taken for the one that drew them."""
 
-PLACE = 23  # so that places are drawn apart from everything else
+POSITION_SEED = 23  # so that positions are drawn independently of everything else
 
 
 class TrueScores(Measured):
@@ -83,12 +83,12 @@ class HiddenWord(NamedTuple):
     """A sentence of microworld with a word to hide.
 
     Attributes:
-        words: of the sentence. place: of the hidden one. ids: tokens of the sentence; token: which of them it is.
+        words: of the sentence. position: of the hidden one. ids: tokens of the sentence; token: which of them it is.
         truth: word → its true probability; tokens: word → its token, of the same words.
     """
 
     words: list[str]
-    place: int
+    position: int
     ids: np.ndarray
     token: int
     truth: GapWords
@@ -110,7 +110,7 @@ def known_grammar(sentences: Sequence[str], log_probs: Sequence[float | None]) -
 def hidden_words(grammar_: Grammar, tokenizer: Tokenizer, sentences: Sequence[str], count: int) -> list[HiddenWord]:
     """So many hidden words, of sentences evenly spread over the text, drawn from nothing but their number."""
     chosen = np.linspace(0, len(sentences) - 1, min(count, len(sentences))).astype(np.int64)
-    random, found = generator(PLACE), []
+    random, found = generator(POSITION_SEED), []
     for number in tracked(chosen.tolist(), "what could stand in gaps", unit="words"):
         one = _hide(grammar_, tokenizer, sentences[number].split(), random)
         if one is not None:
@@ -121,19 +121,19 @@ def hidden_words(grammar_: Grammar, tokenizer: Tokenizer, sentences: Sequence[st
 def _hide(grammar_: Grammar, tokenizer: Tokenizer, words: list[str], random: np.random.Generator) -> HiddenWord | None:
     pieces = _pieces(tokenizer, words)
     ids = tokenizer.encode(" ".join(words))
-    single = [place for place, piece in enumerate(pieces) if len(piece) == 1]
+    single = [position for position, piece in enumerate(pieces) if len(piece) == 1]
     if not single or np.concatenate(pieces).tolist() != ids.tolist():
         return None
-    place = single[int(random.integers(len(single)))]
-    possible = hidden_word(grammar_, words, place)
-    first = place == 0
+    position = single[int(random.integers(len(single)))]
+    possible = hidden_word(grammar_, words, position)
+    first = position == 0
     cut = tokenizer.encode_lines(list(possible)) if first else word_pieces(tokenizer, list(possible))
     tokens = {word: int(piece[0]) for word, piece in zip(possible, cut, strict=True) if len(piece) == 1}
     total = sum(possible[word] for word in tokens)
-    if words[place] not in tokens or not total:
+    if words[position] not in tokens or not total:
         return None
     truth = {word: possible[word] / total for word in tokens}
-    return HiddenWord(words, place, ids, sum(len(piece) for piece in pieces[:place]), truth, tokens)
+    return HiddenWord(words, position, ids, sum(len(piece) for piece in pieces[:position]), truth, tokens)
 
 
 def _pieces(tokenizer: Tokenizer, words: list[str]) -> list[np.ndarray]:
@@ -147,21 +147,21 @@ def gap_log_probs(model: BERT, hidden: Sequence[HiddenWord], batch_size: int = 6
     for start in range(0, len(hidden), batch_size):
         part = hidden[start : start + batch_size]
         tokens = padded([model.framed(one.ids)[0] for one in part])
-        places = torch.tensor([row * tokens.shape[1] + one.token + 1 for row, one in enumerate(part)])
-        targets = tokens.flatten()[places]
-        tokens.view(-1)[places] = model.mask
+        positions = torch.tensor([row * tokens.shape[1] + one.token + 1 for row, one in enumerate(part)])
+        targets = tokens.flatten()[positions]
+        tokens.view(-1)[positions] = model.mask
         none = torch.zeros(0, dtype=torch.int64)
-        found.append(model.masked_log_probs(Masked(tokens, torch.zeros_like(tokens), places, targets, none)))
+        found.append(model.masked_log_probs(Masked(tokens, torch.zeros_like(tokens), positions, targets, none)))
     return torch.cat(found)
 
 
 def true_scores(hidden: Sequence[HiddenWord], log_probs: torch.Tensor) -> TrueScores | None:
-    """Model and truth on the same hidden words: log_probs (N, V) as `said` gives them."""
+    """Model and truth on the same hidden words: log_probs (N, V) as `gap_log_probs` gives them."""
     if not hidden:
         return None
     model = truth = divergence = 0.0
     for one, row in zip(hidden, log_probs.double(), strict=True):
-        word = one.words[one.place]
+        word = one.words[one.position]
         model -= float(row[one.tokens[word]])
         truth -= math.log(one.truth[word])
         # KL(p ‖ q) = Σ_w p(w) (log p(w) − log q(w))

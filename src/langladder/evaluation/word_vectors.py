@@ -103,7 +103,7 @@ def evaluate_word_vectors(
         restrict_vocabulary: answer analogies with the most frequent so many words only.
         neighbours: number of words whose nearest words are listed.
     """
-    analogies, similarity, groups = map(_given, sets)
+    analogies, similarity, groups = map(_unless_blank, sets)
     near = {word: vectors.nearest(word, NEAREST) for word in _spread(vectors, neighbours)}
     return WordVectorsPage(
         name=name,
@@ -131,7 +131,7 @@ def _analogy(vectors: WordVectors, path: Path, restrict_vocabulary: int | None) 
     return figures.model_copy(update={"cosmul": totals})
 
 
-def _given(path: Path | None) -> Path | None:
+def _unless_blank(path: Path | None) -> Path | None:
     """None for a blank file, with which a corpus says that it brings none."""
     return None if path is None or (path.is_file() and path.stat().st_size <= len("\n")) else path
 
@@ -146,9 +146,9 @@ def _spread(vectors: WordVectors, count: int) -> list[str]:
 def _map(vectors: WordVectors, analogies: Path | None) -> list[MapPoint]:
     chosen = _questioned(vectors, analogies) or dict.fromkeys(vectors.words[: 2 * GROUPS * PAIRS], "frequent words")
     found = word_map(vectors, list(chosen))
-    places = zip(found.words, found.points.tolist(), strict=True)
+    points = zip(found.words, found.points.tolist(), strict=True)
     return [
-        MapPoint(word=word, x=round(x, 4) + 0.0, y=round(y, 4) + 0.0, group=chosen[word]) for word, (x, y) in places
+        MapPoint(word=word, x=round(x, 4) + 0.0, y=round(y, 4) + 0.0, group=chosen[word]) for word, (x, y) in points
     ]
 
 

@@ -40,10 +40,10 @@ model.hidden(tokens, segments)  # (B, T) ids, (B, T) 0 or 1 → states of every 
 
     def parts(self, rung: Any) -> dict[str, Any]:
         """How it is pre-trained, and on how much it is judged."""
-        judged = locate("langladder.tasks.settings.EncoderEvaluation")
+        settings = locate("langladder.tasks.settings.EncoderEvaluation")
         return super().parts(rung) | {
             "training": (locate("langladder.tasks.settings.MaskedTraining"), ...),
-            "judged": (judged, judged()),
+            "judged": (settings, settings()),
         }
 
     def page(self) -> type[Page]:
@@ -97,7 +97,7 @@ model.hidden(tokens, segments)  # (B, T) ids, (B, T) 0 or 1 → states of every 
             length=training.sequence_length,
             split=conventions_of(TOKENS).split,
             most_lines=training.most_lines,
-            judged=rung.judged,
+            settings=rung.judged,
             work=work_of(model, training.optimizer, rows=training.batch_size, length=training.sequence_length),
         )
         truth = page.truth

@@ -206,14 +206,14 @@ def _put(temporary: Path, path: Path) -> None:
     if not path.is_dir() or not any(path.iterdir()):
         temporary.replace(path)
         return
-    aside = _beside(path, "replaced")
-    path.rename(aside)
+    replaced = _beside(path, "replaced")
+    path.rename(replaced)
     try:
         temporary.rename(path)
     except BaseException:
-        aside.rename(path)
+        replaced.rename(path)
         raise
-    shutil.rmtree(aside, ignore_errors=True)
+    shutil.rmtree(replaced, ignore_errors=True)
 
 
 def _follow_umask(folder: Path) -> None:

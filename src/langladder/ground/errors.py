@@ -31,18 +31,18 @@ entry out, counts it and reports it."""
 
 
 class Damage:
-    """The damaged entries that one reader met in a foreign file: counted by kind, the first place of each kept."""
+    """The damaged entries that one reader met in a foreign file: counted by kind, where the first of each kind is."""
 
     def __init__(self, policy: Policy = "skip") -> None:
         self.policy = policy
         self.counts: dict[str, int] = {}
         self.first: dict[str, str] = {}
 
-    def found(self, place: object, kind: str, advice: str = "") -> None:
+    def found(self, where: object, kind: str, advice: str = "") -> None:
         """One damaged entry.
 
         Args:
-            place: the file and its line, as a message begins with: `vectors.txt:17`.
+            where: the file and its line, as a message begins with: `vectors.txt:17`.
             kind: what is wrong, the same words for all entries of this kind: `a word that stands there twice`.
             advice: what the user can do, for the message of `strict`.
 
@@ -50,9 +50,9 @@ class Damage:
             InputError: where the policy is `strict`.
         """
         if self.policy == "strict":
-            raise InputError(f"{place}: {kind}" + (f"; {advice}" if advice else ""))
+            raise InputError(f"{where}: {kind}" + (f"; {advice}" if advice else ""))
         self.counts[kind] = self.counts.get(kind, 0) + 1
-        self.first.setdefault(kind, str(place))
+        self.first.setdefault(kind, str(where))
 
     def report(self) -> dict[str, dict[str, int | str]]:
         """Kind → {"count", "first"}, for the JSON reports; {} where nothing was skipped."""

@@ -32,8 +32,8 @@ def keep_freed_memory() -> bool:
         (_M_TRIM_THRESHOLD, _KEPT_BYTES),
         (_M_TOP_PAD, 64 * 2**20),
     )
-    taken = [mallopt(parameter, value) == 1 for parameter, value in settings]
-    return all(taken)
+    accepted = [mallopt(parameter, value) == 1 for parameter, value in settings]
+    return all(accepted)
 
 
 def peak_bytes() -> int:
@@ -74,5 +74,5 @@ def forget(array: np.ndarray) -> None:
         bounds, rights, _, _, file, *_ = line.split(None, 5)
         first, last = (int(bound, 16) for bound in bounds.split("-"))
         if file != "0" and "w" not in rights and first < end and begin < last:
-            place, stop = max(first, begin), min(last, end)
-            ctypes.CDLL(None).madvise(ctypes.c_void_p(place), ctypes.c_size_t(stop - place), _MADV_DONTNEED)
+            start, stop = max(first, begin), min(last, end)
+            ctypes.CDLL(None).madvise(ctypes.c_void_p(start), ctypes.c_size_t(stop - start), _MADV_DONTNEED)

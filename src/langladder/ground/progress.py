@@ -37,7 +37,7 @@ class Piece:
     total: int | None = None
     unit: str = ""
     done: int = 0
-    said: str = ""
+    status: str = ""
     began: float = field(default_factory=time.monotonic)
     bar: Any = None  # the number of its bar, where bars are shown
 
@@ -46,8 +46,8 @@ class Piece:
         self.done += steps
 
     def note(self, text: str) -> None:
-        """Say in words how far it is; takes the place of what was said before."""
-        self.said = text
+        """Set in words how far it is."""
+        self.status = text
 
     @property
     def state(self) -> str:
@@ -56,7 +56,7 @@ class Piece:
         far = f"{self.done:,}{unit}" if self.done else ""  # nothing yet: nothing to say
         if self.total:
             far = f"{self.done:,} of {self.total:,}{unit} ({self.done / self.total:.0%})"
-        how = ", ".join(part for part in (far, self.said) if part)
+        how = ", ".join(part for part in (far, self.status) if part)
         return f"{self.what}: {how}" if how else self.what
 
 
@@ -149,14 +149,14 @@ _board: Board | None = None  # None: this process shows nothing
 _always = Board()
 
 
-def show(shown: bool = True) -> None:
+def show(enabled: bool = True) -> None:
     """Show from now on what is under way (or no longer)."""
     global _board
-    _board = _always if shown else None
+    _board = _always if enabled else None
 
 
 @contextmanager
-def shown() -> Iterator[None]:
+def displayed() -> Iterator[None]:
     """Show what is under way while the block runs."""
     show()
     try:

@@ -1,4 +1,4 @@
-"""Which of a training's processes this one is, and what they tell each other.
+"""Which of a training's processes this one is, and how they exchange values.
 
 Whoever starts the processes says so in the environment: torchrun and the stages of the pipeline by RANK, WORLD_SIZE,
 LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, Slurm's srun by its own variables. Nothing else is asked, so
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PATIENCE = timedelta(minutes=30)
 """How long a process waits for the others."""
 PORT = 15_000
-"""Slurm says no port: the first of those that follow from the number of its job."""
+"""Slurm sets no port: the first of those that follow from the number of its job."""
 
 Value = TypeVar("Value")
 
@@ -38,13 +38,13 @@ class Ranks:
 
 def ranks() -> Ranks:
     """What the environment says."""
-    said = os.environ
-    if int(said.get("WORLD_SIZE") or 1) > 1 and "RANK" in said:
-        size, local = int(said["WORLD_SIZE"]), int(said.get("LOCAL_RANK") or 0)
-        return Ranks(int(said["RANK"]), size, local, int(said.get("LOCAL_WORLD_SIZE") or size))
-    if int(said.get("SLURM_STEP_NUM_TASKS") or 1) > 1:  # set by srun alone, not in a batch script
-        size, nodes = int(said["SLURM_STEP_NUM_TASKS"]), int(said.get("SLURM_STEP_NUM_NODES") or 1)
-        return Ranks(int(said["SLURM_PROCID"]), size, int(said["SLURM_LOCALID"]), size // nodes)
+    environment = os.environ
+    if int(environment.get("WORLD_SIZE") or 1) > 1 and "RANK" in environment:
+        size, local = int(environment["WORLD_SIZE"]), int(environment.get("LOCAL_RANK") or 0)
+        return Ranks(int(environment["RANK"]), size, local, int(environment.get("LOCAL_WORLD_SIZE") or size))
+    if int(environment.get("SLURM_STEP_NUM_TASKS") or 1) > 1:  # set by srun alone, not in a batch script
+        size, nodes = int(environment["SLURM_STEP_NUM_TASKS"]), int(environment.get("SLURM_STEP_NUM_NODES") or 1)
+        return Ranks(int(environment["SLURM_PROCID"]), size, int(environment["SLURM_LOCALID"]), size // nodes)
     return Ranks()
 
 
@@ -55,13 +55,13 @@ def first() -> bool:
 
 def address() -> tuple[str, int]:
     """Where the processes meet: a name of the first one's machine, and a port there."""
-    said = os.environ
-    host, port = said.get("MASTER_ADDR"), said.get("MASTER_PORT")
+    environment = os.environ
+    host, port = environment.get("MASTER_ADDR"), environment.get("MASTER_PORT")
     if host is None:
         from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
 
-        host = SLURMEnvironment.resolve_root_node_address(said.get("SLURM_STEP_NODELIST") or "127.0.0.1")
-    return host, int(port or PORT + int(said.get("SLURM_JOB_ID") or 0) % 10_000)
+        host = SLURMEnvironment.resolve_root_node_address(environment.get("SLURM_STEP_NODELIST") or "127.0.0.1")
+    return host, int(port or PORT + int(environment.get("SLURM_JOB_ID") or 0) % 10_000)
 
 
 def join(backend: str) -> None:
@@ -92,7 +92,7 @@ def part() -> None:
         dist.destroy_process_group()
 
 
-def together() -> bool:
+def is_distributed() -> bool:
     """Whether there are others, and they have met."""
     import torch.distributed as dist
 
@@ -101,19 +101,19 @@ def together() -> bool:
 
 def from_first(value: Value) -> Value:
     """What the first process has."""
-    if not together():
+    if not is_distributed():
         return value
     import torch.distributed as dist
 
-    told: list[Any] = [value]
-    dist.broadcast_object_list(told, device=_device())
-    given: Value = told[0]
-    return given
+    values: list[Any] = [value]
+    dist.broadcast_object_list(values, device=_device())
+    received: Value = values[0]
+    return received
 
 
 def summed(values: "torch.Tensor") -> "torch.Tensor":
     """Entry by entry over all processes; of equal shapes."""
-    if not together():
+    if not is_distributed():
         return values
     import torch.distributed as dist
 
@@ -124,7 +124,7 @@ def summed(values: "torch.Tensor") -> "torch.Tensor":
 
 def gathered(values: "torch.Tensor") -> "list[torch.Tensor]":
     """Those of all processes, by rank; of equal shapes."""
-    if not together():
+    if not is_distributed():
         return [values]
     import torch
     import torch.distributed as dist
@@ -136,7 +136,7 @@ def gathered(values: "torch.Tensor") -> "list[torch.Tensor]":
 
 
 def _device() -> "torch.device":
-    """Where tensors must lie to be told."""
+    """Where tensors must lie to be sent."""
     import torch
     import torch.distributed as dist
 

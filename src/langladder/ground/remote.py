@@ -60,19 +60,19 @@ def remote_error(url: str, error: BaseException) -> InputError:
     if isinstance(error, InputError):
         return error
     scheme, url = url.partition("://")[0], without_secrets(url)
-    said = without_secrets((str(error) or type(error).__name__).splitlines()[0])[:200]
+    reason = without_secrets((str(error) or type(error).__name__).splitlines()[0])[:200]
     if isinstance(error, ImportError):
         package = _PACKAGES.get(scheme, "what it names")
-        return InputError(f"{url}: {scheme}:// needs a package that is not installed ({said}); pip install {package}")
+        return InputError(f"{url}: {scheme}:// needs a package that is not installed ({reason}); pip install {package}")
     if isinstance(error, FileNotFoundError) and is_missing(error):
         return InputError(f"{url}: no such file, folder or bucket")
-    if isinstance(error, ValueError) and "Protocol not known" in said:
+    if isinstance(error, ValueError) and "Protocol not known" in reason:
         return InputError(f"{url}: {scheme}:// is not read; s3://, gs://, https:// and hf:// are, or a path")
     if isinstance(error, PermissionError) or "Credential" in type(error).__name__:
-        return InputError(f"{url}: access is refused ({said}){_CREDENTIALS.get(scheme, '')}")
+        return InputError(f"{url}: access is refused ({reason}){_CREDENTIALS.get(scheme, '')}")
     if isinstance(error, FileNotFoundError):
-        said = without_secrets(str(error.__cause__))[:200]
-    return InputError(f"{url}: cannot be read ({said})")
+        reason = without_secrets(str(error.__cause__))[:200]
+    return InputError(f"{url}: cannot be read ({reason})")
 
 
 # ---- bytes
@@ -148,10 +148,10 @@ class RemoteBytes(io.RawIOBase):
         if self._at != self._file_at and self._parts:
             self._file_at = self._file.seek(self._at)
         while self._file_at < self._at:
-            self._take(self._at - self._file_at)
-        return self._take(length)
+            self._next(self._at - self._file_at)
+        return self._next(length)
 
-    def _take(self, length: int) -> bytes:
+    def _next(self, length: int) -> bytes:
         """The next bytes of what is open; none at its end only."""
         try:
             data: bytes = self._file.read(length)
@@ -394,8 +394,8 @@ def _files_of(folder: File) -> dict[str, File]:
 def _files_here(folder: Path) -> dict[str, File]:
     found: dict[str, File] = {}
     root = folder.resolve()
-    for place, folders, names in os.walk(folder, onerror=_unreadable):
-        for path in (Path(place, name) for name in (*folders, *names)):
+    for parent, folders, names in os.walk(folder, onerror=_unreadable):
+        for path in (Path(parent, name) for name in (*folders, *names)):
             if path.is_symlink():
                 there = path.resolve()
                 if not there.is_file() or not (there.is_relative_to(root) or CACHED.search(there.as_posix())):
@@ -425,12 +425,12 @@ def _pour(source: File, target: Path) -> int:
 def _upload(files: dict[str, File], target: Remote) -> int:
     if target.is_web or target.scheme == "hf":
         raise InputError(f"{target}: {target.scheme}:// is only read; write to s3://, gs:// or a path")
-    system, place = target.system()
+    system, base = target.system()
     size = 0
     try:
         with system.transaction:  # all files come to be at its end, or none
             for name, file in files.items():
-                path = place if name == "." else f"{place.rstrip('/')}/{name}"
+                path = base if name == "." else f"{base.rstrip('/')}/{name}"
                 with file.open("rb") as reading, system.open(path, "wb", block_size=PIECE) as writing:
                     shutil.copyfileobj(reading, writing, PIECE)
                     size += writing.tell()

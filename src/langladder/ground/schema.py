@@ -123,10 +123,10 @@ def checked(kind: type[C], value: Any, where: str) -> C:
     try:
         return kind.model_validate(value)
     except ValidationError as error:
-        raise InputError(f"{where}: {'; '.join(map(_told, error.errors(include_url=False)))}") from error
+        raise InputError(f"{where}: {'; '.join(map(_message_of, error.errors(include_url=False)))}") from error
 
 
-def _told(problem: Any) -> str:
+def _message_of(problem: Any) -> str:
     key = ".".join(map(str, problem["loc"]))
     message = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "missing" or isinstance(problem["input"], dict):  # the message names keys and values itself

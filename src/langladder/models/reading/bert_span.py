@@ -244,7 +244,7 @@ class BERTSpan(GrownFromBERT, NetworkReader):
         """The rows of a question, and the characters of the paragraph's tokens, (N, 2)."""
         context = self.features.encoder.context
         asked = self.tokens_of(question.question)[: (context - FRAME) // 2]
-        ids, places = self.tokenizer.encode_with_places(question.context)
+        ids, places = self.tokenizer.encode_with_spans(question.context)
         separator, begins = [self.vocab_size - len(RESERVED)], len(asked) + 2
         stride = self.config.stride or max(1, context // 3)
         spans = windows(len(ids), context - FRAME - len(asked), stride)

@@ -161,7 +161,7 @@ def _example(row: Row) -> str:
 def _cut(rows: CleanedRows, chosen: np.ndarray, own: Sequence[str]) -> Cut:
     split = splitter_of(rows.config.words)
     words = [len(split(source)) for source in rows.column("source", chosen)]
-    return cut(rows.places[chosen], np.array(words, dtype=np.int64), rows.config.split, own, "source sentences")
+    return cut(rows.fractions[chosen], np.array(words, dtype=np.int64), rows.config.split, own, "source sentences")
 
 
 PAIR = RowType(PAIRS, ("source", "target"), clean_pairs, _example)

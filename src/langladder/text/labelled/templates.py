@@ -141,12 +141,12 @@ class Template:
     def __init__(self, text: str) -> None:
         self.text = text
         parts = _parts(text)
-        places = [name for _, name in parts if name is not None]
-        if places.count(ANSWER) != 1:
-            raise InputError(f"template: {text!r} has {places.count(ANSWER)} places {{answer}}; one is wanted")
+        fields = [name for _, name in parts if name is not None]
+        if fields.count(ANSWER) != 1:
+            raise InputError(f"template: {text!r} has {fields.count(ANSWER)} places {{answer}}; one is wanted")
         at = [name for _, name in parts].index(ANSWER)
         self._before, self._after = parts[: at + 1], parts[at + 1 :]
-        self.fields = tuple(dict.fromkeys(name for name in places if name != ANSWER))
+        self.fields = tuple(dict.fromkeys(name for name in fields if name != ANSWER))
         self.fields_after = tuple(dict.fromkeys(name for _, name in self._after if name is not None))
 
     def context(self, values: Mapping[str, str]) -> str:

@@ -403,8 +403,8 @@ def named(names: Collection[str], wanted: str) -> str | None:
     """
     if wanted in names:
         return wanted
-    alike = [name for name in names if name.strip().casefold() == wanted.strip().casefold()]
-    return alike[0] if len(alike) == 1 else None
+    similar = [name for name in names if name.strip().casefold() == wanted.strip().casefold()]
+    return similar[0] if len(similar) == 1 else None
 
 
 # ---- encodings

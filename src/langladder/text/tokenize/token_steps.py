@@ -32,17 +32,17 @@ class Merge(NamedTuple):
 
     Attributes:
         rank: from 0, the order in which merges were learnt.
-        places: of the left symbols among all symbols, before this step, from left to right.
+        positions: of the left symbols among all symbols, before this step, from left to right.
     """
 
     left: str
     right: str
-    made: str
+    merged: str
     rank: int
-    places: list[int]
+    positions: list[int]
 
 
-class Taken(NamedTuple):
+class Match(NamedTuple):
     """One piece that WordPiece takes.
 
     Attributes:
@@ -128,9 +128,9 @@ class Steps:
             while waiting and waiting[0][0] == rank:
                 now.append(heapq.heappop(waiting)[1])
             begins = _begins(words)
-            places = [begins[number] + place for number in now for place in self._merge(words[number], rank)]
+            positions = [begins[number] + position for number in now for position in self._merge(words[number], rank)]
             left, right = self._pairs[rank]
-            steps.append(Merge(left, right, left + right, rank, places))
+            steps.append(Merge(left, right, left + right, rank, positions))
             for number in now:
                 if (following := self._next(words[number])) is not None:
                     heapq.heappush(waiting, (following, number))
@@ -148,35 +148,35 @@ class Steps:
     def _merge(self, word: list[str], rank: int) -> list[int]:
         """Make a merge from left to right, wherever it can be made; where, by the symbols before it."""
         left, right = self._pairs[rank]
-        places, place, made = [], 0, []
-        while place < len(word):
-            if tuple(word[place : place + 2]) == (left, right):
-                places.append(place)
-                made.append(left + right)
-                place += 2
+        positions, position, merged = [], 0, []
+        while position < len(word):
+            if tuple(word[position : position + 2]) == (left, right):
+                positions.append(position)
+                merged.append(left + right)
+                position += 2
             else:
-                made.append(word[place])
-                place += 1
-        word[:] = made
-        return places
+                merged.append(word[position])
+                position += 1
+        word[:] = merged
+        return positions
 
-    def wordpiece(self, text: str) -> list[Taken]:
+    def wordpiece(self, text: str) -> list[Match]:
         """The pieces taken one after the other; a word of which a part has none is unknown as a whole."""
         vocabulary, prefix = self._model["vocab"], self._model["continuing_subword_prefix"]
-        steps: list[Taken] = []
+        steps: list[Match] = []
         for number, word in enumerate(self.pieces(text)):
             start = 0
-            taken: list[Taken] = []
+            matches: list[Match] = []
             while start < len(word) and len(word) <= self._model["max_input_chars_per_word"]:
                 ends = range(len(word), start, -1)
                 begun = prefix if start else ""
                 end = next((end for end in ends if begun + word[start:end] in vocabulary), None)
                 if end is None:
-                    taken = []
+                    matches = []
                     break
-                taken.append(Taken(number, word[start:], begun + word[start:end], len(word) - end))
+                matches.append(Match(number, word[start:], begun + word[start:end], len(word) - end))
                 start = end
-            steps += taken or [Taken(number, word, SPELLINGS[UNK], len(word))]
+            steps += matches or [Match(number, word, SPELLINGS[UNK], len(word))]
         return steps
 
     def unigram(self, piece: str, count: int = 4) -> list[Cut]:
@@ -209,8 +209,8 @@ class Steps:
 
 def _begins(words: Sequence[Sequence[str]]) -> list[int]:
     """Where each word's symbols begin among all."""
-    found, place = [], 0
+    found, position = [], 0
     for word in words:
-        found.append(place)
-        place += len(word)
+        found.append(position)
+        position += len(word)
     return found

@@ -202,8 +202,8 @@ def _check_room(size: int, characters: int, config: TokenizerConfig) -> None:
 
 def few_tokens(tokenizer: Tokenizer, config: TokenizerConfig) -> str | None:
     """What to say where fewer tokens came out than were asked for; None where all did or `vocab_size` is a cap."""
-    got, asked = tokenizer.vocab_size, config.vocab_size
-    if asked is None or got >= asked or config.kind in ("word", "character"):
+    got, requested = tokenizer.vocab_size, config.vocab_size
+    if requested is None or got >= requested or config.kind in ("word", "character"):
         return None
     pairs = config.kind not in ("unigram", "morphemes")
     why = (
@@ -212,7 +212,7 @@ def few_tokens(tokenizer: Tokenizer, config: TokenizerConfig) -> str | None:
     lower = " or a lower min_frequency" if pairs and config.min_frequency > 1 else ""
     marks = "; cutting: marks finds more in scripts with combining marks" if config.cutting == "gpt2" else ""
     return (
-        f"vocab_size {asked:,} was asked for, {got:,} tokens came out: {why}. Use more text{lower}, or set "
+        f"vocab_size {requested:,} was asked for, {got:,} tokens came out: {why}. Use more text{lower}, or set "
         f"vocab_size to {got:,} in conf/tokenizer{marks}"
     )
 
@@ -425,7 +425,7 @@ def report_on(
     uses = np.sum([one.uses for one in found], axis=0)
     words, size = sum(one.words for one in found), sum(one.bytes for one in found)
     first = list(islice(chain.from_iterable(parts), samples))
-    shown = [
+    displayed = [
         {"text": line[:200], "tokens": " ".join(visible(tokenizer, token) for token in ids[:60])}
         for line, ids in zip(first, tokenizer.encode_lines(first), strict=True)
     ]
@@ -444,7 +444,7 @@ def report_on(
         "vocabulary_used": round(int((uses[ordinary] > 0).sum()) / max(len(ordinary), 1), 4),
         "longest_tokens": longest[:LONGEST],
         "most_frequent_tokens": [visible(tokenizer, token) for token in np.argsort(-uses, kind="stable")[:LONGEST]],
-        "samples": shown,
+        "samples": displayed,
     }
 
 

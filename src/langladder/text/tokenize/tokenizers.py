@@ -52,7 +52,7 @@ IDEOGRAPHIC_PUNCTUATION = r"\u3001-\u3003\u3008-\u3011\u3014-\u301f\uff01-\uff0f
 # Byte-level BPE writes each byte as one visible character: itself where it is one, else the next free from 256 on.
 _VISIBLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 _HIDDEN = [byte for byte in range(256) if byte not in _VISIBLE]
-BYTES = {chr(byte): byte for byte in _VISIBLE} | {chr(256 + place): byte for place, byte in enumerate(_HIDDEN)}
+BYTES = {chr(byte): byte for byte in _VISIBLE} | {chr(256 + number): byte for number, byte in enumerate(_HIDDEN)}
 
 # GPT-2's rule, but that a word is a letter and all letters, combining marks and joiners (ZWNJ, ZWJ) behind it, as in
 # Unicode's word boundaries (UAX 29, WB4) and in GPT-4o's rule. Text without marks and joiners is cut as by GPT-2.
@@ -85,8 +85,10 @@ class TokenizerConfig(Config):
     @classmethod
     def _reserves_for_itself(cls, values: Any) -> Any:
         if isinstance(values, dict) and "extra_specials" in values:
-            said = f"{', '.join(RESERVED[:-1])} and {RESERVED[-1]} behind its vocabulary"
-            raise ValueError(f"extra_specials: is no setting any more: every tokenizer reserves {said}; take it out")
+            reserved = f"{', '.join(RESERVED[:-1])} and {RESERVED[-1]} behind its vocabulary"
+            raise ValueError(
+                f"extra_specials: is no setting any more: every tokenizer reserves {reserved}; take it out"
+            )
         return values
 
     @field_validator("kind")
@@ -182,23 +184,23 @@ class Tokenizer:
         """(length,) int32 ids of one line."""
         return self.encode_lines([line])[0]
 
-    def encode_with_places(self, text: str) -> tuple[np.ndarray, np.ndarray]:
+    def encode_with_spans(self, text: str) -> tuple[np.ndarray, np.ndarray]:
         """(length,) int32 ids, and (length, 2) int64: the characters of the text that each stands for, from and to.
 
         White space at the ends of a token is left out of its characters; several tokens may share one character.
         """
         encoding = self._backend.encode(text, add_special_tokens=False)
-        places = []
+        spans = []
         for start, stop in encoding.offsets:
             begin = stop - len(text[start:stop].lstrip())
-            places.append((begin, max(begin, start + len(text[start:stop].rstrip()))))
-        return np.array(encoding.ids, dtype=np.int32), np.array(places, dtype=np.int64).reshape(-1, 2)
+            spans.append((begin, max(begin, start + len(text[start:stop].rstrip()))))
+        return np.array(encoding.ids, dtype=np.int32), np.array(spans, dtype=np.int64).reshape(-1, 2)
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of some ids; specials are left out, except that an unknown shows as `<unk>`."""
-        shown = [self.name(int(token)) for token in ids if int(token) == UNK or int(token) not in self._specials]
+        names = [self.name(int(token)) for token in ids if int(token) == UNK or int(token) not in self._specials]
         decoder = self._backend.decoder
-        return " ".join(shown) if decoder is None else str(decoder.decode(shown))
+        return " ".join(names) if decoder is None else str(decoder.decode(names))
 
     def piece(self, token: int) -> str:
         r"""The text of one token by itself; bytes that make no whole character as `\xe4\xbd`; specials by name."""
@@ -345,8 +347,10 @@ def assemble(
         backend.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), unspaced])
         backend.decoder = decoders.WordPiece(prefix=CONTINUES, cleanup=False)
     elif kind == "bert":
-        said: Any = cleaning or {}
-        backend.normalizer = normalizers.BertNormalizer(**{name: said[name] for name in _CLEANING if name in said})
+        settings: Any = cleaning or {}
+        backend.normalizer = normalizers.BertNormalizer(
+            **{name: settings[name] for name in _CLEANING if name in settings}
+        )
         backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         backend.decoder = decoders.WordPiece(prefix=CONTINUES, cleanup=False)
     elif kind == "unigram":
@@ -370,7 +374,7 @@ def of_words(tokens: Sequence[str], source: Path) -> Tokenizer:
     Raises:
         InputError: a word stands there twice, or looks like a special inside a tokenizer.
     """
-    vocabulary = {token: place for place, token in enumerate([*SPELLINGS, *tokens[len(SPELLINGS) :]])}
+    vocabulary = {token: number for number, token in enumerate([*SPELLINGS, *tokens[len(SPELLINGS) :]])}
     if len(vocabulary) < len(tokens):
         raise InputError(f"{source}: {len(tokens) - len(vocabulary)} of its words stand there twice, or are a special")
     return Tokenizer(assemble("word", models.WordLevel(vocab=vocabulary, unk_token=SPELLINGS[UNK])), "word")

@@ -244,13 +244,13 @@ class Normalisation:
         if not isinstance(parts, list):
             raise InputError("normalizer: not a sequence of the steps of this project")
         names: list[str] = []
-        place = 0
-        while place < len(parts):
-            fitting = [name for name, own in _as_json().items() if parts[place : place + len(own)] == own]
+        position = 0
+        while position < len(parts):
+            fitting = [name for name, own in _as_json().items() if parts[position : position + len(own)] == own]
             if not fitting:
-                raise InputError(f"normalizer: {str(parts[place])[:80]} is no step of this project")
+                raise InputError(f"normalizer: {str(parts[position])[:80]} is no step of this project")
             names.append(max(fitting, key=lambda name: len(_as_json()[name])))
-            place += len(_as_json()[names[-1]])
+            position += len(_as_json()[names[-1]])
         return cls.checked(names, "normalizer")
 
 
