@@ -274,8 +274,8 @@ def _computed(key: str, name: str, everything: Values, chosen: params.Choices, r
         case "tunes":
             return chosen.rungs("tune") if chosen.prompted == "tune" else []
         case "wanted":  # whether anybody reads the preferences made of this rung's answers, or asks for them by hand
-            read = {folder for family in families() for folder in chosen.reads(family).values()}
-            return name not in chosen.rungs("instruct") or f"data/preferences/{name}" in read
+            folders = {folder for family in families() for folder in chosen.reads(family).values()}
+            return name not in chosen.rungs("instruct") or f"data/preferences/{name}" in folders
         case "given":
             if name not in chosen.given:
                 raise InputError(

@@ -171,10 +171,10 @@ def test_rungs_composed_together_are_as_each_alone() -> None:
     """With debug=fast, which changes sizes that rungs refer to."""
     those = chosen(debug="fast", lms=["lstm", "gpt"], classifiers=["tree_lstm_n_ary"], experiments=["gradient_flow"])
     together, alone = Compositions(those), Compositions(those)
-    alone._together = {}
+    alone._shared = {}
     for job in plan.jobs(those):
         assert together.job(job) == alone.job(job)
-    assert {"lm=lstm", "lm=gpt", "classifier=tree_lstm_n_ary", "experiment=gradient_flow"} <= together._together.keys()
+    assert {"lm=lstm", "lm=gpt", "classifier=tree_lstm_n_ary", "experiment=gradient_flow"} <= together._shared.keys()
     assert len(alone._alone) > 4 and not together._alone
 
 

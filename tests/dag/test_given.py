@@ -21,7 +21,7 @@ from langladder.models.units import SubwordUnits
 from langladder.tasks.fine_tuning import begin
 from langladder.text.tokenize.specials import UNK
 from langladder.text.tokenize.tokenizers import Tokenizer
-from pipeline.take import take
+from pipeline.take import import_model
 from pipeline.tracking import lineage
 from tests.formats.test_given_bert import VOCABULARY, folder_of
 from tests.formats.test_given_gpt2 import folder_of as gpt2_folder_of
@@ -90,7 +90,7 @@ def test_a_chain_ends_with_what_was_given(tmp_path: Path, monkeypatch: pytest.Mo
     folder_of(tmp_path / "theirs")
     place = tmp_path / "models" / "given" / "mine"
     for out in (place, tmp_path / "again"):
-        take("mine", tmp_path / "theirs", out)
+        import_model("mine", tmp_path / "theirs", out)
     for file in sorted(place.iterdir()):
         assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes()
     assert BERT.load(place).vocab_size == Tokenizer.load(place / "tokenizer.json").full_vocab_size
@@ -109,7 +109,7 @@ def test_a_chain_ends_with_what_was_given(tmp_path: Path, monkeypatch: pytest.Mo
     assert f"It grew from given/mine (BERT, given, not trained here, `{only['fingerprint']}`, made of" in card
     assert f"model.safetensors `{weights}`" in card
     (tmp_path / "theirs" / "vocab.txt").write_text("\n".join([*VOCABULARY[:-1], "other"]))
-    take("mine", tmp_path / "theirs", tmp_path / "changed")
+    import_model("mine", tmp_path / "theirs", tmp_path / "changed")
     assert lineage.chain(tmp_path / "changed")[0]["fingerprint"] != only["fingerprint"]
 
 
@@ -117,8 +117,8 @@ def test_a_gpt_and_a_tagger_begin_with_what_was_given(tmp_path: Path) -> None:
     folder_of(tmp_path / "bert")
     gpt2_folder_of(tmp_path / "gpt")
     bert, gpt = tmp_path / "models" / "bert", tmp_path / "models" / "gpt"
-    take("bert", tmp_path / "bert", bert)
-    take("gpt", tmp_path / "gpt", gpt)
+    import_model("bert", tmp_path / "bert", bert)
+    import_model("gpt", tmp_path / "gpt", gpt)
     classifier, tokenizer = begin(GPTClassifier, settings_of(GPTClassifier), gpt, 2, seed=1)
     tokens = torch.tensor([[2, *tokenizer.encode("the cat").tolist()]])
     with torch.no_grad():

@@ -23,13 +23,13 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 def forget() -> None:
     """As in another process."""
-    module.parsed.cache_clear()
+    module.module_code.cache_clear()
     module._kept.cache_clear()
 
 
 def of(file: Path, code: str) -> module.ModuleCode:
     file.write_text(code)
-    module.parsed.cache_clear()
+    module.module_code.cache_clear()
     return module.module_code(file)
 
 

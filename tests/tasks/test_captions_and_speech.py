@@ -15,7 +15,7 @@ from langladder.corpora.world import world
 from langladder.data.captioning import CODES, SceneCodes
 from langladder.data.speech import SpeechBatches, collate, decode, encode
 from langladder.decoding.beam_search import BeamConfig
-from langladder.evaluation.captions import Asked, CaptionPage, evaluate_captions
+from langladder.evaluation.captions import CaptionPage, QuestionRecall, evaluate_captions
 from langladder.evaluation.transcripts import TranscriptionConfig, TranscriptPage, evaluate_transcripts
 from langladder.ground.errors import InputError
 from langladder.ground.schema import locate_function
@@ -141,7 +141,7 @@ def test_golden_caption_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     page = evaluate_captions("golden", model, codes, test, "small", BeamConfig())
     assert page.scores.beam.right == 0.5
     assert page.scores.beam.facts == 5 / 8  # agent: two of four, deed: three
-    assert page.by_question == {"agent": Asked(asked=4, said=0.5), "deed": Asked(asked=4, said=0.75)}
+    assert page.by_question == {"agent": QuestionRecall(asked=4, said=0.5), "deed": QuestionRecall(asked=4, said=0.75)}
     assert [example.right for example in page.examples] == [True, True, False, False]
 
 

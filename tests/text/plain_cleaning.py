@@ -79,7 +79,7 @@ def plain(raw: dict[str, list[Row]], config: CleanConfig, seed: int) -> tuple[di
         "splits": found_counts,
         "cut_by_hash": [split for split in SPLITS if split not in raw],
         **cut_report(cuts, [*book.warnings(), *character_warnings(found_counts.values(), "the text")]),
-        "cleaning": book.report() | ({} if config.iid else config.duplicates.report()),
+        "cleaning": {**book.report(), **({} if config.iid else config.duplicates.report())},
         "leakage": {
             split: leakage(splits["train"], splits[split], config.leakage_words, split_words) for split in SPLITS[1:]
         },

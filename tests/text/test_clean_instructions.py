@@ -8,7 +8,7 @@ import pytest
 from langladder.corpora.instructions.demonstrations import InstructionsConfig, write_instructions
 from langladder.ground.errors import InputError
 from langladder.text.clean.steps import LimitsConfig, StepsConfig
-from langladder.text.labelled.clean_instructions import CleanInstructionsConfig, clean_instructions
+from langladder.text.labelled.clean_instructions import CleanInstructionsConfig, InstructionsReport, clean_instructions
 from langladder.text.labelled.instructions import INSTRUCTION_SPLITS, Dialogue, Message, read_dialogues, write_dialogues
 
 
@@ -16,7 +16,7 @@ def dialogue(prompt: str, response: str, asked: str | None = None) -> Dialogue:
     return Dialogue((Message("user", prompt), Message("assistant", response)), "mine", asked)
 
 
-def cleaned(folder: Path, tables: dict[str, list[Dialogue]], **more: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def cleaned(folder: Path, tables: dict[str, list[Dialogue]], **more: Any) -> tuple[InstructionsReport, dict[str, Any]]:
     (folder / "raw").mkdir(exist_ok=True)
     for name, dialogues in tables.items():
         write_dialogues(folder / "raw" / f"{name}.parquet", dialogues)

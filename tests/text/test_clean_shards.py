@@ -132,7 +132,7 @@ def test_shards_give_what_lines_give(tmp_path: Path, kind: str, name: str) -> No
     for case, raw in raws.items():
         folder = written(tmp_path / case / "raw", raw)
         assert len(shards.shard_files(folder / next(iter(raw)))) > 2
-        report = clean_text(folder, tmp_path / case / "clean", config, seed=1)
+        report: dict[str, Any] = dict(clean_text(folder, tmp_path / case / "clean", config, seed=1))
         rows, told = plain(raw, config, seed=1)
         assert set(report.pop("conventions")) == {"text"}
         assert report == told

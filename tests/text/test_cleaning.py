@@ -14,8 +14,8 @@ from plain_cleaning import Seen
 from pydantic import ValidationError
 
 from langladder.ground.errors import InputError
-from langladder.text.clean.clean_pairs import CleanPairsConfig, clean_parallel
-from langladder.text.clean.cleaning import CleanConfig, clean_text
+from langladder.text.clean.clean_pairs import CleanPairsConfig, PairsReport, clean_parallel
+from langladder.text.clean.cleaning import CleanConfig, CleanReport, clean_text
 from langladder.text.clean.duplicates import DuplicatesConfig, TextHashes, decided, duplicate_kinds, recall, shingles
 from langladder.text.clean.statistics import TextStatistics, invisible
 from langladder.text.storage import shards, tables
@@ -38,7 +38,7 @@ def lines_of(folder: Path, split: str) -> Lines:
     return list(zip(table["document"].to_pylist(), table["text"].to_pylist(), strict=True))
 
 
-def clean(tmp_path: Path, raw: dict[str, Lines], **settings: object) -> tuple[Path, dict[str, Any]]:
+def clean(tmp_path: Path, raw: dict[str, Lines], **settings: object) -> tuple[Path, CleanReport]:
     write_raw(tmp_path / "raw", **raw)
     report = clean_text(tmp_path / "raw", tmp_path / "clean", CleanConfig.model_validate(settings), seed=1)
     assert json.loads(json.dumps(report)) == report
@@ -286,9 +286,7 @@ def test_a_warning_names_invisible_and_lost_characters(tmp_path: Path) -> None:
 # ---- pairs
 
 
-def clean_pairs(
-    tmp_path: Path, pairs: list[tuple[str, str]], **settings: object
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def clean_pairs(tmp_path: Path, pairs: list[tuple[str, str]], **settings: object) -> tuple[PairsReport, dict[str, Any]]:
     sides = pa.table([[a for a, _ in pairs], [b for _, b in pairs]], schema=tables.PAIRS)
     tables.write_table(tmp_path / "raw" / "all.parquet", sides)
     report = clean_parallel(tmp_path / "raw", tmp_path / "clean", CleanPairsConfig.model_validate(settings), seed=1)

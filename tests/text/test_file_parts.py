@@ -10,7 +10,7 @@ from langladder.engine.base import Local, used
 from langladder.ground.errors import InputError
 from langladder.text.read import files
 from langladder.text.read.files import TextSource, parts_of, read_text
-from langladder.text.storage import shards, tables
+from langladder.text.storage import shards
 
 LINES = ["the king sells bread", "= a heading =", "", "", "  她喜欢看书  ", "จบ", "a\rb", "é" * 30, "x"]
 RULES: list[dict[str, Any]] = [
@@ -49,7 +49,7 @@ def test_parity_of_parts_of_any_size(rule, seed, tmp_path, monkeypatch):
     assert len(shards.shard_files(tmp_path / "whole" / "all")) > 1 or rule["documents"] == "file"
     for size in (9, 30, 100):
         monkeypatch.setattr(files, "PART_BYTES", size)
-        monkeypatch.setattr(tables, "ROWS_PER_GROUP", size // 9)
+        monkeypatch.setattr(shards, "ROWS_PER_GROUP", size // 9)
         assert read_text(source, tmp_path / str(size)) == report
         assert contents(tmp_path / str(size)) == contents(tmp_path / "whole")
 

@@ -16,13 +16,14 @@ from scipy.stats import kstest, lomax
 from langladder.ground.errors import InputError
 from langladder.text.clean.splitting import hash_fraction
 from langladder.text.filtering.contamination import (
+    ContaminationReport,
     ContaminationSettings,
     HeldOutNGrams,
     contamination_report,
     normalize,
     remove_contaminated,
 )
-from langladder.text.filtering.filtering import Corpus, FilterConfig, epochs, filter_text, mixed, shares
+from langladder.text.filtering.filtering import Corpus, FilterConfig, FilterReport, epochs, filter_text, mixed, shares
 from langladder.text.filtering.quality import QualityModel, QualitySettings, keep_probability, pareto, sample_halves
 from langladder.text.labelled.labelled import LABELLED, TAGGED
 from langladder.text.storage import shards, tables
@@ -52,7 +53,7 @@ def lines_of(path: Path) -> list[str]:
     return [line for document in read_documents(path) for line in document.lines]
 
 
-def run(tmp_path: Path, settings: dict[str, Any], **splits: list[Document]) -> tuple[dict[str, Any], Path]:
+def run(tmp_path: Path, settings: dict[str, Any], **splits: list[Document]) -> tuple[FilterReport, Path]:
     out = tmp_path / "filtered"
     config = FilterConfig.model_validate(settings)
     report = filter_text(raw(tmp_path / "raw", **splits), out, config, seed=1)
@@ -171,7 +172,7 @@ class Searched:
     def clean(self, found: list[Document]) -> list[tuple[Document | None, list[str]]]:
         return remove_contaminated(found, self.held_out, self.counts, self.settings, self.common)
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> ContaminationReport:
         return contamination_report(self.held_out, self.counts, self.settings, self.common)
 
 

@@ -19,7 +19,7 @@ from langladder.text.labelled.label_files import LabelledSource, read_labels
 from langladder.text.labelled.tag_files import TaggedSource, read_tags
 from langladder.text.read.files import TextSource, read_text
 from langladder.text.read.hub import HubSource, read_hub
-from langladder.text.read.lines import read_lines, reading
+from langladder.text.read.lines import ReadReport, read_lines, reading
 from langladder.text.read.pairs import ParallelSource, read_parallel
 from langladder.text.storage import tables
 
@@ -62,7 +62,7 @@ def same(make: Any, one: str, two: str, place: Path) -> dict[str, Any]:
     return told[0]
 
 
-def text(path: str, out: Path, **settings: Any) -> dict[str, Any]:
+def text(path: str, out: Path, **settings: Any) -> ReadReport:
     return read_text(TextSource(path=path, files=settings.pop("files", "**/*"), **settings), out)
 
 

@@ -331,7 +331,7 @@ def test_small_row_groups_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_long_rows_are_cleaned_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table of long texts has small row groups, so that a part of it is never large."""
-    monkeypatch.setattr(tables, "CHARACTERS", 1000)
+    monkeypatch.setattr(shards, "CHARACTERS", 1000)
     monkeypatch.setattr(clean_rows, "GROUP_BYTES", 3000)
     (tmp_path / "in.tsv").write_text("".join(f"{'long ' * 40}{number}\t{'ab'[number % 2]}\n" for number in range(200)))
     source = LabelledSource(path=str(tmp_path / "in.tsv"), layout="columns", text=0, label=1)

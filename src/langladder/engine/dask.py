@@ -124,7 +124,7 @@ def connect(address: str, memory: int | None = None) -> Dask:
 
 
 def start(
-    kind: str, workers: int, options: Mapping[str, object], memory: int | None = None, *, least: int | None = None
+    kind: str, workers: int, options: dict[str, object], memory: int | None = None, *, least: int | None = None
 ) -> Dask:
     """Start a cluster: `processes` of this machine, `ssh`, `slurm` or `kubernetes`.
 
@@ -159,13 +159,13 @@ def start(
     return engine
 
 
-def _started(kind: str, workers: int, options: Mapping[str, object]) -> Any:
+def _started(kind: str, workers: int, options: dict[str, object]) -> Any:
     """Dask's cluster of that kind, which has its own way to set the number of workers."""
     module, _, name = CLUSTERS[kind].rpartition(".")
     cluster_class = getattr(importlib.import_module(module), name)
     match kind:
         case "processes":
-            quiet = {
+            quiet: dict[str, object] = {
                 "dashboard_address": "127.0.0.1:0",
                 "host": "127.0.0.1",
                 "memory_limit": 0,
@@ -173,7 +173,7 @@ def _started(kind: str, workers: int, options: Mapping[str, object]) -> Any:
             }
             return cluster_class(n_workers=workers, processes=True, **quiet | options)
         case "ssh":
-            return cluster_class(**{"worker_options": {"nthreads": 1, "n_workers": workers}} | options)
+            return cluster_class(**{"worker_options": {"nthreads": 1, "n_workers": workers}, **options})
         case "slurm":
             cluster = cluster_class(**options)
             cluster.scale(workers)

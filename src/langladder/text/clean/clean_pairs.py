@@ -9,7 +9,7 @@ else the test would ask for sentences that were seen.
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Self
+from typing import Self, TypedDict
 
 import numpy as np
 import pyarrow.compute as pc
@@ -17,15 +17,16 @@ from pydantic import Field
 
 from langladder.engine.base import current
 from langladder.ground.atomic import atomic_folder
-from langladder.text.clean.cleaning import cut_report
+from langladder.text.clean.cleaning import CutReport, cut_report
 from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, Row, RowType
 from langladder.text.clean.splitting import Cut, cut
-from langladder.text.clean.statistics import character_warnings, measure_tables
-from langladder.text.clean.steps import Book, Language, StepsConfig, build_steps, found_conventions, outside
+from langladder.text.clean.statistics import Leakage, TextFigures, character_warnings, measure_tables
+from langladder.text.clean.steps import Book, BookReport, Language, StepsConfig, build_steps, found_conventions, outside
 from langladder.text.storage.shards import SPLITS, present_splits
 from langladder.text.storage.tables import PAIRS, TABLES, TableLines, read_batches
 from langladder.text.words.segmentation import (
     Conventions,
+    ConventionsReport,
     WordChoice,
     conventions_report,
     splitter_of,
@@ -80,7 +81,25 @@ class PairRules(CleanPairsConfig):
         return longer / shorter
 
 
-def clean_parallel(raw_folder: Path, out_folder: Path, config: CleanPairsConfig, seed: int) -> dict[str, Any]:
+class PairFigures(TypedDict):
+    """The figures of a split of sentence pairs."""
+
+    pairs: int
+    source: TextFigures
+    target: TextFigures
+
+
+class PairsReport(CutReport):
+    """The data report of pairs; leakage: by side and split."""
+
+    splits: dict[str, PairFigures]
+    conventions: dict[str, ConventionsReport]
+    cut_by_hash: list[str]
+    cleaning: BookReport
+    leakage: dict[str, dict[str, Leakage]]
+
+
+def clean_parallel(raw_folder: Path, out_folder: Path, config: CleanPairsConfig, seed: int) -> PairsReport:
     """Clean `raw_folder` into `out_folder`/{train,validation,test}.parquet, all or none, on the current engine.
 
     Returns and raises: as `cleaning.clean_text`, with a report for each side.
@@ -121,21 +140,21 @@ def clean_parallel(raw_folder: Path, out_folder: Path, config: CleanPairsConfig,
                     tables, config.leakage_words, conventions.words, Path(scratch), current(), side, read_batches
                 )
         write_conventions(folder, sides)
-    figures = {split: {side: counts[split] for side, (counts, _) in measured.items()} for split in SPLITS}
-    report = {
-        "splits": {split: {"pairs": counts["source"]["lines"], **counts} for split, counts in figures.items()},
+    source, target = measured["source"][0], measured["target"][0]
+    splits: dict[str, PairFigures] = {
+        split: {"pairs": source[split]["lines"], "source": source[split], "target": target[split]} for split in SPLITS
+    }
+    warnings = rows.book.warnings()
+    for side, (counts, _) in measured.items():
+        warnings += character_warnings(counts.values(), f"the {side} side")
+    return {
+        "splits": splits,
         "conventions": conventions_report(sides),
         "cut_by_hash": [split for split in SPLITS if split not in names],
         "cleaning": rows.book.report(),
         "leakage": {side: overlap for side, (_, overlap) in measured.items()},
+        **cut_report(rows.cuts, warnings),
     }
-    warnings = rows.book.warnings()
-    warnings += [
-        line
-        for side, (counts, _) in measured.items()
-        for line in character_warnings(counts.values(), f"the {side} side")
-    ]
-    return report | cut_report(rows.cuts, warnings)
 
 
 def clean_pairs(rows: list[Row], rules: PairRules, book: Book) -> Iterator[Cleaned]:
@@ -158,7 +177,7 @@ def _example(row: Row) -> str:
     return f"{row['source']}\t{row['target']}"
 
 
-def _cut(rows: CleanedRows, chosen: np.ndarray, own: Sequence[str]) -> Cut:
+def _cut(rows: CleanedRows[PairRules], chosen: np.ndarray, own: Sequence[str]) -> Cut:
     split = splitter_of(rows.config.words)
     words = [len(split(source)) for source in rows.column("source", chosen)]
     return cut(rows.fractions[chosen], np.array(words, dtype=np.int64), rows.config.split, own, "source sentences")

@@ -16,7 +16,7 @@ from functools import partial
 from itertools import chain, groupby, repeat
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 from pydantic import Field
@@ -26,13 +26,20 @@ from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.ground.sorted_runs import mapped, save
-from langladder.text.clean.duplicates import DUPLICATE_KINDS, DuplicatesConfig, TextHashes, decided
+from langladder.text.clean.duplicates import (
+    DUPLICATE_KINDS,
+    DuplicatesConfig,
+    NearDuplicatesReport,
+    TextHashes,
+    decided,
+)
 from langladder.text.clean.splitting import Cut, SplitConfig, as_fraction, cut, salted
-from langladder.text.clean.statistics import character_warnings, measure_tables
+from langladder.text.clean.statistics import Leakage, TextFigures, character_warnings, measure_tables
 from langladder.text.clean.steps import (
     EXAMPLE_CHARACTERS,
     EXAMPLES,
     Book,
+    BookReport,
     Language,
     LimitsConfig,
     StepsConfig,
@@ -54,6 +61,7 @@ from langladder.text.storage.shards import (
 )
 from langladder.text.words.segmentation import (
     TEXT,
+    ConventionsReport,
     InstalledWords,
     WordChoice,
     conventions_report,
@@ -76,6 +84,33 @@ class CleanConfig(Config):
     language: Language | None = None
 
 
+class CutReport(TypedDict, total=False):
+    """How splits were cut, where the corpus does not bring all of them; warnings."""
+
+    cut_by: str
+    warnings: list[str]
+
+
+class SplitFigures(TextFigures):
+    """The figures of a split of documents."""
+
+    documents: int
+
+
+class CleaningReport(BookReport, NearDuplicatesReport):
+    """What cleaning changed and dropped, and how duplicates were found."""
+
+
+class CleanReport(CutReport):
+    """The data report of a text: what was changed and dropped and why, statistics, leakage between splits."""
+
+    splits: dict[str, SplitFigures]
+    conventions: dict[str, ConventionsReport]
+    cut_by_hash: list[str]
+    cleaning: CleaningReport
+    leakage: dict[str, Leakage]
+
+
 @dataclass(frozen=True)
 class Rules:
     """How every shard of a corpus is cleaned."""
@@ -87,7 +122,7 @@ class Rules:
     seed: int
 
 
-def clean_text(raw_folder: Path, out_folder: Path, config: CleanConfig, seed: int) -> dict[str, Any]:
+def clean_text(raw_folder: Path, out_folder: Path, config: CleanConfig, seed: int) -> CleanReport:
     """Clean `raw_folder` into `out_folder`/{train,validation,test}, all of them or none, on the current engine.
 
     Args:
@@ -130,15 +165,17 @@ def clean_text(raw_folder: Path, out_folder: Path, config: CleanConfig, seed: in
         "conventions": conventions_report({TEXT: conventions}),
         "cut_by_hash": [split for split in SPLITS if split not in names],
         **cut_report(cuts, [*book.warnings(), *character_warnings(counts.values(), "the text")]),
-        "cleaning": book.report() | compared.report(),
+        "cleaning": {**book.report(), **compared.report()},
         "leakage": overlap,
     }
 
 
-def cut_report(cuts: list[Cut], more: list[str]) -> dict[str, Any]:
+def cut_report(cuts: list[Cut], more: list[str]) -> CutReport:
     """How splits were cut, for the data report, where the corpus does not bring all of them; warnings, and `more`."""
-    warnings = [line for found in cuts for line in found.warnings] + more
-    return ({"cut_by": cuts[-1].by} if cuts else {}) | ({"warnings": warnings} if warnings else {})
+    report: CutReport = {"cut_by": cuts[-1].by} if cuts else {}
+    if warnings := [line for found in cuts for line in found.warnings] + more:
+        report["warnings"] = warnings
+    return report
 
 
 def _clean(shards: Sequence[Shard], rules: Rules, scratch: Path, engine: Engine) -> Book:

@@ -20,7 +20,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import Literal, TypedDict
 
 import numpy as np
 from pydantic import Field
@@ -34,6 +34,21 @@ RECALL = 0.95  # of pairs whose similarity is the threshold
 DUPLICATE_KINDS = ("", "duplicate", "near_duplicate")  # why a line or a document goes, by number
 Files = Callable[[str], Path]
 """From an ending to the file with it that a part saves."""
+
+
+class NearDuplicates(TypedDict):
+    """How near-duplicates were found."""
+
+    threshold: float
+    bands: int
+    rows: int
+    recall_at_threshold: float
+
+
+class NearDuplicatesReport(TypedDict, total=False):
+    """For the data report; {} where near-duplicates are not looked for."""
+
+    near_duplicates: NearDuplicates
 
 
 class DuplicatesConfig(Config):
@@ -57,14 +72,19 @@ class DuplicatesConfig(Config):
                 return self.permutations // rows, rows
         return self.permutations, 1
 
-    def report(self) -> dict[str, Any]:
-        """How near-duplicates are looked for, for the data report; {} where they are not."""
+    def report(self) -> NearDuplicatesReport:
+        """How near-duplicates are looked for."""
         if self.near == "keep":
             return {}
         bands, rows = self.bands
         share = round(recall(self.near_threshold, bands, rows), 4)
-        settings = {"threshold": self.near_threshold, "bands": bands, "rows": rows, "recall_at_threshold": share}
-        return {"near_duplicates": settings}
+        found: NearDuplicates = {
+            "threshold": self.near_threshold,
+            "bands": bands,
+            "rows": rows,
+            "recall_at_threshold": share,
+        }
+        return {"near_duplicates": found}
 
 
 def recall(similarity: float, bands: int, rows: int) -> float:

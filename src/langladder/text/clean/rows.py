@@ -16,7 +16,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -40,6 +40,7 @@ SCRATCH = "work"  # folder of the cleaned rows, below that of the tables
 EXAMPLE = pa.field("example", pa.string())  # beside the columns of a cleaned row: the raw row in a report
 
 Row = dict[str, Any]
+"""A row of a table, column → value, as `pyarrow` gives it."""
 
 
 class CleanRowsConfig(Config):
@@ -71,7 +72,10 @@ class Cleaned(NamedTuple):
     split_by: str
 
 
-class RowType(NamedTuple):
+Settings = TypeVar("Settings", bound=CleanRowsConfig)
+
+
+class RowType(NamedTuple, Generic[Settings]):
     """The columns of rows, and how a batch of them is cleaned. Workers get its functions, which a module must have.
 
     Attributes:
@@ -84,11 +88,11 @@ class RowType(NamedTuple):
 
     schema: pa.Schema
     unshared: tuple[str, ...]
-    clean: Callable[[list[Row], Any, Book], Iterable[Cleaned]]
+    clean: Callable[[list[Row], Settings, Book], Iterable[Cleaned]]
     example: Callable[[Row], str]
 
 
-class RowGroup(NamedTuple):
+class RowGroup(NamedTuple, Generic[Settings]):
     """A row group of a raw table.
 
     Attributes:
@@ -102,8 +106,8 @@ class RowGroup(NamedTuple):
     group: int
     first: int
     file: Path
-    row_type: RowType
-    config: Any
+    row_type: RowType[Settings]
+    config: Settings
     seed: int
 
 
@@ -116,7 +120,7 @@ class RowHashes(NamedTuple):
     fractions: np.ndarray
 
 
-def clean_part(part: RowGroup) -> tuple[Book, RowHashes]:
+def clean_part(part: RowGroup[Settings]) -> tuple[Book, RowHashes]:
     """Clean a row group: run the steps, drop what is outside the limits, write the rest to `part.file`."""
     book, hashes, fractions = Book(), list[list[int]](), list[float]()
     schema = part.row_type.schema.append(EXAMPLE)
@@ -154,7 +158,7 @@ def repeated(hashes: np.ndarray) -> np.ndarray:
     return found
 
 
-class CleanedRows:
+class CleanedRows(Generic[Settings]):
     """The cleaned rows of a corpus, N in all, and the split of each.
 
     Attributes:
@@ -171,8 +175,8 @@ class CleanedRows:
         self,
         tables: Sequence[tuple[str, Path]],
         folder: Path,
-        row_type: RowType,
-        config: Any,
+        row_type: RowType[Settings],
+        config: Settings,
         seed: int,
         splits: Sequence[str] = SPLITS,
     ) -> None:
@@ -181,7 +185,7 @@ class CleanedRows:
         Args:
             tables: name and path of each; of two equal rows, the later one is dropped.
             folder: of the tables that `write` writes.
-            config: a `CleanRowsConfig`, with what `row_type.clean` needs beside it.
+            config: a `CleanRowsConfig`, with what `row_type.clean` needs beyond it.
             seed: salts the hash that cuts splits.
             splits: names of the tables that are written, train first.
 
@@ -189,7 +193,7 @@ class CleanedRows:
             InputError: as `read_table` and `row_type.clean`.
         """
         self.tables, self.folder, self.row_type, self.config, self.splits = tables, folder, row_type, config, splits
-        self.book, self.cuts, self.parts = Book(), list[Cut](), list[RowGroup]()
+        self.book, self.cuts, self.parts = Book(), list[Cut](), list[RowGroup[Settings]]()
         (folder / SCRATCH).mkdir()
         for number, (_, table) in enumerate(tables):
             first = 1
@@ -225,7 +229,7 @@ class CleanedRows:
         dropped = np.flatnonzero(self.split == DROPPED)
         self._note(reason, len(dropped), (row[EXAMPLE.name] for row in self._first(dropped)))
 
-    def cut(self, cut: Callable[["CleanedRows", np.ndarray, Sequence[str]], Cut]) -> None:
+    def cut(self, cut: Callable[["CleanedRows[Settings]", np.ndarray, Sequence[str]], Cut]) -> None:
         """Give each row its split: that of its table, or one that is cut by hash where the corpus lacks splits.
 
         Args:
@@ -325,6 +329,6 @@ def _row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         yield left.combine_chunks()
 
 
-def cut_by_documents(rows: CleanedRows, chosen: np.ndarray, own: Sequence[str], unit: str) -> Cut:
+def cut_by_documents(rows: CleanedRows[Settings], chosen: np.ndarray, own: Sequence[str], unit: str) -> Cut:
     """For `CleanedRows.cut`: by documents, each `unit` as one."""
     return Cut(assign(rows.fractions[chosen], rows.config.split, own, unit), "documents", [])

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -49,6 +49,46 @@ PERCENTILES = (0, 1, 5, 25, 50, 75, 95, 99, 100)
 KINDS = ("ngrams", "lines")  # what is compared between splits
 
 
+class LengthFigures(TypedDict):
+    """How many words the lines of a text have: mean, percentiles, and lines by length."""
+
+    mean: float
+    percentiles: dict[str, int]
+    histogram: dict[str, int]
+
+
+class CharacterFigures(TypedDict):
+    """What `character_warnings` reads of a text's figures."""
+
+    replacement_characters: int
+    invisible_characters: NotRequired[dict[str, int]]
+
+
+class TextFigures(CharacterFigures):
+    """The figures of a split, for the data report. types: different ones."""
+
+    lines: int
+    words: int
+    word_types: int
+    characters: int
+    character_types: int
+    bytes: int
+    words_a_line: LengthFigures
+    character_classes: dict[str, float]
+    scripts: dict[str, float]
+    lines_with_control_characters: int
+
+
+class Leakage(TypedDict):
+    """n-grams and lines of a held-out split, and the share of each that the training text has, too."""
+
+    ngram_words: int
+    ngrams: int
+    ngrams_in_train: float
+    lines: int
+    lines_in_train: float
+
+
 class TextStatistics:
     """Counts of the lines that were added so far."""
 
@@ -77,15 +117,14 @@ class TextStatistics:
         self.lengths.update(other.lengths)
         self.characters.update(other.characters)
 
-    def report(self, types: int | None = None) -> dict[str, Any]:
+    def report(self, types: int | None = None) -> TextFigures:
         """Figures ready for JSON.
 
         Args:
             types: number of different words, where they were counted by their hashes.
         """
         words = sum(length * lines for length, lines in self.lengths.items())
-        found = invisible(self.characters)
-        return {
+        report: TextFigures = {
             "lines": self.lines,
             "words": words,
             "word_types": len(self.types) if types is None else types,
@@ -101,7 +140,10 @@ class TextStatistics:
             "scripts": scripts(self.characters),
             "lines_with_control_characters": self.control_lines,
             "replacement_characters": self.characters["\ufffd"],
-        } | ({"invisible_characters": found} if found else {})
+        }
+        if found := invisible(self.characters):
+            report["invisible_characters"] = found
+        return report
 
 
 def percentiles(lengths: Counter[int]) -> dict[str, int]:
@@ -160,7 +202,7 @@ def invisible(characters: Counter[str]) -> dict[str, int]:
     return {f"U+{ord(character):04X} {unicodedata.name(character, 'UNNAMED')}": count for character, count in ordered}
 
 
-def character_warnings(reports: Iterable[Mapping[str, Any]], what: str) -> list[str]:
+def character_warnings(reports: Iterable[CharacterFigures], what: str) -> list[str]:
     """What to say of invisible and replacement characters.
 
     Args:
@@ -266,7 +308,7 @@ def measure_tables(
     engine: Engine,
     column: str = "text",
     read: Read = read_shard,
-) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+) -> tuple[dict[str, TextFigures], dict[str, Leakage]]:
     """Measure the splits of a clean text.
 
     Args:
@@ -289,7 +331,7 @@ def measure_tables(
     wanted = [_union(held_out, kind, folder / f"wanted.{kind}", engine) for kind in KINDS]
     measured += engine.map(partial(measure, wanted=wanted), train, "measuring training text")
     seen = [_union(train, kind, folder / f"seen.{kind}", engine) for kind in KINDS]
-    counts, overlap = {}, {}
+    counts, overlap = dict[str, TextFigures](), dict[str, Leakage]()
     for split in tables:
         statistics = TextStatistics()
         for shard, found in zip([*held_out, *train], measured, strict=True):
@@ -307,13 +349,16 @@ def _union(shards: Sequence[Shard], kind: str, path: Path, engine: Engine) -> Pa
     return path
 
 
-def _leaked(shards: Sequence[Shard], seen: Sequence[Path], size: int, engine: Engine) -> dict[str, Any]:
-    report: dict[str, Any] = {"ngram_words": size}
+def _leaked(shards: Sequence[Shard], seen: Sequence[Path], size: int, engine: Engine) -> Leakage:
     found = list(engine.map(partial(count_leaked, seen=seen), shards, "comparing with training text"))
-    for number, kind in enumerate(KINDS):
-        report[kind] = sum(counts[number][0] for counts in found)
-        report[f"{kind}_in_train"] = share(sum(counts[number][1] for counts in found), report[kind])
-    return report
+    ngrams, lines = (tuple(map(sum, zip(*counts, strict=True))) for counts in zip(*found, strict=True))
+    return {
+        "ngram_words": size,
+        "ngrams": ngrams[0],
+        "ngrams_in_train": share(ngrams[1], ngrams[0]),
+        "lines": lines[0],
+        "lines_in_train": share(lines[1], lines[0]),
+    }
 
 
 def count_leaked(shard: Shard, seen: Sequence[Path]) -> list[tuple[int, int]]:

@@ -13,7 +13,7 @@ import importlib.util
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Literal, Self, TypedDict, get_args
 
 import regex  # type: ignore[import-untyped]
 from pydantic import Field, model_validator
@@ -310,6 +310,21 @@ def outside(line: str, limits: LimitsConfig, split: Split) -> str | None:
     return None
 
 
+class Dropped(TypedDict):
+    """How many lines, pairs or documents were dropped for one reason, and the first of them."""
+
+    count: int
+    examples: list[str]
+
+
+class BookReport(TypedDict):
+    """What was read, changed by each step, and dropped for each reason."""
+
+    read: int
+    changed_by_step: dict[str, int]
+    dropped: dict[str, Dropped]
+
+
 class Book:
     """Counts, with a few examples, of changes by step and of drops by reason."""
 
@@ -353,9 +368,9 @@ class Book:
             for reason, count in found
         ]
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> BookReport:
         """Figures ready for JSON."""
-        dropped = {
+        dropped: dict[str, Dropped] = {
             reason: {"count": count, "examples": self.examples[reason]}
             for reason, count in sorted(self.dropped.items())
         }

@@ -10,19 +10,26 @@ Differences from the paper: n-grams do not cross the ends of lines, and the whol
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
-from typing import Any, Literal, NamedTuple
+from pathlib import Path
+from typing import Literal, NamedTuple, TypedDict
 
 import numpy as np
 import regex  # type: ignore[import-untyped]
 from pydantic import Field
 
+from langladder.engine.base import Engine
+from langladder.ground.artefacts import write_json
 from langladder.ground.schema import Config
+from langladder.ground.sorted_runs import mapped, save
 from langladder.text.clean.statistics import hashes_of, word_ngrams
+from langladder.text.clean.steps import Book
 from langladder.text.read.files import TextSource
-from langladder.text.storage.tables import Document
+from langladder.text.storage.shards import Shard
+from langladder.text.storage.tables import Document, document_batches, read_documents
 from langladder.text.words.segmentation import InstalledWords, Split, WordChoice, splitter_of
 
 _PUNCTUATION = regex.compile(r"[\p{P}\p{S}]+")
@@ -43,6 +50,24 @@ class ContaminationConfig(ContaminationSettings):
     """The test sets: files of text, or tables of labelled texts or tagged sentences from the stage `clean`."""
 
     sets: dict[str, TextSource] = Field(min_length=1)
+
+
+class SetCopies(TypedDict):
+    """How many lines and different n-grams a test set has, and how many of its lines the text has, too."""
+
+    lines: int
+    lines_copied: int
+    ngrams: int
+
+
+class ContaminationReport(TypedDict):
+    """How much of each test set was found, and lines with common phrases, the most frequent first."""
+
+    ngram_words: int
+    ngrams_in_the_text: int
+    ngrams_too_common: int
+    too_common_in: list[str]
+    sets: dict[str, SetCopies]
 
 
 class Matches(NamedTuple):
@@ -132,7 +157,7 @@ def remove_contaminated(
 
 def contamination_report(
     held_out: HeldOutNGrams, counts: np.ndarray, settings: ContaminationSettings, common: Counter[str]
-) -> dict[str, Any]:
+) -> ContaminationReport:
     """How much of each test set was found, and examples of common phrases, the most frequent first.
 
     Args:
@@ -140,7 +165,7 @@ def contamination_report(
         common: number of lines with common phrases, by line.
     """
     is_copied = (counts > 0) & (counts <= settings.max_documents)
-    sets = {}
+    sets: dict[str, SetCopies] = {}
     for name, (hashes, per_line) in held_out.sets.items():
         lines = np.repeat(np.arange(len(per_line)), per_line)  # (N,) the line of each n-gram
         copied = lines[is_copied[np.searchsorted(held_out.hashes, hashes)]]
@@ -168,3 +193,47 @@ def ngram_hashes(lines: Iterable[str], size: int, split: Split) -> tuple[np.ndar
 def normalize(line: str) -> str:
     """Lower case, without punctuation: the form in which words are compared."""
     return " ".join(_PUNCTUATION.sub("", line.lower()).split())
+
+
+# ---- shards
+
+
+def count_ngrams(shards: Sequence[Shard], held_out: HeldOutNGrams, folder: Path, engine: Engine) -> np.ndarray:
+    """(G,) int64: the number of documents of all shards that contain each n-gram of the test sets.
+
+    The hashes of the n-grams and the counts are saved in the folder.
+    """
+    folder.mkdir()
+    save(folder / "hashes", held_out.hashes)
+    counts = np.zeros(len(held_out.hashes), dtype=np.int64)
+    count = partial(count_ngrams_of, size=held_out.size, words=held_out.words, folder=folder)
+    for shard, _ in zip(shards, engine.map(count, shards, "counting n-grams"), strict=True):
+        ngrams, documents = mapped(shard.path("ngrams"))
+        counts[ngrams] += documents
+    save(folder / "counts", counts)
+    return counts
+
+
+def count_ngrams_of(shard: Shard, size: int, words: WordChoice, folder: Path) -> None:
+    """Save (2, M): the n-grams of the test sets that a shard contains, and in how many of its documents."""
+    held_out = HeldOutNGrams(size, words, mapped(folder / "hashes"))
+    counts = np.zeros(len(held_out.hashes), dtype=np.int64)
+    for batch in document_batches(read_documents(shard.file)):
+        counts += held_out.count_documents(batch)
+    found = np.flatnonzero(counts)
+    save(shard.path("ngrams"), np.stack([found, counts[found]]))
+
+
+def drop_contaminated(shard: Shard, book: Book, config: ContaminationConfig, folder: Path) -> Iterator[Document]:
+    """Drop text that occurs in the test sets; saves how often lines contain common phrases."""
+    held_out = HeldOutNGrams(config.ngram_words, config.words, mapped(folder / "hashes"))
+    counts, common = mapped(folder / "counts"), Counter[str]()
+    for batch in document_batches(read_documents(shard.file)):
+        for document, removed in remove_contaminated(batch, held_out, counts, config, common):
+            for line in removed:
+                book.drop("contaminated_line", line)
+            if document is None:
+                book.drop("contaminated_document", removed[0])
+            else:
+                yield document
+    write_json(shard.path("common"), common)

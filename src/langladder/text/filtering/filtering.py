@@ -25,11 +25,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Required, Self
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import Field, model_validator
@@ -41,35 +40,42 @@ from langladder.ground.errors import InputError
 from langladder.ground.remote import is_url
 from langladder.ground.schema import Config
 from langladder.ground.sorted_runs import mapped, save
-from langladder.text.clean.duplicates import DUPLICATE_KINDS, DuplicatesConfig, Scope, TextHashes, decided
+from langladder.text.clean.duplicates import (
+    DUPLICATE_KINDS,
+    DuplicatesConfig,
+    NearDuplicatesReport,
+    Scope,
+    TextHashes,
+    decided,
+)
 from langladder.text.clean.splitting import hash_fraction
-from langladder.text.clean.steps import Book
+from langladder.text.clean.steps import Book, Dropped
 from langladder.text.filtering.contamination import (
     ContaminationConfig,
+    ContaminationReport,
     HeldOutNGrams,
     contamination_report,
-    remove_contaminated,
+    count_ngrams,
+    drop_contaminated,
 )
-from langladder.text.filtering.quality import QualityConfig, QualityModel
+from langladder.text.filtering.quality import QualityConfig, QualityModel, QualityReport
 from langladder.text.labelled.labelled import LABELLED, TAGGED, read_labelled, read_tagged
 from langladder.text.read.files import TextSource, read_text
-from langladder.text.storage.shards import ROWS, SHARDED, SPLITS, Shard, present_splits, read_shard, write_dictionary
+from langladder.text.storage.shards import SHARDED, SPLITS, Shard, present_splits, write_dictionary
 from langladder.text.storage.shards import TEXT as TEXT_SCHEMA
 from langladder.text.storage.tables import (
     Document,
-    documents_of,
+    document_batches,
     read_column,
     read_documents,
     tables_of,
     write_batches,
 )
-from langladder.text.words.segmentation import WordChoice
 
 REPORT = "filter.json"
 FILTERED = Owner("text that langladder filtered", (*SHARDED.names, REPORT), lambda folder: (folder / REPORT).is_file())
 TEXT = "text"
 """The name of the corpus itself among those that are mixed."""
-BATCH = 512  # documents that are scored or searched at a time
 
 
 class MixedSource(TextSource):
@@ -117,9 +123,16 @@ class FilterConfig(Config):
         return found
 
 
-def documents_in(shard: Shard) -> Iterator[Document]:
-    """The documents of a shard that are left."""
-    return documents_of(read_shard(shard.file, TEXT_SCHEMA, ROWS))
+class FilterReport(NearDuplicatesReport, total=False):
+    """How large the text was and is, what was dropped for which reason, and what the steps found."""
+
+    size: Required[dict[str, Counter[str]]]
+    repeats_documents: Required[bool]
+    warnings: list[str]
+    went: dict[str, Dropped]
+    quality: QualityReport
+    contamination: ContaminationReport
+    mixture: dict[str, dict[str, float]]
 
 
 def write_left(shard: Shard, ending: str, documents: Iterable[Document]) -> Shard:
@@ -130,7 +143,7 @@ def write_left(shard: Shard, ending: str, documents: Iterable[Document]) -> Shar
     return replace(shard, file=shard.path(ending))
 
 
-def filter_text(raw_folder: Path, out_folder: Path, config: FilterConfig, seed: int) -> dict[str, Any]:
+def filter_text(raw_folder: Path, out_folder: Path, config: FilterConfig, seed: int) -> FilterReport:
     """Filter a raw corpus into a folder of the same tables and filter.json, completely or not at all.
 
     Args:
@@ -146,7 +159,8 @@ def filter_text(raw_folder: Path, out_folder: Path, config: FilterConfig, seed: 
     names = present_splits(raw_folder)
     train = next(name for name in ("train", "all") if name in names)
     engine, book = current(), Book()
-    found: dict[str, Any] = {}
+    quality: QualityReport | None = None
+    contamination: ContaminationReport | None = None
     warnings: list[str] = []
     with atomic_folder(out_folder, FILTERED) as folder:
         scratch = folder / "work"
@@ -154,7 +168,7 @@ def filter_text(raw_folder: Path, out_folder: Path, config: FilterConfig, seed: 
         shards = find_shards(raw_folder / train, config.mixture, scratch)
         read = total(engine.map(count_sizes, shards, "reading documents"))
         if config.quality:
-            found["quality"], warnings = fit_quality(raw_folder / train, config.quality, seed, scratch)
+            quality, warnings = fit_quality(raw_folder / train, config.quality, seed, scratch)
             step = partial(drop_low_quality, config=config.quality, seed=seed, weights=scratch / "weights")
             others = [shard for shard in shards if shard.table != TEXT]
             shards = others + apply(step, "quality", shards[len(others) :], engine, book)
@@ -168,29 +182,38 @@ def filter_text(raw_folder: Path, out_folder: Path, config: FilterConfig, seed: 
             step = partial(drop_contaminated, config=config.contamination, folder=scratch / "ngrams")
             shards = apply(step, "contamination", shards, engine, book)
             common = total(read_json(shard.path("common")) for shard in shards)
-            found["contamination"] = contamination_report(held_out, counts, config.contamination, common)
+            contamination = contamination_report(held_out, counts, config.contamination, common)
         if config.mixture:
             corpora = corpora_of(shards, config.mixture, engine)
             times = epochs(corpora, config.mixture.words)
             documents = mixed(corpora, times, seed)
         else:
-            documents = ((shard.table, document) for shard in shards for document in documents_in(shard))
+            documents = ((shard.table, document) for shard in shards for document in read_documents(shard.file))
 
         sizes_by_corpus: dict[str, Counter[str]] = {}
         if write_batches(folder / train, TEXT_SCHEMA, tables_of(counted(documents, sizes_by_corpus))) == 0:
             reasons = ", ".join(f"{reason} {number:,}" for reason, number in book.dropped.most_common())
             raise InputError(f"{raw_folder}/{train}: filtering leaves nothing ({reasons}); relax `filter`")
-        if config.mixture:
-            found["mixture"] = mixture_report(corpora, times, sizes_by_corpus)
+        mixture = mixture_report(corpora, times, sizes_by_corpus) if config.mixture else {}
         for name in set(names) & {*SPLITS} - {train}:
             shutil.copytree(raw_folder / name, folder / name)
         write_dictionary(folder)
         shutil.rmtree(scratch)
-        repeated = any(one["epochs"] > 1 for one in found.get("mixture", {}).values())
-        report = {"size": {"read": read, "left": total(sizes_by_corpus.values())}, "repeats_documents": repeated}
-        report |= {"warnings": warnings} if warnings else {}
-        report |= config.duplicates.report() if config.duplicates else {}
-        report |= {"went": book.report()["dropped"], **found}
+        report: FilterReport = {
+            "size": {"read": read, "left": total(sizes_by_corpus.values())},
+            "repeats_documents": any(one["epochs"] > 1 for one in mixture.values()),
+        }
+        if warnings:
+            report["warnings"] = warnings
+        if config.duplicates:
+            report = {**report, **config.duplicates.report()}
+        report["went"] = book.report()["dropped"]
+        if quality:
+            report["quality"] = quality
+        if contamination:
+            report["contamination"] = contamination
+        if mixture:
+            report["mixture"] = mixture
         write_json(folder / REPORT, report)
     return report
 
@@ -254,7 +277,7 @@ def sizes(documents: Iterable[Document]) -> Counter[str]:
 
 def count_sizes(shard: Shard) -> Counter[str]:
     """The numbers of documents, lines and words of a shard."""
-    return sizes(documents_in(shard))
+    return sizes(read_documents(shard.file))
 
 
 def total(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
@@ -293,7 +316,7 @@ def apply_to(shard: Shard, step: Step, ending: str) -> tuple[Shard, Book]:
     return write_left(shard, ending, step(shard, book)), book
 
 
-def fit_quality(table: Path, config: QualityConfig, seed: int, scratch: Path) -> tuple[dict[str, Any], list[str]]:
+def fit_quality(table: Path, config: QualityConfig, seed: int, scratch: Path) -> tuple[QualityReport, list[str]]:
     """Fit the quality model and save its weights; returns its report and warnings."""
     model = QualityModel(config, seed)
     good = read_source(config.good, scratch / "good.read", "filter.quality.good")
@@ -306,7 +329,7 @@ def fit_quality(table: Path, config: QualityConfig, seed: int, scratch: Path) ->
 def drop_low_quality(shard: Shard, book: Book, config: QualityConfig, seed: int, weights: Path) -> Iterator[Document]:
     """Drop documents that the quality model does not keep."""
     model = QualityModel(config, seed, mapped(weights))
-    for batch in batched(documents_in(shard)):
+    for batch in document_batches(read_documents(shard.file)):
         for document, score in zip(batch, model.scores([one.text for one in batch]), strict=True):
             if model.keeps(document.text, float(score)):
                 yield document
@@ -326,7 +349,7 @@ def find_duplicates(shards: Sequence[Shard], config: DuplicatesConfig, scope: Sc
 def hash_texts(shard: Shard, config: DuplicatesConfig, scope: Scope) -> None:
     """Save hashes of all lines or documents of a shard."""
     notes = TextHashes(config, scope)
-    for document in documents_in(shard):
+    for document in read_documents(shard.file):
         for text in document.lines if scope == "lines" else [document.text]:
             notes.note(text)
     notes.save(shard.path)
@@ -335,7 +358,7 @@ def hash_texts(shard: Shard, config: DuplicatesConfig, scope: Scope) -> None:
 def drop_duplicate_lines(shard: Shard, book: Book) -> Iterator[Document]:
     """Drop lines that `find_duplicates` found, and documents without other lines."""
     kinds = iter(mapped(shard.path("lines.kinds")).tolist())
-    for document in documents_in(shard):
+    for document in read_documents(shard.file):
         keep = []
         for line in document.lines:
             kind = next(kinds)
@@ -348,7 +371,7 @@ def drop_duplicate_lines(shard: Shard, book: Book) -> Iterator[Document]:
 
 def drop_duplicate_documents(shard: Shard, book: Book) -> Iterator[Document]:
     """Drop documents that `find_duplicates` found."""
-    for document, kind in zip(documents_in(shard), mapped(shard.path("documents.kinds")).tolist(), strict=True):
+    for document, kind in zip(read_documents(shard.file), mapped(shard.path("documents.kinds")).tolist(), strict=True):
         if kind:
             book.drop(f"{DUPLICATE_KINDS[kind]}_document", document.text)
         else:
@@ -364,55 +387,7 @@ def read_test_sets(config: ContaminationConfig, scratch: Path) -> HeldOutNGrams:
     return held_out
 
 
-def count_ngrams(shards: Sequence[Shard], held_out: HeldOutNGrams, folder: Path, engine: Engine) -> np.ndarray:
-    """(G,) int64: the number of documents of all shards that contain each n-gram of the test sets.
-
-    The hashes of the n-grams and the counts are saved in the folder.
-    """
-    folder.mkdir()
-    save(folder / "hashes", held_out.hashes)
-    counts = np.zeros(len(held_out.hashes), dtype=np.int64)
-    count = partial(count_ngrams_of, size=held_out.size, words=held_out.words, folder=folder)
-    for shard, _ in zip(shards, engine.map(count, shards, "counting n-grams"), strict=True):
-        ngrams, documents = mapped(shard.path("ngrams"))
-        counts[ngrams] += documents
-    save(folder / "counts", counts)
-    return counts
-
-
-def count_ngrams_of(shard: Shard, size: int, words: WordChoice, folder: Path) -> None:
-    """Save (2, M): the n-grams of the test sets that a shard contains, and in how many of its documents."""
-    held_out = HeldOutNGrams(size, words, mapped(folder / "hashes"))
-    counts = np.zeros(len(held_out.hashes), dtype=np.int64)
-    for batch in batched(documents_in(shard)):
-        counts += held_out.count_documents(batch)
-    found = np.flatnonzero(counts)
-    save(shard.path("ngrams"), np.stack([found, counts[found]]))
-
-
-def drop_contaminated(shard: Shard, book: Book, config: ContaminationConfig, folder: Path) -> Iterator[Document]:
-    """Drop text that occurs in the test sets; saves how often lines contain common phrases."""
-    held_out = HeldOutNGrams(config.ngram_words, config.words, mapped(folder / "hashes"))
-    counts, common = mapped(folder / "counts"), Counter[str]()
-    for batch in batched(documents_in(shard)):
-        for document, removed in remove_contaminated(batch, held_out, counts, config, common):
-            for line in removed:
-                book.drop("contaminated_line", line)
-            if document is None:
-                book.drop("contaminated_document", removed[0])
-            else:
-                yield document
-    write_json(shard.path("common"), common)
-
-
 DUPLICATES: dict[Scope, Step] = {"lines": drop_duplicate_lines, "documents": drop_duplicate_documents}
-
-
-def batched(documents: Iterable[Document]) -> Iterator[list[Document]]:
-    """Documents in lists of BATCH at most."""
-    iterator = iter(documents)
-    while batch := list(islice(iterator, BATCH)):
-        yield batch
 
 
 # ---- mixture
@@ -434,7 +409,7 @@ def corpora_of(shards: Sequence[Shard], config: MixtureConfig, engine: Engine) -
 
     def corpus(name: str, weight: float) -> Corpus:
         own = [shard for shard in shards if shard.table == name]
-        return Corpus(lambda: chain.from_iterable(map(documents_in, own)), words[name], weight)
+        return Corpus(lambda: chain.from_iterable(read_documents(shard.file) for shard in own), words[name], weight)
 
     weights = {TEXT: config.weight} | {name: other.weight for name, other in config.others.items()}
     return {name: corpus(name, weight) for name, weight in weights.items()}
@@ -483,7 +458,7 @@ def mixed(corpora: Mapping[str, Corpus], times: Mapping[str, float], seed: int) 
 
 def mixture_report(
     corpora: Mapping[str, Corpus], times: Mapping[str, float], sizes: Mapping[str, Counter[str]]
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, dict[str, float]]:
     """Size, weight and epochs of each corpus, and what of it is in the mixture (by corpus: documents, lines, words)."""
     weights = shares({name: corpus.weight for name, corpus in corpora.items()})
     return {

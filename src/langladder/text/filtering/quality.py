@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from statistics import median
-from typing import Any, Literal
+from typing import Literal, NotRequired, TypedDict
 
 import numpy as np
 from pydantic import Field
@@ -61,6 +61,23 @@ def pareto(u: float, alpha: float) -> float:
     return float((1.0 - u) ** (-1.0 / alpha) - 1.0)
 
 
+class SampleReport(TypedDict):
+    """Of the documents of one kind: how many, how long, their scores; with the Pareto rule the share that stays."""
+
+    fitted_on: int
+    median_words: float
+    mean_score: float
+    expected_to_stay: NotRequired[float]
+
+
+class QualityReport(TypedDict):
+    """How well good documents and raw ones are separated."""
+
+    area_under_roc_curve: float
+    good: SampleReport
+    raw: SampleReport
+
+
 @dataclass(frozen=True)
 class FitReport:
     """How well the two models separate good documents from raw documents that they were not fitted on.
@@ -87,18 +104,20 @@ class FitReport:
             "tells them; set `documents` so that both are cut alike (conf/filter/quality.yaml)"
         ]
 
-    def report(self, settings: QualitySettings) -> dict[str, Any]:
+    def report(self, settings: QualitySettings) -> QualityReport:
         """Figures for filter.json; with the Pareto rule also the expected share of documents that stay."""
-        report: dict[str, Any] = {"area_under_roc_curve": round(self.area, 4)}
-        for name, scores in (("good", self.good), ("raw", self.raw)):
-            report[name] = {
-                "fitted_on": len(scores),
-                "median_words": self.words[name],
-                "mean_score": round(float(scores.mean()), 4),
-            }
-            if settings.threshold is None:
-                kept = sum(keep_probability(float(score), settings.alpha) for score in scores) / len(scores)
-                report[name]["expected_to_stay"] = round(kept, 4)
+        good, raw = self._sample(self.good, "good", settings), self._sample(self.raw, "raw", settings)
+        return {"area_under_roc_curve": round(self.area, 4), "good": good, "raw": raw}
+
+    def _sample(self, scores: np.ndarray, kind: str, settings: QualitySettings) -> SampleReport:
+        report: SampleReport = {
+            "fitted_on": len(scores),
+            "median_words": self.words[kind],
+            "mean_score": round(float(scores.mean()), 4),
+        }
+        if settings.threshold is None:
+            kept = sum(keep_probability(float(score), settings.alpha) for score in scores) / len(scores)
+            report["expected_to_stay"] = round(kept, 4)
         return report
 
 
@@ -113,7 +132,7 @@ class QualityModel:
         from sklearn.feature_extraction.text import HashingVectorizer  # takes a second to import
 
         self.settings, self.seed, self.weights = settings, seed, weights
-        sizes: dict[str, Any] = {"n_features": settings.features, "ngram_range": (1, settings.ngrams)}
+        sizes: dict[str, object] = {"n_features": settings.features, "ngram_range": (1, settings.ngrams)}
         if settings.unit == "words":
             sizes |= {"tokenizer": splitter_of(settings.words), "token_pattern": None}
         self._vectorizer = HashingVectorizer(analyzer="word" if settings.unit == "words" else "char_wb", **sizes)

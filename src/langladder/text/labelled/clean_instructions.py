@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from langladder.ground.atomic import atomic_folder
 from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, Row, RowType, cut_by_documents
 from langladder.text.clean.statistics import percentiles
-from langladder.text.clean.steps import Book, StepsConfig, build_steps, outside
+from langladder.text.clean.steps import Book, BookReport, StepsConfig, build_steps, outside
 from langladder.text.labelled.instructions import (
     INSTRUCTION_SPLITS,
     INSTRUCTION_TABLES,
@@ -34,9 +34,37 @@ class CleanInstructionsConfig(CleanRowsConfig):
     steps: StepsConfig = StepsConfig()
 
 
+class DialogueFigures(TypedDict):
+    """How many dialogues and turns a split has, and how long prompts and responses are; None: it has none."""
+
+    dialogues: int
+    turns: int
+    words_in_the_median_prompt: int | None
+    words_in_the_median_response: int | None
+    words_at_most: int | None
+
+
+class DialogueLeakage(TypedDict):
+    """How many dialogues a held-out split has, and the share whose prompt the training split has, too."""
+
+    dialogues: int
+    prompts_in_train: float
+
+
+class InstructionsReport(TypedDict):
+    """The data report. kinds: split → kind of instruction → dialogues."""
+
+    splits: dict[str, DialogueFigures]
+    kinds: dict[str, dict[str, int]]
+    cut_by_hash: list[str]
+    cleaning: BookReport
+    leakage: dict[str, DialogueLeakage]
+    warnings: NotRequired[list[str]]
+
+
 def clean_instructions(
     raw_folder: Path, out_folder: Path, config: CleanInstructionsConfig, seed: int
-) -> dict[str, Any]:
+) -> InstructionsReport:
     """Clean dialogues from `raw_folder` into `out_folder`/{train,validation,test,unseen}.parquet.
 
     Args:
@@ -62,7 +90,7 @@ def clean_instructions(
         found = {
             split: _figures(folder / f"{split}.parquet", splitter_of(config.words)) for split in INSTRUCTION_SPLITS
         }
-    return {
+    report: InstructionsReport = {
         "splits": {split: figures.report() for split, figures in found.items()},
         "kinds": {split: dict(sorted(figures.kinds.items())) for split, figures in found.items()},
         "cut_by_hash": [split for split in SPLITS if split not in names],
@@ -71,8 +99,10 @@ def clean_instructions(
             split: {"dialogues": found[split].dialogues, "prompts_in_train": share}
             for split, share in rows.shares_in_train("prompt").items()
         },
-        **({"warnings": warnings} if (warnings := rows.book.warnings()) else {}),
     }
+    if warnings := rows.book.warnings():
+        report["warnings"] = warnings
+    return report
 
 
 def clean_dialogues(rows: list[Row], config: CleanInstructionsConfig, book: Book) -> Iterator[Cleaned]:
@@ -131,7 +161,7 @@ class _Figures:
         self.responses[response] += 1
         self.kinds[one.kind] += 1
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> DialogueFigures:
         """How many dialogues and turns, and how long prompts and responses are."""
         return {
             "dialogues": self.dialogues,

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from pathlib import Path
-from typing import Any, Self
+from typing import NotRequired, Self, TypedDict
 
 import numpy as np
 
@@ -22,9 +22,10 @@ from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
 from langladder.text.clean.rows import DROPPED, Cleaned, CleanedRows, CleanRowsConfig, Row, RowType
 from langladder.text.clean.splitting import TEST, TRAIN, VALIDATION, Cut, SplitConfig
-from langladder.text.clean.statistics import character_warnings, invisible, percentiles, share
+from langladder.text.clean.statistics import CharacterFigures, character_warnings, invisible, percentiles, share
 from langladder.text.clean.steps import (
     Book,
+    BookReport,
     Language,
     Step,
     StepsConfig,
@@ -49,6 +50,7 @@ from langladder.text.storage.tables import TableLines, read_batches
 from langladder.text.words.segmentation import (
     TEXT,
     Conventions,
+    ConventionsReport,
     Split,
     conventions_report,
     splitter_of,
@@ -66,7 +68,31 @@ class CleanLabelledConfig(CleanRowsConfig):
     language: Language | None = None
 
 
-def clean_labels(raw_folder: Path, out_folder: Path, config: CleanLabelledConfig, seed: int) -> dict[str, Any]:
+Figures = dict[str, float | None]
+"""Name → number; None: not known."""
+
+
+class SeveralLabels(TypedDict):
+    """How many texts the corpus has with several labels, and the first of them."""
+
+    texts: int
+    examples: list[str]
+
+
+class LabelledReport(TypedDict):
+    """The data report. leakage: how many texts or sentences a held-out split has, and the share that train has, too."""
+
+    splits: dict[str, Figures]
+    labels: dict[str, dict[str, int]]
+    conventions: dict[str, ConventionsReport]
+    cut_by_hash: list[str]
+    cleaning: BookReport
+    several_labels: SeveralLabels
+    leakage: dict[str, Figures]
+    warnings: NotRequired[list[str]]
+
+
+def clean_labels(raw_folder: Path, out_folder: Path, config: CleanLabelledConfig, seed: int) -> LabelledReport:
     """Clean texts with labels from `raw_folder` into `out_folder`/{train,validation,test}.parquet and labels.json.
 
     Args:
@@ -85,7 +111,7 @@ def clean_labels(raw_folder: Path, out_folder: Path, config: CleanLabelledConfig
     return _clean(raw_folder, out_folder, LABELLED_TEXT, config, conventions, seed)
 
 
-def clean_tags(raw_folder: Path, out_folder: Path, config: CleanLabelledConfig, seed: int) -> dict[str, Any]:
+def clean_tags(raw_folder: Path, out_folder: Path, config: CleanLabelledConfig, seed: int) -> LabelledReport:
     """Clean tagged sentences, whose words are given; otherwise as `clean_labels`."""
     rows = read_batches(raw_folder / f"{present_splits(raw_folder)[0]}.parquet", TAGGED)
     sentences = (" ".join(words) for batch in rows for words in batch.column("words").to_pylist())
@@ -97,11 +123,11 @@ def clean_tags(raw_folder: Path, out_folder: Path, config: CleanLabelledConfig, 
 def _clean(
     raw_folder: Path,
     out_folder: Path,
-    row_type: RowType,
+    row_type: RowType[CleanLabelledConfig],
     config: CleanLabelledConfig,
     conventions: Conventions,
     seed: int,
-) -> dict[str, Any]:
+) -> LabelledReport:
     config = config.model_copy(update={"words": conventions.words})
     unit = "examples" if row_type is LABELLED_TEXT else "sentences"
     names = present_splits(raw_folder)
@@ -119,9 +145,9 @@ def _clean(
         counts = {split: figures.labels for split, figures in found.items()}
         write_labels(folder, labels, counts)
         write_conventions(folder, {TEXT: conventions})
-        return {
+        report: LabelledReport = {
             "splits": {
-                split: {unit: figures.rows} | figures.report(found["train"]) for split, figures in found.items()
+                split: {unit: figures.rows, **figures.report(found["train"])} for split, figures in found.items()
             },
             "labels": {split: {label: counts[split][label] for label in labels} for split in SPLITS},
             "conventions": conventions_report({TEXT: conventions}),
@@ -132,8 +158,10 @@ def _clean(
                 split: {unit: found[split].rows, "in_train": part}
                 for split, part in cleaned.shares_in_train("text").items()
             },
-            **_warnings(found, cleaned.book),
         }
+        if warnings := _warnings(found, cleaned.book):
+            report["warnings"] = warnings
+        return report
 
 
 # -- rows --------------------------------------------------------------------------------------------------------
@@ -226,7 +254,7 @@ TAGGED_SENTENCE = RowType(TAGGED, ("text",), clean_sentences, text_of)
 # -- splits ------------------------------------------------------------------------------------------------------
 
 
-def _cut(rows: CleanedRows, chosen: np.ndarray, own: Sequence[str]) -> Cut:
+def _cut(rows: CleanedRows[CleanLabelledConfig], chosen: np.ndarray, own: Sequence[str]) -> Cut:
     """Cut splits by label; tagged sentences without strata."""
     known: dict[frozenset[str], frozenset[str]] = {}  # each set of labels is held once
     labelled = rows.row_type is LABELLED_TEXT
@@ -298,7 +326,7 @@ def _quotas(sizes: dict[str, int], most: dict[str, int], part: float) -> dict[st
 # -- the report --------------------------------------------------------------------------------------------------
 
 
-def _rows(folder: Path, split: str, row_type: RowType) -> Iterator[Row]:
+def _rows(folder: Path, split: str, row_type: RowType[CleanLabelledConfig]) -> Iterator[Row]:
     """The clean rows of a split."""
     for batch in read_batches(folder / f"{split}.parquet", row_type.schema, rows=4096):
         yield from batch.to_pylist()
@@ -332,7 +360,7 @@ class _Figures:
             found.unknown += len(ceilings_of(row)) - len(known)
         return found
 
-    def report(self, train: "_Figures") -> dict[str, Any]:
+    def report(self, train: "_Figures") -> Figures:
         """How many words, what is new to train, and how good the best possible classifier is."""
         new = sum(count for word, count in self.words.items() if word not in train.words)
         return {
@@ -345,7 +373,7 @@ class _Figures:
         }
 
 
-def _labels(folder: Path, row_type: RowType, unit: str, found: dict[str, _Figures]) -> list[str]:
+def _labels(folder: Path, row_type: RowType[CleanLabelledConfig], unit: str, found: dict[str, _Figures]) -> list[str]:
     """The labels of the training split in the order of their ids."""
     known, rows = set(found["train"].labels), found["train"].rows
     for split in ("validation", "test"):
@@ -367,7 +395,9 @@ def _labels(folder: Path, row_type: RowType, unit: str, found: dict[str, _Figure
     return ordered(known)
 
 
-def _several_labels(folder: Path, row_type: RowType, cleaned: CleanedRows) -> dict[str, Any]:
+def _several_labels(
+    folder: Path, row_type: RowType[CleanLabelledConfig], cleaned: CleanedRows[CleanLabelledConfig]
+) -> SeveralLabels:
     """Texts that the corpus has with several labels: how many, and the first of them."""
     stay = cleaned.split != DROPPED
     _, first = np.unique(cleaned.hashes["key"][stay], return_index=True)  # a text with each of its labels once
@@ -380,13 +410,15 @@ def _several_labels(folder: Path, row_type: RowType, cleaned: CleanedRows) -> di
     return {"texts": len(several), "examples": examples}
 
 
-def _warnings(found: dict[str, _Figures], book: Book) -> dict[str, Any]:
-    """What to report of what was dropped, and of the characters of all splits; {} where there is nothing."""
+def _warnings(found: dict[str, _Figures], book: Book) -> list[str]:
+    """Of what was dropped, and of the characters of all splits."""
     characters = Counter[str]()
     for figures in found.values():
         for word, count in figures.words.items():
             for character in word:
                 characters[character] += count
-    report = {"invisible_characters": invisible(characters), "replacement_characters": characters["\ufffd"]}
-    warnings = [*book.warnings(), *character_warnings([report], "the text")]
-    return {"warnings": warnings} if warnings else {}
+    report: CharacterFigures = {
+        "invisible_characters": invisible(characters),
+        "replacement_characters": characters["\ufffd"],
+    }
+    return [*book.warnings(), *character_warnings([report], "the text")]

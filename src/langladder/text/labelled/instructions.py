@@ -39,7 +39,7 @@ from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import Damage, InputError, Policy
 from langladder.ground.remote import File, located
 from langladder.text.read.files import FileSource, ending, files_of, json_rows, skipped
-from langladder.text.read.lines import FileFacts, text_field, whole_json
+from langladder.text.read.lines import FileFacts, ReadReport, text_field, whole_json
 from langladder.text.storage.tables import owner_of, read_table, write_rows, write_table
 
 SYSTEM, USER, ASSISTANT = ROLES = ("system", "user", "assistant")
@@ -292,7 +292,7 @@ class UnfitDialogueError(InputError):
     """A dialogue of a known form that cannot be learnt from."""
 
 
-def read_instructions(source: InstructionSource, out_folder: Path) -> dict[str, Any]:
+def read_instructions(source: InstructionSource, out_folder: Path) -> ReadReport:
     """Read dialogues into `out_folder`: train, validation, test.parquet, or all.parquet; and unseen.parquet.
 
     Returns:
@@ -315,8 +315,10 @@ def read_instructions(source: InstructionSource, out_folder: Path) -> dict[str, 
         again = [one for split in files for one in files[split]] if source.unseen else []
         unseen = (one for one in _dialogues(again, source, FileFacts(), Damage()) if one.kind in source.unseen)
         counts["unseen"] = {"dialogues": write_dialogues(folder / "unseen.parquet", unseen)}
-    left_out = {"left_out": damage.report()} if damage.counts else {}
-    return {"splits": counts, **facts.report()} | left_out | skipped(located(source.path), facts, source.endings)
+    report: ReadReport = {"splits": counts, **facts.report()}
+    if damage.counts:
+        report["left_out"] = damage.report()
+    return {**report, **skipped(located(source.path), facts, source.endings)}
 
 
 def _dialogues(

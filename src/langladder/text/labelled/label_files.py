@@ -33,7 +33,7 @@ from langladder.text.labelled.labelled import (
 )
 from langladder.text.labelled.tag_files import FoldedSource, TagColumns, heads_of, in_split, sentences, splits_of
 from langladder.text.read.files import ending, files_of, format_of, json_rows, numbered_lines, skipped
-from langladder.text.read.lines import FileFacts, named, parquet_rows, read_lines, text_field
+from langladder.text.read.lines import FileFacts, ReadReport, named, parquet_rows, read_lines, text_field
 from langladder.text.storage.tables import write_rows
 
 Layout = Literal["auto", "columns", "fields", "folders", "files", "first_word", "trees", "conllu"]
@@ -90,7 +90,7 @@ class Row(NamedTuple):
     heads: tuple[int, ...] | None = None
 
 
-def read_labels(source: LabelledSource, out_folder: Path) -> dict[str, Any]:
+def read_labels(source: LabelledSource, out_folder: Path) -> ReadReport:
     """Read a labelled corpus into `out_folder`: train, validation, test.parquet, or all.parquet.
 
     Returns:
@@ -114,7 +114,7 @@ def read_labels(source: LabelledSource, out_folder: Path) -> dict[str, Any]:
             counts[split]["examples"] = write_rows(folder / f"{split}.parquet", LABELLED, examples, _size)
             if not counts[split]["examples"]:
                 raise InputError(f"{source.path}: split {split!r} holds no example{facts.no_text()}")
-    return {"splits": counts, **facts.report()} | skipped(located(source.path), facts, source.endings)
+    return {"splits": counts, **facts.report(), **skipped(located(source.path), facts, source.endings)}
 
 
 def _examples(

@@ -51,7 +51,7 @@ from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, Ro
 from langladder.text.clean.splitting import SplitConfig
 from langladder.text.clean.steps import Book
 from langladder.text.read.files import FileSource, ending, files_of, json_rows, skipped
-from langladder.text.read.lines import FileFacts, text_field, whole_json
+from langladder.text.read.lines import FileFacts, ReadReport, text_field, whole_json
 from langladder.text.storage.shards import SPLITS
 from langladder.text.storage.tables import owner_of, read_batches, read_table, write_rows
 
@@ -258,7 +258,7 @@ class QuestionSource(FileSource):
         return self
 
 
-def read_question_files(source: QuestionSource, out_folder: Path) -> dict[str, Any]:
+def read_question_files(source: QuestionSource, out_folder: Path) -> ReadReport:
     """Read a corpus of questions into `out_folder`: train, validation, test.parquet.
 
     Returns:
@@ -285,8 +285,8 @@ def read_question_files(source: QuestionSource, out_folder: Path) -> dict[str, A
         shutil.rmtree(raw)
         counts = {split: count_questions(folder / f"{split}.parquet") for split in SPLITS}
     dropped = rows.book.dropped["context_is_held_out"]
-    report = {"splits": counts, "held_out_paragraphs_dropped": dropped, **facts.report()}
-    return report | skipped(located(source.path), facts, source.endings)
+    report: ReadReport = {"splits": counts, "held_out_paragraphs_dropped": dropped, **facts.report()}
+    return {**report, **skipped(located(source.path), facts, source.endings)}
 
 
 def unchanged_questions(rows: list[Row], _config: CleanRowsConfig, _book: Book) -> Iterator[Cleaned]:

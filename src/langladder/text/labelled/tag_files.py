@@ -38,7 +38,7 @@ from langladder.ground.schema import Config
 from langladder.text.clean.splitting import hash_fraction
 from langladder.text.labelled.labelled import LABELLED_TABLES, TAGGED, bad_steps, joined_heads, scheme_of, tree_of_heads
 from langladder.text.read.files import FileSource, files_of, skipped
-from langladder.text.read.lines import FileFacts, read_lines
+from langladder.text.read.lines import FileFacts, ReadReport, read_lines
 from langladder.text.storage.tables import write_rows
 
 _RANGE = re.compile(r"(\d{1,9})-(\d{1,9})")
@@ -128,7 +128,7 @@ class Sentence(NamedTuple):
         return f"{self.file}:{self.lines[word]}"
 
 
-def read_tags(source: TaggedSource, out_folder: Path) -> dict[str, Any]:
+def read_tags(source: TaggedSource, out_folder: Path) -> ReadReport:
     """Read a tagged corpus into `out_folder`: train, validation, test.parquet, or all.parquet.
 
     Returns:
@@ -164,12 +164,13 @@ def read_tags(source: TaggedSource, out_folder: Path) -> dict[str, Any]:
     if longest[0] > LONG:
         where = _relative(source, longest[1])
         warnings.append(f"a sentence of {longest[0]:,} words ({where}); are blank lines between sentences missing?")
-    report = {"splits": counts, "scheme": scheme, **facts.report()}
+    report: ReadReport = {"splits": counts, "scheme": scheme, **facts.report()}
     if damage.counts:
         kinds = damage.report().items()
         report["damaged"] = {kind: one | {"first": _relative(source, str(one["first"]))} for kind, one in kinds}
-    report |= {"warnings": warnings} if warnings else {}
-    return report | skipped(located(source.path), facts, source.endings)
+    if warnings:
+        report["warnings"] = warnings
+    return {**report, **skipped(located(source.path), facts, source.endings)}
 
 
 def _relative(source: TaggedSource, where: str) -> str:

@@ -36,6 +36,8 @@ from langladder.text.read.lines import (
     WHOLE,
     WIDE,
     FileFacts,
+    ReadReport,
+    SkippedFile,
     Span,
     json_row,
     known,
@@ -184,14 +186,14 @@ def _nothing_matches(root: File, endings: tuple[str, ...]) -> str:
 # ---- which files are not read, and why
 
 
-def skipped(root: File, facts: FileFacts, endings: tuple[str, ...]) -> dict[str, Any]:
-    """For the data report: how many files were not read, and each with the reason; {} if there are none."""
+def skipped(root: File, facts: FileFacts, endings: tuple[str, ...]) -> ReadReport:
+    """The files that were not read, for the data report; {} if there are none."""
     found = _unread(root, facts, endings) if root.is_dir() else []
-    named = [{"file": file, "why": why} for file, why in found[:NAMED]]
+    named: list[SkippedFile] = [{"file": file, "why": why} for file, why in found[:NAMED]]
     return {"skipped_files": len(found), "skipped": named} if found else {}
 
 
-def not_read(report: dict[str, Any]) -> str:
+def not_read(report: ReadReport) -> str:
     """The skipped files of a data report in a sentence; "" if there are none."""
     named = ", ".join(f"{one['file']} ({one['why']})" for one in report.get("skipped", []))
     more = report.get("skipped_files", 0) - len(report.get("skipped", []))
@@ -272,7 +274,7 @@ class LineFile(NamedTuple):
     opens_next: bool
 
 
-def read_text(source: TextSource, out_folder: Path) -> dict[str, Any]:
+def read_text(source: TextSource, out_folder: Path) -> ReadReport:
     """Read a corpus into tables of `out_folder`: train, validation, test, or all.
 
     Returns:
@@ -285,8 +287,8 @@ def read_text(source: TextSource, out_folder: Path) -> dict[str, Any]:
     files = files_of(source, source.files)
     with atomic_folder(out_folder, SHARDED) as folder:
         splits = {split: _read_split(files[split], source, folder / "work" / split, facts) for split in files}
-        report = {"splits": _write_text(splits, source.path, folder, facts), **facts.report()}
-    return report | skipped(located(source.path), facts, source.endings)
+        counts = _write_text(splits, source.path, folder, facts)
+    return {"splits": counts, **facts.report(), **skipped(located(source.path), facts, source.endings)}
 
 
 def write_raw_text(

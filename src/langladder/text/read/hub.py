@@ -10,8 +10,11 @@ from pydantic import Field, model_validator
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.text.read.files import Documents, check_splits, write_raw_text
-from langladder.text.read.lines import FileFacts, text_field
+from langladder.text.read.lines import FileFacts, ReadReport, text_field
 from langladder.text.read.pairs import write_raw_pairs
+
+HubRow = dict[str, Any]
+"""A row of a data set, column → value, as `datasets` gives it."""
 
 
 class HubData(Config):
@@ -43,14 +46,14 @@ class HubParallelSource(HubData):
     swap: bool = False
 
 
-def read_hub(source: HubSource, out_folder: Path) -> dict[str, Any]:
+def read_hub(source: HubSource, out_folder: Path) -> ReadReport:
     """Read a data set into `out_folder`, as `files.read_text` does.
 
     Raises:
         InputError: the Hub cannot be reached, or the data set, configuration, split or column does not exist.
     """
 
-    def texts(rows: Iterator[dict[str, Any]], split: str) -> Iterator[str]:
+    def texts(rows: Iterator[HubRow], split: str) -> Iterator[str]:
         for number, row in enumerate(rows):
             yield text_field(row, source.column, f"{source.name}, {split}, row {number}")
 
@@ -58,10 +61,10 @@ def read_hub(source: HubSource, out_folder: Path) -> dict[str, Any]:
     return {"splits": write_raw_text(splits, source, source.name, out_folder)}
 
 
-def read_hub_parallel(source: HubParallelSource, out_folder: Path) -> dict[str, Any]:
+def read_hub_parallel(source: HubParallelSource, out_folder: Path) -> ReadReport:
     """Read a parallel data set into `out_folder`. Raises as `read_hub`."""
 
-    def pairs(rows: Iterator[dict[str, Any]], split: str) -> Iterator[tuple[str, str]]:
+    def pairs(rows: Iterator[HubRow], split: str) -> Iterator[tuple[str, str]]:
         one, two = source.columns
         for number, row in enumerate(rows):
             where = f"{source.name}, {split}, row {number}"
@@ -71,7 +74,7 @@ def read_hub_parallel(source: HubParallelSource, out_folder: Path) -> dict[str, 
     return {"splits": write_raw_pairs(splits, source.swap, source.name, out_folder, FileFacts())}
 
 
-def _load(source: HubData) -> dict[str, Iterator[dict[str, Any]]]:
+def _load(source: HubData) -> dict[str, Iterator[HubRow]]:
     """The rows of each split."""
     from datasets import load_dataset
 
@@ -84,7 +87,7 @@ def _load(source: HubData) -> dict[str, Iterator[dict[str, Any]]]:
     return loaded
 
 
-def _rows(rows: Iterable[dict[str, Any]], source: HubData, split: str) -> Iterator[dict[str, Any]]:
+def _rows(rows: Iterable[HubRow], source: HubData, split: str) -> Iterator[HubRow]:
     with _errors(source, split):  # while rows come over the network; `datasets` has retried before
         yield from rows
 

@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, NamedTuple, cast
+from typing import IO, Any, NamedTuple, TypedDict, cast
 
 from langladder.ground.atomic import atomic_file
 from langladder.ground.errors import InputError
@@ -64,6 +64,38 @@ PUNCTUATION = frozenset("‘’“”„–—…•«»°§©®™€£¡¿·�
 MIN_SCORE = 0.8  # share of frequent characters among those that are not ASCII, to name an encoding
 
 
+class SkippedFile(TypedDict):
+    """A file that was not read, and the reason."""
+
+    file: str
+    why: str
+
+
+class ReadReport(TypedDict, total=False):
+    """What was read of a corpus, for the data report, or a part of that.
+
+    Attributes:
+        splits: split → unit (documents, lines, pairs, examples, …) → how many.
+        skipped_files, skipped: how many files were not read, and the first of them.
+        aligned: of pairs, the files that were read as source and target.
+        scheme, damaged, warnings: of tagged sentences. left_out: of dialogues.
+        held_out_paragraphs_dropped: of questions.
+    """
+
+    splits: dict[str, dict[str, int]]
+    files: int
+    crlf_lines: int
+    byte_order_marks: int
+    skipped_files: int
+    skipped: list[SkippedFile]
+    aligned: list[str]
+    scheme: str
+    damaged: dict[str, dict[str, int | str]]
+    left_out: dict[str, dict[str, int | str]]
+    held_out_paragraphs_dropped: int
+    warnings: list[str]
+
+
 @dataclass
 class FileFacts:
     """What was corrected while reading, which files were read, and which were empty."""
@@ -91,7 +123,7 @@ class FileFacts:
         more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
         return f" (empty: {', '.join(names[:5])}{more})" if names else ""
 
-    def report(self) -> dict[str, int]:
+    def report(self) -> ReadReport:
         """Counts for the data report."""
         return {"files": len(self.read), "crlf_lines": self.crlf_lines, "byte_order_marks": self.byte_order_marks}
 

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import pyarrow as pa
 from pydantic import Field, model_validator
@@ -27,7 +27,7 @@ from langladder.text.read.files import (
     skipped,
     values_of,
 )
-from langladder.text.read.lines import FileFacts
+from langladder.text.read.lines import FileFacts, ReadReport
 from langladder.text.storage.shards import pieces
 from langladder.text.storage.tables import PAIRS, TABLES, write_batches
 
@@ -120,8 +120,8 @@ def _aligned(files: dict[str, File], languages: list[str] | None) -> tuple[File,
     return (files[one], files[two]) if one in files and two in files else None
 
 
-def aligned_report(read: set[File], source: ParallelSource) -> dict[str, Any]:
-    """For the data report: which files were read as source and target; {} if none are aligned."""
+def aligned_report(read: set[File], source: ParallelSource) -> ReadReport:
+    """The files that were read as source and target, for the data report; {} if none are aligned."""
     if source.layout != "auto" or located(source.path).is_file() or not read:
         return {}
     pairs = [(one.name, two.name) for one, two in pair_files(in_order(read), source) if two is not None]
@@ -132,7 +132,7 @@ def aligned_report(read: set[File], source: ParallelSource) -> dict[str, Any]:
 # ---- reading
 
 
-def read_parallel(source: ParallelSource, out_folder: Path) -> dict[str, Any]:
+def read_parallel(source: ParallelSource, out_folder: Path) -> ReadReport:
     """Read a parallel corpus into `out_folder`; otherwise as `read_text`.
 
     Raises:
@@ -140,8 +140,13 @@ def read_parallel(source: ParallelSource, out_folder: Path) -> dict[str, Any]:
     """
     facts = FileFacts()
     splits = {split: _pairs(files, split, source, facts) for split, files in files_of(source, source.files).items()}
-    report = {"splits": write_raw_pairs(splits, source.swap, source.path, out_folder, facts), **facts.report()}
-    return report | aligned_report(facts.read, source) | skipped(located(source.path), facts, source.endings)
+    counts = write_raw_pairs(splits, source.swap, source.path, out_folder, facts)
+    return {
+        "splits": counts,
+        **facts.report(),
+        **aligned_report(facts.read, source),
+        **skipped(located(source.path), facts, source.endings),
+    }
 
 
 def write_raw_pairs(

@@ -35,6 +35,7 @@ from langladder.text.words.segmentation import CONVENTIONS
 PAIRS = pa.schema([("source", pa.string()), ("target", pa.string())])
 
 LINES = 8_192  # of a batch
+DOCUMENTS = 512  # of a batch
 
 
 def owner_of(what: str, names: Iterable[str], *schemas: pa.Schema) -> Owner:
@@ -244,3 +245,10 @@ def tables_of(documents: Iterable[Document]) -> Iterator[pa.Table]:
     rows = ((number, *row) for number, document in enumerate(documents) for row in zip(*document, strict=True))
     for piece in pieces(rows, lambda row: len(row[1])):
         yield pa.table([list(column) for column in zip(*piece, strict=True)], schema=TEXT)
+
+
+def document_batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
+    """Documents in lists of DOCUMENTS at most."""
+    iterator = iter(documents)
+    while batch := list(islice(iterator, DOCUMENTS)):
+        yield batch

@@ -41,7 +41,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Literal, Self, TypedDict, get_args
 
 import regex  # type: ignore[import-untyped]
 from pydantic import AfterValidator, Field, ValidationError, field_validator
@@ -431,7 +431,15 @@ class Conventions(Config):
         return description_of(self.unit)
 
 
-def conventions_report(texts: Mapping[str, Conventions]) -> dict[str, Any]:
+class ConventionsReport(TypedDict):
+    """Of a text what a word is, its language, and its normalisation."""
+
+    words: str
+    language: str | None
+    normalisation: list[str]
+
+
+def conventions_report(texts: Mapping[str, Conventions]) -> dict[str, ConventionsReport]:
     """For the data report: of each text what a word is, its language, and its normalisation."""
     return {
         name: {"words": one.description, "language": one.language, "normalisation": one.steps}
