@@ -17,8 +17,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from markupsafe import Markup
 
-from langladder.evaluation.metrics import LAST, TEST, Declared, Metric, declared
-from langladder.evaluation.page import Page
+from langladder.evaluation.page import LAST, TEST, Declared, Metric, Page, declared
 from langladder.faces.report import numbers
 from langladder.faces.report.inputs import ReportInputs, Timing
 from langladder.faces.report.plots import LinePlot
