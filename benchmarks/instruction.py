@@ -33,10 +33,15 @@ from langladder.models.language.gpt import GPTConfig
 from langladder.models.language.instructed import InstructedGPT
 from langladder.models.making import Run
 from langladder.models.reward import RewardConfig, RewardModel, pairwise_loss
-from langladder.tasks.policy.advantages import gae, token_rewards, whiten
-from langladder.tasks.policy.critic import make_critic
-from langladder.tasks.policy.losses import clipped_surrogate, clipped_value_loss, token_mean
-from langladder.tasks.policy.ppo import PPO
+from langladder.tasks.policy.equations import (
+    clipped_surrogate,
+    clipped_value_loss,
+    gae,
+    token_mean,
+    token_rewards,
+    whiten,
+)
+from langladder.tasks.policy.ppo import PPO, make_critic
 from langladder.tasks.policy.settings import PPOTraining
 from langladder.tasks.reward import RewardModelling
 from langladder.tasks.settings import RewardTraining

@@ -30,12 +30,12 @@ def main(stage: Stage, job: Any, out: Path) -> None:
             if trained.beside:
                 trained.beside(temporary)
         figures = dict(trained.figures)
-        if skipped := getattr(trained.made, "vectors_skipped", 0):
+        if skipped := getattr(trained.result, "vectors_skipped", 0):
             figures["vectors_skipped"] = skipped
-        work.write_curve(output(out, "curves", family.name, rung.name, ending=".csv"), trained.made.curve)
+        work.write_curve(output(out, "curves", family.name, rung.name, ending=".csv"), trained.result.curve)
         write_json(output(out, "metrics", stage.name, rung.name, ending=".json"), figures_to_json(figures))
-        work.run.metrics({**figures, **trained.made.cost})
-        print(f"{stage.name} {rung.name}: {trained.made.cost['seconds']:.0f} s, {trained.message} → {folder}")
+        work.run.metrics({**figures, **trained.result.cost})
+        print(f"{stage.name} {rung.name}: {trained.result.cost['seconds']:.0f} s, {trained.message} → {folder}")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from langladder.families import families
-from langladder.families.family import Family
+from langladder.families.family import AnyFamily
 from pipeline import ROOT
 from pipeline.settings.params import conf_names
 from pipeline.settings.titles import description
@@ -64,7 +64,7 @@ def _history() -> str:
     )
 
 
-def _family(family: Family) -> str:
+def _family(family: AnyFamily) -> str:
     names = conf_names(family.name)
     dated = sorted(names, key=lambda name: description(family.name, name).year)
     shown: dict[str, str] = {}  # module → the rung under which its docstring stands
@@ -72,7 +72,7 @@ def _family(family: Family) -> str:
     return "\n".join([*parts, *(_rung(family, name, shown) for name in dated)])
 
 
-def _ladder(family: Family, names: list[str]) -> str:
+def _ladder(family: AnyFamily, names: list[str]) -> str:
     """The family's table of the last run, each rung a link."""
     table = figures.tables().get(family.title)
     if table is None:
@@ -87,7 +87,7 @@ def _ladder(family: Family, names: list[str]) -> str:
     )
 
 
-def _rung(family: Family, name: str, shown: dict[str, str]) -> str:
+def _rung(family: AnyFamily, name: str, shown: dict[str, str]) -> str:
     said, file = description(family.name, name), ROOT / "conf" / family.name / f"{name}.yaml"
     lines = [f"## {said.title}, {said.year} {{#{anchor(name)}}}", "", escaped(idea(file)), ""]
     if said.claim:
@@ -107,7 +107,7 @@ def _rung(family: Family, name: str, shown: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
-def _figures(family: Family, name: str, title: str) -> str:
+def _figures(family: AnyFamily, name: str, title: str) -> str:
     """What it gave in the last run, or what was measured of a claim, or how to have it measured."""
     if name in figures.claims() and not family.trained:
         place, found = figures.claims()[name]

@@ -5,7 +5,7 @@ import pytest
 from gensim.models.fasttext import ft_ngram_hashes
 
 from langladder.embeddings.subword_vectors import NgramBuckets
-from langladder.kernels.hashing import fnv1a
+from langladder.kernels.fasttext import fnv1a
 
 WORDS = ["where", "a", "naïve", "ĉevaloj", "苹果", "Straße", "žluťoučký", "👍🏽", "é", "the", "banana"]
 

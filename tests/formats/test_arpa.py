@@ -14,7 +14,7 @@ from langladder.ground.errors import InputError
 from langladder.models.language.language_model import LanguageModel
 from langladder.models.ngrams.absolute_discounting import AbsoluteDiscounting
 from langladder.models.ngrams.add_k import AddK
-from langladder.models.ngrams.arpa_model import ArpaConfig, ArpaModel
+from langladder.models.ngrams.backoff import ArpaConfig, ArpaModel
 from langladder.models.ngrams.katz import Katz
 from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.models.ngrams.maximum_likelihood import MaximumLikelihood

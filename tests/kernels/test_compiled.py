@@ -55,7 +55,7 @@ def test_compiled_functions_are_kept_in_a_folder_of_the_version(monkeypatch: pyt
     def double(x: int) -> int:
         return 2 * x
 
-    numba.njit(double)(3)
+    numba.njit()(double)(3)
     kept = njit()(double)
     assert kept(4) == 8
     assert f"kernels-{version(PACKAGE)}" in Path(getattr(kept, "stats").cache_path).parts  # noqa: B009 - a dispatcher

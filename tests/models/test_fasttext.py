@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from langladder.ground.errors import InputError
-from langladder.kernels.fasttext import Paths, Texts, learn_texts
-from langladder.kernels.hashing import fnv1a
+from langladder.kernels.fasttext import Paths, Texts, fnv1a, learn_texts
 from langladder.models.classification.classifier import Classifier
 from langladder.models.classification.fasttext import FastText, FastTextConfig, make
 from langladder.models.making import Run

@@ -9,9 +9,8 @@ import torch
 from langladder.models.tagging.counted_tagger import tag_ids
 from langladder.models.tagging.feature_crf import FeatureCRF, sentence_features, shape
 from langladder.models.tagging.hmm import HMM, transition_probabilities
-from langladder.models.tagging.most_frequent import MostFrequentTag
+from langladder.models.tagging.most_frequent import MostFrequentTag, Suffixes
 from langladder.models.tagging.recurrent import RecurrentTagger
-from langladder.models.tagging.suffixes import Suffixes
 from langladder.models.tagging.tagger import allowed_steps
 from langladder.models.tagging.tagger_words import TaggerWords, shape_of
 from langladder.models.tagging.window import WindowTagger

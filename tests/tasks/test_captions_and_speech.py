@@ -48,10 +48,10 @@ def captioner(scenes: Path, out: Path, checkpoints: Path) -> TrainingResult:
     codes, config = SceneCodes.of_corpus(corpus), CaptionerConfig(width=16, embedding_dim=16)
     torch.manual_seed(1)
     model = Captioner(config, *codes.sizes)
-    data = [corpus.splits[split] for split in ("train", "validation")]
+    data = [codes.pairs(corpus.splits[split]) for split in ("train", "validation")]
     settings = SimpleNamespace(training=TranslationTraining(**TRAINING))
     make = locate_function(Captioner.maker)
-    made: TrainingResult = make(model, codes, *data, settings=settings, run=Run(1, checkpoints))
+    made: TrainingResult = make(model, None, *data, settings=settings, run=Run(1, checkpoints))
     model.save(out)
     codes.save(out / CODES)
     return made

@@ -5,23 +5,21 @@ import math
 import pytest
 import torch
 
-from langladder.tasks.policy.advantages import (
+from langladder.tasks.policy.equations import (
     adapted,
-    exact_kl,
-    gae,
-    group_advantages,
-    kl_estimate,
-    token_rewards,
-    whiten,
-)
-from langladder.tasks.policy.losses import (
     clipped_share,
     clipped_surrogate,
     clipped_value_loss,
     dpo_loss,
     entropy,
+    exact_kl,
+    gae,
+    group_advantages,
+    kl_estimate,
     response_mean,
     token_mean,
+    token_rewards,
+    whiten,
 )
 
 REWARDS, VALUES = [0.0, 0.1, 0.0, -0.1, 1.0], [0.5, 0.4, 0.3, 0.2, 0.1]

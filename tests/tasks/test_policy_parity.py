@@ -11,15 +11,20 @@ from typing import Any
 import pytest
 import torch
 
-from langladder.tasks.policy.advantages import adapted, gae, group_advantages, kl_estimate, token_rewards, whiten
-from langladder.tasks.policy.losses import (
+from langladder.tasks.policy.equations import (
+    adapted,
     clipped_share,
     clipped_surrogate,
     clipped_value_loss,
     dpo_loss,
     entropy,
+    gae,
+    group_advantages,
+    kl_estimate,
     response_mean,
     token_mean,
+    token_rewards,
+    whiten,
 )
 
 B, R, V = 6, 5, 11

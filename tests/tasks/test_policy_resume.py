@@ -11,7 +11,7 @@ from small_run import moved, stop_at
 from langladder.models.language.gpt import GPT
 from langladder.tasks.checkpoints import read_checkpoint
 from langladder.tasks.policy.dpo import DPO
-from langladder.tasks.policy.on_policy import OnPolicy
+from langladder.tasks.policy.policy_task import OnPolicy
 from langladder.tasks.policy.settings import DPOTraining, ExpertIterationTraining, GRPOTraining, PPOTraining
 from langladder.tasks.policy.training import train_by_expert_iteration, train_dpo, train_grpo, train_ppo
 

@@ -14,12 +14,11 @@ from langladder.data.prompts import RolloutBatches
 from langladder.decoding.rollouts import Prompts, roll_out
 from langladder.models.language.gpt import GPT
 from langladder.models.reward import RewardModel
-from langladder.tasks.policy.critic import critic_from, make_critic
 from langladder.tasks.policy.dpo import DPO, references
 from langladder.tasks.policy.expert_iteration import ExpertIteration
 from langladder.tasks.policy.grpo import GRPO
-from langladder.tasks.policy.on_policy import OnPolicy
-from langladder.tasks.policy.ppo import PPO
+from langladder.tasks.policy.policy_task import OnPolicy
+from langladder.tasks.policy.ppo import PPO, critic_from, make_critic
 from langladder.tasks.policy.responses import reference_log_probs, response_log_probs, response_states, sequence_kl
 from langladder.tasks.policy.settings import DPOTraining, ExpertIterationTraining, GRPOTraining, PPOTraining
 from langladder.tasks.policy.training import train_by_expert_iteration, train_dpo, train_grpo, train_ppo

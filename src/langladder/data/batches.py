@@ -34,8 +34,11 @@ class StepBatches(ABC, Generic[Batch]):
         """The batch of training step `step` (0, 1, 2, …): the same one whenever it is asked for."""
 
     @abstractmethod
-    def validation(self) -> Sequence[Batch]:
-        """The validation batches, always the same and in the same order; empty if there is no validation."""
+    def validation(self) -> Sequence[Any]:
+        """The validation batches, always the same and in the same order; empty if there is no validation.
+
+        They may be of another kind than those of training.
+        """
 
     @abstractmethod
     def size(self, batch: Batch) -> int:

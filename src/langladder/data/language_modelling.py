@@ -8,7 +8,7 @@ Shape legend: B streams or windows, T tokens per step, N tokens in the stream.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, NotRequired, TypedDict, Unpack
 
 import numpy as np
 import torch
@@ -34,7 +34,16 @@ class LanguageBatch(NamedTuple):
     fresh: bool
 
 
-class _TrainingBatches(StepBatches[torch.Tensor | LanguageBatch]):
+class BatchSettings(TypedDict):
+    """How a stream is cut into batches."""
+
+    batch_size: int
+    sequence_length: int
+    seed: int
+    validation_tokens: NotRequired[int | None]
+
+
+class _TrainingBatches(StepBatches[LanguageBatch]):
     """What both kinds share: the memory-mapped streams, and validation by whole documents."""
 
     one_shape = True
@@ -56,19 +65,19 @@ class _TrainingBatches(StepBatches[torch.Tensor | LanguageBatch]):
         """(documents, longest) int64 batches, in which every token is scored as the test's are."""
         return self._validation
 
-    def size(self, batch: torch.Tensor | LanguageBatch) -> int:  # noqa: ARG002 - all batches are of one size
+    def size(self, batch: LanguageBatch) -> int:  # noqa: ARG002 - all batches are of one size
         """Targets in the batch."""
         return self.B * self.T
 
-    def examples(self, step: int, batch: Any) -> int:  # noqa: ARG002 - see `StepBatches`
+    def examples(self, step: int, batch: LanguageBatch) -> int:  # noqa: ARG002 - see `StepBatches`
         """Streams or windows."""
         return self.B
 
-    def take(self, step: int, batch: Any, rows: np.ndarray) -> LanguageBatch:  # noqa: ARG002 - see `StepBatches`
+    def take(self, step: int, batch: LanguageBatch, rows: np.ndarray) -> LanguageBatch:  # noqa: ARG002 - see `StepBatches`
         """Some of the streams or windows."""
         return LanguageBatch(batch.tokens[torch.from_numpy(rows)], batch.fresh)
 
-    def terms(self, batch: Any) -> tuple[int, ...]:
+    def terms(self, batch: LanguageBatch) -> tuple[int, ...]:
         """Targets that are predicted."""
         return (int(predicted(batch.tokens[:, 1:]).sum()),)
 
@@ -86,7 +95,7 @@ class StreamBatches(_TrainingBatches):
     meet when documents are scored.
     """
 
-    def __init__(self, train: TokenStream, validation: TokenStream, **settings: Any) -> None:
+    def __init__(self, train: TokenStream, validation: TokenStream, **settings: Unpack[BatchSettings]) -> None:
         super().__init__(train, validation, **settings)
         self.steps = (len(train.ids) // self.B) // self.T
         self._epoch, self._epoch_starts = -1, np.zeros(0, dtype=np.int64)
@@ -117,7 +126,7 @@ class StreamBatches(_TrainingBatches):
 class WindowBatches(_TrainingBatches):
     """Shuffled windows of T + 1 tokens, laid end to end from an offset drawn from (seed, epoch)."""
 
-    def __init__(self, train: TokenStream, validation: TokenStream, **settings: Any) -> None:
+    def __init__(self, train: TokenStream, validation: TokenStream, **settings: Unpack[BatchSettings]) -> None:
         super().__init__(train, validation, **settings)
         self.windows = len(train.ids) // self.T
         if self.windows < 1 or len(train.ids) <= self.T:

@@ -16,9 +16,10 @@ Shape legend: P prompts, N samples of each.
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from langladder.decoding.rollouts import Response, Score, roll_out
@@ -75,7 +76,7 @@ def best_of_n_kl(n: int) -> float:
     return math.log(n) - (n - 1) / n
 
 
-def best_of_n_values(by: np.ndarray, values: Any, n: int) -> np.ndarray:
+def best_of_n_values(by: np.ndarray, values: npt.ArrayLike, n: int) -> np.ndarray:
     """The expected value of the best of n, for each prompt, from N ≥ n samples.
 
     Args:

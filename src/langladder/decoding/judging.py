@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from langladder.decoding.rollouts import Response, Score
+from langladder.decoding.rollouts import Response
 from langladder.models.reward import RewardModel
 from langladder.text.labelled.instructions import Dialogue
 from langladder.text.labelled.templates import ChatTemplate
@@ -14,7 +14,7 @@ Judge = Callable[[Sequence[Dialogue], Sequence[str]], Sequence[float]]
 """The reward, 0 to 1, of an answer to each prompt."""
 
 
-def by_reward_model(model: RewardModel) -> Score:
+def by_reward_model(model: RewardModel) -> Callable[[Sequence[Response]], np.ndarray]:
     """The rewards of a model that speaks the policy's tokenizer (`RewardModel.check_policy`).
 
     A response that was cut off has no EOS: its reward is read at its last token. So it is where a row fills the whole
@@ -28,7 +28,9 @@ def by_reward_model(model: RewardModel) -> Score:
     return score
 
 
-def by_judge(judge: Judge, prompts: Sequence[Dialogue], template: ChatTemplate) -> Score:
+def by_judge(
+    judge: Judge, prompts: Sequence[Dialogue], template: ChatTemplate
+) -> Callable[[Sequence[Response]], np.ndarray]:
     """The rewards of a judge of texts.
 
     Args:

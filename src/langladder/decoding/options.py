@@ -18,14 +18,14 @@ Shape legend: N items, O options of an item, B rows read together, n tokens, D w
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from langladder.data.language_modelling import pad_rows
 from langladder.ground.errors import InputError
-from langladder.models.language.language_model import LanguageModel, check_tokens, predicted
+from langladder.models.language.language_model import LanguageModel, State, check_tokens, predicted
 from langladder.models.language.neural import NeuralLanguageModel, scoring
 
 ROWS = 64
@@ -134,7 +134,7 @@ def _score_group(
     model: NeuralLanguageModel,
     items: Sequence[tuple[int, list[np.ndarray]]],
     hidden: torch.Tensor,
-    state: Any,
+    state: State,
     found: list[np.ndarray],
 ) -> None:
     """The options of some items, from the last hidden states of their contexts (B, D) and the states after these."""

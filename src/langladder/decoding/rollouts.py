@@ -16,7 +16,7 @@ Shape legend: B rows, T positions, R positions of the longest response, V vocabu
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -51,7 +51,7 @@ class Response(NamedTuple):
     finished: bool
 
 
-Score = Callable[[Sequence[Response]], Any]
+Score = Callable[[Sequence[Response]], torch.Tensor | np.ndarray | Sequence[float]]
 """Rewards of N responses: N numbers, as a tensor, an array or a list."""
 
 Value = Callable[[torch.Tensor], torch.Tensor]

@@ -35,6 +35,8 @@ QUESTIONS_AT_ONCE = 1024  # share the (U, A) table of their words' cosines
 SCORES_AT_ONCE = 256  # bounds the (Q, A) tables of scores
 EPSILON = 0.001  # ε of 3CosMul
 AnalogyMethod = Literal["3cosadd", "3cosmul"]
+Matrix = Any
+"""(V, D) numbers: a NumPy array, or a SciPy CSR matrix, which share no type."""
 
 
 def _are_vectors(folder: Path) -> bool:
@@ -65,9 +67,9 @@ class WordVectors:
     """
 
     words: list[str]
-    matrix: Any
+    matrix: Matrix
     counts: np.ndarray | None = None
-    about: dict[str, Any] = field(default_factory=dict)
+    about: artefacts.JSONObject = field(default_factory=dict)
     words_by: WordChoice = field(default="auto", kw_only=True)
     normalisation: Normalisation = field(default_factory=Normalisation, kw_only=True)
 
@@ -101,7 +103,7 @@ class WordVectors:
         return float(sum(part.nbytes for part in parts) / max(1, len(self)))
 
     @cached_property
-    def unit(self) -> Any:
+    def unit(self) -> Matrix:
         """(V, D) float32: the vectors scaled to length 1 (dense or sparse as `matrix`); a zero vector stays zero."""
         if self.is_sparse:
             lengths = np.sqrt(np.asarray(self.matrix.multiply(self.matrix).sum(axis=1)).ravel())
@@ -109,7 +111,7 @@ class WordVectors:
         lengths = np.linalg.norm(self.matrix, axis=1, keepdims=True)
         return self.matrix / np.where(lengths == 0, 1, lengths)
 
-    def dense(self, rows: Any) -> np.ndarray:
+    def dense(self, rows: np.ndarray | list[int]) -> np.ndarray:
         """The unit vectors of these rows, (N, D) float32, dense in any case: only for few rows."""
         part = self.unit[rows]
         found: np.ndarray = part.toarray() if self.is_sparse else part
@@ -204,7 +206,7 @@ class WordVectors:
                 start = rows.stop
         return answers, scores
 
-    def _analogy_scores(self, questions: np.ndarray, candidates: Any, method: AnalogyMethod) -> Iterator[np.ndarray]:
+    def _analogy_scores(self, questions: np.ndarray, candidates: Matrix, method: AnalogyMethod) -> Iterator[np.ndarray]:
         """The scores of every candidate, some questions at a time, (Q, A); shared words meet the candidates once."""
         asked, places = np.unique(questions, return_inverse=True)  # (U,), (Q, 3)
         unit = self.unit[asked]  # (U, D)
@@ -242,7 +244,7 @@ class WordVectors:
                 artefacts.write_arrays(temporary / "vectors.safetensors", {"vectors": self.matrix.astype(np.float32)})
             artefacts.write_json(temporary / "words.json", description | self._write_more(temporary))
 
-    def _write_more(self, folder: Path) -> dict[str, Any]:  # noqa: ARG002
+    def _write_more(self, folder: Path) -> artefacts.JSONObject:  # noqa: ARG002
         """What a subclass keeps besides: files in `folder`, and keys of `words.json`, `kind` among them."""
         return {}
 

@@ -27,12 +27,12 @@ from langladder.counts.cooccurrence import CooccurrenceConfig, DocumentCounting
 from langladder.counts.stored import counts_of
 from langladder.counts.weighting import pmi, ppmi, tfidf
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.method import EmbeddingMethod, Made, Progress
+from langladder.embeddings.method import EmbeddingMethod, Made, Progress, Settings
 from langladder.ground.schema import Config
 from langladder.text.words.vocabulary import WordCorpus
 
 
-class CountedVectors(EmbeddingMethod):
+class CountedVectors(EmbeddingMethod[Settings]):
     """Rows of a sparse matrix (V, contexts)."""
 
     approach = "counts"
@@ -60,7 +60,7 @@ class TermTermConfig(Config):
         return self.cooccurrence
 
 
-class TermTerm(CountedVectors):
+class TermTerm(CountedVectors[TermTermConfig]):
     """Rows of the term–term matrix, (V, V) sparse."""
 
     Config = TermTermConfig
@@ -87,7 +87,7 @@ class TermDocumentConfig(Config):
         return DocumentCounting(documents=self.documents)
 
 
-class TermDocument(CountedVectors):
+class TermDocument(CountedVectors[TermDocumentConfig]):
     """Rows of the term–document matrix, (V, D) sparse."""
 
     Config = TermDocumentConfig
@@ -115,7 +115,7 @@ class PPMIConfig(Config):
         return self.cooccurrence
 
 
-class PPMI(CountedVectors):
+class PPMI(CountedVectors[PPMIConfig]):
     """Rows of the PPMI matrix, (V, V) sparse."""
 
     Config = PPMIConfig

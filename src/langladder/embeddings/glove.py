@@ -15,7 +15,7 @@ the same to 0.2 %. Without biases, J is the form Σ f(X) (w · w̃ − log X)²;
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
@@ -29,6 +29,7 @@ from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.kernels import glove as kernels
 from langladder.kernels.glove import Pairs, Parameters
+from langladder.models.making import Row
 from langladder.text.words.vocabulary import WordCorpus
 
 ROUNDS = 16  # at most 256; with fewer, the last pairs of an epoch weigh on the vectors
@@ -110,7 +111,7 @@ def cost(parameters: Parameters, pairs: Pairs) -> float:
     return float(kernels.total_cost(parameters, pairs))
 
 
-class GloVe(EmbeddingMethod):
+class GloVe(EmbeddingMethod[GloVeConfig]):
     """Dense vectors (V, D)."""
 
     approach = "fitted to counts"
@@ -130,10 +131,10 @@ class GloVe(EmbeddingMethod):
         pairs = training_pairs(counts, x_max=config.x_max, alpha=config.alpha, seed=seed)
         del counts
         parameters = initial_parameters(len(vocabulary), config.dim, biases=config.biases, seed=seed)
-        curve: list[dict[str, Any]] = []
+        curve: list[Row] = []
         for epoch in range(1, config.epochs + 1):
-            settings = {"learning_rate": config.learning_rate, "biases": config.biases, "threads": config.threads}
-            mean = train_epoch(parameters, pairs, **settings)
+            rate, biases = config.learning_rate, config.biases
+            mean = train_epoch(parameters, pairs, learning_rate=rate, biases=biases, threads=config.threads)
             if not np.isfinite(mean):
                 raise InputError(
                     f"GloVe diverged: lower learning_rate (now {config.learning_rate}; the paper's is 0.05)"

@@ -18,7 +18,7 @@ words and which those are; words of one set have one vector; and the text teache
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -42,7 +42,7 @@ class LexiconConfig(Config):
     weighting: Literal["flat", "information"] = "flat"  # g: every level counts alike, or by how much it tells
 
 
-class LexiconVectors(EmbeddingMethod):
+class LexiconVectors(EmbeddingMethod[LexiconConfig]):
     """Sparse rows, one column a synonym set in use."""
 
     approach = "without text"
@@ -57,7 +57,7 @@ class LexiconVectors(EmbeddingMethod):
         Raises:
             InputError: the lexicon cannot be read, or has none of the vocabulary's words.
         """
-        config: LexiconConfig = self.config
+        config = self.config
         vocabulary = corpus.vocabulary
         lexicon = open_lexicon(config.lexicon, vocabulary.words)
         senses = {word: found for word in vocabulary.words if (found := lexicon.senses(word))}
@@ -89,7 +89,7 @@ def open_lexicon(name: str, words: list[str]) -> Synsets:
     return Synsets.read(Path(name))
 
 
-def coverage(vocabulary: Vocabulary, senses: Mapping[str, list[str]]) -> dict[str, Any]:
+def coverage(vocabulary: Vocabulary, senses: Mapping[str, list[str]]) -> dict[str, object]:
     """How much of a text the lexicon knows.
 
     Returns:

@@ -7,16 +7,21 @@ class names in `maker` the function that makes its vectors, and all these functi
     make(rung, settings, corpus, *, training, run) -> Made
 """
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Generic, TypeVar
 
 from langladder.counts.stored import Counting
 from langladder.embeddings.base import WordVectors
+from langladder.ground import schema
 from langladder.ground.errors import InputError
+from langladder.ground.memory import peak_bytes
+from langladder.ground.progress import working
 from langladder.ground.schema import Config
+from langladder.models.making import Row, Run
 from langladder.text.words.vocabulary import WordCorpus
 
 WARM_UP_WORDS = 1000
@@ -33,16 +38,19 @@ class Made:
     """
 
     vectors: WordVectors
-    curve: list[dict[str, Any]] = field(default_factory=list)
+    curve: list[Row] = field(default_factory=list)
     cost: dict[str, float] = field(default_factory=dict)
 
 
-def counting_of(settings: Any) -> Counting | None:
+def counting_of(settings: Config) -> Counting | None:
     """What is counted in the text for a rung with these settings; None: nothing."""
     return settings.counting() if hasattr(settings, "counting") else None
 
 
-class EmbeddingMethod(ABC):
+Settings = TypeVar("Settings", bound=Config)
+
+
+class EmbeddingMethod(ABC, Generic[Settings]):
     """A way to word vectors that is no gradient-trained network.
 
     Attributes:
@@ -52,10 +60,10 @@ class EmbeddingMethod(ABC):
     """
 
     approach: ClassVar[str] = ""
-    maker: ClassVar[str] = "langladder.embeddings.making.make"
-    Config: ClassVar[type[Config]]
+    maker: ClassVar[str] = "langladder.embeddings.method.make"
+    Config: ClassVar[type[schema.Config]]
 
-    def __init__(self, config: Any) -> None:
+    def __init__(self, config: Settings) -> None:
         self.config = config
 
     @abstractmethod
@@ -76,6 +84,34 @@ class EmbeddingMethod(ABC):
             own = type(self)(self.config.model_copy(update=once))
             own.make(corpus.beginning(WARM_UP_WORDS), seed=0, progress=lambda _: None)
 
-    def about(self, seed: int) -> dict[str, Any]:
+    def about(self, seed: int) -> dict[str, object]:
         """How the vectors came to be, for `WordVectors.about`."""
         return {"method": type(self).__name__, "config": self.config.model_dump(mode="json"), "seed": seed}
+
+
+def make(
+    rung: type[EmbeddingMethod[Settings]],
+    settings: Settings,
+    corpus: WordCorpus,
+    *,
+    training: object = None,  # noqa: ARG001 - nothing is trained by the common task
+    run: Run,
+) -> Made:
+    """Make a rung's word vectors, kernels compiled before the clock starts.
+
+    Args:
+        settings: a `rung.Config`.
+
+    Raises:
+        InputError: the corpus cannot be used with these settings.
+    """
+    method = rung(settings)
+    with working("compiling"):
+        method.warm_up(corpus)
+    started = time.perf_counter()
+    with working("making vectors") as task:
+        made = method.make(corpus, seed=run.seed, progress=task.note)
+    seconds = time.perf_counter() - started
+    words = len(corpus.stream.ids) * getattr(settings, "epochs", 1)
+    cost = {"seconds": seconds, "tokens_per_second": words / seconds, "peak_memory_bytes": float(peak_bytes())}
+    return replace(made, cost=cost)

@@ -21,7 +21,7 @@ class OneHotConfig(Config):
     """One-hot vectors have no settings."""
 
 
-class OneHot(EmbeddingMethod):
+class OneHot(EmbeddingMethod[OneHotConfig]):
     """The identity matrix, (V, V)."""
 
     approach = "without text"

@@ -1,12 +1,11 @@
 """Word vectors as a folder: reading what `WordVectors.save` wrote, and what its kinds keep besides."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from langladder.counts.stored import read_sparse
-from langladder.embeddings.base import WordVectors
+from langladder.embeddings.base import Matrix, WordVectors
 from langladder.embeddings.subword_vectors import SubwordVectors
 from langladder.ground import artefacts
 from langladder.ground.artefacts import count_list, word_list
@@ -46,7 +45,7 @@ def load_vectors(folder: Path) -> WordVectors:
     return SubwordVectors.complete(vectors, path.parent, description)
 
 
-def _read_matrix(folder: Path) -> Any:
+def _read_matrix(folder: Path) -> Matrix:
     file = folder / "vectors.safetensors"
     arrays = artefacts.read_arrays(file)
     if set(arrays) == {"indptr", "indices", "data", "shape"}:

@@ -14,7 +14,7 @@ drawn by count^¾ as in word2vec (the tool's exponent is ½; a setting), frequen
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -26,6 +26,7 @@ from langladder.embeddings.word2vec.sampling import keep_probabilities, noise_di
 from langladder.ground.schema import Config
 from langladder.kernels.subword import Drawing, PartTables, train_lines
 from langladder.kernels.word2vec.drawing import alias_table
+from langladder.models.making import Row
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.words.vocabulary import WordCorpus
 
@@ -91,7 +92,11 @@ class Parts:
         return mean
 
 
-class Subword(EmbeddingMethod):
+Train = Callable[[np.ndarray, np.ndarray, float, int], tuple[float, int]]
+"""Learn from a chunk: its ids, the ends of its lines, the learning rate, a seed → summed loss, number of targets."""
+
+
+class Subword(EmbeddingMethod[SubwordConfig]):
     """The training loop around the kernel."""
 
     approach = "prediction"
@@ -99,7 +104,7 @@ class Subword(EmbeddingMethod):
 
     def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Made:
         """Train on the whole text `epochs` times."""
-        config: SubwordConfig = self.config
+        config = self.config
         words, counts = corpus.vocabulary.words, corpus.vocabulary.counts
         cut = NgramBuckets(config.min_n, config.max_n, config.buckets)
         parts = Parts.of(words, cut)
@@ -125,18 +130,18 @@ class Subword(EmbeddingMethod):
         own = (words, matrix.astype(np.float32), counts, self.about(seed))
         return Made(SubwordVectors(*own, cut, parts.buckets[ascending], ngrams), curve)
 
-    def _epochs(
-        self, stream: TokenStream, train: Callable[..., tuple[float, int]], rng: np.random.Generator, progress: Progress
-    ) -> list[dict[str, Any]]:
+    def _epochs(self, stream: TokenStream, train: Train, rng: np.random.Generator, progress: Progress) -> list[Row]:
         """Every epoch, chunk by chunk; the learning curve, losses in nats a target."""
-        config: SubwordConfig = self.config
+        config = self.config
         bounds = chunks(stream.offsets)
         total = config.epochs * len(stream.ids)
-        curve = []
+        curve: list[Row] = []
         for epoch in range(config.epochs):
             seeds = rng.integers(1, 2**63, len(bounds) - 1).tolist()
 
-            def jobs(epoch: int = epoch, seeds: list[int] = seeds) -> Iterator[tuple[Any, ...]]:
+            def jobs(
+                epoch: int = epoch, seeds: list[int] = seeds
+            ) -> Iterator[tuple[np.ndarray, np.ndarray, float, int]]:
                 for first, last, seed in zip(bounds[:-1], bounds[1:], seeds, strict=True):
                     begin, end = stream.offsets[first], stream.offsets[last]
                     # lr = lr₀ (1 − words done / words in all)

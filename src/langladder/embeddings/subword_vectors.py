@@ -22,7 +22,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -155,13 +155,13 @@ class SubwordVectors(WordVectors):
         best = [row for row in order[: k + len(banned)].tolist() if row not in banned][:k]
         return [(self.words[row], float(cosines[row])) for row in best]
 
-    def _write_more(self, folder: Path) -> dict[str, Any]:
+    def _write_more(self, folder: Path) -> artefacts.JSONObject:
         artefacts.write_arrays(folder / "ngrams.safetensors", {"buckets": self.buckets, "vectors": self.ngrams})
         cut = {"min_n": self.cut.min_n, "max_n": self.cut.max_n, "buckets": self.cut.buckets}
         return {"kind": "subword", "ngrams": cut}
 
     @classmethod
-    def complete(cls, vectors: WordVectors, folder: Path, description: dict[str, Any]) -> Self:
+    def complete(cls, vectors: WordVectors, folder: Path, description: artefacts.JSONObject) -> Self:
         """Add what `save` wrote besides the words' own vectors.
 
         Raises:

@@ -9,7 +9,7 @@ randomised one (Halko et al. 2011): a few products of the sparse matrix with k +
 Signs and rotations inside equal singular values are free, so single dimensions mean nothing.
 """
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -31,7 +31,7 @@ from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.text.words.vocabulary import WordCorpus
 
-SOURCES: dict[str, type[CountedVectors]] = {"term_term": TermTerm, "term_document": TermDocument, "ppmi": PPMI}
+SOURCES: dict[str, type[CountedVectors[Any]]] = {"term_term": TermTerm, "term_document": TermDocument, "ppmi": PPMI}
 
 
 class SVDConfig(Config):
@@ -58,7 +58,7 @@ class SVDConfig(Config):
         return self.matrix.counting()
 
 
-class SVD(EmbeddingMethod):
+class SVD(EmbeddingMethod[SVDConfig]):
     """Dense vectors (V, dim) by truncated SVD."""
 
     approach = "counts"

@@ -10,7 +10,7 @@ sentences greedily: as many of each range of lengths as there are, up to a limit
 
 import math
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -25,7 +25,7 @@ from langladder.ground.errors import InputError
 from langladder.text.words.segmentation import Split, conventions_of
 
 FIXED: Network = "seq2seq"
-CHO: dict[str, Any] = {"cell": "gru", "context_each_step": True, "readout": "maxout"}
+CHO: dict[str, object] = {"cell": "gru", "context_each_step": True, "readout": "maxout"}
 """Its settings: those of the network with attention."""
 LEAST = 5.0
 """BLEU of the shortest sentences below which a translator has learned too little to tell anything."""

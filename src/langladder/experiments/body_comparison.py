@@ -40,7 +40,7 @@ class BodyComparisonConfig(TransferConfig, ComparisonConfig):
     test_tokens: int = Field(default=20000, ge=1)  # of the test text in which they are
     true_words: int = Field(default=60, ge=0)  # whose true distribution is computed, at effort 1 and above
 
-    def small(self, base: Kind) -> tuple[Any, dict[str, Any]]:
+    def small(self, base: Kind) -> tuple[Any, dict[str, object]]:
         """See `ComparisonConfig.small`."""
         return KINDS[base], self.body(base)
 
@@ -48,7 +48,7 @@ class BodyComparisonConfig(TransferConfig, ComparisonConfig):
         """A text in the documents that are asked for."""
         return related(text) if self.documents == "related" else text
 
-    def training(self, **changes: Any) -> Any:
+    def training(self, **changes: object) -> Any:
         """See `ComparisonConfig.training`: of a BERT, which has all settings."""
         return self.pretraining("bert", **changes)
 
@@ -80,7 +80,7 @@ class BodyComparison(Comparison[BodyComparisonConfig]):
         bodies = Bodies(data, config, config.arranged(data.stream("train")))
         transfer, gaps = Transfer(bodies, config), self._gaps(data, bodies)
 
-        def one(kind: Any, settings: dict[str, Any], training: dict[str, Any], seed: int) -> Any:
+        def one(kind: Any, settings: dict[str, object], training: dict[str, object], seed: int) -> Any:
             name: Kind = "bert" if kind is BERT else "gpt"
             body = bodies.train(name, settings, training, seed=seed)
             values: Values = {**transfer.right(body, seed=seed), **self._told(body, bodies, gaps)}

@@ -40,8 +40,8 @@ class BodyRung(Config):
     title: str
     year: int | None = None
     target: str = Field(alias="_target_")
-    model: dict[str, Any] = Field(default={})
-    training: dict[str, Any] = Field(default={})
+    model: dict[str, object] = Field(default={})
+    training: dict[str, object] = Field(default={})
     judged: Any = None  # of the ladder alone
 
     @property
@@ -98,7 +98,7 @@ class GrowingConfig(ReadingConfig):
     def check_grown(self, rung: GrownRung, model: Mapping[str, Any]) -> None:
         """Whether a rung of such settings can grow from its body. Raises ValueError where it cannot."""
         body = self.bodies[self.body_of(rung)].config()
-        settings = rung.model | dict(model)
+        settings: dict[str, Any] = rung.model | dict(model)
         if why := too_many(settings.get("layers_transferred"), body.layers) or rung.kind.refuses(settings, body):
             raise ValueError(f"rung {rung.name}: {why}")
 

@@ -189,7 +189,7 @@ def subset(whole: Texts, count: int, seed: int) -> Texts:
     return whole._replace(train=train, validation=validation)
 
 
-def stratified(examples: Sequence[Any], *key: int) -> list[int]:
+def stratified(examples: Sequence[object], *key: int) -> list[int]:
     """An order in which every beginning has about the shares of the labels that the whole has.
 
     The k-th of the n texts of a label, in an order drawn for `key`, stands at (k + ½) / n.

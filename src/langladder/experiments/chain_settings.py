@@ -42,16 +42,16 @@ class ChainConfig(ExperimentConfig):
     prompts: int = Field(default=1000, ge=LEAST)  # of rollouts
     max_new_tokens: int = Field(default=20, ge=1)
     ppo_steps: int = Field(default=160, ge=1)  # updates
-    ppo: dict[str, Any] = Field(default={})  # of `PPOTraining`
+    ppo: dict[str, object] = Field(default={})  # of `PPOTraining`
     dpo_steps: int = Field(default=200, ge=1)
-    dpo: dict[str, Any] = Field(default={})  # of `DPOTraining`
+    dpo: dict[str, object] = Field(default={})  # of `DPOTraining`
     test_prompts: int = Field(default=300, ge=LEAST)  # of test, and of unseen kinds
 
     def count(self, number: int) -> int:
         """So many dialogues at effort 1 and above, fewer below it."""
         return max(LEAST, self.fewer(number))
 
-    def network(self, width: int | None = None) -> dict[str, Any]:
+    def network(self, width: int | None = None) -> dict[str, object]:
         """Settings of a GPT."""
         found = {"context": self.context, "width": width or self.width, "layers": self.layers, "heads": self.heads}
         return found | {"dropout": 0.0}
@@ -59,7 +59,7 @@ class ChainConfig(ExperimentConfig):
     def pretraining(self) -> LMTrainingConfig:
         """How a GPT learns the text."""
         steps = self.steps(self.gpt_steps)
-        values: dict[str, Any] = {"batch_size": self.gpt_batch_size, "sequence_length": self.context}
+        values: dict[str, object] = {"batch_size": self.gpt_batch_size, "sequence_length": self.context}
         return LMTrainingConfig.model_validate(_loop(self.gpt_lr, steps) | values)
 
     def tuning(self, **changes: Any) -> InstructionTraining:
@@ -96,6 +96,6 @@ class ChainConfig(ExperimentConfig):
         return self
 
 
-def _loop(lr: float, steps: int) -> dict[str, Any]:
-    values: dict[str, Any] = {"optimizer": "adamw", "betas": [0.9, 0.98], "weight_decay": 0.01, "clip_norm": 1.0}
+def _loop(lr: float, steps: int) -> dict[str, object]:
+    values: dict[str, object] = {"optimizer": "adamw", "betas": [0.9, 0.98], "weight_decay": 0.01, "clip_norm": 1.0}
     return values | {"lr": lr, "max_steps": steps, "warmup_steps": steps // 10}

@@ -72,30 +72,30 @@ class ComparisonConfig(ExperimentConfig):
     TRAINED: ClassVar[frozenset[str]] = frozenset(TRAINING)
     """Settings of training that a variant may have."""
     bases: list[Any] = Field(min_length=1)
-    model: dict[str, Any] = Field(default={})  # settings of the network that all variants have
-    variants: dict[str, dict[str, Any]] = Field(default={})
+    model: dict[str, object] = Field(default={})  # settings of the network that all variants have
+    variants: dict[str, dict[str, object]] = Field(default={})
     vary: dict[str, list[Any]] = Field(default={})
     what: str = "variant"  # varies, as a reader is shown it
     metric: str
     expect: list[Expectation] = Field(min_length=1)
     seeds: int = Field(default=2, ge=1, le=100)  # networks of each variant
 
-    def small(self, base: Any) -> tuple[Any, dict[str, Any]]:
+    def small(self, base: Any) -> tuple[Any, dict[str, object]]:
         """Class and settings of a base."""
         raise NotImplementedError
 
-    def training(self, **changes: Any) -> Config:
+    def training(self, **changes: object) -> Config:
         """How a network is trained, with changes to single settings."""
         raise NotImplementedError
 
-    def changes(self) -> dict[str, dict[str, Any]]:
+    def changes(self) -> dict[str, dict[str, object]]:
         """Variant → its settings; those of `vary` are named after the first setting's values."""
         if self.variants:
             return self.variants
         rows = zip(*self.vary.values(), strict=True)
         return {str(row[0]): dict(zip(self.vary, row, strict=True)) for row in rows}
 
-    def variant(self, base: Any, change: Mapping[str, Any]) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    def variant(self, base: Any, change: Mapping[str, object]) -> tuple[Any, dict[str, object], dict[str, object]]:
         """Class of the network, all of its settings, and the changes to its training."""
         kind, settings = self.small(base)
         own = {key: value for key, value in change.items() if key in kind.Config.model_fields}
@@ -154,7 +154,7 @@ Found = Mapping[str, Mapping[str, Measured]]
 """Title of a base → variant → what was measured."""
 Values = dict[str, float | np.ndarray]
 """Metric → value; or (N,) bool, whether each test text is right, whose mean is the value."""
-Measure = Callable[[Any, dict[str, Any], dict[str, Any], int], tuple[int, Mapping[str, float | np.ndarray]]]
+Measure = Callable[[Any, dict[str, object], dict[str, object], int], tuple[int, Mapping[str, float | np.ndarray]]]
 """Class, settings, changes to the training, seed → parameters of the trained network, `Values`."""
 
 

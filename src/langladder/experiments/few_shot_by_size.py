@@ -10,7 +10,7 @@ Shape legend: S networks times orders of examples, N items of all tasks.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -52,7 +52,7 @@ class FewShotConfig(TextConfig):
     items: int = Field(default=100, ge=1)
     seeds: int = Field(default=2, ge=1, le=100)
 
-    def gpt(self, width: int) -> dict[str, Any]:
+    def gpt(self, width: int) -> dict[str, object]:
         """Settings of a network."""
         return {"context": self.sequence_length, "width": width, "layers": self.layers, "heads": self.heads}
 

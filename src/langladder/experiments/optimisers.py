@@ -9,7 +9,7 @@ weights (by 0.01) that tell it from Adam. A run whose loss is no number counts a
 """
 
 import math
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -32,7 +32,7 @@ TITLES: dict[Optimizer, str] = {
     "adamw": "AdamW",
     "muon": "Muon",
 }
-SETTINGS: dict[Optimizer, dict[str, Any]] = {
+SETTINGS: dict[Optimizer, dict[str, object]] = {
     "rmsprop": {"betas": [0.9, 0.9]},  # Hinton's ρ
     "adamw": {"weight_decay": 0.01},
 }
@@ -95,7 +95,7 @@ class Optimisers(Experiment[OptimisersConfig]):
         settings = NNLMConfig(width=config.width, embedding_dim=config.embedding_dim, window=3)
         model = NNLM(settings, data.tokenizer().vocab_size)
         rates = {"lr": rate} if name != "muon" else {"lr": min(0.01, rate), "muon_lr": rate}
-        values: dict[str, Any] = {"optimizer": name, "schedule": "constant", "clip_norm": None, **rates}
+        values: dict[str, object] = {"optimizer": name, "schedule": "constant", "clip_norm": None, **rates}
         values |= {"batch_size": config.batch_size, "sequence_length": config.sequence_length}
         values |= {"max_steps": config.steps(config.max_steps)} | SETTINGS.get(name, {})
         training = LMTrainingConfig.model_validate(values)

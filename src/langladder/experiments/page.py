@@ -1,7 +1,5 @@
 """The page of a claim: what was found, and which work found it."""
 
-from typing import Any
-
 from langladder.evaluation.page import Page
 from langladder.experiments.findings import Findings
 
@@ -12,6 +10,6 @@ class ClaimPage(Page):
     fingerprint: str
     findings: Findings
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> dict[str, object]:
         """See `Page.figures`."""
         return {"holds": self.findings.holds, **self.findings.figures}

@@ -61,8 +61,8 @@ class Variant(schema.Config):
     method: Literal["plain", "sft", "best_of_n", "ppo", "dpo"] = "ppo"
     n: int = Field(default=16, ge=1)
     shots: int = Field(default=2, ge=0)
-    ppo: dict[str, Any] = Field(default={})
-    dpo: dict[str, Any] = Field(default={})
+    ppo: dict[str, object] = Field(default={})
+    dpo: dict[str, object] = Field(default={})
     width: int | None = Field(default=None, ge=4)
     noise: NoiseConfig | None = None
     ranked: int | None = Field(default=None, ge=1)

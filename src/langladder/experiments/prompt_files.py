@@ -15,7 +15,7 @@ from langladder.ground.schema import checked
 CONF = Path("conf/prompt")
 
 
-def read_task(task: str, *, world: str, data: Path | None = None, **changes: Any) -> PromptTask:
+def read_task(task: str, *, world: str, data: Path | None = None, **changes: object) -> PromptTask:
     """The settings of a task.
 
     Args:
@@ -62,7 +62,7 @@ def _without_references(settings: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in settings.items() if not str(value).startswith("${")}
 
 
-def _completed(source: dict[str, Any], world: str) -> dict[str, Any]:
+def _completed(source: dict[str, object], world: str) -> dict[str, object]:
     source = _without_references(source)
     if source.get("kind") == "microworld":
         source = {"size": world} | source

@@ -49,7 +49,7 @@ class LabelComparison(RungComparison[ReadingComparisonConfig]):
         """See `Comparison.measure`."""
         whole = self.texts(data)
 
-        def one(rung: Any, model: dict[str, Any], rest: dict[str, Any], seed: int) -> Any:
+        def one(rung: Any, model: dict[str, object], rest: dict[str, object], seed: int) -> Any:
             texts, given = self.part(whole, seed), self.config.given(rest)
             if given.get("shuffled"):
                 texts = Texts(texts.labels, *(shuffled(part, seed) for part in texts[1:]))
@@ -81,7 +81,7 @@ class LabelComparison(RungComparison[ReadingComparisonConfig]):
         accuracy, log_prob = scored(found, test)
         return {"accuracy": accuracy, "loss": -log_prob}
 
-    def begun(self, data: Data, config: Any, given: dict[str, Any]) -> dict[str, Any]:
+    def begun(self, data: Data, config: Any, given: dict[str, object]) -> dict[str, Any]:
         """What a network begins with: see `reading_training.fitted`."""
         del data, config, given
         return {}
@@ -106,7 +106,7 @@ class VectorComparison(LabelComparison):
     def _made(self) -> dict[int, WordVectors]:
         return {}
 
-    def begun(self, data: Data, config: Any, given: dict[str, Any]) -> dict[str, Any]:
+    def begun(self, data: Data, config: Any, given: dict[str, object]) -> dict[str, Any]:
         """See `LabelComparison.begun`."""
         if not given.get("vectors"):
             return {}

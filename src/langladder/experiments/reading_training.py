@@ -50,7 +50,7 @@ class ReadingConfig(ExperimentConfig):
     batch_size: int = Field(default=16, ge=1)
     test_texts: int | None = Field(default=None, ge=1)  # at effort 1 and above; null: all
 
-    def few(self, examples: Sequence[Any], most: int | None) -> list[Any]:
+    def few(self, examples: Sequence[object], most: int | None) -> list[Any]:
         """The first `most` of some examples; fewer where effort is below 1, but not under LEAST."""
         return list(examples[: None if most is None else max(LEAST, self.fewer(most))])
 

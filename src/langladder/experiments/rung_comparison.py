@@ -30,18 +30,18 @@ class RungComparisonConfig(ComparisonConfig):
         found: ReadingRung = self.rungs[change.get(RUNG, base)]
         return found
 
-    def variant(self, base: Any, change: Mapping[str, Any]) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    def variant(self, base: Any, change: Mapping[str, object]) -> tuple[Any, dict[str, object], dict[str, object]]:
         """The rung, changes to its network, and the rest: changes to its training and what it is given."""
         rung = self.rung(base, change)
         own = {key: value for key, value in change.items() if key in rung.kind.Config.model_fields}
         rest = {key: value for key, value in change.items() if key not in own and key != RUNG}
         return rung, self.model | own, rest
 
-    def given(self, rest: Mapping[str, Any]) -> dict[str, Any]:
+    def given(self, rest: Mapping[str, object]) -> dict[str, object]:
         """Of what `variant` leaves, what is not of the training."""
         return {key: value for key, value in rest.items() if key in self.GIVEN}
 
-    def trained(self, rest: Mapping[str, Any]) -> dict[str, Any]:
+    def trained(self, rest: Mapping[str, object]) -> dict[str, object]:
         """Of what `variant` leaves, what is of the training."""
         return {key: value for key, value in rest.items() if key not in self.GIVEN}
 

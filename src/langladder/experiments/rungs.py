@@ -27,7 +27,7 @@ class ReadingRung(Config):
     title: str
     year: int | None = None
     target: str = Field(alias="_target_")
-    model: dict[str, Any] = Field(default={})
+    model: dict[str, object] = Field(default={})
     input: Any = None
     training: Any = None
     DOOR: ClassVar[str]
@@ -37,11 +37,11 @@ class ReadingRung(Config):
         """Its class."""
         return locate(self.target)
 
-    def config(self, **changes: Any) -> Any:
+    def config(self, **changes: object) -> Any:
         """Settings of its network, with changes to single ones."""
         return checked(self.kind.Config, self.model | changes, f"rung {self.name}")
 
-    def trained(self, **changes: Any) -> Any:
+    def trained(self, **changes: object) -> Any:
         """How it is trained, with changes to single settings."""
         assert self.training is not None, self.name
         values = self.training.model_dump() | changes

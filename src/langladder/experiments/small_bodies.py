@@ -14,11 +14,12 @@ Settings of such a body are an experiment's own; `body_rungs` composes files of 
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
 from pydantic import Field
+from torch import nn
 
 from langladder.data.masked_language_modelling import MaskedBatches
 from langladder.data.sentence_pairs import Pairs
@@ -30,10 +31,12 @@ from langladder.models.classification.bert_classifier import BERTClassifier
 from langladder.models.classification.gpt_classifier import GPTClassifier
 from langladder.models.classification.neural_classifier import NeuralClassifier
 from langladder.models.encoders.bert import BERT
+from langladder.models.growing import Grown
 from langladder.models.language.gpt import GPT
+from langladder.models.network import Network
 from langladder.models.units import SubwordUnits
 from langladder.tasks.fine_tuning import grown
-from langladder.tasks.inputs import table_of
+from langladder.tasks.inputs import start_embedding, table_of
 from langladder.tasks.settings import LMTrainingConfig, MaskedTraining, ReadingTraining
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.tokenizers import Tokenizer, word_starts
@@ -59,7 +62,7 @@ class BodyConfig(ExperimentConfig):
     tuning_batch_size: int = Field(default=16, ge=1)
     tuning_lr: float = Field(default=0.001, gt=0)
 
-    def body(self, kind: Kind, **changes: Any) -> dict[str, Any]:
+    def body(self, kind: Kind, **changes: object) -> dict[str, object]:
         """Settings of a body, with changes to single ones."""
         values = {"width": self.width, "layers": self.layers, "heads": self.heads, "dropout": 0.0}
         values |= {"context": self.sequence_length}
@@ -68,7 +71,8 @@ class BodyConfig(ExperimentConfig):
     def pretraining(self, kind: Kind, **changes: Any) -> Any:
         """How a body is pre-trained, with changes to single settings, `max_steps` among them at effort 1."""
         steps = self.steps(changes.pop("max_steps", self.body_steps))
-        values: dict[str, Any] = {"optimizer": "adamw", "betas": [0.9, 0.98], "weight_decay": 0.01, "lr": self.body_lr}
+        values: dict[str, object] = {"optimizer": "adamw", "betas": [0.9, 0.98], "weight_decay": 0.01}
+        values |= {"lr": self.body_lr}
         values |= {"max_steps": steps, "warmup_steps": steps // 10, "batch_size": self.body_batch_size}
         values |= {"sequence_length": self.sequence_length, "clip_norm": 1.0}
         return (MaskedTraining if kind == "bert" else LMTrainingConfig).model_validate(values | changes)
@@ -76,7 +80,7 @@ class BodyConfig(ExperimentConfig):
     def tuning(self, **changes: Any) -> ReadingTraining:
         """How a body is fine-tuned, as `pretraining`."""
         steps = self.steps(changes.pop("max_steps", self.tuning_steps))
-        values: dict[str, Any] = {"optimizer": "adamw", "weight_decay": 0.01, "lr": self.tuning_lr, "clip_norm": 1.0}
+        values: dict[str, object] = {"optimizer": "adamw", "weight_decay": 0.01, "lr": self.tuning_lr, "clip_norm": 1.0}
         values |= {"max_steps": steps, "warmup_steps": steps // 10, "batch_size": self.tuning_batch_size}
         return ReadingTraining.model_validate(values | changes)
 
@@ -92,8 +96,8 @@ class Bodies:
     def get(
         self,
         kind: Kind,
-        settings: Mapping[str, Any] | None = None,
-        training: Mapping[str, Any] | None = None,
+        settings: Mapping[str, object] | None = None,
+        training: Mapping[str, object] | None = None,
         *,
         seed: int,
     ) -> Body:
@@ -107,7 +111,7 @@ class Bodies:
             self._made[key] = self.train(kind, settings, training, seed=seed)
         return self._made[key]
 
-    def fresh(self, kind: Kind, settings: Mapping[str, Any] | None = None, *, seed: int) -> Body:
+    def fresh(self, kind: Kind, settings: Mapping[str, object] | None = None, *, seed: int) -> Body:
         """A body before its first step."""
         config = KINDS[kind].Config.model_validate(self.config.body(kind, **(settings or {})))
         return fresh(KINDS[kind], config, self.tokenizer, seed=seed)
@@ -115,8 +119,8 @@ class Bodies:
     def train(
         self,
         kind: Kind,
-        settings: Mapping[str, Any] | None = None,
-        training: Mapping[str, Any] | None = None,
+        settings: Mapping[str, object] | None = None,
+        training: Mapping[str, object] | None = None,
         *,
         seed: int,
         watch: Callable[[Body, int], None] | None = None,
@@ -213,17 +217,18 @@ def fine_tuned(
     units = SubwordUnits(tokenizer)
     network.equip(units, texts.labels)
     if vectors is not None:
-        begin_with(network, *table_of(units, vectors))
+        start_tokens(network, units, vectors)
     train_network(network, texts, training, seed=seed)
     return network
 
 
-@torch.no_grad()
-def begin_with(network: Any, table: np.ndarray, covered: np.ndarray) -> None:
-    """Put vectors into a body's table of tokens, spread as the table is: E_w ← v_w · std(E) / std(v).
-
-    Args:
-        table: (V, D). covered: (V,) bool, the tokens that have a vector.
-    """
-    embedding, rows = network.body().embedding.weight, torch.from_numpy(covered)  # (V, D)
-    embedding[rows] = torch.from_numpy(table[covered]) * (embedding.std() / float(table[covered].std()))
+def start_tokens(network: NeuralClassifier, units: SubwordUnits, vectors: WordVectors) -> None:
+    """Begin the rows of a body's tokens with vectors, spread as its table is: E_w ← v_w · std(E) / std(v)."""
+    body = cast(Grown, network).body()
+    assert isinstance(body, Network)
+    embedding = body.embedding
+    assert isinstance(embedding, nn.Embedding)
+    table, covered = table_of(units, vectors)
+    scale = (embedding.weight.std() / float(table[covered].std())).numpy(force=True)
+    rows, frozen = np.flatnonzero(covered), not embedding.weight.requires_grad
+    start_embedding(body, embedding, rows, table[covered] * scale, frozen=frozen)

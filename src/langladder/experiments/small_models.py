@@ -42,7 +42,7 @@ class TextConfig(ExperimentConfig):
     def training(self, **changes: Any) -> LMTrainingConfig:
         """How to train, with changes to single settings, `max_steps` among them at effort 1."""
         steps = self.steps(changes.pop("max_steps", self.max_steps))
-        values: dict[str, Any] = {"optimizer": "adamw", "betas": [0.9, 0.98], "weight_decay": 0.01, "lr": self.lr}
+        values: dict[str, object] = {"optimizer": "adamw", "betas": [0.9, 0.98], "weight_decay": 0.01, "lr": self.lr}
         values |= {"max_steps": steps, "warmup_steps": steps // 10, "clip_norm": self.clip_norm}
         values |= {"batch_size": self.batch_size, "sequence_length": self.sequence_length}
         return LMTrainingConfig.model_validate(values | changes)
@@ -57,13 +57,13 @@ class Outcome(NamedTuple):
 
 def measured(
     kind: type[LanguageModel],
-    settings: dict[str, Any],
+    settings: dict[str, object],
     data: Data,
     config: TextConfig,
     *,
     seed: int,
     text: TokenStream | None = None,
-    changes: Mapping[str, Any] | None = None,
+    changes: Mapping[str, object] | None = None,
 ) -> Outcome:
     """Build `kind` with `settings`, train it (or count), and measure it on the test text.
 
@@ -80,13 +80,13 @@ def measured(
 
 def trained(
     kind: type[LanguageModel],
-    settings: dict[str, Any],
+    settings: dict[str, object],
     vocab_size: int,
     text: TokenStream,
     config: TextConfig,
     *,
     seed: int,
-    changes: Mapping[str, Any] | None = None,
+    changes: Mapping[str, object] | None = None,
 ) -> tuple[LanguageModel, list[float]]:
     """A model that has learnt, and the training loss of each step (none where it counts); see `measured`."""
     torch.manual_seed(seed)

@@ -41,9 +41,8 @@ from langladder.models.language.gpt import GPT
 from langladder.models.language.instructed import InstructedGPT
 from langladder.models.reward import RewardConfig, RewardModel
 from langladder.tasks.instruction import InstructionTuning
-from langladder.tasks.policy.critic import critic_from, make_critic
 from langladder.tasks.policy.dpo import DPO, references
-from langladder.tasks.policy.ppo import PPO
+from langladder.tasks.policy.ppo import PPO, critic_from, make_critic
 from langladder.tasks.policy.settings import DPOTraining, PPOTraining
 from langladder.tasks.policy.training import token_pairs
 from langladder.tasks.reward import RewardModelling
@@ -99,7 +98,7 @@ class Chains:
         *,
         seed: int,
         watch: Callable[[InstructedGPT, int], None] | None = None,
-        **changes: Any,
+        **changes: object,
     ) -> InstructedGPT:
         """A copy of a GPT that learns demonstrations. watch: told it after each step, with the steps made.
 
@@ -175,7 +174,7 @@ class Chains:
         seed: int,
         layers: int | None = None,
         watch: Callable[[RewardModel, int], None] | None = None,
-        **changes: Any,
+        **changes: object,
     ) -> RewardModel:
         """A reward model of rankings, which begins as the first `layers` of `base` (None: all); see `tuned`.
 
@@ -205,7 +204,7 @@ class Chains:
         self,
         method: Method,
         base: InstructedGPT,
-        changes: Mapping[str, Any],
+        changes: Mapping[str, object],
         *,
         seed: int,
         reward: RewardModel,
@@ -247,7 +246,7 @@ class Chains:
         said = references(policy, pairs), np.zeros((0, 2), dtype=np.float32)
         return DPO(policy, config), PairBatches(pairs, [], said, batch_size=config.batch_size, seed=seed)
 
-    def _once(self, key: Sequence[Any], make: Callable[[], Made]) -> Made:
+    def _once(self, key: Sequence[object], make: Callable[[], Made]) -> Made:
         name = json.dumps(key)
         if name not in self._made:
             self._made[name] = make()

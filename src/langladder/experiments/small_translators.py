@@ -29,12 +29,12 @@ class TranslationConfig(ExperimentConfig):
     lr: float = Field(default=0.008, gt=0)
     test_sentences: int = Field(default=200, ge=1)  # to measure on, evenly spread; fewer where effort is below 1
 
-    def small(self, base: Network) -> tuple[type[Translator], dict[str, Any]]:
+    def small(self, base: Network) -> tuple[type[Translator], dict[str, object]]:
         """Class and settings of the experiments' translators, of the same width and without dropout."""
         if base == "transformer":  # pre-norm learns soonest; tie=target suits one vocabulary and two
-            shape = {"width": self.width, "layers": self.layers, "heads": 4, "norm": "pre"}
+            shape: dict[str, object] = {"width": self.width, "layers": self.layers, "heads": 4, "norm": "pre"}
             return Transformer, shape | {"dropout": 0.0, "tie": "target"}
-        recurrent = {"width": self.width, "embedding_dim": self.width, "dropout": 0.0}
+        recurrent: dict[str, object] = {"width": self.width, "embedding_dim": self.width, "dropout": 0.0}
         if base == "attention":
             return AttentionSeq2Seq, recurrent | {"attention_width": self.width}
         return Seq2Seq, recurrent | {"layers": 1}
@@ -42,19 +42,19 @@ class TranslationConfig(ExperimentConfig):
     def training(self, **changes: Any) -> TranslationTraining:
         """How to train, with changes to single settings, `max_steps` among them at effort 1."""
         steps = self.steps(changes.pop("max_steps", self.max_steps))
-        values: dict[str, Any] = {"optimizer": "adamw", "betas": [0.9, 0.98], "weight_decay": 0.01, "lr": self.lr}
+        values: dict[str, object] = {"optimizer": "adamw", "betas": [0.9, 0.98], "weight_decay": 0.01, "lr": self.lr}
         values |= {"max_steps": steps, "warmup_steps": steps // 10, "batch_tokens": self.batch_tokens}
         return TranslationTraining.model_validate(values | changes)
 
 
 def trained(
     kind: type[Translator],
-    settings: dict[str, Any],
+    settings: dict[str, object],
     data: Data,
     config: TranslationConfig,
     *,
     seed: int,
-    **changes: Any,
+    **changes: object,
 ) -> tuple[Translator, list[float]]:
     """Build `kind` with `settings` and train it, as the ladder would; `changes` are to `config.training()`.
 

@@ -63,7 +63,7 @@ class TaggerComparison(RungComparison[TaggerComparisonConfig]):
         parts = [hidden(part, config.hidden, number) for number, part in enumerate(whole[1:])]
         sentences = Sentences(whole.tags, *parts)
 
-        def one(rung: Any, model: dict[str, Any], rest: dict[str, Any], seed: int) -> Any:
+        def one(rung: Any, model: dict[str, object], rest: dict[str, object], seed: int) -> Any:
             training = config.training_of(rung, **config.trained(rest))
             found = fitted_tagger(rung, sentences, training, seed=seed, model=model)
             return found.number_of_parameters(), self.measures(found, sentences.test)

@@ -8,7 +8,7 @@ Shape legend: B sentences, T words.
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from langladder.experiments.training import train
 from langladder.models.tagging.counted_tagger import tag_ids
 from langladder.models.tagging.neural_tagger import NeuralTagger
 from langladder.models.tagging.tagger import Tagger
-from langladder.models.tagging.tagger_words import TaggerWords
+from langladder.models.tagging.tagger_words import SentenceBatch, TaggerWords
 from langladder.tasks.settings import TaggerTraining
 from langladder.tasks.tagging import TaggedBatch, TaggedBatches, Tagging
 from langladder.text.labelled.labelled import Tagged
@@ -58,7 +58,7 @@ def fitted_tagger(
     training: TaggerTraining,
     *,
     seed: int,
-    model: Mapping[str, Any],
+    model: Mapping[str, object],
 ) -> NeuralTagger:
     """A network, trained; it ends with the weights that were best on the validation sentences, by words right.
 
@@ -76,7 +76,7 @@ def fitted_tagger(
     lengths = [len(one.ids) for one in encoded]
     tags = np.split(tag_ids(sentences.train, network.tags), np.cumsum(lengths)[:-1])
 
-    def batch(_training: bool, rows: np.ndarray) -> TaggedBatch:
+    def batch(_training: bool, rows: np.ndarray) -> TaggedBatch[SentenceBatch]:
         collated = words.collate([encoded[row] for row in rows])
         padded = np.zeros(collated.tokens.shape, dtype=np.int64)  # (B, T)
         for place, row in enumerate(rows):

@@ -28,7 +28,7 @@ class TextComparison(Comparison[TextComparisonConfig]):
     def measure(self, data: Data) -> Measure:
         """See `Comparison.measure`."""
 
-        def one(kind: Any, settings: dict[str, Any], training: dict[str, Any], seed: int) -> Any:
+        def one(kind: Any, settings: dict[str, object], training: dict[str, object], seed: int) -> Any:
             parameters, perplexity = measured(kind, settings, data, self.config, seed=seed, changes=training)
             return parameters, {"perplexity": perplexity}
 

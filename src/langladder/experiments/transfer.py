@@ -10,7 +10,7 @@ Shape legend: N test texts of both tasks.
 """
 
 from random import Random
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
@@ -83,7 +83,7 @@ class Transfer:
         return {name: float(right.mean()) for name, right in self.right(body, seed=seed).items()}
 
     def _right(self, body: Body, texts: Texts, seed: int) -> np.ndarray:
-        settings: dict[str, Any] = {"dropout": 0.0}
+        settings: dict[str, object] = {"dropout": 0.0}
         # GPT without its auxiliary loss, so that both learn the same
         settings |= {"pooling": self.config.pooling} if isinstance(body, BERT) else {"lm_weight": 0.0}
         tokenizer, training = self.bodies.tokenizer, self.config.tuning()

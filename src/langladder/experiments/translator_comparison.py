@@ -35,7 +35,7 @@ class TranslatorComparison(Comparison[TranslatorComparisonConfig]):
         """See `Comparison.measure`."""
         judge = Judge.open(data, self.config.fewer(self.config.test_sentences))
 
-        def one(kind: Any, settings: dict[str, Any], training: dict[str, Any], seed: int) -> Any:
+        def one(kind: Any, settings: dict[str, object], training: dict[str, object], seed: int) -> Any:
             model, _ = trained(kind, settings, data, self.config, seed=seed, **training)
             score = judge.score(model)
             return model.number_of_parameters(), {key: getattr(score, key) for key in self.metrics}

@@ -85,12 +85,12 @@ class Units(Experiment[UnitsConfig]):
         size = None if unit in ("word", "character") else self.config.subwords
         return train_tokenizer(train, TokenizerConfig(kind=unit, vocab_size=size))
 
-    def _models(self, per_word: float) -> dict[str, tuple[type[LanguageModel], dict[str, Any], dict[str, Any]]]:
+    def _models(self, per_word: float) -> dict[str, tuple[type[LanguageModel], dict[str, object], dict[str, object]]]:
         """Title → class, settings, and changes to the training, with lengths in tokens."""
         config = self.config
         length = max(2, round(config.sequence_length * per_word))
         order = min(LONGEST_ORDER, max(2, round(config.order * per_word)))
-        models: dict[str, tuple[type[LanguageModel], dict[str, Any], dict[str, Any]]] = {}
+        models: dict[str, tuple[type[LanguageModel], dict[str, object], dict[str, object]]] = {}
         models["Kneser–Ney"] = (KneserNey, {"order": order}, {})
         for name in config.networks:
             kind, settings = config.small(name)

@@ -8,19 +8,19 @@ import pkgutil
 from functools import cache
 from importlib import import_module
 
-from langladder.families.family import Family
+from langladder.families.family import AnyFamily
 from langladder.ground.errors import InputError
 
 
 @cache
-def families() -> dict[str, Family]:
+def families() -> dict[str, AnyFamily]:
     """Name → family, in the order in which the report tells of them."""
     modules = (import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__))
     declared = [module.FAMILY for module in modules if hasattr(module, "FAMILY")]
     return {family.name: family for family in sorted(declared, key=lambda family: (family.place, family.name))}
 
 
-def family(name: str) -> Family:
+def family(name: str) -> AnyFamily:
     """The family of a name.
 
     Raises:

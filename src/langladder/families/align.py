@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field, create_model
 
-from langladder.families.family import Evaluated, Make, Trained
+from langladder.families.family import Evaluated, Fields, Make, Trained, Values
 from langladder.families.instruct import (
     INSTRUCTIONS,
     Answering,
@@ -19,6 +19,11 @@ from langladder.families.instruct import (
 from langladder.families.lm import TOKENS
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config, locate
+
+if TYPE_CHECKING:
+    from langladder.families.family import Job
+    from langladder.families.instruct import AnsweringRung
+
 
 TRAINED = {
     "ppo": "PPOTraining",
@@ -46,7 +51,7 @@ class AlignFamily(InstructFamily):
     beside: ClassVar[Mapping[str, str]] = {"models/reward": "reward", PREFERENCES: "instruct", GOLD: ""}
     limits = "The model says what its reward asks for, which may be another thing than what a reader wants."
 
-    def settings(self, value: Mapping[str, Any]) -> type[Config]:
+    def settings(self, value: Values) -> type[Config]:
         """The base; the method, and what it reads: a reward model, preferences, or the gold judge's instructions.
 
         Raises:
@@ -58,7 +63,7 @@ class AlignFamily(InstructFamily):
         if (method == "dpo") != reads.startswith(f"{PREFERENCES}/"):
             wanted = f"{PREFERENCES}/sft" if method == "dpo" else f"models/reward/reward or {GOLD}"
             raise InputError(f"align.reads: {reads!r}, and {method} reads such as {wanted}; change it in params.yaml")
-        parts: dict[str, Any] = {"base": (str, ...), "reads": (str, ...), "method": (str, ...)}
+        parts: Fields = {"reads": (str, ...), "method": (str, ...)}
         if method == SELECTED:
             parts["n"] = (int, Field(ge=1, le=4096))
             parts["max_new_tokens"] = (int, Field(default=32, ge=1, le=4096))
@@ -66,23 +71,23 @@ class AlignFamily(InstructFamily):
             parts["training"] = (locate(f"langladder.tasks.policy.settings.{TRAINED[method]}"), ...)
         return create_model("align_rung", __base__=Answering, **parts)
 
-    def maker(self, value: Mapping[str, Any]) -> str | None:
+    def maker(self, value: Values) -> str | None:
         """The same for all methods."""
         return "langladder.tasks.policy.training.make"
 
-    def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:
+    def inputs(self, value: Values) -> dict[str, str]:
         """What it learns from."""
         return {"reads": value["reads"]}
 
-    def grows(self, value: Mapping[str, Any], base: Mapping[str, Any]) -> str | None:
+    def grows(self, value: Values, base: Values) -> str | None:
         """Every base of these families is an InstructedGPT."""
         return None
 
-    def training_inputs(self, rung: Any) -> dict[str, Path]:
+    def training_inputs(self, rung: "AnsweringRung") -> dict[str, Path]:
         """The dialogues, and the plain text."""
         return {"instructions": INSTRUCTIONS, "tokens": TOKENS}
 
-    def train(self, rung: Any, job: Any, make: Make) -> Trained:
+    def train(self, rung: "AnsweringRung", job: "Job", make: Make) -> Trained:
         """By a reward model, by preferences, or by the gold judge."""
         from langladder.models.reward import RewardModel
         from langladder.tasks.policy.training import Teaching
@@ -100,12 +105,12 @@ class AlignFamily(InstructFamily):
             teaching = teaching._replace(preferences=(ranked[0], ranked[1]))
         return answering(base, *make(base, teaching, settings=rung))
 
-    def evaluation_inputs(self, rung: Any, job: Any) -> dict[str, Path]:
+    def evaluation_inputs(self, rung: "AnsweringRung", job: "Job") -> dict[str, Path]:
         """As of an instructed model; its base, and what it was aligned by."""
         grown = {"reads": Path(rung.reads), "base": Path("models") / rung.base}
         return super().evaluation_inputs(rung, job) | grown
 
-    def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
+    def evaluate(self, rung: "AnsweringRung", job: "Job", folder: Path) -> Evaluated:
         """As an instructed model; also by the reward model, and how far it is from its base."""
         return evaluate_answers(rung, folder, Path("models") / rung.base, Path(rung.reads))
 

@@ -1,16 +1,19 @@
 """Captioners: a vector of facts about a scene → a sentence; judged by what the grammar allows."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from langladder.evaluation.page import Page
-from langladder.families.family import Evaluated, Family, Make, Trained, validated
+from langladder.families.family import Configured, Evaluated, Family, Fields, Make, Rung, Trained, validated
 from langladder.ground.schema import locate
+
+if TYPE_CHECKING:
+    from langladder.families.family import Job
 
 SCENES = Path("data/raw/scenes")
 
 
-class CaptionerFamily(Family):
+class CaptionerFamily(Family[Rung]):
     """See `Family`."""
 
     name = "captioner"
@@ -27,13 +30,14 @@ class CaptionerFamily(Family):
 from langladder.data.captioning import CODES, SceneCodes
 from langladder.models.translation.captioner import Captioner
 
+
 model, codes = Captioner.load(Path("{folder}")), SceneCodes.load(Path("{folder}") / CODES)
 model.log_probs(source, target)  # ids of facts … EOS, BOS ids of words EOS → log P of each next word"""
     limits = "The model knows the facts and words of the small world's scenes only."
 
-    def parts(self, rung: Any) -> dict[str, Any]:
+    def parts(self, kind: type[Configured]) -> Fields:
         """All are trained, as translators are."""
-        return super().parts(rung) | {"training": (locate("langladder.tasks.settings.TranslationTraining"), ...)}
+        return super().parts(kind) | {"training": (locate("langladder.tasks.settings.TranslationTraining"), ...)}
 
     def page(self) -> type[Page]:
         """`CaptionPage`."""
@@ -41,11 +45,11 @@ model.log_probs(source, target)  # ids of facts … EOS, BOS ids of words EOS �
 
         return CaptionPage
 
-    def training_inputs(self, rung: Any) -> dict[str, Path]:
+    def training_inputs(self, rung: "Rung") -> dict[str, Path]:
         """The scenes."""
         return {"scenes": SCENES}
 
-    def train(self, rung: Any, job: Any, make: Make) -> Trained:
+    def train(self, rung: "Rung", job: "Job", make: Make) -> Trained:
         """On scenes and their captions."""
         import torch
 
@@ -56,16 +60,17 @@ model.log_probs(source, target)  # ids of facts … EOS, BOS ids of words EOS �
         codes = SceneCodes.of_corpus(corpus)
         torch.manual_seed(job.seed)
         model = locate(rung.target)(rung.model, *codes.sizes)
-        made = make(model, codes, splits["train"], splits["validation"], settings=rung)
-        figures, message = validated(model, made)
+        pairs = (codes.pairs(splits[split]) for split in ("train", "validation"))
+        result = make(model, None, *pairs, settings=rung)
+        figures, message = validated(model, result)
         figures |= {f"{split}_examples": len(examples) for split, examples in splits.items()}
-        return Trained(model, made, figures, message, lambda folder: codes.save(folder / CODES))
+        return Trained(model, result, figures, message, lambda folder: codes.save(folder / CODES))
 
-    def evaluation_inputs(self, rung: Any, job: Any) -> dict[str, Path]:
+    def evaluation_inputs(self, rung: "Rung", job: "Job") -> dict[str, Path]:
         """The scenes."""
         return {"scenes": SCENES}
 
-    def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
+    def evaluate(self, rung: "Rung", job: "Job", folder: Path) -> Evaluated:
         """Caption the test scenes, greedily and by beam search; the grammar judges."""
         from langladder.corpora.scenes import read_scenes
         from langladder.data.captioning import CODES, SceneCodes

@@ -1,15 +1,18 @@
 """Classifiers: a text, or two → its label; judged by accuracy on the test texts."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from langladder.evaluation.page import Page
 from langladder.families.family import (
+    Configured,
     Evaluated,
     Family,
+    Fields,
     Make,
+    Rung,
     Trained,
+    Values,
     base_of,
     is_network,
     validated,
@@ -17,12 +20,16 @@ from langladder.families.family import (
 )
 from langladder.ground.schema import locate
 
+if TYPE_CHECKING:
+    from langladder.families.family import Job
+    from langladder.models.classification.neural_classifier import NeuralClassifier
+
 TOKENIZER = "data/tokens/text/tokenizer.json"
 
 LABELS = Path("data/clean/labels")
 
 
-class ClassifierFamily(Family):
+class ClassifierFamily(Family[Rung]):
     """See `Family`."""
 
     name = "classifier"
@@ -37,6 +44,7 @@ class ClassifierFamily(Family):
     loading = """from langladder.models.classification.classifier import Classifier
 from langladder.text.labelled.labelled import Example
 
+
 model = Classifier.load("{folder}")
 texts = [Example("not boring", tree="((not) (boring))")]  # the tree is for those alone that read trees
 model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
@@ -44,16 +52,16 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
         "The model gives every text one of its labels, whatever the text is about, and knows the words it has seen."
     )
 
-    def parts(self, rung: Any) -> dict[str, Any]:
+    def parts(self, kind: type[Configured]) -> Fields:
         """Networks read words or subwords, may begin with vectors, and are trained."""
-        parts = super().parts(rung)
-        if is_network(rung):
+        parts = super().parts(kind)
+        if is_network(kind):
             parts["training"] = (locate("langladder.tasks.settings.ReadingTraining"), ...)
             read_as = locate("langladder.tasks.settings.ReadingInput")
             parts["input"] = (read_as, read_as())
         return parts
 
-    def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:
+    def inputs(self, value: Values) -> dict[str, str]:
         """The word vectors that it begins with, and the tokenizer of its subwords, where it has them."""
         return reading_inputs(value)
 
@@ -63,11 +71,11 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
 
         return ClassifierPage
 
-    def training_inputs(self, rung: Any) -> dict[str, Path]:
+    def training_inputs(self, rung: "Rung") -> dict[str, Path]:
         """The labelled texts; whatever a transfer may read."""
         return {"labels": LABELS} | ({"tokenizer": Path(TOKENIZER)} if hasattr(rung, "base") else {})
 
-    def train(self, rung: Any, job: Any, make: Make) -> Trained:
+    def train(self, rung: "Rung", job: "Job", make: Make) -> Trained:
         """From the training texts, watched on the validation texts; from the rung that it grows from, where it does."""
         from langladder.models.classification.classifier import label_ids
         from langladder.text.labelled.labelled import read_labelled, read_labels
@@ -75,37 +83,38 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
 
         labels = read_labels(LABELS)
         train, validation = (read_labelled(LABELS / f"{split}.parquet") for split in ("train", "validation"))
-        more = {"tokenizer": Path(TOKENIZER), "base": base_of(rung)}
-        model, made = make(locate(rung.target), labels, train, validation, settings=rung, **more)
+        paths = {"tokenizer": Path(TOKENIZER), "base": base_of(rung)}
+        model, result = make(locate(rung.target), labels, train, validation, settings=rung, **paths)
         gold = label_ids(validation, labels)
         right = float((model.log_probs(validation).argmax(axis=1) == gold).mean()) if len(gold) else None
         model.normalisation = conventions_of(LABELS).normalisation
-        figures, _ = validated(model, made)
+        figures, _ = validated(model, result)
         figures |= {"validation_accuracy": right, "train_texts": len(train), "labels": len(labels)}
         return Trained(
-            model, made, figures, f"{'–' if right is None else f'{right:.1%}'} of the validation texts right"
+            model, result, figures, f"{'–' if right is None else f'{right:.1%}'} of the validation texts right"
         )
 
-    def evaluation_inputs(self, rung: Any, job: Any) -> dict[str, Path]:
+    def evaluation_inputs(self, rung: "Rung", job: "Job") -> dict[str, Path]:
         """The test texts."""
         return {"test": LABELS / "test.parquet"}
 
-    def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
+    def evaluate(self, rung: "Rung", job: "Job", folder: Path) -> Evaluated:
         """Classify the test texts; count which labels are right, and how sure it was."""
         from langladder.evaluation.classifier import evaluate_classifier
         from langladder.models.classification.classifier import Classifier
         from langladder.text.labelled.labelled import read_labelled
 
-        model: Any = Classifier.load(folder)
+        model = Classifier.load(folder)
         examples = read_labelled(LABELS / "test.parquet")
         page = evaluate_classifier(model, examples, name=rung.name)
-        work = work_of_reader(model, rung, (len(model.encode(one).ids) for one in examples))
+        network = cast("NeuralClassifier", model)  # where `work_of_reader` reads lengths
+        work = work_of_reader(model, rung, (len(network.encode(one).ids) for one in examples))
         best = "" if page.bayes_accuracy is None else f", {page.bayes_accuracy:.1%} can be known"
         message = f"{page.scores.accuracy:.1%} of {page.texts:,} test texts right{best}"
         return Evaluated(page.model_copy(update={"work": work}), message)
 
 
-def reading_inputs(value: Mapping[str, Any]) -> dict[str, str]:
+def reading_inputs(value: Values) -> dict[str, str]:
     """What the `input` of a network that reads whole texts names: vectors, the tokenizer of the text."""
     given = value.get("input") or {}
     found = {"vectors": given["vectors"]} if given.get("vectors") else {}

@@ -1,12 +1,9 @@
 """Classifiers that begin with what another rung has learnt: its word vectors, or its whole network."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from pydantic import create_model
 
 from langladder.families.classifier import ClassifierFamily
-from langladder.families.family import Rung, is_network
+from langladder.families.family import Rung, Values, is_network
 from langladder.families.grown import takes_weights, unfit
 from langladder.ground.schema import Config, locate
 
@@ -21,7 +18,7 @@ class ClassifierTransferFamily(ClassifierFamily):
     default = "textcnn_skipgram"
     bases = ("embedding", "lm", "tune", "encoder", "given")
 
-    def settings(self, value: Mapping[str, Any]) -> type[Config]:
+    def settings(self, value: Values) -> type[Config]:
         """The same as of a classifier, and the base; what takes its base's network reads as that does."""
         kind = self.rung_class(value)
         parts = self.parts(kind) | {"base": (str, ...)}
@@ -32,11 +29,11 @@ class ClassifierTransferFamily(ClassifierFamily):
             parts["input"] = (read_as, read_as())
         return create_model("classifier_transfer_rung", __base__=Rung, **parts)
 
-    def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:
+    def inputs(self, value: Values) -> dict[str, str]:
         """None but its base and the text's tokenizer, which all of the family wait for."""
         return {}
 
-    def grows(self, value: Mapping[str, Any], base: Mapping[str, Any]) -> str | None:
+    def grows(self, value: Values, base: Values) -> str | None:
         """What is counted from n-grams begins with no vectors; a base must have some, or be the network asked for."""
         kind = self.rung_class(value)
         if not is_network(kind):

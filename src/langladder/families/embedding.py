@@ -1,19 +1,29 @@
 """Word vectors: counted, factorised or learnt by predicting; judged by analogies, similarity and groups."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from langladder.evaluation.page import Page
-from langladder.families.family import Evaluated, Family, Make, Trained, is_network
+from langladder.families.family import Configured, Evaluated, Family, Fields, Make, Rung, Trained, Values, is_network
 from langladder.ground.schema import locate
 
 WORDS = Path("data/words")
 PROVIDED = ("microworld", "wordnet")  # lexicons that are no file of the user's: they come with the code, and with NLTK
 
 
-class WordVectorFamily(Family):
+if TYPE_CHECKING:
+    from langladder.counts.stored import Counting
+    from langladder.embeddings.postprocess import PostprocessConfig
+    from langladder.families.family import Job
+
+    class WordVectorRung(Rung):
+        """What the methods read of a rung's file."""
+
+        after: PostprocessConfig
+
+
+class WordVectorFamily(Family["WordVectorRung"]):
     """See `Family`."""
 
     name = "embedding"
@@ -34,16 +44,16 @@ vectors.nearest(vectors.words[0])"""
         "have none."
     )
 
-    def parts(self, rung: Any) -> dict[str, Any]:
+    def parts(self, kind: type[Configured]) -> Fields:
         """Networks are trained; whatever made the vectors, they may be postprocessed."""
         from langladder.embeddings.postprocess import PostprocessConfig
 
-        parts = super().parts(rung) | {"after": (PostprocessConfig, PostprocessConfig(steps=[]))}
-        if is_network(rung):
+        parts = super().parts(kind) | {"after": (PostprocessConfig, PostprocessConfig(steps=[]))}
+        if is_network(kind):
             parts["training"] = (locate("langladder.tasks.settings.TrainingConfig"), ...)
         return parts
 
-    def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:
+    def inputs(self, value: Values) -> dict[str, str]:
         """The user's lexicon, where the vectors are made of one; the counts that a rung is made of."""
         from langladder.counts.stored import file_name
 
@@ -51,7 +61,7 @@ vectors.nearest(vectors.words[0])"""
         found = {} if lexicon in (None, *PROVIDED) else {"lexicon": lexicon}
         return found if counting is None else found | {"counts": f"data/cooccurrence/{file_name(counting)}"}
 
-    def counting(self, value: Mapping[str, Any]) -> Any:
+    def counting(self, value: Values) -> "Counting | None":
         """What is counted in the text for such a rung; None for those that are made of the text itself."""
         from langladder.embeddings.method import counting_of
 
@@ -63,11 +73,11 @@ vectors.nearest(vectors.words[0])"""
 
         return WordVectorsPage
 
-    def training_inputs(self, rung: Any) -> dict[str, Path]:
+    def training_inputs(self, rung: "WordVectorRung") -> dict[str, Path]:
         """The training text as word ids."""
         return {"words": WORDS}
 
-    def train(self, rung: Any, job: Any, make: Make) -> Trained:
+    def train(self, rung: "WordVectorRung", job: "Job", make: Make) -> Trained:
         """From the text, or from what is counted in it; then postprocessed."""
         from langladder.embeddings.postprocess import postprocess
         from langladder.text.words.segmentation import conventions_of
@@ -85,11 +95,11 @@ vectors.nearest(vectors.words[0])"""
         figures["bytes_per_word"] = round(vectors.bytes_per_word)
         return Trained(vectors, made, figures, f"{len(vectors):,} words × {figures['dimension']}")
 
-    def evaluation_inputs(self, rung: Any, job: Any) -> dict[str, Path]:
+    def evaluation_inputs(self, rung: "WordVectorRung", job: "Job") -> dict[str, Path]:
         """The sets of questions."""
         return question_sets(job)
 
-    def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
+    def evaluate(self, rung: "WordVectorRung", job: "Job", folder: Path) -> Evaluated:
         """Analogies, similarity and groups."""
         from langladder.embeddings.saved import load_vectors
         from langladder.evaluation.word_vectors import QuestionSets, evaluate_word_vectors
@@ -109,7 +119,7 @@ vectors.nearest(vectors.words[0])"""
         return Evaluated(page, answered)
 
 
-def question_sets(job: Any) -> dict[str, Path]:
+def question_sets(job: "Job") -> dict[str, Path]:
     """What word vectors are evaluated on: analogies, similarity, groups."""
     return {key: Path(value) for key, value in job.paths.model_dump().items()}
 

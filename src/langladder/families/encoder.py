@@ -1,17 +1,29 @@
 """Encoders: they read a text from both sides and fill its gaps; judged by how well, apart from the causal models."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from langladder.evaluation.page import Page
-from langladder.families.family import Evaluated, Family, Make, Trained, copies_of, validated
+from langladder.families.family import Configured, Evaluated, Family, Fields, Make, Rung, Trained, copies_of, validated
 from langladder.families.lm import TOKENIZER, TOKENS, streams
 from langladder.ground.schema import locate
 
 TEST = Path("data/clean/text/test")
 
 
-class EncoderFamily(Family):
+if TYPE_CHECKING:
+    from langladder.families.family import Job
+    from langladder.models.encoders.bert import BERT
+    from langladder.tasks.settings import EncoderEvaluation, MaskedTraining
+
+    class EncoderRung(Rung):
+        """What the methods read of a rung's file."""
+
+        training: MaskedTraining
+        judged: EncoderEvaluation
+
+
+class EncoderFamily(Family["EncoderRung"]):
     """See `Family`."""
 
     name = "encoder"
@@ -38,10 +50,10 @@ model.hidden(tokens, segments)  # (B, T) ids, (B, T) 0 or 1 → states of every 
         "training text says, prejudice included."
     )
 
-    def parts(self, rung: Any) -> dict[str, Any]:
+    def parts(self, kind: type[Configured]) -> Fields:
         """How it is pre-trained, and on how much it is judged."""
         settings = locate("langladder.tasks.settings.EncoderEvaluation")
-        return super().parts(rung) | {
+        return super().parts(kind) | {
             "training": (locate("langladder.tasks.settings.MaskedTraining"), ...),
             "judged": (settings, settings()),
         }
@@ -52,11 +64,11 @@ model.hidden(tokens, segments)  # (B, T) ids, (B, T) 0 or 1 → states of every 
 
         return EncoderPage
 
-    def training_inputs(self, rung: Any) -> dict[str, Path]:
+    def training_inputs(self, rung: "EncoderRung") -> dict[str, Path]:
         """The encoded text and its tokenizer."""
         return {"tokens": TOKENS}
 
-    def train(self, rung: Any, job: Any, make: Make) -> Trained:
+    def train(self, rung: "EncoderRung", job: "Job", make: Make) -> Trained:
         """On text with gaps."""
         import torch
 
@@ -66,14 +78,14 @@ model.hidden(tokens, segments)  # (B, T) ids, (B, T) 0 or 1 → states of every 
         torch.manual_seed(job.seed)
         tokenizer = Tokenizer.load(TOKENIZER)
         model = locate(rung.target)(rung.model, tokenizer.full_vocab_size)
-        made = make(model, tokenizer, *streams(), settings=rung)
-        return Trained(model, made, *validated(model, made), copies_of(TOKENIZER, TOKENS / CONVENTIONS))
+        result = make(model, tokenizer, *streams(), settings=rung)
+        return Trained(model, result, *validated(model, result), copies_of(TOKENIZER, TOKENS / CONVENTIONS))
 
-    def evaluation_inputs(self, rung: Any, job: Any) -> dict[str, Path]:
+    def evaluation_inputs(self, rung: "EncoderRung", job: "Job") -> dict[str, Path]:
         """The test text, encoded and as it is."""
         return {"test": TOKENS / "test.arrow", "text": TEST}
 
-    def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
+    def evaluate(self, rung: "EncoderRung", job: "Job", folder: Path) -> Evaluated:
         """Let it fill gaps in the test text; how far it is from the truth where that is known."""
         from langladder.evaluation.encoder import evaluate_encoder
         from langladder.evaluation.work import work_of
@@ -84,7 +96,7 @@ model.hidden(tokens, segments)  # (B, T) ids, (B, T) 0 or 1 → states of every 
         from langladder.text.tokenize.tokenizers import Tokenizer
         from langladder.text.words.segmentation import conventions_of
 
-        model: Any = Encoder.load(folder)
+        model = cast("BERT", Encoder.load(folder))  # the one encoder that there is
         training = rung.training
         rows = [row for batch in read_batches(TEST, TEXT, 8192) for row in batch.to_pylist()]
         page = evaluate_encoder(

@@ -1,17 +1,17 @@
 """Experiments: claims of the literature, each measured on small networks of its own."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import create_model
 
 from langladder.evaluation.page import Page
-from langladder.families.family import Family, Listed
-from langladder.ground.schema import Config
+from langladder.families.family import Family, Listed, Values
+from langladder.ground.schema import Config, locate
 
 if TYPE_CHECKING:
-    from langladder.experiments.experiment import Data
+    from langladder.experiments.experiment import Data, Experiment, ExperimentConfig
+    from langladder.families.family import Job
 
 
 class Claim(Listed):
@@ -21,7 +21,7 @@ class Claim(Listed):
     settings: Config
 
 
-class ExperimentFamily(Family):
+class ExperimentFamily(Family[Claim]):
     """See `Family`. A claim leaves findings, and no model."""
 
     name = "experiment"
@@ -34,20 +34,21 @@ class ExperimentFamily(Family):
     default = "gradient_flow"
     trained = False
 
-    def settings(self, value: Mapping[str, Any]) -> type[Config]:
+    def settings(self, value: Values) -> type[Config]:
         """The settings are the experiment's own."""
         claim = self.rung_class(value)
         return create_model(f"{self.name}_claim", __base__=Claim, settings=(claim.Config, ...))
 
-    def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:
+    def inputs(self, value: Values) -> dict[str, str]:
         """The corpora that it says it reads."""
-        return {name: f"data/{name}" for name in self.rung_class(value).reads}
+        claim: type[Experiment[ExperimentConfig]] = locate(value["_target_"])
+        return {name: f"data/{name}" for name in claim.reads}
 
-    def data(self, claim: Any, job: Any) -> "tuple[Data, dict[str, Path]]":
+    def data(self, claim: "Claim", job: "Job") -> "tuple[Data, dict[str, Path]]":
         """What a claim is measured on, and the files and folders of it; each experiment reads what its class names."""
         from langladder.experiments.experiment import Data
 
-        return Data(bleu_tokenize=job.bleu_tokenize), {}
+        return Data(bleu_tokenize=job.bleu_tokenize or "auto"), {}
 
     def page(self) -> type[Page]:
         """`ClaimPage`."""

@@ -5,23 +5,35 @@ imports nothing heavy: what needs PyTorch or the report is imported inside the m
 """
 
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, cast
 
 from pydantic import Field, create_model, model_validator
 
 from langladder.evaluation.page import Page
+from langladder.ground import schema
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config, Name, locate
 
 if TYPE_CHECKING:
+    from langladder.counts.stored import Counting
+    from langladder.decoding.limits import LengthForm
+    from langladder.evaluation.bleu import BleuChoice
     from langladder.evaluation.page import Work
+    from langladder.models import making
+    from langladder.models.base import Model
+    from langladder.models.network import Network
+
+Values = Mapping[str, Any]
+"""The settings of a rung as plain values: what its YAML file says, which may be anything."""
+Fields = dict[str, Any]
+"""Fields of a settings class by name, as pydantic's `create_model` takes them: (type, default)."""
 
 Make = Callable[..., Any]
-"""Calls the function that makes the rung (`langladder.models.making`, `langladder.embeddings.making`):
+"""Calls the function that makes the rung (`langladder.models.making`, `langladder.embeddings.method`):
 `make(start, *data, **more)`, where start is a model, to be trained in place, a class, or the folder of its base."""
 
 DEVICES = ("training.devices", "training.nodes", "training.strategy")
@@ -41,10 +53,10 @@ class Saved(Protocol):
 
 
 class TrainingResult(Protocol):
-    """How the making went."""
+    """How training went."""
 
     @property
-    def curve(self) -> list[dict[str, Any]]:
+    def curve(self) -> list[dict[str, float | None]]:
         """Rows of the learning curve."""
 
     @property
@@ -56,15 +68,15 @@ class Trained(NamedTuple):
     """A trained rung.
 
     Attributes:
-        made: how it went.
+        result: how training went.
         figures: what it scores on the validation data, its size.
         message: the figures in a line.
         beside: writes into the model's folder what it cannot be used without.
     """
 
     model: Saved
-    made: TrainingResult
-    figures: Mapping[str, Any]
+    result: TrainingResult
+    figures: Mapping[str, object]
     message: str
     beside: Callable[[Path], object] | None = None
 
@@ -81,8 +93,46 @@ class Evaluated(NamedTuple):
 
     page: Page
     message: str
-    scores: Mapping[str, Any] | None = None
+    scores: Mapping[str, object] | None = None
     costs: Mapping[str, float] = MappingProxyType({})
+
+
+class Configured(Protocol):
+    """What a rung's file may name as `_target_`: a model, a method for word vectors, a claim."""
+
+    Config: ClassVar[type[schema.Config]]
+
+
+class EvaluationSettings(Protocol):
+    """The key `evaluation` of params.yaml: how rungs are evaluated and shown."""
+
+    prompts: list[str] | int
+    sample_tokens: int
+    temperature: float
+    beam: int
+    length_alpha: float
+    length_form: "LengthForm"
+    coverage: float
+    n_best: int
+    search_error_widths: list[int]
+    search_error_sentences: int
+    bleu_tokenize: "BleuChoice"
+    max_length: int
+    restrict_vocabulary: int | None
+    neighbours: int
+
+
+class Job(Protocol):
+    """Settings of a stage beside those of the rung. Each stage has those that dvc.yaml lists for it, and no others."""
+
+    seed: int
+    evaluation: EvaluationSettings
+    paths: Config
+    beam: int
+    bleu_tokenize: "BleuChoice | None"
+    lms: Sequence[str]
+    tunes: Sequence[str]
+    agreement: str
 
 
 class Listed(Config):
@@ -118,8 +168,13 @@ class Rung(Listed):
         return self
 
 
-class Family:
+Settings = TypeVar("Settings", bound=Listed)
+
+
+class Family(Generic[Settings]):
     """One family of rungs. Subclasses fill in the names and the methods; their one instance is `FAMILY`.
+
+    `Settings` is the class of its rungs' checked settings, as far as the methods read them.
 
     Attributes:
         name: `lm`: its folder conf/lm/, models/lm/, and the key of single rungs' changes in params.yaml.
@@ -165,7 +220,7 @@ class Family:
 
     # ---- making a rung -------------------------------------------------------------------------------------------
 
-    def settings(self, value: Mapping[str, Any]) -> type[Config]:
+    def settings(self, value: Values) -> type[Config]:
         """Schema of a rung's file; its class (`_target_`) has a say.
 
         Raises:
@@ -173,18 +228,19 @@ class Family:
         """
         return create_model(f"{self.name}_rung", __base__=Rung, **self.parts(self.rung_class(value)))
 
-    def parts(self, rung: Any) -> dict[str, Any]:
+    def parts(self, kind: type[Configured]) -> Fields:
         """The parts of the file that differ from family to family: pydantic fields."""
-        return {"model": (rung.Config, ...)}
+        return {"model": (kind.Config, ...)}
 
-    def rung_class(self, value: Mapping[str, Any]) -> Any:
+    def rung_class(self, value: Values) -> type[Configured]:
         """The class that a rung's file names."""
         if "_target_" not in value:
             file = f"conf/{self.name}/{value.get('name')}.yaml"
             raise InputError(f"{self.name}._target_: missing; name the rung's class in {file}")
-        return locate(value["_target_"])
+        kind: type[Configured] = locate(value["_target_"])
+        return kind
 
-    def maker(self, value: Mapping[str, Any]) -> str | None:
+    def maker(self, value: Values) -> str | None:
         """Dotted name of the function that makes such a rung; None where the stage itself does.
 
         Args:
@@ -192,7 +248,7 @@ class Family:
         """
         return getattr(self.rung_class(value), "maker", None)
 
-    def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:
+    def inputs(self, value: Values) -> dict[str, str]:
         """Files and folders that this very rung reads, beyond what all rungs of its family do: name → path.
 
         They are noted for each rung by the stage `watch`, so that another rung is not made anew for them. A name that
@@ -200,18 +256,18 @@ class Family:
         """
         return {}
 
-    def counting(self, value: Mapping[str, Any]) -> Any:
+    def counting(self, value: Values) -> "Counting | None":
         """What the stage `cooccur` counts in the text for such a rung, once for all that need it; None: nothing."""
 
-    def grows(self, value: Mapping[str, Any], base: Mapping[str, Any]) -> str | None:
+    def grows(self, value: Values, base: Values) -> str | None:
         """Why such a rung cannot grow from such a base; None where it can. Both are checked settings."""
         return None
 
-    def training_inputs(self, rung: Any) -> dict[str, Path]:
+    def training_inputs(self, rung: Settings) -> dict[str, Path]:
         """What all its rungs read to be trained: name → file or folder. What a rung names itself is `inputs`."""
         raise NotImplementedError
 
-    def train(self, rung: Any, job: Any, make: Make) -> Trained:
+    def train(self, rung: Settings, job: "Job", make: Make) -> Trained:
         """Make a rung.
 
         Args:
@@ -222,11 +278,11 @@ class Family:
 
     # ---- evaluating and showing it -------------------------------------------------------------------------------
 
-    def evaluation_inputs(self, rung: Any, job: Any) -> dict[str, Path]:
+    def evaluation_inputs(self, rung: Settings, job: "Job") -> dict[str, Path]:
         """What its evaluation reads beside the model: name → file or folder."""
         raise NotImplementedError
 
-    def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
+    def evaluate(self, rung: Settings, job: "Job", folder: Path) -> Evaluated:
         """Evaluate the model in a folder on the test data."""
         raise NotImplementedError
 
@@ -234,9 +290,13 @@ class Family:
         """What its evaluation writes to reports/rungs/<name>/<rung>.json."""
         raise NotImplementedError
 
-    def inside(self, page: Any) -> Mapping[str, tuple[Any, str]]:
+    def inside(self, page: Page) -> Mapping[str, tuple[Page, str]]:
         """What its pages hold of other families: family → the page, and what it is called after the rung's title."""
         return {}
+
+
+AnyFamily = Family[Any]
+"""A family, whatever its rungs' settings."""
 
 
 def is_network(rung: type) -> bool:
@@ -244,9 +304,10 @@ def is_network(rung: type) -> bool:
     return any(base.__module__ == "torch.nn.modules.module" for base in rung.__mro__)
 
 
-def base_of(rung: Any) -> Path | None:
+def base_of(rung: "Listed") -> Path | None:
     """The folder of the rung that this one grows from; None where it grows from none."""
-    return Path("models") / rung.base if hasattr(rung, "base") else None
+    base: str | None = getattr(rung, "base", None)
+    return None if base is None else Path("models") / base
 
 
 def copies_of(*files: Path) -> Callable[[Path], None]:
@@ -259,14 +320,14 @@ def copies_of(*files: Path) -> Callable[[Path], None]:
     return copy
 
 
-def validated(model: Any, made: Any) -> tuple[dict[str, Any], str]:
+def validated(model: "Model", result: "making.TrainingResult") -> tuple[dict[str, object], str]:
     """The figures of a model that was trained against a validation loss, and the message of them."""
-    loss = made.validation_loss
+    loss = result.validation_loss
     written = "–" if loss is None else f"{loss:.4f}"  # nothing was measured
     return {"parameters": model.number_of_parameters(), "validation_loss": loss}, f"validation loss {written}"
 
 
-def work_of_reader(model: Any, rung: Any, lengths: Iterable[int]) -> "Work | None":
+def work_of_reader(model: "Model", rung: "Listed", lengths: Iterable[int]) -> "Work | None":
     """Operations and memory of a network that reads whole texts, as it is trained; None where no gradient trained it.
 
     Args:
@@ -277,7 +338,8 @@ def work_of_reader(model: Any, rung: Any, lengths: Iterable[int]) -> "Work | Non
         return None
     from langladder.evaluation.work import work_of  # torch only for those that need it
 
+    network = cast("Network", model)
     if hasattr(rung, "input") and rung.input.frozen:
-        model.embedding.weight.requires_grad_(False)
+        network.get_submodule("embedding").requires_grad_(False)
     length = max(1, round(mean(lengths)))
-    return work_of(model, training.optimizer, rows=training.batch_size, length=length)
+    return work_of(network, training.optimizer, rows=training.batch_size, length=length)

@@ -1,8 +1,6 @@
 """What rungs declare whose body is the network of another rung: classifiers and taggers fine-tuned from BERT or GPT."""
 
-from collections.abc import Mapping
-from typing import Any
-
+from langladder.families.family import Values
 from langladder.ground.schema import checked, locate
 
 
@@ -13,9 +11,11 @@ def takes_weights(kind: type) -> bool:
     return issubclass(kind, Grown)
 
 
-def unfit(kind: Any, value: Mapping[str, Any], base: Mapping[str, Any]) -> str | None:
+def unfit(kind: type, value: Values, base: Values) -> str | None:
     """Why a rung's body cannot be the network of its base; None where it can. Both are settings as plain values."""
-    from langladder.models.growing import too_many
+    from langladder.models.growing import BodyConfig, Grown, too_many
+
+    assert issubclass(kind, Grown), kind
 
     settings = value.get("model") or {}
     wrong = []
@@ -26,7 +26,7 @@ def unfit(kind: Any, value: Mapping[str, Any], base: Mapping[str, Any]) -> str |
         if not issubclass(found, kind.BODY):
             wrong.append(f"it is a {found.__name__}, and a {kind.__name__} grows from {kind.FAMILIES}")
         else:
-            body: Any = checked(found.Config, base["model"], "base: model")
+            body: BodyConfig = checked(found.Config, base["model"], "base: model")
             wrong += filter(
                 None, [too_many(settings.get("layers_transferred"), body.layers), kind.refuses(settings, body)]
             )

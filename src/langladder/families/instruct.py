@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field, create_model
 
 from langladder.evaluation.page import Page
-from langladder.families.family import Evaluated, Family, Listed, Make, Trained, copies_of, validated
+from langladder.families.family import Evaluated, Family, Fields, Listed, Make, Trained, Values, copies_of, validated
 from langladder.families.lm import TOKENS
 from langladder.ground.schema import Config, locate
 
 if TYPE_CHECKING:
+    from langladder.families.family import Job
     from langladder.models.language.language_model import LanguageModel
     from langladder.models.making import TrainingResult
     from langladder.text.labelled.instructions import Dialogue
@@ -35,9 +36,19 @@ class Answering(Listed):
     """What the file of a rung says whose network is that of its base."""
 
     target: None = Field(default=None, alias="_target_")  # type: ignore[assignment]  # it is the base's
+    base: str
 
 
-class InstructFamily(Family):
+if TYPE_CHECKING:
+
+    class AnsweringRung(Answering):
+        """What the methods read of a rung's file; `method` and `reads` where it is aligned."""
+
+        method: str
+        reads: str
+
+
+class InstructFamily(Family["AnsweringRung"]):
     """See `Family`."""
 
     name = "instruct"
@@ -54,20 +65,19 @@ class InstructFamily(Family):
     loading = LOADING
     limits = "The model answers instructions such as it was shown, by what its training text says, right or wrong."
 
-    def settings(self, value: Mapping[str, Any]) -> type[Config]:
+    def settings(self, value: Values) -> type[Config]:
         """The base; dropout; how it is trained."""
-        parts: dict[str, Any] = {
-            "base": (str, ...),
+        parts: Fields = {
             "dropout": (float | None, Field(default=None, ge=0, lt=1)),
             "training": (locate("langladder.tasks.settings.InstructionTraining"), ...),
         }
         return create_model(f"{self.name}_rung", __base__=Answering, **parts)
 
-    def maker(self, value: Mapping[str, Any]) -> str | None:
+    def maker(self, value: Values) -> str | None:
         """The same for all."""
         return "langladder.tasks.instruction.make"
 
-    def grows(self, value: Mapping[str, Any], base: Mapping[str, Any]) -> str | None:
+    def grows(self, value: Values, base: Values) -> str | None:
         """A base must be a GPT; one without a network of its own has it from its base."""
         from langladder.models.language.gpt import GPT
 
@@ -81,20 +91,20 @@ class InstructFamily(Family):
 
         return InstructedPage
 
-    def training_inputs(self, rung: Any) -> dict[str, Path]:
+    def training_inputs(self, rung: "AnsweringRung") -> dict[str, Path]:
         """The dialogues."""
         return {"instructions": INSTRUCTIONS}
 
-    def train(self, rung: Any, job: Any, make: Make) -> Trained:
+    def train(self, rung: "AnsweringRung", job: "Job", make: Make) -> Trained:
         """From the training dialogues, watched on the validation dialogues."""
         base, (train, validation) = Path("models") / rung.base, dialogues("train", "validation")
         return answering(base, *make(base, train, validation, settings=rung, judge=gold_rewards(train, validation)))
 
-    def evaluation_inputs(self, rung: Any, job: Any) -> dict[str, Path]:
+    def evaluation_inputs(self, rung: "AnsweringRung", job: "Job") -> dict[str, Path]:
         """The dialogues, and the plain text."""
         return {"instructions": INSTRUCTIONS, "tokens": TOKENS}
 
-    def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
+    def evaluate(self, rung: "AnsweringRung", job: "Job", folder: Path) -> Evaluated:
         """Let it answer the held-out prompts; score the answers, and its plain text."""
         return evaluate_answers(rung, folder)
 
@@ -118,18 +128,20 @@ def gold_rewards(*splits: "list[Dialogue]") -> Callable[..., list[float]] | None
     return rewards_of_answers if known(*splits) else None
 
 
-def answering(base: Path, model: "LanguageModel", made: "TrainingResult") -> Trained:
+def answering(base: Path, model: "LanguageModel", result: "TrainingResult") -> Trained:
     """A model that answers with its base's tokenizer, and what validation measured last."""
     from langladder.text.words.segmentation import CONVENTIONS
 
-    figures, message = validated(model, made)
-    last: dict[str, Any] = next((row for row in reversed(made.curve) if "validation_loss" in row), {})
+    figures, message = validated(model, result)
+    last: Mapping[str, float | None] = next((row for row in reversed(result.curve) if "validation_loss" in row), {})
     figures |= {name: value for name, value in last.items() if name.startswith("validation_")} | figures
     files = [base / name for name in ("tokenizer.json", CONVENTIONS) if (base / name).is_file()]
-    return Trained(model, made, figures, message, copies_of(*files))
+    return Trained(model, result, figures, message, copies_of(*files))
 
 
-def evaluate_answers(rung: Any, folder: Path, base: Path | None = None, reads: Path | None = None) -> Evaluated:
+def evaluate_answers(
+    rung: "AnsweringRung", folder: Path, base: Path | None = None, reads: Path | None = None
+) -> Evaluated:
     """Answers to the held-out prompts, the distance to the model's base, and its plain text.
 
     Args:

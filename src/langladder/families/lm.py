@@ -2,26 +2,46 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from langladder.evaluation.page import Page
 from langladder.families.embedding import question_sets
-from langladder.families.family import Evaluated, Family, Make, Trained, copies_of, is_network
+from langladder.families.family import (
+    Configured,
+    Evaluated,
+    Family,
+    Fields,
+    Make,
+    Rung,
+    Trained,
+    Values,
+    copies_of,
+    is_network,
+)
 from langladder.ground.schema import locate
 
 if TYPE_CHECKING:
     from langladder.evaluation.page import Work
     from langladder.evaluation.word_vectors import WordVectorsPage
+    from langladder.families.family import Job
     from langladder.models.language.language_model import LanguageModel
     from langladder.models.making import TrainingResult
+    from langladder.tasks.settings import LMTrainingConfig
     from langladder.text.storage.token_streams import TokenStream
+
+    class LanguageModelRung(Rung):
+        """What the methods read of a rung's file."""
+
+        training: LMTrainingConfig  # of networks
+        base: str  # of those that grow from another rung
+
 
 TOKENS = Path("data/tokens/text")
 TOKENIZER = TOKENS / "tokenizer.json"
 WORDS = Path("data/words/vocabulary.json")
 
 
-class LanguageModelFamily(Family):
+class LanguageModelFamily(Family["LanguageModelRung"]):
     """See `Family`."""
 
     name = "lm"
@@ -40,22 +60,21 @@ model = LanguageModel.load("{folder}")
 model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | those before it)"""
     limits = "The model knows the language of its training text only, and repeats what it says, prejudice included."
 
-    def parts(self, rung: Any) -> dict[str, Any]:
+    def parts(self, kind: type[Configured]) -> Fields:
         """Networks are trained, and may begin with word vectors."""
-        parts = super().parts(rung)
-        if is_network(rung):
+        parts = super().parts(kind)
+        if is_network(kind):
             beginning = locate("langladder.tasks.settings.InputVectors")
             parts["training"] = (locate("langladder.tasks.settings.LMTrainingConfig"), ...)
             parts["input"] = (beginning, beginning())
         return parts
 
-    def maker(self, value: Mapping[str, Any]) -> str | None:
+    def maker(self, value: Values) -> str | None:
         """What begins with word vectors reads their files; no other may depend on those readers."""
-        rung = self.rung_class(value)
-        found: str = rung.maker_from_vectors if self.inputs(value) else rung.maker
+        found: str = getattr(self.rung_class(value), "maker_from_vectors" if self.inputs(value) else "maker")
         return found
 
-    def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:
+    def inputs(self, value: Values) -> dict[str, str]:
         """The word vectors that it begins with, where it does."""
         vectors = (value.get("input") or {}).get("vectors")
         return {"vectors": vectors} if vectors else {}
@@ -66,15 +85,16 @@ model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | thos
 
         return LanguageModelPage
 
-    def inside(self, page: Any) -> Mapping[str, tuple[Any, str]]:
+    def inside(self, page: Page) -> Mapping[str, tuple[Page, str]]:
         """The input embedding, among the word vectors."""
-        return {} if page.vectors is None else {"embedding": (page.vectors, "input embedding")}
+        vectors: Page | None = getattr(page, "vectors", None)
+        return {} if vectors is None else {"embedding": (vectors, "input embedding")}
 
-    def training_inputs(self, rung: Any) -> dict[str, Path]:
+    def training_inputs(self, rung: "LanguageModelRung") -> dict[str, Path]:
         """The encoded text and its tokenizer."""
         return {"tokens": TOKENS}
 
-    def train(self, rung: Any, job: Any, make: Make) -> Trained:
+    def train(self, rung: "LanguageModelRung", job: "Job", make: Make) -> Trained:
         """A network of its own, from random weights; or counts."""
         import torch
 
@@ -85,12 +105,12 @@ model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | thos
         model = locate(rung.target)(rung.model, tokenizer.vocab_size)
         return scored(model, make(model, tokenizer, *streams(), settings=rung))
 
-    def evaluation_inputs(self, rung: Any, job: Any) -> dict[str, Path]:
+    def evaluation_inputs(self, rung: "LanguageModelRung", job: "Job") -> dict[str, Path]:
         """The encoded test text, and what word vectors are evaluated on."""
         read = {"test": TOKENS / "test.arrow", "sizes": TOKENS / "sizes.json", "words": WORDS}
         return read | question_sets(job)
 
-    def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
+    def evaluate(self, rung: "LanguageModelRung", job: "Job", folder: Path) -> Evaluated:
         """Score it on the test text and its input embedding as word vectors; let it continue prompts."""
         from langladder.decoding.sampling import SamplingConfig
         from langladder.evaluation.language_model import evaluate_language_model
@@ -124,7 +144,7 @@ def streams() -> "list[TokenStream]":
     return [TokenStream.open(TOKENS / f"{split}.arrow") for split in ("train", "validation")]
 
 
-def scored(model: "LanguageModel", made: "TrainingResult") -> Trained:
+def scored(model: "LanguageModel", result: "TrainingResult") -> Trained:
     """A trained language model with its tokenizer, and what it scores on the validation text."""
     from langladder.evaluation.perplexity import score
     from langladder.ground.artefacts import format_figure, read_json
@@ -134,15 +154,15 @@ def scored(model: "LanguageModel", made: "TrainingResult") -> Trained:
     sizes = read_json(TOKENS / "sizes.json")["validation"]
     found = score(model, TokenStream.open(TOKENS / "validation.arrow"), **sizes)
     scores, (name, value) = found.figures(), found.headline
-    figures: dict[str, Any] = {"parameters": model.number_of_parameters()}
+    figures: dict[str, object] = {"parameters": model.number_of_parameters()}
     figures |= {
         f"validation_{key}": scores[key] for key in ("perplexity_per_word", "bits_per_character", "bits_per_byte")
     }
     beside = copies_of(TOKENIZER, TOKENS / CONVENTIONS)
-    return Trained(model, made, figures, f"validation {name} {format_figure(value, '.2f')}", beside)
+    return Trained(model, result, figures, f"validation {name} {format_figure(value, '.2f')}", beside)
 
 
-def work_of_network(model: "LanguageModel", rung: Any) -> "Work | None":
+def work_of_network(model: "LanguageModel", rung: "LanguageModelRung") -> "Work | None":
     """Operations and memory, as it is trained; nothing of a counted model."""
     from langladder.evaluation.work import work_of
     from langladder.models.language.neural import NeuralLanguageModel
@@ -153,7 +173,9 @@ def work_of_network(model: "LanguageModel", rung: Any) -> "Work | None":
     return work_of(model, training.optimizer, rows=training.batch_size, length=training.sequence_length)
 
 
-def input_vectors(model: "LanguageModel", rung: Any, job: Any, folder: Path) -> "WordVectorsPage | None":
+def input_vectors(
+    model: "LanguageModel", rung: "LanguageModelRung", job: "Job", folder: Path
+) -> "WordVectorsPage | None":
     """The input embedding, evaluated as the word vectors of other rungs are; nothing where the model has none."""
     from langladder.models.language.neural import NeuralLanguageModel
 

@@ -1,13 +1,15 @@
 """Probes: claims that are measured on the trained language models of the ladder."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from langladder.families.experiment import ExperimentFamily
+from langladder.families.family import Values
 
 if TYPE_CHECKING:
     from langladder.experiments.experiment import Data
+    from langladder.families.experiment import Claim
+    from langladder.families.family import Job
 
 
 class ProbeFamily(ExperimentFamily):
@@ -20,11 +22,11 @@ class ProbeFamily(ExperimentFamily):
     reads = ("data/tokens/text",)
     looks_into = ("lm",)
 
-    def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:
+    def inputs(self, value: Values) -> dict[str, str]:
         """Nothing of its own: all of them read the models and the text."""
         return {}
 
-    def data(self, claim: Any, job: Any) -> "tuple[Data, dict[str, Path]]":
+    def data(self, claim: "Claim", job: "Job") -> "tuple[Data, dict[str, Path]]":
         """All language models of the ladder, the text, and pairs of sentences one of which is grammatical."""
         from langladder.experiments.experiment import Data
 

@@ -3,15 +3,18 @@
 `prompted` in params.yaml says to whom: all of `lms`, or all of `tunes` too, which DVC then waits for.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from langladder.families.experiment import ExperimentFamily
+from langladder.families.family import Values
 from langladder.families.probe import title_of
 
 if TYPE_CHECKING:
     from langladder.experiments.experiment import Data
+    from langladder.families.experiment import Claim
+    from langladder.families.family import Job
 
 READ = {"labels": "clean/labels", "text": "clean/text"}  # kind of source → the data that it reads
 
@@ -28,14 +31,14 @@ class PromptFamily(ExperimentFamily):
     reads = ("data/tokens/text",)
     looks_into = ("lm",)
 
-    def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:
+    def inputs(self, value: Values) -> dict[str, str]:
         """Where its items come from; microworld's are drawn."""
         source = value["settings"]["source"]
         if source["kind"] == "file":
             return {"prompts": source["folder"]}
         return {name: f"data/{name}" for name in [READ.get(source["kind"])] if name}
 
-    def data(self, claim: Any, job: Any) -> "tuple[Data, dict[str, Path]]":
+    def data(self, claim: "Claim", job: "Job") -> "tuple[Data, dict[str, Path]]":
         """All language models that are prompted, the text, and the task's items."""
         from langladder.experiments.experiment import Data
 

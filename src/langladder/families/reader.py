@@ -1,13 +1,16 @@
 """Readers: a paragraph and a question → the answer that stands there, or none; judged by exact match and F₁."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from langladder.evaluation.page import Page
 from langladder.families.family import (
+    Configured,
     Evaluated,
     Family,
+    Fields,
     Make,
+    Rung,
     Trained,
     base_of,
     is_network,
@@ -16,10 +19,14 @@ from langladder.families.family import (
 )
 from langladder.ground.schema import locate
 
+if TYPE_CHECKING:
+    from langladder.families.family import Job
+    from langladder.models.reading.network_reader import AnyReader
+
 QUESTIONS = Path("data/raw/questions")
 
 
-class ReaderFamily(Family):
+class ReaderFamily(Family[Rung]):
     """See `Family`."""
 
     name = "reader"
@@ -36,6 +43,7 @@ class ReaderFamily(Family):
 from langladder.models.reading.reader import Reader
 from langladder.text.labelled.questions import Question
 
+
 model = Reader.load(Path("{folder}"))
 asked = [Question("anna lives in paris .", "where does anna live ?")]  # options=(…) for those that choose
 model.answers(asked, best=3)  # for each question: text, start (a character of the paragraph), score, probability"""
@@ -47,40 +55,41 @@ model.answers(asked, best=3)  # for each question: text, start (a character of t
 
         return ReaderPage
 
-    def parts(self, rung: Any) -> dict[str, Any]:
+    def parts(self, kind: type[Configured]) -> Fields:
         """See `Family.parts`; what is trained by gradient says how."""
-        parts = super().parts(rung)
-        if is_network(rung):
+        parts = super().parts(kind)
+        if is_network(kind):
             parts["training"] = (locate("langladder.tasks.settings.ReadingTraining"), ...)
         return parts
 
-    def training_inputs(self, rung: Any) -> dict[str, Path]:
+    def training_inputs(self, rung: "Rung") -> dict[str, Path]:
         """The questions."""
         return {"questions": QUESTIONS}
 
-    def train(self, rung: Any, job: Any, make: Make) -> Trained:
+    def train(self, rung: "Rung", job: "Job", make: Make) -> Trained:
         """From the training questions, watched on the validation questions; from its base, where it has one."""
         from langladder.text.labelled.questions import read_questions
 
         train, validation = (read_questions(QUESTIONS / f"{split}.parquet") for split in ("train", "validation"))
-        model, made = make(locate(rung.target), train, validation, settings=rung, base=base_of(rung))
-        figures, message = validated(model, made)
-        return Trained(model, made, figures | {"train_questions": len(train), "threshold": model.threshold}, message)
+        model, result = make(locate(rung.target), train, validation, settings=rung, base=base_of(rung))
+        figures, message = validated(model, result)
+        return Trained(model, result, figures | {"train_questions": len(train), "threshold": model.threshold}, message)
 
-    def evaluation_inputs(self, rung: Any, job: Any) -> dict[str, Path]:
+    def evaluation_inputs(self, rung: "Rung", job: "Job") -> dict[str, Path]:
         """The test questions."""
         return {"questions": QUESTIONS / "test.parquet"}
 
-    def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
+    def evaluate(self, rung: "Rung", job: "Job", folder: Path) -> Evaluated:
         """Answer the test questions and count which answers are right."""
         from langladder.evaluation.reader import evaluate_reader
         from langladder.models.reading.reader import Reader
         from langladder.text.labelled.questions import read_questions
 
-        model: Any = Reader.load(folder)
+        model = Reader.load(folder)
         test = read_questions(QUESTIONS / "test.parquet")
         page = evaluate_reader(model, test, name=rung.name)
-        work = work_of_reader(model, rung, (row.length for one in test for row in model.encode(one)))
+        network = cast("AnyReader", model)  # where `work_of_reader` reads lengths
+        work = work_of_reader(model, rung, (row.length for one in test for row in network.encode(one)))
         found = page.scores
         message = f"{found.exact:.1%} of {found.questions:,} test questions right, F₁ {100 * found.f1:.1f}"
         return Evaluated(page.model_copy(update={"work": work}), message)

@@ -1,11 +1,8 @@
 """Readers whose body is the network of another rung."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from pydantic import create_model
 
-from langladder.families.family import Rung
+from langladder.families.family import Rung, Values
 from langladder.families.grown import takes_weights, unfit
 from langladder.families.reader import ReaderFamily
 from langladder.ground.schema import Config
@@ -21,12 +18,12 @@ class ReaderTransferFamily(ReaderFamily):
     default = "bert_span"
     bases = ("encoder", "lm", "tune", "given")
 
-    def settings(self, value: Mapping[str, Any]) -> type[Config]:
+    def settings(self, value: Values) -> type[Config]:
         """A reader's, and its base."""
         parts = self.parts(self.rung_class(value)) | {"base": (str, ...)}
         return create_model("reader_transfer_rung", __base__=Rung, **parts)
 
-    def grows(self, value: Mapping[str, Any], base: Mapping[str, Any]) -> str | None:
+    def grows(self, value: Values, base: Values) -> str | None:
         """A base must be the network asked for."""
         kind = self.rung_class(value)
         return unfit(kind, value, base) if takes_weights(kind) else f"a {kind.__name__} grows from nothing"

@@ -2,18 +2,29 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import create_model
 
 from langladder.evaluation.page import Page
-from langladder.families.family import Evaluated, Family, Make, Rung, Trained
+from langladder.families.family import Evaluated, Family, Fields, Make, Rung, Trained, Values
 from langladder.families.grown import unfit
 from langladder.families.instruct import INSTRUCTIONS, dialogues
 from langladder.ground.schema import Config, locate
 
+if TYPE_CHECKING:
+    from langladder.families.family import Job
+    from langladder.tasks.settings import RewardTraining
 
-class RewardFamily(Family):
+    class RewardRung(Rung):
+        """What the methods read of a rung's file."""
+
+        base: str
+        reads: str
+        training: RewardTraining
+
+
+class RewardFamily(Family["RewardRung"]):
     """See `Family`."""
 
     name = "reward"
@@ -37,9 +48,9 @@ model = RewardModel.load(Path("{folder}"))
 model.rewards([(Message("user", "what is the capital of france ?"), Message("assistant", "paris"))])  # (1,)"""
     limits = "The reward is a guess at what the labeller prefers, and wrong where a policy strays from what was ranked."
 
-    def settings(self, value: Mapping[str, Any]) -> type[Config]:
+    def settings(self, value: Values) -> type[Config]:
         """The network; its base, and the preferences that it learns; how it is trained."""
-        parts: dict[str, Any] = {
+        parts: Fields = {
             "model": (self.rung_class(value).Config, ...),
             "base": (str, ...),
             "reads": (str, ...),
@@ -47,11 +58,11 @@ model.rewards([(Message("user", "what is the capital of france ?"), Message("ass
         }
         return create_model("reward_rung", __base__=Rung, **parts)
 
-    def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:
+    def inputs(self, value: Values) -> dict[str, str]:
         """The preferences."""
         return {"preferences": value["reads"]}
 
-    def grows(self, value: Mapping[str, Any], base: Mapping[str, Any]) -> str | None:
+    def grows(self, value: Values, base: Values) -> str | None:
         """Its network is that of its base."""
         return unfit(self.rung_class(value), value, base)
 
@@ -61,28 +72,30 @@ model.rewards([(Message("user", "what is the capital of france ?"), Message("ass
 
         return RewardPage
 
-    def training_inputs(self, rung: Any) -> dict[str, Path]:
+    def training_inputs(self, rung: "RewardRung") -> dict[str, Path]:
         """The dialogues; the rankings it names itself."""
         return {"instructions": INSTRUCTIONS}
 
-    def train(self, rung: Any, job: Any, make: Make) -> Trained:
+    def train(self, rung: "RewardRung", job: "Job", make: Make) -> Trained:
         """From rankings of answers, watched on those of validation."""
         from langladder.text.labelled.instructions import read_rankings
 
         base, read = Path("models") / rung.base, Path(rung.reads)
         train, validation = (read_rankings(read / f"{split}.parquet") for split in ("train", "validation"))
         (prompts,) = dialogues("validation")
-        model, made = make(base, train, validation, prompts, settings=rung)
-        best = max((row["validation_accuracy"] for row in made.curve if "validation_accuracy" in row), default=None)
+        model, result = make(base, train, validation, prompts, settings=rung)
+        best = max((row["validation_accuracy"] for row in result.curve if "validation_accuracy" in row), default=None)
         figures = {"parameters": model.number_of_parameters(), "validation_accuracy": best}
-        figures |= {"validation_loss": made.validation_loss, "rankings": len(train)}
-        return Trained(model, made, figures, f"{'–' if best is None else f'{best:.1%}'} of the validation pairs right")
+        figures |= {"validation_loss": result.validation_loss, "rankings": len(train)}
+        return Trained(
+            model, result, figures, f"{'–' if best is None else f'{best:.1%}'} of the validation pairs right"
+        )
 
-    def evaluation_inputs(self, rung: Any, job: Any) -> dict[str, Path]:
+    def evaluation_inputs(self, rung: "RewardRung", job: "Job") -> dict[str, Path]:
         """The rankings."""
         return {"preferences": Path(rung.reads)}
 
-    def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
+    def evaluate(self, rung: "RewardRung", job: "Job", folder: Path) -> Evaluated:
         """How often it prefers the better answer, on prompts and kinds it has not seen."""
         from langladder.evaluation.reward import evaluate_reward
         from langladder.models.reward import RewardModel
@@ -90,8 +103,10 @@ model.rewards([(Message("user", "what is the capital of france ?"), Message("ass
 
         rankings = {split: read_rankings(Path(rung.reads) / f"{split}.parquet") for split in ("test", "unseen")}
         kept = {split: found for split, found in rankings.items() if found}
-        how = {"optimizer": rung.training.optimizer, "batch_size": rung.training.batch_size}
-        page = evaluate_reward(RewardModel.load(folder), kept, name=rung.name, **how)
+        training, model = rung.training, RewardModel.load(folder)
+        page = evaluate_reward(
+            model, kept, name=rung.name, optimizer=training.optimizer, batch_size=training.batch_size
+        )
         right = ", ".join(f"{one.accuracy:.1%} of {one.pairs:,} {split} pairs" for split, one in page.scores.items())
         return Evaluated(page, f"{right} right")
 

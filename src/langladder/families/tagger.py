@@ -1,26 +1,32 @@
 """Taggers: words → a tag each; judged by the share of the test words that get their tag."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from langladder.evaluation.page import Page
 from langladder.families.family import (
+    Configured,
     Evaluated,
     Family,
+    Fields,
     Make,
+    Rung,
     Trained,
+    Values,
     base_of,
     is_network,
     validated,
     work_of_reader,
 )
-from langladder.ground.schema import locate
+from langladder.ground.schema import Config, locate
+
+if TYPE_CHECKING:
+    from langladder.families.family import Job
 
 TAGS = Path("data/clean/tags")
 
 
-class TaggerFamily(Family):
+class TaggerFamily(Family[Rung]):
     """See `Family`."""
 
     name = "tagger"
@@ -36,16 +42,17 @@ class TaggerFamily(Family):
 
 from langladder.models.tagging.tagger import Tagger
 
+
 model = Tagger.load(Path("{folder}"))
 model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_probs: log P(tag | sentence), (T, K)"""
     limits = "The model gives every word one of its tags; it wants words apart from punctuation, as it has learnt them."
 
-    def parts(self, rung: Any) -> dict[str, Any]:
+    def parts(self, kind: type[Configured]) -> Fields:
         """Networks may begin with vectors, and are trained."""
-        parts = super().parts(rung)
-        return parts | tagger_parts("TaggerInput") if is_network(rung) else parts
+        parts = super().parts(kind)
+        return parts | tagger_parts("TaggerInput") if is_network(kind) else parts
 
-    def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:
+    def inputs(self, value: Values) -> dict[str, str]:
         """The word vectors that it begins with, where it does."""
         given = value.get("input") or {}
         return {"vectors": given["vectors"]} if given.get("vectors") else {}
@@ -56,28 +63,28 @@ model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_pro
 
         return TaggerPage
 
-    def training_inputs(self, rung: Any) -> dict[str, Path]:
+    def training_inputs(self, rung: "Rung") -> dict[str, Path]:
         """The tagged sentences."""
         return {"tags": TAGS}
 
-    def train(self, rung: Any, job: Any, make: Make) -> Trained:
+    def train(self, rung: "Rung", job: "Job", make: Make) -> Trained:
         """From the training sentences, watched on the validation sentences; from its base, where it has one."""
         from langladder.text.labelled.labelled import read_labels, read_tagged
         from langladder.text.words.segmentation import conventions_of
 
         tags = read_labels(TAGS)
         train, validation = (read_tagged(TAGS / f"{split}.parquet") for split in ("train", "validation"))
-        model, made = make(locate(rung.target), tags, train, validation, settings=rung, base=base_of(rung))
+        model, result = make(locate(rung.target), tags, train, validation, settings=rung, base=base_of(rung))
         model.normalisation = conventions_of(TAGS).normalisation
-        figures, message = validated(model, made)
+        figures, message = validated(model, result)
         figures |= {"train_sentences": len(train), "train_words": sum(len(one.words) for one in train)}
-        return Trained(model, made, figures | {"tags": len(tags)}, message)
+        return Trained(model, result, figures | {"tags": len(tags)}, message)
 
-    def evaluation_inputs(self, rung: Any, job: Any) -> dict[str, Path]:
+    def evaluation_inputs(self, rung: "Rung", job: "Job") -> dict[str, Path]:
         """The tagged sentences; of those for training it asks which words are known."""
         return {"tags": TAGS}
 
-    def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
+    def evaluate(self, rung: "Rung", job: "Job", folder: Path) -> Evaluated:
         """Tag the test sentences and count which tags are right."""
         from langladder.evaluation.tagger import evaluate_tagger
         from langladder.models.tagging.tagger import Tagger
@@ -92,9 +99,9 @@ model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_pro
         return Evaluated(page.model_copy(update={"work": work}), message)
 
 
-def tagger_parts(read_as: str) -> dict[str, Any]:
+def tagger_parts(read_as: str) -> Fields:
     """What the file of a network says beside its `model`; `read_as` is the class of its `input`."""
-    read: Any = locate(f"langladder.tasks.settings.{read_as}")
+    read: type[Config] = locate(f"langladder.tasks.settings.{read_as}")
     return {"training": (locate("langladder.tasks.settings.TaggerTraining"), ...), "input": (read, read())}
 
 

@@ -1,11 +1,8 @@
 """Taggers that begin with what another rung has learnt: its word vectors, or its whole network."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from pydantic import create_model
 
-from langladder.families.family import Rung, is_network
+from langladder.families.family import Fields, Rung, Values, is_network
 from langladder.families.grown import takes_weights, unfit
 from langladder.families.tagger import TaggerFamily, tagger_parts
 from langladder.ground.schema import Config, locate
@@ -21,21 +18,21 @@ class TaggerTransferFamily(TaggerFamily):
     default = "bilstm_crf_skipgram"
     bases = ("embedding", "encoder", "given")
 
-    def settings(self, value: Mapping[str, Any]) -> type[Config]:
+    def settings(self, value: Values) -> type[Config]:
         """A tagger's, and its base; what takes its base's network reads as that does."""
         kind = self.rung_class(value)
-        parts: dict[str, Any] = {"base": (str, ...), "model": (kind.Config, ...)}
+        parts: Fields = {"base": (str, ...), "model": (kind.Config, ...)}
         if takes_weights(kind):
             parts["training"] = (locate("langladder.tasks.settings.ReadingTraining"), ...)
         else:
             parts |= tagger_parts("TaggerTransferInput")
         return create_model("tagger_transfer_rung", __base__=Rung, **parts)
 
-    def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:
+    def inputs(self, value: Values) -> dict[str, str]:
         """None but its base."""
         return {}
 
-    def grows(self, value: Mapping[str, Any], base: Mapping[str, Any]) -> str | None:
+    def grows(self, value: Values, base: Values) -> str | None:
         """What is counted has no vectors to begin with; a base must have some, or be the network asked for."""
         kind = self.rung_class(value)
         if takes_weights(kind):

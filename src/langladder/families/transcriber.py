@@ -1,16 +1,19 @@
 """Transcribers: frames of sound → letters, without an alignment; judged by the errors in letters and words."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from langladder.evaluation.page import Page
-from langladder.families.family import Evaluated, Family, Make, Trained, validated
+from langladder.families.family import Configured, Evaluated, Family, Fields, Make, Rung, Trained, validated
 from langladder.ground.schema import locate
+
+if TYPE_CHECKING:
+    from langladder.families.family import Job
 
 SPEECH = Path("data/raw/speech")
 
 
-class TranscriberFamily(Family):
+class TranscriberFamily(Family[Rung]):
     """See `Family`."""
 
     name = "transcriber"
@@ -27,13 +30,14 @@ class TranscriberFamily(Family):
 from langladder.decoding.ctc import greedy
 from langladder.models.ctc import CTCRecognizer
 
+
 model = CTCRecognizer.load(Path("{folder}"))
 model(frames, lengths)  # (B, T, D) float32, (B,) → (B, T, A + 1) log-probabilities of the blank and the letters"""
     limits = "The model knows the sounds of the small world's letters only."
 
-    def parts(self, rung: Any) -> dict[str, Any]:
+    def parts(self, kind: type[Configured]) -> Fields:
         """All are trained."""
-        return super().parts(rung) | {"training": (locate("langladder.tasks.settings.SpeechTraining"), ...)}
+        return super().parts(kind) | {"training": (locate("langladder.tasks.settings.SpeechTraining"), ...)}
 
     def page(self) -> type[Page]:
         """`TranscriptPage`."""
@@ -41,11 +45,11 @@ model(frames, lengths)  # (B, T, D) float32, (B,) → (B, T, A + 1) log-probabil
 
         return TranscriptPage
 
-    def training_inputs(self, rung: Any) -> dict[str, Path]:
+    def training_inputs(self, rung: "Rung") -> dict[str, Path]:
         """The utterances."""
         return {"speech": SPEECH}
 
-    def train(self, rung: Any, job: Any, make: Make) -> Trained:
+    def train(self, rung: "Rung", job: "Job", make: Make) -> Trained:
         """On utterances and their letters, without an alignment."""
         import torch
 
@@ -54,16 +58,16 @@ model(frames, lengths)  # (B, T, D) float32, (B,) → (B, T, A + 1) log-probabil
         splits = (corpus := read_speech(SPEECH)).splits
         torch.manual_seed(job.seed)
         model = locate(rung.target)(rung.model, corpus.dimensions, len(ALPHABET))
-        made = make(model, ALPHABET, splits["train"], splits["validation"], settings=rung)
-        figures, message = validated(model, made)
+        result = make(model, ALPHABET, splits["train"], splits["validation"], settings=rung)
+        figures, message = validated(model, result)
         figures |= {f"{split}_examples": len(examples) for split, examples in splits.items()}
-        return Trained(model, made, figures, message)
+        return Trained(model, result, figures, message)
 
-    def evaluation_inputs(self, rung: Any, job: Any) -> dict[str, Path]:
+    def evaluation_inputs(self, rung: "Rung", job: "Job") -> dict[str, Path]:
         """The utterances."""
         return {"speech": SPEECH}
 
-    def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
+    def evaluate(self, rung: "Rung", job: "Job", folder: Path) -> Evaluated:
         """Transcribe the test utterances, greedily and by prefix beam search; count errors."""
         from langladder.corpora.speech import read_speech
         from langladder.evaluation.transcripts import TranscriptionConfig, evaluate_transcripts

@@ -1,17 +1,21 @@
 """Translators: P(y_t | y_1 … y_{t-1}, x), trained on pairs of sentences; judged by BLEU, chrF and TER."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from langladder.evaluation.page import Page
-from langladder.families.family import Evaluated, Family, Make, Trained, copies_of, validated
+from langladder.families.family import Configured, Evaluated, Family, Fields, Make, Rung, Trained, copies_of, validated
 from langladder.ground.schema import locate
+
+if TYPE_CHECKING:
+    from langladder.families.family import Job
+
 
 TOKENS = Path("data/tokens/parallel")
 TEST = Path("data/clean/parallel/test.parquet")
 
 
-class TranslatorFamily(Family):
+class TranslatorFamily(Family[Rung]):
     """See `Family`."""
 
     name = "translator"
@@ -33,9 +37,9 @@ model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EO
         "read well and be wrong. It repeats the prejudice of its training text."
     )
 
-    def parts(self, rung: Any) -> dict[str, Any]:
+    def parts(self, kind: type[Configured]) -> Fields:
         """All are trained."""
-        return super().parts(rung) | {"training": (locate("langladder.tasks.settings.TranslationTraining"), ...)}
+        return super().parts(kind) | {"training": (locate("langladder.tasks.settings.TranslationTraining"), ...)}
 
     def page(self) -> type[Page]:
         """`TranslatorPage`."""
@@ -43,11 +47,11 @@ model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EO
 
         return TranslatorPage
 
-    def training_inputs(self, rung: Any) -> dict[str, Path]:
+    def training_inputs(self, rung: "Rung") -> dict[str, Path]:
         """The encoded pairs and their tokenizers."""
         return {"tokens": TOKENS}
 
-    def train(self, rung: Any, job: Any, make: Make) -> Trained:
+    def train(self, rung: "Rung", job: "Job", make: Make) -> Trained:
         """On pairs of sentences."""
         import torch
 
@@ -62,14 +66,14 @@ model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EO
         model = locate(rung.target)(rung.model, *(tokenizer.vocab_size for tokenizer in tokenizers))
         pairs = [PairStream.open(TOKENS / f"{split}.arrow") for split in ("train", "validation")]
         bleu = bleu_config(TOKENS, job.bleu_tokenize or "auto").tokenize
-        made = make(model, tokenizers, *pairs, settings=rung, bleu_tokenize=bleu)
-        return Trained(model, made, *validated(model, made), copies_of(*files, TOKENS / CONVENTIONS))
+        result = make(model, tokenizers, *pairs, settings=rung, bleu_tokenize=bleu)
+        return Trained(model, result, *validated(model, result), copies_of(*files, TOKENS / CONVENTIONS))
 
-    def evaluation_inputs(self, rung: Any, job: Any) -> dict[str, Path]:
+    def evaluation_inputs(self, rung: "Rung", job: "Job") -> dict[str, Path]:
         """The test sentences, encoded and as they are."""
         return {"tokens": TOKENS / "test.arrow", "text": TEST}
 
-    def evaluate(self, rung: Any, job: Any, folder: Path) -> Evaluated:
+    def evaluate(self, rung: "Rung", job: "Job", folder: Path) -> Evaluated:
         """Translate the test sentences by beam search, score them, and find whose the errors are."""
         from langladder.decoding.beam_search import BeamConfig
         from langladder.evaluation.bleu import bleu_config

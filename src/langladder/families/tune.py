@@ -1,20 +1,24 @@
 """Tuned language models: they begin with what another rung has learnt, and go on from there."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pydantic import Field, create_model
 
-from langladder.families.family import Listed, Make, Rung, Trained, is_network
+from langladder.families.family import Fields, Listed, Make, Rung, Trained, Values, is_network
 from langladder.families.lm import TOKENIZER, LanguageModelFamily, scored, streams
 from langladder.ground.schema import Config, locate
+
+if TYPE_CHECKING:
+    from langladder.families.family import Job
+    from langladder.families.lm import LanguageModelRung
 
 
 class Grown(Listed):
     """What the file of a rung says that takes its network from its base."""
 
     target: None = Field(default=None, alias="_target_")  # type: ignore[assignment]  # it is the base's
+    base: str
 
 
 class TunedFamily(LanguageModelFamily):
@@ -27,23 +31,23 @@ class TunedFamily(LanguageModelFamily):
     default = "gpt_longer"
     bases = ("lm", "tune", "embedding")
 
-    def settings(self, value: Mapping[str, Any]) -> type[Config]:
+    def settings(self, value: Values) -> type[Config]:
         """A network of its own, or that of its base; the base; how it is trained."""
-        parts: dict[str, Any] = {"base": (str, ...)}
-        parts["training"] = (locate("langladder.tasks.settings.LMTrainingConfig"), ...)
+        training: Fields = {"training": (locate("langladder.tasks.settings.LMTrainingConfig"), ...)}
         if "_target_" not in value:
-            return create_model("tune_rung", __base__=Grown, **parts)
-        return create_model("tune_rung", __base__=Rung, model=(self.rung_class(value).Config, ...), **parts)
+            return create_model("tune_rung", __base__=Grown, **training)
+        own: Fields = {"model": (self.rung_class(value).Config, ...), "base": (str, ...)}
+        return create_model("tune_rung", __base__=Rung, **own, **training)
 
-    def maker(self, value: Mapping[str, Any]) -> str | None:
+    def maker(self, value: Values) -> str | None:
         """By what it begins with: weights, or word vectors."""
         return f"langladder.tasks.{'from_vectors' if _from_vectors(value) else 'language_modelling'}.make_tuned"
 
-    def inputs(self, value: Mapping[str, Any]) -> dict[str, str]:
+    def inputs(self, value: Values) -> dict[str, str]:
         """None but its base."""
         return {}
 
-    def grows(self, value: Mapping[str, Any], base: Mapping[str, Any]) -> str | None:
+    def grows(self, value: Values, base: Values) -> str | None:
         """What is not trained by gradient has no weights; word vectors need a network to begin with them."""
         if "_target_" not in base:  # the base has its network from its own base
             return None
@@ -56,7 +60,7 @@ class TunedFamily(LanguageModelFamily):
             return f"it is a {kind.__name__}, the rung a {locate(value['_target_']).__name__}"
         return None
 
-    def train(self, rung: Any, job: Any, make: Make) -> Trained:
+    def train(self, rung: "LanguageModelRung", job: "Job", make: Make) -> Trained:
         """From the weights of its base, or a network of its own from the word vectors of its base."""
         import torch
 
@@ -66,7 +70,7 @@ class TunedFamily(LanguageModelFamily):
         return scored(*make(Path("models") / rung.base, Tokenizer.load(TOKENIZER), *streams(), settings=rung))
 
 
-def _from_vectors(value: Mapping[str, Any]) -> bool:
+def _from_vectors(value: Values) -> bool:
     return str(value["base"]).startswith("embedding/")
 
 

@@ -32,8 +32,7 @@ import pyarrow.compute as pc
 
 from langladder.ground.errors import InputError
 from langladder.kernels.counting import numbers
-from langladder.models.ngrams.arpa_model import ArpaConfig, ArpaModel
-from langladder.models.ngrams.backoff import BackoffLanguageModel
+from langladder.models.ngrams.backoff import ArpaConfig, ArpaModel, BackoffLanguageModel
 from langladder.text.read.lines import byte_lines, writing
 from langladder.text.tokenize.specials import BOS, EOS, NAMES, PAD, UNK
 

@@ -26,7 +26,7 @@ becomes zeros: it tells no word from another, and serves as a body.
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -34,7 +34,7 @@ from torch import nn
 
 from langladder.formats.tokenizer_folder import write_encoder_tokenizer
 from langladder.ground import artefacts
-from langladder.ground.artefacts import ArrayFacts, read_json, write_arrays, write_json
+from langladder.ground.artefacts import ArrayFacts, JSONObject, read_json, write_arrays, write_json
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
 from langladder.ground.schema import checked
@@ -75,7 +75,7 @@ def bert_arrays(model: BERT) -> dict[str, np.ndarray]:
     return {name: tensor.detach().float().cpu().numpy() for name, tensor in bert_names(model)}
 
 
-def bert_config(model: BERT) -> dict[str, Any]:
+def bert_config(model: BERT) -> JSONObject:
     """The settings under BERT's names; of a body without heads those of `BertForMaskedLM`."""
     config = model.config
     attention = config.dropout if config.attention_dropout is None else config.attention_dropout
@@ -197,7 +197,7 @@ def fine_tuned_arrays(model: Fine) -> dict[str, np.ndarray]:
     return {name: tensor.detach().float().cpu().numpy() for name, tensor in named}
 
 
-def fine_tuned_config(model: Fine) -> dict[str, Any]:
+def fine_tuned_config(model: Fine) -> JSONObject:
     """The settings under transformers' names, labels with them."""
     if isinstance(model, BERTSpan):
         found = bert_config(model.features.encoder) | {"architectures": ["BertForQuestionAnswering"]}
@@ -217,7 +217,7 @@ def fine_tuned_config(model: Fine) -> dict[str, Any]:
 # ---- reading
 
 
-_MUST_BE: dict[str, tuple[Any, tuple[Any, ...]]] = {  # BERT's default, what this BERT computes
+_MUST_BE: dict[str, tuple[object, tuple[object, ...]]] = {  # BERT's default, what this BERT computes
     "model_type": (None, ("bert",)),
     "hidden_act": ("gelu", ("gelu",)),
     "layer_norm_eps": (BERT_NORM_EPS, (BERT_NORM_EPS,)),
@@ -281,7 +281,7 @@ def _read(folder: Path) -> tuple[BERTConfig, dict[str, np.ndarray], Any]:
     there = {name: _single(facts[own]) for name, own in names.items()}
     config = config.model_copy(update={"next_sentence": "bert.pooler.dense.weight" in there})
     size = checked_size(folder / "config.json", "vocab_size", found["vocab_size"])
-    plan = dict(bert_names(outline(Saved(BERT, config, [size]), folder)))
+    plan = dict(bert_names(cast(BERT, outline(Saved(BERT, config, [size]), folder))))
     lacks = {name for name in plan if _may_lack(name, there)}
     asked = {name: tensor for name, tensor in plan.items() if name not in lacks}
     spare = {name for name in there if name not in asked and _may_be_spare(name)}
@@ -344,7 +344,7 @@ def _may_be_spare(name: str) -> bool:
     return name in (*_SAME, "bert.embeddings.position_ids") or name.startswith(("cls.seq_relationship.", *_HEADS))
 
 
-def bert_settings(folder: Path) -> tuple[BERTConfig, dict[str, Any]]:
+def bert_settings(folder: Path) -> tuple[BERTConfig, JSONObject]:
     """The settings that config.json describes, with a pooler, and all that it says.
 
     Raises:

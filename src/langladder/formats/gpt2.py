@@ -25,7 +25,7 @@ tagger or a reader on top of the body, are not read.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import numpy as np
 import torch
@@ -33,7 +33,15 @@ from torch import nn
 
 from langladder.formats.bert import FLOATS, check_finite, weights_file
 from langladder.formats.tokenizer_folder import SPECIALS, write_tokenizer_folder
-from langladder.ground.artefacts import ArrayFacts, read_array_facts, read_json, read_weights, write_arrays, write_json
+from langladder.ground.artefacts import (
+    ArrayFacts,
+    JSONObject,
+    read_array_facts,
+    read_json,
+    read_weights,
+    write_arrays,
+    write_json,
+)
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
 from langladder.ground.schema import checked
@@ -59,7 +67,7 @@ def export_gpt2(model: GPT, tokenizer: Tokenizer, folder: Path) -> None:
     known = tokenizer.full_vocab_size if instructed else tokenizer.vocab_size
     if known != model.vocab_size:
         raise InputError(f"{folder}: the model has {model.vocab_size} tokens, the tokenizer {known}")
-    generation: dict[str, Any] = SPECIALS | {"do_sample": True}
+    generation: JSONObject = SPECIALS | {"do_sample": True}
     if instructed:
         generation["suppress_tokens"] = [PAD, BOS, *range(tokenizer.vocab_size, model.vocab_size)]
     arrays = {name: np.ascontiguousarray(array) for name, array in gpt2_arrays(model).items()}
@@ -124,7 +132,7 @@ def _exportable(model: GPT) -> GPTConfig:
     return config
 
 
-def _gpt2_config(config: GPTConfig, vocab_size: int, tied: bool) -> dict[str, Any]:
+def _gpt2_config(config: GPTConfig, vocab_size: int, tied: bool) -> JSONObject:
     return {
         "architectures": ["GPT2LMHeadModel"],
         "model_type": "gpt2",
@@ -149,7 +157,7 @@ def _gpt2_config(config: GPTConfig, vocab_size: int, tied: bool) -> dict[str, An
 # ---- reading
 
 
-_MUST_BE: dict[str, tuple[Any, tuple[Any, ...]]] = {  # GPT-2's default, what this GPT computes
+_MUST_BE: dict[str, tuple[object, tuple[object, ...]]] = {  # GPT-2's default, what this GPT computes
     "model_type": (None, ("gpt2",)),
     "activation_function": ("gelu_new", ("gelu_new", "gelu_pytorch_tanh")),
     "layer_norm_epsilon": (1e-5, (1e-5,)),
@@ -157,7 +165,7 @@ _MUST_BE: dict[str, tuple[Any, tuple[Any, ...]]] = {  # GPT-2's default, what th
     "scale_attn_by_inverse_layer_idx": (False, (False,)),
     "add_cross_attention": (False, (False,)),
 }
-_OURS: dict[str, tuple[Any, tuple[Any, ...]]] = {
+_OURS: dict[str, tuple[object, tuple[object, ...]]] = {
     name: (50256 if token != PAD else PAD, (token,)) for name, token in SPECIALS.items()
 }
 _TABLE, _OUTPUT = "wte.weight", "lm_head.weight"
@@ -199,7 +207,7 @@ def import_foreign_gpt2(folder: Path) -> tuple[GPT, Tokenizer]:
     return _filled(config.model_copy(update={"tie_weights": False}), arrays), tokenizer
 
 
-def gpt2_settings(folder: Path) -> tuple[GPTConfig, int, dict[str, Any]]:
+def gpt2_settings(folder: Path) -> tuple[GPTConfig, int, JSONObject]:
     """The settings that config.json describes, the number of tokens, and all that it says.
 
     Raises:
@@ -224,7 +232,7 @@ def gpt2_settings(folder: Path) -> tuple[GPTConfig, int, dict[str, Any]]:
     return config, checked_size(path, "vocab_size", found.get("vocab_size", 50257)), found
 
 
-def _allow(found: dict[str, Any], allowed: dict[str, tuple[Any, tuple[Any, ...]]], path: Path) -> None:
+def _allow(found: JSONObject, allowed: dict[str, tuple[object, tuple[object, ...]]], path: Path) -> None:
     for name, (default, values) in allowed.items():
         value = found.get(name, default)
         if value not in values:
@@ -240,7 +248,7 @@ def _arrays(folder: Path, config: GPTConfig, size: int) -> dict[str, np.ndarray]
     names = {name: own for name, own in names.items() if not name.endswith((".attn.bias", ".attn.masked_bias"))}
     if config.tie_weights:
         names.pop(_OUTPUT, None)
-    targets = _targets(outline(Saved(GPT, config, [size]), folder))
+    targets = _targets(cast(GPT, outline(Saved(GPT, config, [size]), folder)))
     _check({name: facts[own] for name, own in names.items()}, targets, path)  # before it takes memory
     read = read_weights(path, names.values())
     arrays = {name: read[own] for name, own in names.items()}

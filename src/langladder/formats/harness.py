@@ -16,6 +16,7 @@ from typing import Any
 
 from langladder.decoding.options import Asked, asked_of, score_options
 from langladder.decoding.sampling import SamplingConfig, generate_batch
+from langladder.ground.artefacts import JSONObject
 from langladder.ground.errors import InputError
 from langladder.models.language.language_model import LanguageModel
 from langladder.text.labelled.templates import ids_of
@@ -47,7 +48,7 @@ class Answering:
         found = iter(score_options(self.model, asked))
         return [float(next(found)[0]) if len(row) > 1 else 0.0 for row in rows]
 
-    def continuations(self, asked: Sequence[tuple[str, dict[str, Any]]]) -> list[str]:
+    def continuations(self, asked: Sequence[tuple[str, JSONObject]]) -> list[str]:
         """(context, {"until", "max_gen_toks"}) → what the model says next, up to the first of the texts of `until`."""
         found = []
         for context, settings in asked:

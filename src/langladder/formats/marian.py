@@ -17,14 +17,13 @@ positions or none.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
 from langladder.formats.tokenizer_folder import SPECIALS, write_tokenizer_folder
-from langladder.ground.artefacts import write_arrays, write_json
+from langladder.ground.artefacts import JSONObject, write_arrays, write_json
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
 from langladder.models.translation.transformer import Transformer
@@ -105,7 +104,7 @@ def _norm(prefix: str, around: nn.Module, order: torch.Tensor) -> Iterator[tuple
         yield f"{prefix}.{name}", around.get_parameter(f"norm.{name}")[order]
 
 
-def _marian_config(model: Transformer) -> dict[str, Any]:
+def _marian_config(model: Transformer) -> JSONObject:
     config = model.config
     inner = config.expansion * config.width
     sides = {

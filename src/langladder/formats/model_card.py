@@ -11,7 +11,14 @@ from types import MappingProxyType
 from typing import Any
 
 from langladder.embeddings.base import WordVectors
-from langladder.ground.artefacts import figures_from_json, format_figure, map_arrays, read_json, regular_file
+from langladder.ground.artefacts import (
+    JSONObject,
+    figures_from_json,
+    format_figure,
+    map_arrays,
+    read_json,
+    regular_file,
+)
 from langladder.ground.errors import InputError
 from langladder.models.saving import located
 from langladder.text.tokenize.tokenizers import Tokenizer
@@ -31,12 +38,12 @@ class _Described:
 
     kind: type
     summary: str
-    settings: Mapping[str, Any]
+    settings: JSONObject
 
 
 def model_card(
     folder: Path,
-    scores: Mapping[str, Any] | None = None,
+    scores: Mapping[str, object] | None = None,
     titles: Mapping[str, str] = MappingProxyType({}),
     *,
     loading: str = ANY,
@@ -87,7 +94,7 @@ def model_card(
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _described(folder: Path, job: Mapping[str, Any]) -> _Described:
+def _described(folder: Path, job: JSONObject) -> _Described:
     if (folder / "words.json").exists():
         return _vectors(folder, job)
     if (folder / "config.json").exists() or "_target_" not in job:
@@ -127,9 +134,9 @@ def _network(folder: Path) -> _Described:
     return _Described(kind, f"{what}{named}. {size}.", _flat(model.config.model_dump(mode="json")))
 
 
-def _flat(settings: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+def _flat(settings: JSONObject, before: str = "") -> JSONObject:
     """Settings inside settings as `body.width`."""
-    found: dict[str, Any] = {}
+    found: JSONObject = {}
     for name, value in settings.items():
         found |= _flat(value, f"{before}{name}.") if isinstance(value, dict) else {before + name: value}
     return found
@@ -141,7 +148,7 @@ def _labels(labels: Sequence[str], what: str) -> str:
     return f"{len(labels)} {what}: {', '.join(named)}{f' and {more} more' if more else ''}"
 
 
-def _reads(model: Any) -> str:
+def _reads(model: object) -> str:
     """What a classifier takes a text for."""
     if (units := getattr(model, "units", None)) is None:
         return "It does not look at the text"
@@ -152,7 +159,7 @@ def _reads(model: Any) -> str:
     return f"It reads {trees}{f', {len(words):,} of which it knows' if words else ''}"
 
 
-def _vectors(folder: Path, job: Mapping[str, Any]) -> _Described:
+def _vectors(folder: Path, job: JSONObject) -> _Described:
     words, provenance = _read(folder / "words.json"), folder / "provenance.json"
     arrays = map_arrays(folder / "vectors.safetensors")
     sparse = "shape" in arrays
@@ -182,7 +189,7 @@ def _tokens(folder: Path) -> list[str]:
     return ["## Tokens", *lines] if lines else []
 
 
-def _training(about: dict[str, Any], job: dict[str, Any]) -> list[str]:
+def _training(about: JSONObject, job: JSONObject) -> list[str]:
     if not any(about.values()):
         return ["Not recorded: the folder holds no provenance.json."]
     settings = about.get("settings", {})
@@ -198,7 +205,7 @@ def _training(about: dict[str, Any], job: dict[str, Any]) -> list[str]:
     return [*chain, *read, table, _table("training setting", how)]
 
 
-def _base(base: Any) -> str:
+def _base(base: object) -> str:
     """A rung that the model grew from, with the hashes of the data that it was made of."""
     told = base if isinstance(base, dict) else {}
     inputs = told.get("inputs") if isinstance(told.get("inputs"), dict) else {}
@@ -207,7 +214,7 @@ def _base(base: Any) -> str:
     return f"{told.get('rung')} ({whole})"
 
 
-def _table(column: str, rows: Mapping[str, Any]) -> str:
+def _table(column: str, rows: JSONObject) -> str:
     if not rows:
         return ""
     return "\n".join(
@@ -215,7 +222,7 @@ def _table(column: str, rows: Mapping[str, Any]) -> str:
     )
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if value is None:
         return "–"
     if isinstance(value, bool):
@@ -225,14 +232,14 @@ def _cell(value: Any) -> str:
     return str(value).replace("|", "\\|")
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> JSONObject:
     found = read_json(path) if path.exists() else {}
     if not isinstance(found, dict):
         raise InputError(f"{path}: a {type(found).__name__}, not an object")
     return found
 
 
-def _object(path: Path, holder: Mapping[str, Any], key: str) -> dict[str, Any]:
+def _object(path: Path, holder: JSONObject, key: str) -> JSONObject:
     """An object within an object of a file; empty where it is not there."""
     found = holder.get(key) or {}
     if not isinstance(found, dict):

@@ -131,11 +131,11 @@ class _TransformerStep(nn.Module):
 @torch.no_grad()
 def write_program(
     module: nn.Module,
-    inputs: tuple[Any, ...],
+    inputs: tuple[object, ...],
     path: Path,
     given: Sequence[str],
     found: Sequence[str],
-    shapes: list[Any],
+    shapes: Sequence[object],
     declared: Sequence[Mapping[int, str]] = (),
 ) -> None:
     """One file. All modes stay as they are.

@@ -8,9 +8,8 @@ tokenizer_config.json sets it.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from langladder.ground.artefacts import write_json, write_text
+from langladder.ground.artefacts import JSONObject, write_json, write_text
 from langladder.text.labelled.instructions import ASSISTANT, ROLES, SYSTEM, USER
 from langladder.text.tokenize.specials import BOS, EOS, PAD, RESERVED, SPELLINGS, UNK, spelling
 from langladder.text.tokenize.tokenizers import Tokenizer
@@ -80,7 +79,7 @@ def write_tokenizer_folder(
             told not to, as nothing here does.
     """
     write_tokenizer(folder / "tokenizer.json", tokenizer, first=first, last=last, reserved=chats)
-    about: dict[str, Any] = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": length}
+    about: JSONObject = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": length}
     about |= dict(zip(("pad_token", "unk_token", "bos_token", "eos_token"), SPELLINGS, strict=True))
     about |= {"chat_template": chat_template()} if chats else {"split_special_tokens": True}
     write_json(folder / "tokenizer_config.json", about | {"clean_up_tokenization_spaces": False})
@@ -116,7 +115,7 @@ def write_encoder_tokenizer(
     write_text(path, str(backend.to_str(pretty=True)) + "\n")
     names = dict(zip(("pad_token", "unk_token", "bos_token", "eos_token"), SPELLINGS, strict=True))
     names |= {"sep_token": separator, "cls_token": cls, "mask_token": mask}
-    about: dict[str, Any] = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": length}
+    about: JSONObject = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": length}
     about |= {"model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}
     about |= {} if gaps else {"split_special_tokens": True}
     write_json(folder / "tokenizer_config.json", about | names | {"clean_up_tokenization_spaces": False})

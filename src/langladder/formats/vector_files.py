@@ -25,11 +25,11 @@ import codecs
 import logging
 import struct
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from langladder.embeddings.base import WordVectors
+from langladder.embeddings.base import Matrix, WordVectors
 from langladder.embeddings.saved import load_vectors
 from langladder.formats import vector_formats
 from langladder.formats.vector_formats import (
@@ -42,7 +42,7 @@ from langladder.formats.vector_formats import (
     is_number,
     parse_numbers,
 )
-from langladder.ground.artefacts import write_text
+from langladder.ground.artefacts import JSONObject, write_text
 from langladder.ground.atomic import Owner, atomic_folder
 from langladder.ground.errors import Damage, InputError
 from langladder.ground.remote import fetched, is_url
@@ -69,7 +69,7 @@ def _is_projector(folder: Path) -> bool:
 PROJECTOR = Owner("a projector folder that langladder wrote", (VECTORS, METADATA, SETTINGS), _is_projector)
 
 
-def write_projector(folder: Path, words: list[str], matrix: Any, counts: np.ndarray | None = None) -> None:
+def write_projector(folder: Path, words: list[str], matrix: Matrix, counts: np.ndarray | None = None) -> None:
     """Write the folder, atomically.
 
     Raises:
@@ -162,7 +162,7 @@ def input_embedding(model_folder: Path, vocabulary: Vocabulary | None = None) ->
     if len(table) not in (tokenizer.vocab_size, tokenizer.full_vocab_size):  # the latter: with its reserved specials
         raise InputError(f"{folder}: the model has {len(table)} tokens, its tokenizer.json {tokenizer.vocab_size}")
 
-    about: dict[str, Any] = {
+    about: JSONObject = {
         "method": f"input embedding of {type(model).__name__}",
         "config": model.config.model_dump(mode="json"),
     }
@@ -176,9 +176,7 @@ def input_embedding(model_folder: Path, vocabulary: Vocabulary | None = None) ->
     return vectors
 
 
-def _of_vocabulary(
-    table: np.ndarray, tokenizer: "Tokenizer", vocabulary: Vocabulary, about: dict[str, Any]
-) -> WordVectors:
+def _of_vocabulary(table: np.ndarray, tokenizer: "Tokenizer", vocabulary: Vocabulary, about: JSONObject) -> WordVectors:
     from langladder.text.tokenize.tokenizers import word_pieces
 
     pieces = word_pieces(tokenizer, vocabulary.words)

@@ -24,10 +24,11 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, NoReturn
 
 import numpy as np
 
+from langladder.embeddings.base import Matrix
 from langladder.ground.errors import Damage, InputError
 from langladder.text.read.lines import GZIP, reading, writing
 
@@ -142,14 +143,14 @@ def check_words(path: Path, words: Sequence[str]) -> None:
             )
 
 
-def dense_rows(matrix: Any) -> Iterator[np.ndarray]:
+def dense_rows(matrix: Matrix) -> Iterator[np.ndarray]:
     """The rows of a dense or sparse (V, D) matrix, (D,) little-endian float32 each; never all dense at once."""
     for first in range(0, matrix.shape[0], ROWS_AT_ONCE):
         part = matrix[first : first + ROWS_AT_ONCE]
         yield from np.ascontiguousarray(part if isinstance(part, np.ndarray) else part.toarray(), dtype="<f4")
 
 
-def write_entries(file: IO[bytes], words: Sequence[str], matrix: Any) -> None:
+def write_entries(file: IO[bytes], words: Sequence[str], matrix: Matrix) -> None:
     """One line a word; nine digits bring every float32 back."""
     numbers = " ".join(["%.9g"] * matrix.shape[1])
     for word, vector in zip(words, dense_rows(matrix), strict=True):
@@ -222,7 +223,7 @@ def is_number(field: bytes) -> bool:
 LOOKED_AT = 1 << 16  # bytes, to see whether a file is text
 
 
-def write_word2vec(path: Path, words: list[str], matrix: Any, *, binary: bool) -> None:
+def write_word2vec(path: Path, words: list[str], matrix: Matrix, *, binary: bool) -> None:
     """Write words and their (V, D) vectors (dense or sparse), atomically; gzipped where the name ends in .gz.
 
     Raises:
@@ -400,7 +401,7 @@ LINES_LOOKED_AT = 100  # to find the dimension
 LONGEST_LINE = 100_000  # numbers; what is longer is no text of vectors
 
 
-def write_glove(path: Path, words: list[str], matrix: Any) -> None:
+def write_glove(path: Path, words: list[str], matrix: Matrix) -> None:
     """Write words and their (V, D) vectors (dense or sparse), atomically; gzipped where the name ends in .gz.
 
     Raises:

@@ -31,6 +31,10 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
+JSONObject = dict[str, Any]
+"""An object of a JSON file, whose values may be anything that JSON has."""
+
+
 def write_json(path: Path, value: Any) -> None:
     """Write JSON atomically: keys in the order given, no NaN (JSON has none: write null)."""
     write_text(path, json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n")

@@ -9,10 +9,12 @@ into this room, or into `text/tokenize/specials.py`.
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
+Untyped = Any
+"""A value, type or function of Numba's or LLVM's, which have no types for Python's checkers."""
 Function = TypeVar("Function", bound=Callable[..., Any])
 PACKAGE = Path(__file__).parent
 
@@ -25,7 +27,7 @@ def version(package: Path = PACKAGE) -> str:
     return digest.hexdigest()[:16]
 
 
-config: Any = numba.config
+config: Untyped = numba.config
 CACHE = Path(config.CACHE_DIR or PACKAGE / "__pycache__") / f"kernels-{version()}"
 
 
@@ -37,8 +39,7 @@ def prepare() -> None:
     cpu_target.target_context.refresh()
 
 
-def njit(**options: Any) -> Callable[[Function], Function]:
+def njit(**options: Untyped) -> Callable[[Function], Function]:
     """`numba.njit` with these options, kept in that cache."""
     config.CACHE_DIR = str(CACHE)  # each time: Numba reads its settings anew where the environment has changed
-    kernel: Callable[[Function], Function] = numba.njit(cache=True, **options)
-    return kernel
+    return cast(Callable[[Function], Function], numba.njit(cache=True, **options))

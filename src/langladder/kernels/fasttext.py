@@ -11,11 +11,11 @@ Shape legend: N texts, P features of all texts, F rows of features, C labels, R 
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from langladder.kernels.compiled import njit
+from langladder.kernels.compiled import Untyped, njit
 from langladder.kernels.simd import add8, load8, multiply_add, splat8, store8, sum8, zeros8
 
 
@@ -60,7 +60,7 @@ def mean_of_rows(table: np.ndarray, parts: np.ndarray, first: int, last: int, h:
 
 
 @njit(nogil=True)
-def _score(output: np.ndarray, row: int, h: np.ndarray) -> Any:
+def _score(output: np.ndarray, row: int, h: np.ndarray) -> Untyped:
     """u_row · h."""
     total = zeros8()
     for d in range(0, h.shape[1], 8):
@@ -155,3 +155,15 @@ def means(table: np.ndarray, parts: np.ndarray, bounds: np.ndarray) -> np.ndarra
     for text in range(len(bounds) - 1):
         mean_of_rows(table, parts, bounds[text], bounds[text + 1], found, text)
     return found
+
+
+def fnv1a(data: bytes) -> int:
+    """FNV-1a, 32 bits (Fowler, Noll & Vo), by which the fastText tool puts n-grams into buckets, as it computes it.
+
+    On ASCII it is the published function.
+    """
+    h = 2166136261
+    for byte in data:
+        h ^= byte if byte < 128 else byte | 0xFFFFFF00  # a signed char, widened to 32 bits
+        h = h * 16777619 % 2**32
+    return h

@@ -12,17 +12,17 @@ what is meant. LLVM makes of it what the processor has (one AVX register, two of
 No bounds are checked: i and d must be ≥ 0, and d + 8 ≤ number of columns.
 """
 
-from typing import Any
-
 from llvmlite import binding, ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils as untyped_cgutils
 from numba.extending import intrinsic, models, register_model
 
+from langladder.kernels.compiled import Untyped
+
 LANES = 8
 VECTOR = ir.VectorType(ir.FloatType(), LANES)
 FEATURES = binding.get_host_cpu_features()
-cgutils: Any = untyped_cgutils
+cgutils: Untyped = untyped_cgutils
 
 
 class Float8(types.Type):
@@ -34,45 +34,45 @@ class Float8(types.Type):
 
 @register_model(Float8)
 class _Float8Model(models.PrimitiveModel):
-    def __init__(self, manager: Any, kind: Any) -> None:
+    def __init__(self, manager: Untyped, kind: Untyped) -> None:
         super().__init__(manager, kind, VECTOR)  # type: ignore[no-untyped-call]
 
 
 float8 = Float8()
 
 
-def _built_in(function: Any) -> Any:
+def _built_in(function: Untyped) -> Untyped:
     """`numba.extending.intrinsic`: what is called in a kernel is not the Python function, so it has no Python type."""
     return intrinsic(function)
 
 
-def _pointer(context: Any, builder: Any, kind: Any, array: Any, i: Any, d: Any) -> Any:
+def _pointer(context: Untyped, builder: Untyped, kind: Untyped, array: Untyped, i: Untyped, d: Untyped) -> Untyped:
     fields = context.make_array(kind)(context, builder, array)
     place = cgutils.get_item_pointer(context, builder, kind, fields, [i, d], wraparound=False)
     return builder.bitcast(place, VECTOR.as_pointer())
 
 
 @_built_in
-def zeros8(typing: Any) -> Any:  # noqa: ARG001 - Numba's signature, here and below
+def zeros8(typing: Untyped) -> Untyped:  # noqa: ARG001 - Numba's signature, here and below
     """Eight zeros."""
     return float8(), lambda context, builder, signature, args: ir.Constant(VECTOR, [0.0] * LANES)  # noqa: ARG005
 
 
 @_built_in
-def load8(typing: Any, array: Any, i: Any, d: Any) -> Any:  # noqa: ARG001
+def load8(typing: Untyped, array: Untyped, i: Untyped, d: Untyped) -> Untyped:  # noqa: ARG001
     """array[i, d : d + 8]."""
 
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def build(context: Untyped, builder: Untyped, signature: Untyped, args: Untyped) -> Untyped:
         return builder.load(_pointer(context, builder, signature.args[0], *args), align=4)
 
     return float8(array, types.intp, types.intp), build
 
 
 @_built_in
-def store8(typing: Any, array: Any, i: Any, d: Any, values: Any) -> Any:  # noqa: ARG001
+def store8(typing: Untyped, array: Untyped, i: Untyped, d: Untyped, values: Untyped) -> Untyped:  # noqa: ARG001
     """array[i, d : d + 8] = values."""
 
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def build(context: Untyped, builder: Untyped, signature: Untyped, args: Untyped) -> Untyped:
         builder.store(args[3], _pointer(context, builder, signature.args[0], *args[:3]), align=4)
         return context.get_dummy_value()
 
@@ -80,10 +80,10 @@ def store8(typing: Any, array: Any, i: Any, d: Any, values: Any) -> Any:  # noqa
 
 
 @_built_in
-def splat8(typing: Any, value: Any) -> Any:  # noqa: ARG001
+def splat8(typing: Untyped, value: Untyped) -> Untyped:  # noqa: ARG001
     """The same number eight times."""
 
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+    def build(context: Untyped, builder: Untyped, signature: Untyped, args: Untyped) -> Untyped:  # noqa: ARG001
         lane = ir.IntType(32)
         one = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), args[0], lane(0))
         mask = ir.Constant(ir.VectorType(lane, LANES), [0] * LANES)
@@ -93,16 +93,16 @@ def splat8(typing: Any, value: Any) -> Any:  # noqa: ARG001
 
 
 @_built_in
-def add8(typing: Any, a: Any, b: Any) -> Any:  # noqa: ARG001
+def add8(typing: Untyped, a: Untyped, b: Untyped) -> Untyped:  # noqa: ARG001
     """a + b."""
     return float8(float8, float8), lambda context, builder, signature, args: builder.fadd(*args)  # noqa: ARG005
 
 
 @_built_in
-def multiply_add(typing: Any, a: Any, b: Any, c: Any) -> Any:  # noqa: ARG001
+def multiply_add(typing: Untyped, a: Untyped, b: Untyped, c: Untyped) -> Untyped:  # noqa: ARG001
     """a · b + c, rounded once."""
 
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+    def build(context: Untyped, builder: Untyped, signature: Untyped, args: Untyped) -> Untyped:  # noqa: ARG001
         kind = ir.FunctionType(VECTOR, [VECTOR] * 3)
         return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.fma.v8f32"), args)
 
@@ -110,21 +110,21 @@ def multiply_add(typing: Any, a: Any, b: Any, c: Any) -> Any:  # noqa: ARG001
 
 
 @_built_in
-def multiply8(typing: Any, a: Any, b: Any) -> Any:  # noqa: ARG001
+def multiply8(typing: Untyped, a: Untyped, b: Untyped) -> Untyped:  # noqa: ARG001
     """a · b."""
     return float8(float8, float8), lambda context, builder, signature, args: builder.fmul(*args)  # noqa: ARG005
 
 
 @_built_in
-def reciprocal_root8(typing: Any, a: Any) -> Any:  # noqa: ARG001
+def reciprocal_root8(typing: Untyped, a: Untyped) -> Untyped:  # noqa: ARG001
     """1 / √a to 23 bits: the processor's guess, y, and a step of Newton's method, y (1.5 − a y² / 2); or √ and ÷."""
 
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
-        def call(name: str, *values: Any) -> Any:
+    def build(context: Untyped, builder: Untyped, signature: Untyped, args: Untyped) -> Untyped:  # noqa: ARG001
+        def call(name: str, *values: Untyped) -> Untyped:
             kind = ir.FunctionType(VECTOR, [value.type for value in values])
             return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), values)
 
-        def all8(value: float) -> Any:
+        def all8(value: float) -> Untyped:
             return ir.Constant(VECTOR, [value] * LANES)
 
         if FEATURES.get("avx512vl"):
@@ -140,16 +140,16 @@ def reciprocal_root8(typing: Any, a: Any) -> Any:  # noqa: ARG001
 
 
 @_built_in
-def divide8(typing: Any, a: Any, b: Any) -> Any:  # noqa: ARG001
+def divide8(typing: Untyped, a: Untyped, b: Untyped) -> Untyped:  # noqa: ARG001
     """a / b."""
     return float8(float8, float8), lambda context, builder, signature, args: builder.fdiv(*args)  # noqa: ARG005
 
 
 @_built_in
-def clip8(typing: Any, a: Any, limit: Any) -> Any:  # noqa: ARG001
+def clip8(typing: Untyped, a: Untyped, limit: Untyped) -> Untyped:  # noqa: ARG001
     """min(max(a, −limit), limit)."""
 
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+    def build(context: Untyped, builder: Untyped, signature: Untyped, args: Untyped) -> Untyped:  # noqa: ARG001
         value, high = args
         low = builder.fsub(ir.Constant(VECTOR, [0.0] * LANES), high)
         value = builder.select(builder.fcmp_ordered("<", value, high), value, high)
@@ -159,10 +159,10 @@ def clip8(typing: Any, a: Any, limit: Any) -> Any:  # noqa: ARG001
 
 
 @_built_in
-def sum8(typing: Any, a: Any) -> Any:  # noqa: ARG001
+def sum8(typing: Untyped, a: Untyped) -> Untyped:  # noqa: ARG001
     """The sum of the eight, as a tree: ((0+4)+(2+6)) + ((1+5)+(3+7))."""
 
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+    def build(context: Untyped, builder: Untyped, signature: Untyped, args: Untyped) -> Untyped:  # noqa: ARG001
         kind = ir.FunctionType(ir.FloatType(), [ir.FloatType(), VECTOR])
         reduce = cgutils.get_or_insert_function(builder.module, kind, "llvm.vector.reduce.fadd.v8f32")
         return builder.call(reduce, [ir.Constant(ir.FloatType(), -0.0), args[0]], fastmath=("reassoc",))
@@ -171,13 +171,22 @@ def sum8(typing: Any, a: Any) -> Any:  # noqa: ARG001
 
 
 @_built_in
-def store_sums4(typing: Any, array: Any, i: Any, d: Any, a: Any, b: Any, c: Any, e: Any) -> Any:  # noqa: ARG001
+def store_sums4(
+    typing: Untyped,  # noqa: ARG001
+    array: Untyped,
+    i: Untyped,  # noqa: ARG001
+    d: Untyped,  # noqa: ARG001
+    a: Untyped,  # noqa: ARG001
+    b: Untyped,  # noqa: ARG001
+    c: Untyped,  # noqa: ARG001
+    e: Untyped,  # noqa: ARG001
+) -> Untyped:
     """array[i, d : d + 4] = `sum8` of each of the four, to the bit, in half the instructions."""
     lane = ir.IntType(32)
 
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        def folded(one: Any, other: Any, first: list[int], second: list[int]) -> Any:
-            def chosen(places: list[int]) -> Any:
+    def build(context: Untyped, builder: Untyped, signature: Untyped, args: Untyped) -> Untyped:
+        def folded(one: Untyped, other: Untyped, first: list[int], second: list[int]) -> Untyped:
+            def chosen(places: list[int]) -> Untyped:
                 mask = ir.Constant(ir.VectorType(lane, len(places)), places)
                 return builder.shuffle_vector(one, other, mask)
 
@@ -197,11 +206,11 @@ def store_sums4(typing: Any, array: Any, i: Any, d: Any, a: Any, b: Any, c: Any,
 PREFETCH = "llvm.prefetch.p0i8"
 
 
-def _prefetching(*, write: bool) -> Any:
+def _prefetching(*, write: bool) -> Untyped:
     """A function of an array and an index that asks for `array[index]`, to be kept, to be read or written."""
 
-    def prefetch(typing: Any, array: Any, index: Any) -> Any:  # noqa: ARG001 - Numba's signature
-        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def prefetch(typing: Untyped, array: Untyped, index: Untyped) -> Untyped:  # noqa: ARG001 - Numba's signature
+        def build(context: Untyped, builder: Untyped, signature: Untyped, args: Untyped) -> Untyped:
             data = context.make_array(signature.args[0])(context, builder, args[0]).data
             address = builder.bitcast(builder.gep(data, [args[1]]), ir.IntType(8).as_pointer())
             word = ir.IntType(32)

@@ -14,11 +14,11 @@ Shape legend: V words, P rows of parts (V words, then the n-gram buckets in use)
 Matrices come with row numbers, never as views of rows: making a view costs more than a short loop.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from langladder.kernels.compiled import njit
+from langladder.kernels.compiled import Untyped, njit
 from langladder.kernels.word2vec.drawing import AliasTable, draw_noise, subsample
 
 BOUND = 8  # the sigmoid beyond ±8 is taken as at ±8, as in the tool
@@ -35,7 +35,9 @@ SIGMOID, LOSS = _sigmoids()
 
 
 @njit(nogil=True, fastmath=True)
-def _regress(h: np.ndarray, gradient: np.ndarray, output: np.ndarray, word: Any, label: int, rate: np.float32) -> Any:
+def _regress(
+    h: np.ndarray, gradient: np.ndarray, output: np.ndarray, word: Untyped, label: int, rate: np.float32
+) -> Untyped:
     """One step of the logistic regression σ(u_word · h) ≈ label: u moves, the step of h is added up; gives the loss."""
     dot = np.float32(0)
     for d in range(len(h)):

@@ -9,7 +9,7 @@ al. 2018, section 5, "Impact of number of layers transferred"). What stands behi
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
 
 import numpy as np
 import torch
@@ -32,7 +32,7 @@ class BodyConfig(Protocol):
     layers: int
     dropout: float
 
-    def model_copy(self, *, update: dict[str, Any]) -> Self:
+    def model_copy(self, *, update: Mapping[str, object]) -> Self:
         """Pydantic's."""
 
 
@@ -69,7 +69,7 @@ class Grown:
         raise NotImplementedError
 
     @classmethod
-    def refuses(cls, settings: Mapping[str, Any], body: Any) -> str | None:
+    def refuses(cls, settings: Mapping[str, object], body: Any) -> str | None:
         """Why a body of such settings cannot be what a rung of such settings asks for; None where it can."""
         del settings, body
         return None
@@ -89,14 +89,18 @@ class Grown:
                     tensor[: len(there[name])] = there[name]
 
 
-def body_of(config: Any, kind: type[Grown]) -> Any:
+Body = TypeVar("Body", bound=schema.Config)
+Settings = TypeVar("Settings", bound=GrownConfig)
+
+
+def body_of(body: Body | None, kind: type[Grown]) -> Body:
     """The settings of the body. Raises InputError where there are none."""
-    if config.body is None:
+    if body is None:
         raise InputError(f"model.body: null; a {kind.__name__} is made from its base, {kind.FAMILIES}")
-    return config.body
+    return body
 
 
-def base_for(kind: type[Grown], folder: Path) -> Any:
+def base_for(kind: type[Grown], folder: Path) -> Network:
     """The network of a base.
 
     Raises:
@@ -110,13 +114,13 @@ def base_for(kind: type[Grown], folder: Path) -> Any:
     return found.load(folder)
 
 
-def settings_with_body(config: GrownConfig, base: Network, rung: str) -> Any:
+def settings_with_body(config: Settings, base: Network, rung: str) -> Settings:
     """The settings of a rung with those of its base's network.
 
     Raises:
         InputError: more layers are asked for than the base has.
     """
-    body: Any = base.config
+    body = cast(BodyConfig, base.config)
     if why := too_many(config.layers_transferred, body.layers):
         raise InputError(f"{rung}: {why}")
     if config.body_dropout is not None:

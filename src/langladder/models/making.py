@@ -28,10 +28,13 @@ Makers of classifiers, taggers and readers build the model, too:
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 ModelPart = TypeVar("ModelPart", covariant=True)
 TrainingPart = TypeVar("TrainingPart", covariant=True)
+
+Row = dict[str, float | None]
+"""A row of a learning curve: `step` and any of `train_loss`, `validation_loss`, `lr` and what a task measures."""
 
 
 class ModelSettings(Protocol[ModelPart]):
@@ -40,6 +43,14 @@ class ModelSettings(Protocol[ModelPart]):
     @property
     def model(self) -> ModelPart:
         """How the model is built."""
+
+
+class NamedSettings(ModelSettings[ModelPart], Protocol[ModelPart]):
+    """Settings of a rung whose name messages have."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
 
 
 class TrainingSettings(Protocol[TrainingPart]):
@@ -58,12 +69,12 @@ class Run:
         seed: of the batches' order and of dropout; of the first weights, too, where the maker builds the model.
         checkpoints: folder; an interrupted training of the same run goes on from there.
         logger: opens the Lightning logger of the learning curve, once, if anything is trained step by step; or None.
-            (`Any`, since models know nothing of Lightning.)
+            (`object`, since models know nothing of Lightning.)
     """
 
     seed: int
     checkpoints: Path
-    logger: Callable[[], Any] | None = None
+    logger: Callable[[], object] | None = None
 
 
 @dataclass(frozen=True)
@@ -80,7 +91,7 @@ class TrainingResult:
         steps: updates made.
     """
 
-    curve: list[dict[str, float | None]]
+    curve: list[Row]
     cost: dict[str, float]
     validation_loss: float | None = None
     vectors_skipped: int = 0

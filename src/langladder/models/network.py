@@ -7,7 +7,7 @@ real one then takes as much memory as that file has bytes.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import torch
 from torch import nn
@@ -70,8 +70,10 @@ class Network(nn.Module, Model):
     def load(cls, folder: Path) -> Self:
         """As `Model.load`; the network is in evaluation mode."""
         saved = read_description(folder, cls, cls.SIZES, cls.WHAT)
-        network: Self = load_network(saved, folder).eval() if saved.kind is cls else saved.kind.load(folder)
-        return network
+        if saved.kind is not cls:
+            other: Self = saved.kind.load(folder)
+            return other
+        return cast(Self, load_network(saved, folder).eval())
 
 
 def network_class(folder: Path) -> type[Network]:
@@ -91,7 +93,7 @@ def own_tensors(network: nn.Module) -> dict[str, torch.Tensor]:
     return own
 
 
-def load_network(saved: Saved, folder: Path) -> Any:
+def load_network(saved: Saved, folder: Path) -> Network:
     """Build the network that `folder` describes, with the arrays that it holds.
 
     Raises:
@@ -101,14 +103,14 @@ def load_network(saved: Saved, folder: Path) -> Any:
     facts = artefacts.read_array_facts(path)
     if wrong := misfits(own_tensors(outline(saved, folder)), facts):
         raise InputError(f"{path}: the arrays do not fit config.json ({'; '.join(wrong)})")
-    network = saved.kind(saved.config, *saved.sizes)
+    network: Network = saved.kind(saved.config, *saved.sizes)
     if saved.normalisation.names:
         network.normalisation = saved.normalisation
     fill(network, path)
     return network
 
 
-def outline(saved: Saved, folder: Path) -> Any:
+def outline(saved: Saved, folder: Path) -> Network:
     """The network that `folder` describes, on the `meta` device.
 
     Raises:
@@ -116,7 +118,8 @@ def outline(saved: Saved, folder: Path) -> Any:
     """
     try:
         with torch.device("meta"), _Layout():
-            return saved.kind(saved.config, *saved.sizes)
+            network: Network = saved.kind(saved.config, *saved.sizes)
+            return network
     except (RuntimeError, ValueError, OverflowError) as error:
         path = Path(folder) / "config.json"
         raise InputError(f"{path}: makes no network ({str(error).splitlines()[0]})") from error

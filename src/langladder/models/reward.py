@@ -18,7 +18,7 @@ Shape legend: R rows, T positions, D width, P pairs, N tokens of responses, V vo
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
@@ -39,6 +39,7 @@ from langladder.models.growing import (
 from langladder.models.language.gpt import GPTConfig
 from langladder.models.language.instructed import InstructedGPT, check_tokenizer
 from langladder.models.language.neural import scoring
+from langladder.models.making import NamedSettings
 from langladder.models.network import Network
 from langladder.models.trial import words
 from langladder.nn.packing import Layout
@@ -81,7 +82,7 @@ class RewardModel(Grown, Network):
 
     def __init__(self, config: RewardConfig, vocab_size: int) -> None:
         super().__init__(config, vocab_size)
-        settings = body_of(config, type(self))
+        settings = body_of(config.body, type(self))
         self.gpt = InstructedGPT(settings, vocab_size)
         self.dropout = nn.Dropout(config.dropout)
         self.head = nn.Linear(settings.width, 1, bias=False)
@@ -221,7 +222,7 @@ def pairwise_loss(
     return (weights * losses).sum()
 
 
-def begin_reward(settings: Any, base: Path, *, seed: int) -> RewardModel:
+def begin_reward(settings: NamedSettings[RewardConfig], base: Path, *, seed: int) -> RewardModel:
     """The network before its first step.
 
     Args:
@@ -232,6 +233,7 @@ def begin_reward(settings: Any, base: Path, *, seed: int) -> RewardModel:
         InputError: the base is of another kind, has fewer layers than are asked for, or has no tokenizer that fits.
     """
     found = base_for(RewardModel, base)
+    assert isinstance(found, InstructedGPT)
     torch.manual_seed(seed)
     model = RewardModel(settings_with_body(settings.model, found, settings.name), found.vocab_size)
     model.take(found)

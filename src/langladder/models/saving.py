@@ -40,7 +40,7 @@ MOVED |= {
     f"langladder.models.taggers.{name}": f"langladder.models.tagging.{name}"
     for name in ("feature_crf", "hmm", "most_frequent", "recurrent", "window")
 }
-MOVED["langladder.models.arpa"] = "langladder.models.ngrams.arpa_model"
+MOVED["langladder.models.arpa"] = MOVED["langladder.models.ngrams.arpa_model"] = "langladder.models.ngrams.backoff"
 """Where the modules are now that models saved earlier name."""
 MOST_IDS = 2**31 - 1  # tokens are stored as int32
 

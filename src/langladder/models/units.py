@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -185,7 +185,7 @@ class SubwordUnits(Units):
         self.tokenizer.save(Path(folder) / TOKENIZER)
 
 
-def units_from(path: Path, description: Any) -> Units:
+def units_from(path: Path, description: object) -> Units:
     """The units that a file describes.
 
     Args:
@@ -194,7 +194,9 @@ def units_from(path: Path, description: Any) -> Units:
     Raises:
         InputError: it describes none.
     """
-    kind = description.get("kind") if isinstance(description, dict) else None
+    if not isinstance(description, dict):
+        raise InputError(f"{path}: units: not the words or subwords of a model")
+    kind = description.get("kind")
     if kind == "subwords":
         return SubwordUnits(Tokenizer.load(Path(path).parent / TOKENIZER))
     if kind != "words" or set(description) != {"kind", "mode", "lowercase", "words"}:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
+from torch.autograd.function import FunctionCtx, once_differentiable
 
 from langladder.ground.errors import InputError
 from langladder.kernels import crf as kernels
@@ -43,12 +43,15 @@ def log_partition(emissions: Tensor, lengths: Tensor, transitions: Tensor, start
     return torch.logsumexp(alpha + end, dim=1)
 
 
+Array = Any  # a tensor, or a NumPy array
+
+
 class Chain(NamedTuple):
     """Scores of a chain, −∞ where forbidden: transitions (K, K) from row to column, start (K,), end (K,)."""
 
-    transitions: Any
-    start: Any
-    end: Any
+    transitions: Array
+    start: Array
+    end: Array
 
     def arrays(self) -> "Chain":
         """The same as float64 arrays."""
@@ -139,12 +142,19 @@ def path_score(emissions: Tensor, chain: Chain, tags: Tensor, lengths: Tensor) -
     return total
 
 
+class _Context(FunctionCtx):
+    """What the backward pass finds."""
+
+    lattice: "Lattice"
+    kinds: list[torch.dtype]
+
+
 class _LogPartition(torch.autograd.Function):
     """log Z by the forward algorithm; its gradient by forward–backward."""
 
     @staticmethod
     def forward(
-        ctx: Any, emissions: Tensor, transitions: Tensor, start: Tensor, end: Tensor, lengths: Tensor
+        ctx: _Context, emissions: Tensor, transitions: Tensor, start: Tensor, end: Tensor, lengths: Tensor
     ) -> Tensor:
         ctx.lattice = Lattice(_array(emissions), Chain(transitions, start, end).arrays(), _lengths(lengths))
         ctx.kinds = [part.dtype for part in (emissions, transitions, start, end)]
@@ -152,7 +162,7 @@ class _LogPartition(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *weights: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: _Context, *weights: Tensor) -> tuple[Tensor | None, ...]:
         parts = ctx.lattice.expected(_array(weights[0]))
         found = [torch.from_numpy(part).to(kind) for part, kind in zip(parts, ctx.kinds, strict=True)]
         return (*found, None)

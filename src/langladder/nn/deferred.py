@@ -14,11 +14,10 @@ Each row of a batch may have a matrix of its own (B, O, I), as a source sentence
 Shape legend: n rows of a use, I width of the input, O width of the output.
 """
 
-from typing import Any
-
 import torch
 from torch import Tensor
 from torch.autograd import Function
+from torch.autograd.function import FunctionCtx
 
 
 class Deferred:
@@ -36,17 +35,24 @@ class Deferred:
         return product
 
 
+class _Context(FunctionCtx):
+    """What the backward pass finds."""
+
+    uses: list[tuple[Tensor, Tensor]]
+    saved_tensors: tuple[Tensor, ...]
+
+
 class _Collect(Function):
     """W as it is; backwards, what all uses have kept. It is asked when the last of them has been."""
 
     @staticmethod
-    def forward(ctx: Any, weight: Tensor, uses: list[tuple[Tensor, Tensor]]) -> Tensor:
+    def forward(ctx: _Context, weight: Tensor, uses: list[tuple[Tensor, Tensor]]) -> Tensor:
         ctx.uses = uses
         ctx.set_materialize_grads(False)  # what comes back is nothing, not zeros
         return weight.view_as(weight)
 
     @staticmethod
-    def backward(ctx: Any, *_: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: _Context, *_: Tensor) -> tuple[Tensor, None]:
         inputs, gradients = (torch.cat(parts, dim=-2) for parts in zip(*ctx.uses, strict=True))
         ctx.uses.clear()
         # ∂L/∂W = [G_1; G_2; …]ᵀ [X_1; X_2; …]
@@ -57,13 +63,13 @@ class _Product(Function):
     """x Wᵀ; backwards, ∂L/∂x = G W, and G is kept."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, uses: list[tuple[Tensor, Tensor]]) -> Tensor:
+    def forward(ctx: _Context, x: Tensor, weight: Tensor, uses: list[tuple[Tensor, Tensor]]) -> Tensor:
         ctx.save_for_backward(x, weight)
         ctx.uses = uses
         return x @ weight.mT
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: _Context, *gradients: Tensor) -> tuple[Tensor, None, None]:
         (gradient,), (x, weight) = gradients, ctx.saved_tensors
         ctx.uses.append((x, gradient))
         return gradient @ weight, None, None

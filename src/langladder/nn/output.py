@@ -36,6 +36,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import nn
+from torch.autograd.function import FunctionCtx
 from torch.nn import functional
 
 from langladder.ground.errors import InputError
@@ -152,12 +153,19 @@ def _rows(weight: torch.Tensor) -> int:
     return max(1, SLICE_BYTES // (4 * weight.shape[0]))
 
 
+class _Context(FunctionCtx):
+    """What the backward pass finds: the gradients of the mean, and of how many terms it is."""
+
+    grads: tuple[torch.Tensor | None, ...] | None
+    terms: int
+
+
 class _SlicedCrossEntropy(torch.autograd.Function):
     """Cross-entropy of a linear softmax layer; see the module's equations."""
 
     @staticmethod
     def forward(
-        ctx: Any,
+        ctx: _Context,
         hidden: torch.Tensor,  # (N, D)
         weight: torch.Tensor,  # (V, D)
         bias: torch.Tensor | None,  # (V,)
@@ -184,7 +192,7 @@ class _SlicedCrossEntropy(torch.autograd.Function):
         return total
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    def backward(ctx: _Context, *grad_outputs: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         # Let go of, so that autograd takes them over as the parameters' .grad instead of copying them.
         grads, ctx.grads = ctx.grads, None
         if grads is None:

@@ -25,7 +25,8 @@ starts from, every layer by itself. Rows are packed: no padding is ever read, in
 Shape legend: B rows, T or S steps, I input, H hidden, G gates, L layers.
 """
 
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Literal
 
 import torch
 from torch import nn
@@ -39,7 +40,9 @@ from langladder.nn.initialisation import initialise
 Cell = Literal["rnn", "gru", "lstm", "peephole"]
 RecurrentState = tuple[torch.Tensor, ...]  # (h,), or (h, c) for LSTMs
 GATES: dict[str, int] = {"rnn": 1, "gru": 3, "lstm": 4, "peephole": 4}
-_FUSED: dict[str, tuple[Any, Any]] = {
+Kernel = Callable[..., tuple[torch.Tensor, ...]]
+"""torch's functions, which have no types of their own."""
+_FUSED: dict[str, tuple[type[nn.RNN | nn.GRU | nn.LSTM], Kernel]] = {
     "rnn": (nn.RNN, torch.rnn_tanh),
     "gru": (nn.GRU, torch.gru),
     "lstm": (nn.LSTM, torch.lstm),
@@ -58,7 +61,7 @@ class FusedLayer(nn.Module):
     def forward(self, x: torch.Tensor, state: RecurrentState) -> tuple[torch.Tensor, RecurrentState]:
         """x (B, T, I), state of (B, H) → (B, T, H), state."""
         pair = len(state) == 2
-        first: Any = tuple(part[None] for part in state) if pair else state[0][None]
+        first = tuple(part[None] for part in state) if pair else state[0][None]
         if self.training and self.weight_drop:
             W, U, b, c = (getattr(self.rnn, f"{name}_l0") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
             weights = [W, functional.dropout(U, self.weight_drop), b, c]
@@ -66,12 +69,13 @@ class FusedLayer(nn.Module):
             hidden, *last = self.function(x, first, weights, True, 1, 0.0, True, False, True)
         else:
             hidden, after = self.rnn(x, first)
-            last = after if pair else (after,)
+            last = [*after] if pair else [after]
         return hidden, tuple(part[0] for part in last)
 
     def matrices(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """W (G·H, I), U (G·H, H) and the bias b (G·H,)."""
-        return self.rnn.weight_ih_l0, self.rnn.weight_hh_l0, self.rnn.bias_ih_l0
+        W, U, b = (getattr(self.rnn, f"{name}_l0") for name in ("weight_ih", "weight_hh", "bias_ih"))
+        return W, U, b
 
 
 class LoopLayer(nn.Module):
@@ -245,7 +249,7 @@ def read_rows(rnn: nn.RNNBase, x: torch.Tensor, lengths: torch.Tensor) -> tuple[
     return states, final if isinstance(final, tuple) else (final,)
 
 
-_FUNCTIONS: dict[str, Any] = {"LSTM": torch.lstm, "GRU": torch.gru, "RNN_TANH": torch.rnn_tanh}
+_FUNCTIONS: dict[str, Kernel] = {"LSTM": torch.lstm, "GRU": torch.gru, "RNN_TANH": torch.rnn_tanh}
 
 
 def read_padded(rnn: nn.RNNBase, x: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -26,10 +26,11 @@ gated convolution C channels, k width.
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import nn
+from torch.autograd.function import FunctionCtx
 from torch.nn import functional
 from torch.nn.utils.parametrizations import weight_norm
 
@@ -135,16 +136,20 @@ def _slide(shares: torch.Tensor, shape: Shape) -> list[torch.Tensor]:
     return found
 
 
+class _Context(FunctionCtx):
+    shape: Shape
+
+
 class _Slide(torch.autograd.Function):
     """The same; backwards each gradient is copied to its shares, where slices would each make a sum of mostly zeros."""
 
     @staticmethod
-    def forward(ctx: Any, shares: torch.Tensor, shape: Shape) -> tuple[torch.Tensor, ...]:
+    def forward(ctx: _Context, shares: torch.Tensor, shape: Shape) -> tuple[torch.Tensor, ...]:
         ctx.shape = shape
         return tuple(_slide(shares, shape))
 
     @staticmethod
-    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:
+    def backward(ctx: _Context, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:
         shape: Shape = ctx.shape
         rows, columns_of_all = len(gradients[0]), sum(width for width, _, _ in shape.sizes) * shape.filters
         found = gradients[0].new_zeros(rows, shape.T, columns_of_all)

@@ -2,7 +2,7 @@
 
 All makers of readers are called as
 
-    model, made = maker(kind, train, validation, settings=…, run=…, base=…)
+    model, result = maker(kind, train, validation, settings=…, run=…, base=…)
 
     kind         the class that the rung names
     train        questions with their answers; validation: the same, to watch, and to fit the threshold of no answer on
@@ -11,7 +11,7 @@ All makers of readers are called as
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Generic
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from langladder.data.reading import ReadingBatches
 from langladder.ground.errors import InputError
 from langladder.models.growing import GrownConfig
 from langladder.models.making import Run, TrainingResult
-from langladder.models.reading.network_reader import NetworkReader
+from langladder.models.reading.network_reader import AnyReader, Batch, NetworkReader, Row
 from langladder.tasks.fine_tuning import begin
 from langladder.tasks.settings import ReadingTraining, TransferSettings
 from langladder.tasks.task import Task
@@ -30,7 +30,7 @@ from langladder.text.labelled.questions import Question
 ACCURACY = "validation_accuracy"
 
 
-class Answering(Task):
+class Answering(Task, Generic[Row, Batch]):
     """Any reader that learns. The best weights are those with the most validation rows right, or with the lowest loss.
 
     A row is what `NetworkReader.encode` gives: a window over a paragraph, a question with its options.
@@ -38,21 +38,21 @@ class Answering(Task):
 
     unit = "rows"
 
-    def __init__(self, model: NetworkReader, config: ReadingTraining) -> None:
+    def __init__(self, model: NetworkReader[Row, Batch], config: ReadingTraining) -> None:
         super().__init__(config)
         self.model = model
         if config.early_stopping == "accuracy":
             self.monitor, self.mode = ACCURACY, "max"
 
-    def loss(self, batch: Any) -> Any:
+    def loss(self, batch: Batch) -> torch.Tensor:
         """Mean loss of a batch, in nats per row."""
         return self.model.losses(batch)
 
-    def means(self, batch: Any) -> tuple[torch.Tensor, ...]:
+    def means(self, batch: Batch) -> tuple[torch.Tensor, ...]:
         """See `Task.means`."""
         return self.model.means(batch)
 
-    def evaluate(self, batch: Any) -> tuple[float, int]:
+    def evaluate(self, batch: Batch) -> tuple[float, int]:
         """Summed −log P of what is right, and the number of rows."""
         loss, right, rows = self.model.judge(batch)
         self.tally["right"] += right
@@ -64,16 +64,16 @@ class Answering(Task):
         return {ACCURACY: self.tally["right"] / max(1, self.tally["asked"])}
 
 
-class QuestionBatches(ReadingBatches[Any]):
+class QuestionBatches(ReadingBatches[Batch]):
     """Batches of rows of like length."""
 
-    def size(self, batch: Any) -> int:
+    def size(self, batch: Batch) -> int:
         """Rows: what is right has one number for each."""
         return len(batch[-1])
 
 
 def train_reader(
-    model: NetworkReader,
+    model: NetworkReader[Row, Batch],
     train: Sequence[Question],
     validation: Sequence[Question],
     config: ReadingTraining,
@@ -88,7 +88,7 @@ def train_reader(
         raise InputError("reading: no training question; see the report of the stage `corpus`")
     rows = [[row for question in split for row in model.encode(question)] for split in (train, validation)]
 
-    def batch(training: bool, chosen: np.ndarray) -> Any:
+    def batch(training: bool, chosen: np.ndarray) -> Batch:
         return model.collate([rows[0 if training else 1][place] for place in chosen])
 
     lengths = [[row.length for row in split] for split in rows]
@@ -104,7 +104,7 @@ def train_reader(
 
 
 def make(
-    kind: type[NetworkReader],
+    kind: type[AnyReader],
     train: Sequence[Question],
     validation: Sequence[Question],
     *,
@@ -112,9 +112,8 @@ def make(
     base: Path,
     run: Run,
     **_: object,
-) -> tuple[NetworkReader, TrainingResult]:
+) -> tuple[AnyReader, TrainingResult]:
     """Fine-tune on questions; see the head of the module."""
     network, tokenizer = begin(kind, settings, base, seed=run.seed)
-    model: NetworkReader = network.equip(tokenizer)
-    made = train_reader(model, train, validation, settings.training, run)
-    return model, made
+    model = network.equip(tokenizer)
+    return model, train_reader(model, train, validation, settings.training, run)

@@ -1,4 +1,4 @@
-"""Callbacks of a training run: the learning curve, the progress bar, the checkpoint to resume from.
+"""Callbacks of a training run: the learning curve, the progress bar, checkpoints, and the mean of the last ones.
 
 The curve has two figures to look at first where training fails:
 
@@ -9,15 +9,25 @@ A norm that grows without end explodes, one that goes to 0 vanishes; a ratio abo
 was learnt, far less learns nothing (a rule of thumb, not a law). Both are measured at the steps that make a row of the
 learning curve, and change nothing: they only read. Of a parameter with more than SAMPLE entries the ratio is taken of
 every k-th one, which stands for k, so that a large table costs no copy of itself.
+
+A run may end with the mean of its last checkpoints (Vaswani et al. 2017, section 6.1: the last 5 of a base model, 20 of
+a big one):
+
+    θ̄ = (1/n) Σ_{i=1..n} θ(s_i),   s_1 < … < s_n the last n steps at which the run validated
+
+The paper's checkpoints lie ten minutes apart; here they lie `validate_every` steps apart, so that the result is a
+function of the settings. A step's snapshot depends on nothing but that step, so a run that was killed writes the same
+one again.
 """
 
 # ruff: noqa: ARG002 - Lightning fixes the arguments of its hooks
 
 import math
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
@@ -28,8 +38,10 @@ from torch.optim import Optimizer
 from langladder.data.batches import Update
 from langladder.ground.errors import InputError
 from langladder.ground.progress import say, working
-from langladder.ground.ranks import from_first, ranks, summed
-from langladder.tasks.optimisation import TrainingConfig, learning_rate
+from langladder.ground.ranks import first, from_first, ranks, summed
+from langladder.models.making import Row
+from langladder.tasks.checkpoints import SUFFIX, read_checkpoint, write_checkpoint
+from langladder.tasks.optimisation import TrainingConfig, learning_rate, local, whole
 from langladder.tasks.task import MONITOR, Task, task_of
 
 SAMPLE = 65_536
@@ -67,9 +79,7 @@ def gradient_norm(module: nn.Module) -> Tensor:
     """‖g‖ over all parameters together, gradients by rows included; a scalar."""
     grads = [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
     dense = [grad.coalesce().values() if grad.is_sparse else grad for grad in grads]
-    norm: Any = nn.utils.get_total_norm(dense) if dense else torch.zeros(())
-    found: Tensor = norm.full_tensor() if hasattr(norm, "full_tensor") else norm
-    return found
+    return whole(nn.utils.get_total_norm(dense)) if dense else torch.zeros(())
 
 
 @torch.no_grad()
@@ -91,10 +101,9 @@ def update_ratio(before: list[Tensor], module: nn.Module) -> float:
     return math.sqrt(float(moved) / float(length)) if length > 0 else 0.0
 
 
-def _trainable(module: nn.Module) -> list[Any]:
+def _trainable(module: nn.Module) -> list[Tensor]:
     """The parameters; of those that are shared out, this process's parts."""
-    own: list[Any] = [parameter for parameter in module.parameters() if parameter.requires_grad]
-    return [parameter.to_local() if hasattr(parameter, "to_local") else parameter for parameter in own]
+    return [local(parameter) for parameter in module.parameters() if parameter.requires_grad]
 
 
 def _stride(parameter: Tensor) -> int:
@@ -105,9 +114,6 @@ def _stride(parameter: Tensor) -> int:
 
 def _every(parameter: Tensor) -> Tensor:
     return parameter.detach().reshape(-1)[:: _stride(parameter)]
-
-
-Row = dict[str, float | None]
 
 
 class Recorder(Callback):
@@ -130,9 +136,10 @@ class Recorder(Callback):
         self.started = time.perf_counter()
 
     def on_train_batch_end(
-        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Update, batch_idx: int
+        self, trainer: Trainer, pl_module: LightningModule, outputs: object, batch: Update, batch_idx: int
     ) -> None:
         """Add the step's loss; make a row when it is time."""
+        assert isinstance(outputs, Mapping)
         self.total = self.total.to(outputs["loss"].device) + outputs["loss"].detach()
         self.batches += 1
         self.tokens += batch.tokens
@@ -165,7 +172,7 @@ class Recorder(Callback):
         for logger in trainer.loggers:
             logger.log_metrics(measures, step=task_of(pl_module).steps_done)
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, object]:
         """The curve and what has been added up since its last row."""
         names = ("rows", "batches", "tokens", "seconds")
         return {name: getattr(self, name) for name in names} | {"total": self._mean_total()}
@@ -174,7 +181,7 @@ class Recorder(Callback):
         """The losses added up: of several processes the mean, each's part being so many times as large."""
         return summed(self.total) / ranks().size if ranks().size > 1 else self.total
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+    def load_state_dict(self, state_dict: dict[str, object]) -> None:
         """Go on from a checkpoint."""
         vars(self).update(state_dict)
 
@@ -223,7 +230,7 @@ class ResumePoint(Checkpoint):
         self.path, self.config = path, config
 
     def on_train_batch_end(
-        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Update, batch_idx: int
+        self, trainer: Trainer, pl_module: LightningModule, outputs: object, batch: Update, batch_idx: int
     ) -> None:
         """Write at every `checkpoint_every`-th step, unless validation is still to come at this step."""
         step = task_of(pl_module).steps_done
@@ -254,7 +261,7 @@ class StepBar(Callback):
         self.task.done = task_of(pl_module).steps_done
 
     def on_train_batch_end(
-        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Update, batch_idx: int
+        self, trainer: Trainer, pl_module: LightningModule, outputs: object, batch: Update, batch_idx: int
     ) -> None:
         """Move on by one step."""
         self.task.advance()
@@ -275,3 +282,46 @@ class StepBar(Callback):
     def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Close the bar."""
         self.shown.close()
+
+
+class Snapshots(Callback):
+    """Keeps the weights of the last `average_checkpoints` validations in a folder, one file per step."""
+
+    def __init__(self, folder: Path, config: TrainingConfig) -> None:
+        self.folder, self.config = folder, config
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: object, batch: Update, batch_idx: int
+    ) -> None:
+        """Write the weights of a step that validates; let the oldest go."""
+        step = task_of(pl_module).steps_done
+        if self.config.fast_dev_run or (step % self.config.validate_every and step != self.config.max_steps):
+            return
+        weights = trainer.strategy.lightning_module_state_dict()
+        if not first():
+            return
+        write_checkpoint(self.folder / f"{step:09}{SUFFIX}", {"state_dict": weights})
+        for old in snapshots(self.folder, step)[: -self.config.average_checkpoints]:
+            old.unlink()
+
+
+def snapshots(folder: Path, step: int) -> list[Path]:
+    """The snapshots up to `step`, oldest first."""
+    return [path for path in all_snapshots(folder) if int(path.name.removesuffix(SUFFIX)) <= step]
+
+
+def all_snapshots(folder: Path) -> list[Path]:
+    """All of them, oldest first; other files in the folder are not ours."""
+    return sorted(folder.glob(f"{'[0-9]' * 9}{SUFFIX}"))
+
+
+def mean_weights(paths: list[Path]) -> dict[str, torch.Tensor]:
+    """θ̄ over the files, each number summed in float64; what is no float (counts) is as in the last file."""
+    total: dict[str, torch.Tensor] = {}
+    for path in paths:
+        last = read_checkpoint(path)["state_dict"]
+        total = {name: value.double() + total.get(name, 0.0) for name, value in last.items()}
+    return {
+        name: (total[name] / len(paths)).to(value.dtype) if value.is_floating_point() else value
+        for name, value in last.items()
+    }

@@ -5,7 +5,7 @@ checkpoint (the new one or the one before). Reading runs no code.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,12 @@ from langladder.ground.atomic import atomic_file
 from langladder.ground.errors import InputError
 
 SUFFIX = ".safetensors"
+Checkpoint = dict[str, Any]
+"""Nested dicts, lists and tuples of tensors, numbers and strings."""
 _TENSOR, _TUPLE, _ITEMS = "$tensor", "$tuple", "$items"
 
 
-def write_checkpoint(path: Path, checkpoint: Mapping[str, Any]) -> None:
+def write_checkpoint(path: Path, checkpoint: Mapping[str, object]) -> None:
     """Write nested dicts, lists, tuples, tensors, numbers, strings, None. Raises TypeError for anything else."""
     tensors: dict[str, torch.Tensor] = {}
     state = _encode(dict(checkpoint), tensors, {})
@@ -32,7 +34,7 @@ def write_checkpoint(path: Path, checkpoint: Mapping[str, Any]) -> None:
         save_file(tensors, temporary, metadata=header)
 
 
-def read_checkpoint(path: Path) -> dict[str, Any]:
+def read_checkpoint(path: Path) -> Checkpoint:
     """Read what `write_checkpoint` wrote; tensors come back on the CPU.
 
     Raises:
@@ -46,7 +48,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
             if header.get("format") != FORMAT_VERSION:
                 raise InputError(f"{path}: not a checkpoint of format {FORMAT_VERSION}; delete it to start afresh")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        checkpoint: dict[str, Any] = _decode(header["state"], tensors)
+        checkpoint: Checkpoint = _decode(header["state"], tensors)
     except InputError:
         raise
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -54,7 +56,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     return checkpoint
 
 
-def _encode(value: Any, tensors: dict[str, torch.Tensor], names: dict[Any, str]) -> Any:
+def _encode(value: object, tensors: dict[str, torch.Tensor], names: dict[Hashable, str]) -> object:
     """JSON form of `value`; its tensors go to `tensors`, one that is shared (tied weights) only once."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -95,16 +97,18 @@ def _decode(value: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
 class SafetensorsCheckpointIO(CheckpointIO):
     """Lightning's door to these files."""
 
-    def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
+    def save_checkpoint(self, checkpoint: Checkpoint, path: str | Path, storage_options: object = None) -> None:
         """Write one checkpoint; `storage_options` are of no use here."""
         del storage_options
         write_checkpoint(Path(path), checkpoint)
 
-    def load_checkpoint(self, path: Any, map_location: Any = None, weights_only: bool | None = None) -> dict[str, Any]:
+    def load_checkpoint(
+        self, path: str | Path, map_location: object = None, weights_only: bool | None = None
+    ) -> Checkpoint:
         """Read one checkpoint onto the CPU; Lightning moves it where it belongs."""
         del map_location, weights_only
         return read_checkpoint(Path(path))
 
-    def remove_checkpoint(self, path: Any) -> None:
+    def remove_checkpoint(self, path: str | Path) -> None:
         """Delete one checkpoint."""
         Path(path).unlink(missing_ok=True)

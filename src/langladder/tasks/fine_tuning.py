@@ -6,14 +6,14 @@ weights and the tokenizer that it speaks.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypeVar, cast
 
 import torch
 
 from langladder.ground.errors import InputError
 from langladder.models.classification.neural_classifier import NeuralClassifier
 from langladder.models.growing import TOKENIZER, Grown, GrownConfig, base_for, settings_with_body
-from langladder.models.making import Run, TrainingResult
+from langladder.models.making import NamedSettings, Run, TrainingResult
 from langladder.models.network import Network
 from langladder.models.tagging.bert_tagger import BERTTagger
 from langladder.models.units import SubwordUnits
@@ -23,9 +23,13 @@ from langladder.tasks.tagging import train_tagger
 from langladder.text.labelled.labelled import Example, Tagged
 from langladder.text.tokenize.tokenizers import Tokenizer
 
+Kind = TypeVar("Kind", bound=Network)
 
-def begin(kind: type[Any], settings: Any, base: Path, *labels: int, seed: int) -> tuple[Any, Tokenizer]:
-    """The network before its first step, not yet told its labels, and the tokenizer of its base.
+
+def begin(
+    kind: type[Kind], settings: NamedSettings[GrownConfig], base: Path, *labels: int, seed: int
+) -> tuple[Kind, Tokenizer]:
+    """The network before its first step and without the names of its labels, and the tokenizer of its base.
 
     Args:
         kind: the class that the rung names. settings: `name` and `model` of the rung.
@@ -34,18 +38,21 @@ def begin(kind: type[Any], settings: Any, base: Path, *labels: int, seed: int) -
     Raises:
         InputError: the base is of another kind, has fewer layers than are asked for, or has no tokenizer that fits.
     """
-    found = base_for(kind, base)
+    found = base_for(cast(type[Grown], kind), base)
+    vocab_size: int = getattr(found, "vocab_size", 0)
     tokenizer = Tokenizer.load(Path(base) / TOKENIZER)
-    if found.vocab_size not in (tokenizer.vocab_size, tokenizer.full_vocab_size):
+    if vocab_size not in (tokenizer.vocab_size, tokenizer.full_vocab_size):
         raise InputError(
-            f"{base}: the network has {found.vocab_size:,} tokens, its {TOKENIZER} {tokenizer.vocab_size:,}; they are "
+            f"{base}: the network has {vocab_size:,} tokens, its {TOKENIZER} {tokenizer.vocab_size:,}; they are "
             "not of one model"
         )
     network = grown(kind, settings.model, found, tokenizer, *labels, seed=seed, rung=settings.name)
     return network, tokenizer
 
 
-def grown(kind: type[Any], config: Any, base: Network, tokenizer: Tokenizer, *labels: int, seed: int, rung: str) -> Any:
+def grown(
+    kind: type[Kind], config: GrownConfig, base: Network, tokenizer: Tokenizer, *labels: int, seed: int, rung: str
+) -> Kind:
     """A network of `kind` that begins with the weights of `base`, before its first step.
 
     Args:
@@ -57,9 +64,7 @@ def grown(kind: type[Any], config: Any, base: Network, tokenizer: Tokenizer, *la
     """
     torch.manual_seed(seed)
     network = kind(settings_with_body(config, base, rung), tokenizer.full_vocab_size, *labels)
-    assert isinstance(network, Grown)
-    assert isinstance(network, Network)
-    network.take(base)
+    cast(Grown, network).take(base)
     return network
 
 
@@ -76,9 +81,8 @@ def make_classifier(
 ) -> tuple[NeuralClassifier, TrainingResult]:
     """Fine-tune on labelled texts; see `models.making`."""
     network, tokenizer = begin(kind, settings, base, len(labels), seed=run.seed)
-    model: NeuralClassifier = network.equip(SubwordUnits(tokenizer), labels)
-    made = train_classifier(model, train, validation, settings.training, run)
-    return model, made
+    model = network.equip(SubwordUnits(tokenizer), labels)
+    return model, train_classifier(model, train, validation, settings.training, run)
 
 
 def make_tagger(
@@ -94,6 +98,5 @@ def make_tagger(
 ) -> tuple[BERTTagger, TrainingResult]:
     """Fine-tune on tagged sentences; see `models.making`."""
     network, tokenizer = begin(kind, settings, base, len(tags), seed=run.seed)
-    model: BERTTagger = network.equip(tokenizer, tags)
-    made = train_tagger(model, train, validation, settings.training, run)
-    return model, made
+    model = network.equip(tokenizer, tags)
+    return model, train_tagger(model, train, validation, settings.training, run)

@@ -10,7 +10,7 @@ models overfit by the loss after one epoch, and are still preferred more after s
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ from langladder.ground.errors import InputError
 from langladder.models.language.instructed import InstructedGPT, begin
 from langladder.models.language.neural import scoring
 from langladder.models.making import Run, TrainingResult
-from langladder.tasks.settings import InstructionTraining
+from langladder.tasks.settings import InstructedSettings, InstructionTraining
 from langladder.tasks.task import Task
 from langladder.tasks.training import train_task
 from langladder.text.labelled.instructions import Dialogue
@@ -129,7 +129,7 @@ def make(
     train: Sequence[Dialogue],
     validation: Sequence[Dialogue],
     *,
-    settings: Any,
+    settings: InstructedSettings,
     run: Run,
     judge: Judge | None = None,
 ) -> tuple[InstructedGPT, TrainingResult]:

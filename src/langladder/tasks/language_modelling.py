@@ -5,7 +5,6 @@ the rung describes, which may learn with another dropout (fine-tuning: Dai & Le 
 """
 
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -46,14 +45,14 @@ class LanguageModelling(Task):
         scores = self.model.log_probs(batch)
         return -float(scores.sum(dtype=torch.float64)), int(predicted(batch).sum())
 
-    def carried(self) -> Any:
+    def carried(self) -> tuple[torch.Tensor, ...] | None:
         """The state that a network carries on: of all streams, whichever process has them."""
         if self.state is None or ranks().size == 1:
             return self.state
         rows = self.model.state_rows  # the i-th row of each process, then the next one of each
         return tuple(torch.stack(gathered(part), dim=rows + 1).flatten(rows, rows + 1) for part in self.state)
 
-    def set_carried(self, carried: Any) -> None:
+    def set_carried(self, carried: tuple[torch.Tensor, ...] | None) -> None:
         """Put the state back. Copied: the tensors of a file may lie unaligned, which costs products their last bit."""
         self.state = None
         if carried is not None:

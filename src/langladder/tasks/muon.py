@@ -22,7 +22,6 @@ Shape legend: m × n a matrix, K squares of s × s.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -41,10 +40,12 @@ ITERATIONS = 3
 class Muon(torch.optim.AdamW):
     """Muon for the groups marked `hidden`, AdamW for the others: one optimiser, one checkpoint."""
 
-    def __init__(self, groups: Iterable[dict[str, Any]], **adamw: Any) -> None:
-        super().__init__([{"hidden": False} | group for group in groups], **adamw)
+    def __init__(
+        self, groups: Iterable[dict[str, object]], *, lr: float, betas: tuple[float, float], eps: float, fused: bool
+    ) -> None:
+        super().__init__([{"hidden": False} | group for group in groups], lr=lr, betas=betas, eps=eps, fused=fused)
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]  # overloads
         """One update. What Muon has moved is without a gradient afterwards, and so left alone by AdamW."""
         loss = None
         if closure is not None:

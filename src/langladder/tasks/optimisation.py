@@ -22,7 +22,7 @@ All but noam rise linearly, η t / w, during the warm-up; none falls below min_l
 """
 
 import math
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import torch
 from pydantic import Field, field_validator, model_validator
@@ -150,7 +150,7 @@ def make_optimizer(module: nn.Module, config: TrainingConfig) -> torch.optim.Opt
     hidden = hidden_matrices(module) if config.optimizer == "muon" else []
     taken = {id(p) for p in hidden}
     rest = [p for p in parameters if id(p) not in taken]
-    groups: list[dict[str, Any]] = [
+    groups: list[dict[str, object]] = [
         {"params": hidden, "weight_decay": config.weight_decay, "hidden": True, "factor": config.muon_lr / config.lr},
         {"params": [p for p in rest if p.dim() >= 2], "weight_decay": config.weight_decay},
         {"params": [p for p in rest if p.dim() < 2], "weight_decay": 0.0},
@@ -192,11 +192,11 @@ def clip_gradients(module: nn.Module, largest: float) -> None:
 
     As torch's `clip_grad_norm_`, but for gradients by rows as well, and those that need no clipping are left alone.
     """
-    grads: list[Any] = _gradients(module)
+    grads = _gradients(module)
     factor = _clipping(grads, largest)
     if grads and (factor.device.type != "cpu" or factor < 1):
         for grad in grads:
-            (grad.to_local() if hasattr(grad, "to_local") else grad).mul_(factor)
+            local(grad).mul_(factor)
 
 
 @torch.no_grad()
@@ -228,11 +228,18 @@ def _clipping(grads: list[torch.Tensor], largest: float) -> torch.Tensor:
     """min(1, largest / ‖g‖)."""
     if not grads:
         return torch.ones(())
-    norm: Any = nn.utils.get_total_norm(grads)
-    if hasattr(norm, "full_tensor"):  # of gradients that several processes share out
-        norm = norm.full_tensor()
-    factor: torch.Tensor = (largest / (norm + 1e-6)).clamp(max=1.0)
-    return factor
+    norm = whole(nn.utils.get_total_norm(grads))
+    return (largest / (norm + 1e-6)).clamp(max=1.0)
+
+
+def whole(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor that several processes share out, gathered (all must ask); any other as it is."""
+    return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+
+
+def local(tensor: torch.Tensor) -> torch.Tensor:
+    """This process's part of a tensor that several share out; any other as it is."""
+    return tensor.to_local() if hasattr(tensor, "to_local") else tensor
 
 
 def resolve_precision(config: TrainingConfig, *, one_shape: bool = True) -> Precision:

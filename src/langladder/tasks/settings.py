@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from langladder.data.masking import Masking
 from langladder.ground.errors import Policy
 from langladder.ground.schema import Config
-from langladder.models.making import ModelSettings, TrainingSettings
+from langladder.models.making import ModelSettings, NamedSettings, TrainingSettings
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.text.words.segmentation import InstalledWords
 
@@ -217,12 +217,16 @@ class ReadingSettings(
     """Settings of a rung that reads whole texts or sentences, and builds its model from them."""
 
 
-class TransferSettings(ModelSettings[ModelPart], TrainingSettings[TrainingPart], Protocol[ModelPart, TrainingPart]):
+class TransferSettings(NamedSettings[ModelPart], TrainingSettings[TrainingPart], Protocol[ModelPart, TrainingPart]):
     """Settings of a rung that grows from another one's network."""
 
+
+class InstructedSettings(TrainingSettings[InstructionTraining], Protocol):
+    """Settings of a rung that learns to follow instructions."""
+
     @property
-    def name(self) -> str:
-        """What it is called, for messages."""
+    def dropout(self) -> float | None:
+        """While it is trained; None: as its base's."""
 
 
 class TunedSettings(TrainingSettings[LMTrainingConfig], Protocol):

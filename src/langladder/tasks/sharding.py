@@ -12,9 +12,12 @@ from typing import Any
 
 import torch
 from pytorch_lightning.strategies import DDPStrategy
-from torch import Tensor, nn
+from torch import Tensor
+from torch.optim import Optimizer
 
 from langladder.ground.errors import InputError
+from langladder.models.network import Network
+from langladder.tasks.optimisation import whole
 
 READS = ("log_probs", "losses", "target_log_probs", "follow_log_probs")
 """What tasks ask of a network besides `forward`: before it, too, the weights are to be gathered."""
@@ -29,21 +32,25 @@ class Sharded(DDPStrategy):
         Raises:
             InputError: the network does not say which layers it has.
         """
-        task: Any = self.model
-        given: Any = getattr(task, "model", None)
-        check_shards(given)
-        task.model = shard(copy.deepcopy(given), self.root_device)
-        self.given = given.cpu()
+        task = self.model
+        assert task is not None
+        network = getattr(task, "model", None)
+        check_shards(network)
+        assert isinstance(network, Network)
+        task.model = shard(copy.deepcopy(network), self.root_device)
+        self.network = network.cpu()
 
-    def lightning_module_state_dict(self) -> dict[str, Any]:
+    def lightning_module_state_dict(self) -> dict[str, Tensor]:
         """All weights, whole, on every process."""
         assert self.lightning_module is not None
-        return {name: whole(tensor) for name, tensor in self.lightning_module.state_dict().items()}
+        return {name: _gathered(tensor) for name, tensor in self.lightning_module.state_dict().items()}
 
-    def optimizer_state(self, optimizer: Any) -> dict[str, Tensor]:
+    def optimizer_state(self, optimizer: Optimizer) -> dict[str, Any]:
         """The same of the optimiser's state."""
         found: dict[str, Any] = optimizer.state_dict()
-        state = {number: {name: whole(value) for name, value in own.items()} for number, own in found["state"].items()}
+        state = {
+            number: {name: _gathered(value) for name, value in own.items()} for number, own in found["state"].items()
+        }
         return found | {"state": state}
 
     def load_optimizer_state_dict(self, checkpoint: Mapping[str, Any]) -> None:
@@ -57,14 +64,14 @@ class Sharded(DDPStrategy):
             optimizer.load_state_dict(saved | {"state": state})
 
     def on_train_end(self) -> None:
-        """Give the weights to the network that was given, and put it back."""
+        """Load the weights into the original network, and put it back."""
         weights, task = self.lightning_module_state_dict(), self.lightning_module
         assert task is not None
-        task.model = self.given.to(self.root_device)
+        task.model = self.network.to(self.root_device)
         task.load_state_dict(weights)
 
 
-def check_shards(network: Any) -> None:
+def check_shards(network: object) -> None:
     """Refuse a network that cannot be shared out.
 
     Raises:
@@ -77,7 +84,7 @@ def check_shards(network: Any) -> None:
         )
 
 
-def shard(network: Any, device: torch.device) -> nn.Module:
+def shard(network: Network, device: torch.device) -> Network:
     """Share the weights out, in place, among all processes."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
@@ -90,19 +97,18 @@ def shard(network: Any, device: torch.device) -> nn.Module:
     for name in READS:
         if hasattr(network, name):
             register_fsdp_forward_method(network, name)
-    shared: nn.Module = network
-    return shared
+    return network
 
 
-def whole(value: Any) -> Any:
-    """A tensor that is shared out, gathered on the processor (all processes must ask); anything else as it is."""
-    return value.full_tensor().cpu() if hasattr(value, "full_tensor") else value
+def _gathered(tensor: Tensor) -> Tensor:
+    """A tensor that is shared out, gathered on the processor (all processes must ask); any other as it is."""
+    return whole(tensor).cpu() if hasattr(tensor, "full_tensor") else tensor
 
 
-def _part(value: Any, parameter: Any) -> Any:
+def _part(value: object, parameter: Tensor) -> object:
     """This process's part of a tensor of the parameter's shape."""
-    if not isinstance(value, Tensor) or value.shape != parameter.shape or not hasattr(parameter, "placements"):
-        return value
-    from torch.distributed.tensor import distribute_tensor
+    from torch.distributed.tensor import DTensor, distribute_tensor
 
+    if not isinstance(value, Tensor) or value.shape != parameter.shape or not isinstance(parameter, DTensor):
+        return value
     return distribute_tensor(value.to(parameter.device), parameter.device_mesh, parameter.placements)

@@ -6,15 +6,15 @@ L = −(1/N) Σ log P(l | x)   over the utterances of a batch, N its characters
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 
 from langladder.corpora.speech import Utterance
 from langladder.data.speech import SpeechBatch, SpeechBatches
 from langladder.models.ctc import CTCRecognizer
-from langladder.models.making import Run, TrainingResult
+from langladder.models.making import Run, TrainingResult, TrainingSettings
 from langladder.tasks.optimisation import TrainingConfig
+from langladder.tasks.settings import SpeechTraining
 from langladder.tasks.task import Task
 from langladder.tasks.training import train_task
 
@@ -41,7 +41,7 @@ def make(
     train: Sequence[Utterance],
     validation: Sequence[Utterance],
     *,
-    settings: Any,
+    settings: TrainingSettings[SpeechTraining],
     run: Run,
 ) -> TrainingResult:
     """Train a recogniser; it ends with its best validation weights, on the CPU, in evaluation mode.

@@ -6,7 +6,7 @@ L = −(1/N) Σ log P(y | x)   over the sentences of a batch, N its words
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from langladder.formats.vector_files import read_vectors
 from langladder.ground.errors import Damage, InputError
 from langladder.models.making import Run, TrainingResult
 from langladder.models.tagging.counted_tagger import tag_ids
-from langladder.models.tagging.network_tagger import NetworkTagger
+from langladder.models.tagging.network_tagger import AnyTagger, Batch, NetworkTagger, Sentence
 from langladder.models.tagging.neural_tagger import NeuralTagger, NeuralTaggerConfig
 from langladder.models.tagging.tagger_words import TaggerWords
 from langladder.tasks.inputs import check_dimension, spellings, start_embedding
@@ -30,22 +30,22 @@ from langladder.text.tokenize.specials import NAMES
 ACCURACY = "validation_accuracy"
 
 
-class TaggedBatch(NamedTuple):
+class TaggedBatch(NamedTuple, Generic[Batch]):
     """Sentences, as their tagger reads them, and their tags (B, T) int64, 0 at padding."""
 
-    sentences: Any
+    sentences: Batch
     tags: torch.Tensor
 
 
-class TaggedBatches(ReadingBatches[TaggedBatch]):
+class TaggedBatches(ReadingBatches[TaggedBatch[Batch]]):
     """Batches of sentences of like length."""
 
-    def size(self, batch: TaggedBatch) -> int:
+    def size(self, batch: TaggedBatch[Batch]) -> int:
         """Words."""
         return int(batch.sentences.lengths.sum())
 
 
-class Tagging(Task):
+class Tagging(Task, Generic[Sentence, Batch]):
     """Any network that tags. The best weights are those with the highest validation accuracy, or lowest loss.
 
     Args:
@@ -54,21 +54,23 @@ class Tagging(Task):
 
     unit = "words"
 
-    def __init__(self, model: NetworkTagger, config: ReadingTraining, counts: np.ndarray | None) -> None:
+    def __init__(
+        self, model: NetworkTagger[Sentence, Batch], config: ReadingTraining, counts: np.ndarray | None
+    ) -> None:
         super().__init__(config)
         self.model = model
         if config.early_stopping == "accuracy":
             self.monitor, self.mode = ACCURACY, "max"
         self.register_buffer("dropped", _dropped(config, counts), persistent=False)
 
-    def loss(self, batch: TaggedBatch) -> torch.Tensor:
+    def loss(self, batch: TaggedBatch[Batch]) -> torch.Tensor:
         """Mean −log P(tags | words) in nats per word, some words taken for unknown."""
-        dropped: Any = self.dropped
+        dropped = cast(torch.Tensor | None, self.dropped)
         sentences = batch.sentences if dropped is None else self.model.hide(batch.sentences, dropped)
         loss: torch.Tensor = self.model.loss(self.model(sentences), sentences, batch.tags) / sentences.lengths.sum()
         return loss
 
-    def evaluate(self, batch: TaggedBatch) -> tuple[float, int]:
+    def evaluate(self, batch: TaggedBatch[Batch]) -> tuple[float, int]:
         """Summed −log P(tags | words), and the number of words."""
         sentences, tags = batch
         f = self.model(sentences)
@@ -92,7 +94,7 @@ def _dropped(config: ReadingTraining, counts: np.ndarray | None) -> torch.Tensor
 
 
 def train_tagger(
-    model: NetworkTagger,
+    model: NetworkTagger[Sentence, Batch],
     train: Sequence[Tagged],
     validation: Sequence[Tagged],
     config: ReadingTraining,
@@ -115,7 +117,7 @@ def train_tagger(
         np.split(tag_ids(split, model.tags), np.cumsum(own)[:-1]) for split, own in zip(splits, counts, strict=True)
     ]
 
-    def batch(training: bool, rows: np.ndarray) -> TaggedBatch:
+    def batch(training: bool, rows: np.ndarray) -> TaggedBatch[Batch]:
         side = 0 if training else 1
         sentences = model.collate([encoded[side][row] for row in rows])
         padded = np.zeros((len(rows), int(sentences.lengths.max())), dtype=np.int64)
@@ -131,7 +133,7 @@ def train_tagger(
     return result
 
 
-def _possible(model: NetworkTagger, sentences: Sequence[Tagged]) -> None:
+def _possible(model: AnyTagger, sentences: Sequence[Tagged]) -> None:
     """Raise InputError where tags take a step that the model forbids: such a sentence has no probability."""
     if model.crf is None or bool(model.crf.allowed.all()):
         return

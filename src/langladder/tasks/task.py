@@ -9,6 +9,7 @@ import torch
 
 from langladder.data.batches import Update, generator
 from langladder.ground.ranks import from_first, gathered, ranks, summed
+from langladder.tasks.checkpoints import Checkpoint
 from langladder.tasks.optimisation import (
     TrainingConfig,
     clip_update,
@@ -58,7 +59,7 @@ class Task(pl.LightningModule):
         """What a validation measures besides the loss, by names that begin with `validation_`."""
         return {}
 
-    def carried(self) -> Any:
+    def carried(self) -> object:
         """What goes from step to step besides the weights (e.g. a hidden state): tensors and their collections."""
         return None
 
@@ -74,7 +75,7 @@ class Task(pl.LightningModule):
         """Settle a question that torch otherwise asks on the terminal: gradients by rows need no checking."""
         torch.sparse.check_sparse_tensor_invariants.disable()  # type: ignore[no-untyped-call]
 
-    def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:  # noqa: ARG002 - fixed by Lightning
+    def on_train_batch_start(self, batch: object, batch_idx: int) -> None:  # noqa: ARG002 - fixed by Lightning
         """Make the step's randomness and learning rate functions of (seed, step); each process has its own dropout."""
         key = (self.seed, self.steps_done, *filter(None, [ranks().rank]))
         seed = int(generator(*key).integers(2**63))
@@ -84,11 +85,11 @@ class Task(pl.LightningModule):
             torch.manual_seed(seed)
         set_learning_rate(self.trainer.optimizers[0], self.config, self.steps_done)
 
-    def transfer_batch_to_device(self, batch: Any, device: torch.device, dataloader_idx: int) -> Any:
+    def transfer_batch_to_device(self, batch: object, device: torch.device, dataloader_idx: int) -> object:
         """As it is on a CPU: Lightning would take a batch of trees apart, number by number, to find nothing to move."""
         return batch if device.type == "cpu" else super().transfer_batch_to_device(batch, device, dataloader_idx)
 
-    def configure_gradient_clipping(self, *_: Any, **__: Any) -> None:
+    def configure_gradient_clipping(self, *_: object, **__: object) -> None:
         """See `clip_update`. Here, because Lightning's own clipping refuses fused optimisers in bf16."""
         if self.config.clip_norm is not None:
             clip_update(self, self.trainer.optimizers[0], self.config.clip_norm)
@@ -112,7 +113,7 @@ class Task(pl.LightningModule):
         self.steps_done += 1
         return before + loss
 
-    def _weighted(self, batch: Any, weights: tuple[float, ...]) -> torch.Tensor:
+    def _weighted(self, batch: object, weights: tuple[float, ...]) -> torch.Tensor:
         """The loss of a batch, or of this process's part: as much more as averaging over n processes makes it less."""
         if not weights:
             return self.loss(batch)
@@ -120,14 +121,14 @@ class Task(pl.LightningModule):
         means = zip(weights, self.means(batch), strict=True)
         return ranks().size * torch.stack([weight * mean for weight, mean in means]).sum()
 
-    def optimizer_zero_grad(self, *_: Any, **__: Any) -> None:
+    def optimizer_zero_grad(self, *_: object, **__: object) -> None:
         """Nothing: Lightning would clear the gradients between `training_step` and the last batch's."""
 
     def on_validation_epoch_start(self) -> None:
         """Begin a validation."""
         self.tally, self._found = Counter(), []
 
-    def validation_step(self, batch: tuple[Any, bool]) -> None:
+    def validation_step(self, batch: tuple[object, bool]) -> None:
         """Add one validation batch; one that does not count is there to keep the processes in step."""
         validation, counts = batch
         before = Counter(self.tally)
@@ -159,22 +160,22 @@ class Task(pl.LightningModule):
         rows = torch.stack(gathered(padded), dim=1).flatten(0, 1).tolist()  # the i-th of each, then the next of each
         return [(loss, int(terms)) for loss, terms in rows if terms >= 0]
 
-    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+    def on_save_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Add the step, and leave out Lightning's own counters: a resumed run counts on from the step."""
         checkpoint.pop("loops", None)
         checkpoint["run"] = self.run()
         checkpoint["steps_done"] = self.steps_done
         checkpoint["carried"] = self.carried()
 
-    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+    def on_load_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Go on from a checkpoint."""
         self.steps_done = checkpoint["steps_done"]
         self.set_carried(checkpoint["carried"])
 
-    def run(self) -> dict[str, Any]:
+    def run(self) -> dict[str, object]:
         """What must be the same for a checkpoint to be continued."""
-        shown = {"progress", "profiler", "log_every", "checkpoint_every", "devices", "nodes", "strategy"}
-        return {"seed": self.seed, "config": self.config.model_dump(mode="json", exclude=shown)}
+        free = {"progress", "profiler", "log_every", "checkpoint_every", "devices", "nodes", "strategy"}
+        return {"seed": self.seed, "config": self.config.model_dump(mode="json", exclude=free)}
 
 
 def task_of(module: pl.LightningModule) -> Task:

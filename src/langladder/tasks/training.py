@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, cast
 
 import pytorch_lightning as pl
 import torch
@@ -26,17 +26,20 @@ from langladder.ground.errors import InputError
 from langladder.ground.memory import keep_freed_memory, peak_bytes
 from langladder.ground.ranks import address, first, from_first, ranks
 from langladder.models.making import Run, TrainingResult
-from langladder.tasks.averaging import Snapshots, all_snapshots, mean_weights, snapshots
 from langladder.tasks.callbacks import (
     BestWeights,
     Recorder,
     ResumePoint,
+    Snapshots,
     StepBar,
     UpdateSize,
+    all_snapshots,
     best_row,
+    mean_weights,
+    snapshots,
     validations,
 )
-from langladder.tasks.checkpoints import SUFFIX, SafetensorsCheckpointIO, read_checkpoint
+from langladder.tasks.checkpoints import SUFFIX, Checkpoint, SafetensorsCheckpointIO, read_checkpoint
 from langladder.tasks.devices import joined, on_gpu
 from langladder.tasks.optimisation import Precision, TrainingConfig, resolve_precision
 from langladder.tasks.sharding import Sharded
@@ -79,7 +82,7 @@ def _train(module: Task, batches: StepBatches[Any], config: TrainingConfig, run:
         if saved is None or not _finished(saved, module):
             done = 0 if saved is None else int(saved["steps_done"])
             callbacks = _callbacks(module, recorder, checkpoints, bool(len(validation)))
-            logger = run.logger() if run.logger and first() else None
+            logger = cast(Logger, run.logger()) if run.logger and first() else None
             trainer = _trainer(config, precision, callbacks, checkpoints, config.max_steps - done, logger)
             loader = _Steps(module, batches, config)
             resume = None if saved is None else str(last)
@@ -147,7 +150,7 @@ def _trainer(
     )
 
 
-def _validated(module: Task, precision: Precision, validation: Sequence[Any], checkpoints: Path) -> float:
+def _validated(module: Task, precision: Precision, validation: Sequence[object], checkpoints: Path) -> float:
     """The validation loss of the weights as they are, computed as during training."""
     trainer = _trainer(module.config, precision, [], checkpoints, 0)
     trainer.validate(module, _Validation(validation), verbose=False)
@@ -171,9 +174,9 @@ class _Steps:
 class _Validation:
     """This process's batches, every n-th, and whether each counts: all processes have as many, whatever for."""
 
-    batches: Sequence[Any]
+    batches: Sequence[object]
 
-    def __iter__(self) -> Iterator[tuple[Any, bool]]:
+    def __iter__(self) -> Iterator[tuple[object, bool]]:
         for place in range(ranks().rank, len(self) * ranks().size, ranks().size):
             counts = place < len(self.batches)
             yield self.batches[place if counts else 0], counts
@@ -182,7 +185,7 @@ class _Validation:
         return -(-len(self.batches) // ranks().size)
 
 
-def _read_own(module: Task, path: Path) -> dict[str, Any]:
+def _read_own(module: Task, path: Path) -> Checkpoint:
     saved = read_checkpoint(path)
     if saved.get("run") != module.run():
         raise InputError(
@@ -191,7 +194,7 @@ def _read_own(module: Task, path: Path) -> dict[str, Any]:
     return saved
 
 
-def _check_kept(module: Task, saved: dict[str, Any], best: Path, kept: Path) -> None:
+def _check_kept(module: Task, saved: Checkpoint, best: Path, kept: Path) -> None:
     """Refuse to go on where the weights that the run may end with are no longer beside its checkpoint.
 
     Raises:
@@ -211,7 +214,7 @@ def _check_kept(module: Task, saved: dict[str, Any], best: Path, kept: Path) -> 
         )
 
 
-def _finished(saved: dict[str, Any], module: Task) -> bool:
+def _finished(saved: Checkpoint, module: Task) -> bool:
     """Whether the checkpoint is a run's end: all steps made, or early stopping's patience used up."""
     if saved["steps_done"] >= module.config.max_steps:
         return True
@@ -301,8 +304,19 @@ class Started(ClusterEnvironment):
         return ranks().rank // ranks().local_size
 
 
-def trainer_settings(config: TrainingConfig) -> dict[str, Any]:
-    """What Lightning's Trainer is told of the processes and of where checkpoints go."""
+class TrainerSettings(TypedDict, total=False):
+    """Arguments of Lightning's Trainer."""
+
+    accelerator: str
+    devices: int
+    num_nodes: int
+    strategy: DDPStrategy
+    plugins: list[Any]
+    use_distributed_sampler: bool
+
+
+def trainer_settings(config: TrainingConfig) -> TrainerSettings:
+    """The Trainer's processes, and where checkpoints go."""
     own, files = ranks(), SafetensorsCheckpointIO()
     if own.size == 1:
         return {"accelerator": config.accelerator, "devices": 1, "plugins": [files, LightningEnvironment()]}

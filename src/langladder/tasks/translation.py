@@ -153,7 +153,7 @@ def train_translator(
 
 def make(
     model: Translator,
-    tokenizers: Sequence[Tokenizer],
+    tokenizers: Sequence[Tokenizer] | None,
     train: PairStream,
     validation: PairStream,
     *,
@@ -161,13 +161,17 @@ def make(
     run: Run,
     bleu_tokenize: str = "13a",
 ) -> TrainingResult:
-    """Train a translator; see `models.making` and `train_translator`. tokenizers: the source's and the target's."""
+    """Train a translator or a captioner; see `models.making` and `train_translator`.
+
+    Args:
+        tokenizers: the source's and the target's; None where what is read is no text.
+    """
     return train_translator(
         model,
         train,
         validation,
         settings.training,
         run,
-        target_tokenizer=tokenizers[1],
+        target_tokenizer=tokenizers[1] if tokenizers else None,
         bleu_tokenize=bleu_tokenize,
     )

@@ -1,13 +1,11 @@
 """Learning word vectors by gradient: the task that `train_task` trains, and the `maker` of such rungs."""
 
-from typing import Any
-
 import torch
 
 from langladder.data.skipgram_pairs import SkipGramBatches
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.method import Made
-from langladder.embeddings.word2vec.skipgram import SkipGram
+from langladder.embeddings.word2vec.skipgram import SkipGram, SkipGramConfig
 from langladder.ground.ranks import ranks
 from langladder.models.making import Run
 from langladder.tasks.optimisation import TrainingConfig
@@ -42,7 +40,7 @@ class WordVectorTask(Task):
 
 def make(
     rung: type[SkipGram],
-    settings: Any,
+    settings: SkipGramConfig,
     corpus: WordCorpus,
     *,
     training: TrainingConfig,

@@ -15,7 +15,7 @@ With one thread the same seed gives the same bytes. More threads change the same
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -28,6 +28,7 @@ from langladder.embeddings.word2vec.sampling import keep_probabilities
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.kernels.word2vec.drawing import subsample
+from langladder.models.making import Row
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.words.vocabulary import WordCorpus
 
@@ -71,7 +72,7 @@ class Word2VecConfig(Config):
         return self
 
 
-class Word2Vec(EmbeddingMethod):
+class Word2Vec(EmbeddingMethod[Word2VecConfig]):
     """Skip-gram or CBOW; see the module."""
 
     approach = "prediction"
@@ -122,7 +123,7 @@ class _Run:
         """Chunks of all epochs."""
         return self.config.epochs * (len(self.bounds) - 1)
 
-    def points(self) -> Iterator[dict[str, Any]]:
+    def points(self) -> Iterator[Row]:
         """Train; rows of the learning curve as they come, at most POINTS of them."""
         loss, terms = 0.0, 0.0
         with ThreadPoolExecutor(self.config.threads) as pool:

@@ -17,7 +17,7 @@ from langladder.faces.report import numbers
 from langladder.faces.report.inputs import Entry, Meta, ReportInputs, RungMetadata, Timing, checked_page
 from langladder.faces.report.section import Column, family_columns
 from langladder.faces.report.tables import fits, narrow_table
-from langladder.families.family import Family
+from langladder.families.family import AnyFamily
 from langladder.ground.errors import InputError
 
 NOT_OURS = "not a reports/ladder.json as this version's stage report writes it"
@@ -42,7 +42,7 @@ class Comparison:
     rows: list[tuple[str, list[Compared]]]
 
 
-def read_summary(value: object, where: str, families: Sequence[Family]) -> ReportInputs:
+def read_summary(value: object, where: str, families: Sequence[AnyFamily]) -> ReportInputs:
     """The rungs that a `reports/ladder.json` holds.
 
     Args:
@@ -89,7 +89,7 @@ def compare(a: ReportInputs, b: ReportInputs, columns: Sequence[str] = ()) -> li
     ]
 
 
-def _measures(family: Family, rungs: Sequence[Entry[Page]]) -> list[Column[Any]]:
+def _measures(family: AnyFamily, rungs: Sequence[Entry[Page]]) -> list[Column[Any]]:
     """The columns that have a value."""
     columns = family_columns(family, [rung.page for rung in rungs])
     return [column for column in columns if any(column.read(rung.page, Timing()) is not None for rung in rungs)]

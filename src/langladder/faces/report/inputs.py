@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from langladder.evaluation.page import Page
 from langladder.experiments.findings import Shown
-from langladder.families.family import Family
+from langladder.families.family import AnyFamily
 from langladder.families.sides import SIDES
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
@@ -153,7 +153,7 @@ class ReportInputs:
     """
 
     meta: Meta
-    families: Sequence[Family] = ()
+    families: Sequence[AnyFamily] = ()
     rungs: Mapping[str, Sequence[Entry[Any]]] = field(default_factory=dict)
     dag: Sequence[Stage] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -176,7 +176,7 @@ class ReportInputs:
 
 def load_report(
     root: Path,
-    families: Sequence[Family],
+    families: Sequence[AnyFamily],
     metadata: Mapping[str, Mapping[str, Any]],
     timings: Mapping[Key, Mapping[str, Any]],
     dag: Iterable[Mapping[str, Any]],
@@ -231,7 +231,7 @@ def _languages(data: Mapping[str, Mapping[str, Any]]) -> dict[str, str | None]:
     }
 
 
-def rungs_by_family(families: Sequence[Family], entries: Mapping[Key, Entry[Page]]) -> dict[str, list[Entry[Page]]]:
+def rungs_by_family(families: Sequence[AnyFamily], entries: Mapping[Key, Entry[Page]]) -> dict[str, list[Entry[Page]]]:
     """The rungs of each family; those that a page of another family holds (an input embedding) come last."""
     own = {family.name: [entry for (name, _), entry in entries.items() if name == family.name] for family in families}
     found = {name: {name: rungs} for name, rungs in own.items()}
@@ -243,7 +243,7 @@ def rungs_by_family(families: Sequence[Family], entries: Mapping[Key, Entry[Page
     return {name: with_unique_names(rungs) for name, rungs in found.items()}
 
 
-def stage_of(family: Family, rung: str) -> str:
+def stage_of(family: AnyFamily, rung: str) -> str:
     """The job that writes a rung's page."""
     return f"{f'evaluate_{family.name}' if family.trained else family.name}@{rung}"
 
@@ -304,7 +304,7 @@ def _read(path: Path, stage: str) -> Any:
     return read_json(path)
 
 
-def checked_page(family: Family, value: object, where: str) -> Page:
+def checked_page(family: AnyFamily, value: object, where: str) -> Page:
     """A page of the family.
 
     Raises:

@@ -22,7 +22,7 @@ from langladder.faces.report import numbers
 from langladder.faces.report.inputs import ReportInputs, Timing
 from langladder.faces.report.plots import LinePlot
 from langladder.faces.report.selection import Choice
-from langladder.families.family import Family
+from langladder.families.family import AnyFamily
 
 P = TypeVar("P", bound=Page)
 
@@ -146,7 +146,7 @@ def _cost_columns(unit: str) -> tuple[Column[Any], ...]:
     )
 
 
-def family_columns(family: Family, pages: Sequence[Page]) -> Sequence[Column[Any]]:
+def family_columns(family: AnyFamily, pages: Sequence[Page]) -> Sequence[Column[Any]]:
     """The columns of its table, for these rungs."""
     if not family.report_module or not pages:
         return ()
@@ -154,29 +154,29 @@ def family_columns(family: Family, pages: Sequence[Page]) -> Sequence[Column[Any
     return page_columns(pages) if function is None else function(pages)
 
 
-def family_loss(family: Family, page: Page) -> float | None:
+def family_loss(family: AnyFamily, page: Page) -> float | None:
     """By which a rung is better the lower it is; None where nothing was measured."""
     function = _function(family, "loss")
     return None if function is None else function(page)
 
 
-def family_headline(family: Family, inputs: ReportInputs) -> tuple[str, str] | None:
+def family_headline(family: AnyFamily, inputs: ReportInputs) -> tuple[str, str] | None:
     """What is best, and which rung it is."""
     function = _function(family, "headline")
     return None if function is None else function(inputs, family.name)
 
 
-def family_picture(family: Family, inputs: ReportInputs) -> Picture | None:
+def family_picture(family: AnyFamily, inputs: ReportInputs) -> Picture | None:
     """A drawing above the tables."""
     function = _function(family, "picture")
     return None if function is None else function(inputs, family.name)
 
 
-def family_sections(family: Family, inputs: ReportInputs) -> Iterable[Section]:
+def family_sections(family: AnyFamily, inputs: ReportInputs) -> Iterable[Section]:
     """Its part of the report."""
     function = _function(family, "sections")
     return () if function is None else function(inputs, family.name)
 
 
-def _function(family: Family, name: str) -> Callable[..., Any] | None:
+def _function(family: AnyFamily, name: str) -> Callable[..., Any] | None:
     return getattr(import_module(family.report_module), name, None) if family.report_module else None

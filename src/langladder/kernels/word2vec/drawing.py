@@ -3,17 +3,17 @@
 Shape legend: N words of a chunk of text, V vocabulary, S noise words.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from langladder.kernels.compiled import njit
+from langladder.kernels.compiled import Untyped, njit
 
 ONE_OVER_2_53 = 1.0 / 9007199254740992.0
 
 
 @njit(nogil=True)
-def random_bits(state: np.ndarray) -> Any:
+def random_bits(state: np.ndarray) -> Untyped:
     """The next 64 bits of xorshift64* (Vigna 2016); `state` (1,) uint64, never 0."""
     x = state[0]
     x ^= x >> np.uint64(12)
@@ -24,7 +24,7 @@ def random_bits(state: np.ndarray) -> Any:
 
 
 @njit(nogil=True)
-def random_unit(state: np.ndarray) -> Any:
+def random_unit(state: np.ndarray) -> Untyped:
     """Uniform in [0, 1)."""
     return (random_bits(state) >> np.uint64(11)) * ONE_OVER_2_53
 

@@ -7,13 +7,13 @@ Shape legend: N examples, C labels.
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from langladder.ground.artefacts import read_json, word_list
+from langladder.ground.artefacts import JSONObject, read_json, word_list
 from langladder.ground.errors import InputError
 from langladder.models.base import Model
 from langladder.models.saving import READING
@@ -69,7 +69,7 @@ class Classifier(Model):
         return None
 
 
-def read_reading(folder: Path, keys: set[str], labels: int) -> tuple[list[str], Mapping[str, Any]]:
+def read_reading(folder: Path, keys: set[str], labels: int) -> tuple[list[str], JSONObject]:
     """The labels and the rest of reading.json, beside a classifier.
 
     Args:

@@ -4,11 +4,12 @@ import time
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from langladder.ground import artefacts, schema
+from langladder.ground.artefacts import JSONObject
 from langladder.ground.errors import InputError
 from langladder.models.classification.classifier import Classifier, read_reading
 from langladder.models.making import ModelSettings, TrainingResult
@@ -35,7 +36,7 @@ class CountedClassifier(Classifier):
         """Every array that defines the fitted classifier, by name."""
 
     @abstractmethod
-    def set_arrays(self, arrays: Mapping[str, np.ndarray], reading: Mapping[str, Any], path: Path) -> None:
+    def set_arrays(self, arrays: Mapping[str, np.ndarray], reading: JSONObject, path: Path) -> None:
         """Put back what `arrays` and `reading` gave. Raises ValueError or InputError where they do not fit."""
 
     def reading(self) -> dict[str, object]:

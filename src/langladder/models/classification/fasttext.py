@@ -20,20 +20,20 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 from scipy.special import log_expit, log_softmax
 
 from langladder.ground import schema
+from langladder.ground.artefacts import JSONObject
 from langladder.ground.errors import InputError
 from langladder.ground.progress import working
-from langladder.kernels.fasttext import Paths, Texts, learn_texts, means
-from langladder.kernels.hashing import fnv1a
+from langladder.kernels.fasttext import Paths, Texts, fnv1a, learn_texts, means
 from langladder.models.classification.classifier import Explained, label_ids
 from langladder.models.classification.counted_classifier import CountedClassifier, finite
-from langladder.models.making import Run, TrainingResult
+from langladder.models.making import ModelSettings, Row, Run, TrainingResult
 from langladder.models.units import WordUnits, units_from
 from langladder.nn.huffman import HuffmanTree
 from langladder.text.labelled.labelled import Example
@@ -90,7 +90,7 @@ class FastText(CountedClassifier):
     def _words(self, text: str, *, treed: bool = False) -> list[str]:
         return self.units.split(lower(text) if self.config.lowercase else text, words=treed)
 
-    def fit(self, train: Sequence[Example], validation: Sequence[Example], seed: int = 1) -> list[dict[str, Any]]:  # type: ignore[override]
+    def fit(self, train: Sequence[Example], validation: Sequence[Example], seed: int = 1) -> list[Row]:  # type: ignore[override]
         """Learn from the training texts; rows of the learning curve, one an epoch.
 
         Raises:
@@ -107,7 +107,8 @@ class FastText(CountedClassifier):
         self.counts = np.bincount(y, minlength=len(self.labels))
         paths = self._paths()
         self.output = np.zeros((len(self.labels) - (config.loss == "hierarchical"), D), dtype=np.float32)
-        texts, curve = Texts(parts, bounds, y), []
+        texts = Texts(parts, bounds, y)
+        curve: list[Row] = []
         with working("fastText", config.epochs, "epochs") as task:
             for epoch in range(config.epochs):
                 rates = (config.lr * (1 - epoch / config.epochs), config.lr * (1 - (epoch + 1) / config.epochs))
@@ -222,7 +223,7 @@ class FastText(CountedClassifier):
                     weights[places[start : start + n]] += given[1 + len(self.units.words) + place] / n
         return Explained(pieces, weights.tolist())
 
-    def reading(self) -> dict[str, Any]:
+    def reading(self) -> dict[str, object]:
         """See `CountedClassifier.reading`."""
         return {"units": self.units.description()}
 
@@ -234,7 +235,7 @@ class FastText(CountedClassifier):
         """The vectors of features and of labels, or of the tree's nodes."""
         return (len(self.table) + len(self.output)) * self.config.dim
 
-    def set_arrays(self, arrays: Mapping[str, np.ndarray], reading: Mapping[str, Any], path: Path) -> None:
+    def set_arrays(self, arrays: Mapping[str, np.ndarray], reading: JSONObject, path: Path) -> None:
         """See `CountedClassifier.set_arrays`."""
         units = units_from(path, reading["units"])
         if not isinstance(units, WordUnits):
@@ -258,7 +259,7 @@ def make(
     train: Sequence[Example],
     validation: Sequence[Example],
     *,
-    settings: Any,
+    settings: ModelSettings[FastTextConfig],
     run: Run,
     **_: object,
 ) -> tuple[FastText, TrainingResult]:

@@ -21,7 +21,7 @@ Shape legend: B examples, R rows, T positions, D width, C labels, V vocabulary.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -78,7 +78,7 @@ class GrownFromGPT(Grown):
     dropout: nn.Dropout
 
     @classmethod
-    def refuses(cls, settings: Mapping[str, Any], body: GPTConfig) -> str | None:
+    def refuses(cls, settings: Mapping[str, object], body: GPTConfig) -> str | None:
         """See `Grown.refuses`: output layers other than the full softmax are built on counts of the body's tokens."""
         weight = settings.get("lm_weight", cls.Config.model_fields["lm_weight"].default)
         if not weight or body.output == "softmax":
@@ -91,7 +91,7 @@ class GrownFromGPT(Grown):
     def begin_body(self, vocab_size: int) -> int:
         """Build the body as `config` says, without its output layer where λ = 0; its width."""
         config = self.config
-        settings: GPTConfig = body_of(config, type(self))
+        settings: GPTConfig = body_of(config.body, type(self))
         if why := self.refuses(config.model_dump(), settings):
             raise InputError(why)
         self.gpt = GPT(settings, vocab_size)

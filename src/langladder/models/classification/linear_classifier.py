@@ -15,7 +15,7 @@ Shape legend: N examples, F features, C labels.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -24,7 +24,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
 from langladder.ground import schema
-from langladder.ground.artefacts import word_list
+from langladder.ground.artefacts import JSONObject, word_list
 from langladder.ground.errors import InputError
 from langladder.models.classification.classifier import Explained, label_ids
 from langladder.models.classification.counted_classifier import CountedClassifier, finite
@@ -192,7 +192,7 @@ class LinearClassifier(CountedClassifier):
         """W and b."""
         return int(self.weight.size + self.bias.size)
 
-    def set_arrays(self, arrays: Mapping[str, np.ndarray], reading: Mapping[str, Any], path: Path) -> None:
+    def set_arrays(self, arrays: Mapping[str, np.ndarray], reading: JSONObject, path: Path) -> None:
         """See `CountedClassifier.set_arrays`."""
         self.units = units_from(path, reading["units"])
         self.features = word_list(path, reading["features"])

@@ -5,11 +5,12 @@ P(y | x) = n_y / N
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from langladder.ground import schema
+from langladder.ground.artefacts import JSONObject
 from langladder.models.classification.counted_classifier import CountedClassifier, finite
 from langladder.text.labelled.labelled import Example
 
@@ -41,7 +42,7 @@ class Majority(CountedClassifier):
         """See `CountedClassifier.arrays`."""
         return {"counts": self.counts}
 
-    def set_arrays(self, arrays: Mapping[str, np.ndarray], reading: Mapping[str, Any], path: Path) -> None:
+    def set_arrays(self, arrays: Mapping[str, np.ndarray], reading: JSONObject, path: Path) -> None:
         """See `CountedClassifier.set_arrays`."""
         del reading, path
         self.counts = finite("counts", arrays["counts"], (len(self.labels),))

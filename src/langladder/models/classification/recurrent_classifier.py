@@ -11,7 +11,7 @@ The two directions share the width. No padding is read before a word (`nn.recurr
 Shape legend: B rows, T positions, D width of the embedding, H width of both directions together.
 """
 
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -27,7 +27,7 @@ from langladder.nn.recurrent import read_padded
 from langladder.text.labelled.labelled import Example
 
 Cell = Literal["rnn", "gru", "lstm"]
-KINDS: dict[str, Any] = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
+KINDS: dict[str, type[nn.RNN | nn.GRU | nn.LSTM]] = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 
 
 class RecurrentReaderConfig(ReadingConfig):

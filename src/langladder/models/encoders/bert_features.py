@@ -9,8 +9,10 @@
 Shape legend: B rows, T positions, N layers, D width, R width of what is read.
 """
 
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Iterable
+from typing import ClassVar, Literal, Self
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -37,7 +39,7 @@ class BERTFeatures(nn.Module):
 
     def __init__(self, config: BERTFeaturesConfig, vocab_size: int, kind: type[Grown]) -> None:
         super().__init__()
-        self.encoder = BERT(body_of(config, kind), vocab_size)
+        self.encoder = BERT(body_of(config.body, kind), vocab_size)
         for name in _OUTPUT:
             delattr(self.encoder, name)
         N, D = self.encoder.number_of_layers, self.encoder.width
@@ -83,7 +85,6 @@ class GrownFromBERT(Grown):
     FAMILIES: ClassVar[str] = "a rung of the family encoder"
     LAYERS: ClassVar[str] = "layers"
     features: BERTFeatures
-    config: Any
 
     def body(self) -> nn.Module:
         """See `Grown.body`."""
@@ -96,7 +97,7 @@ def segments(tokens: torch.Tensor, separator: int) -> torch.Tensor:
     return (ends.cumsum(dim=1) - ends).clamp(max=1)
 
 
-def framed(ids: Any, vocab_size: int) -> list[int]:
+def framed(ids: Iterable[int] | np.ndarray, vocab_size: int) -> list[int]:
     """`a` → `<cls> a <sep>`; `a <sep> b` → `<cls> a <sep> b <sep>`."""
     separator = vocab_size - len(RESERVED)
     return [separator + 1, *map(int, ids), separator]

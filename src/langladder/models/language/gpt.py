@@ -22,7 +22,7 @@ h heads.
 """
 
 import math
-from typing import Any, ClassVar, Literal, NamedTuple, Self, cast
+from typing import ClassVar, Literal, NamedTuple, Self, cast
 
 import torch
 from pydantic import Field, model_validator
@@ -185,7 +185,7 @@ class GPT(NeuralLanguageModel):
         _, self.head = make_output(config, width=config.width, embedding=self.embedding, bias=False)
         self._initialise(config)
 
-    def forward(self, tokens: torch.Tensor, state: Any = None) -> tuple[torch.Tensor, None]:  # noqa: ARG002
+    def forward(self, tokens: torch.Tensor, state: None = None) -> tuple[torch.Tensor, None]:  # noqa: ARG002
         """See `NeuralLanguageModel.forward`; T must not exceed the context."""
         return self._read(tokens, None)[0], None
 

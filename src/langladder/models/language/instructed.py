@@ -8,7 +8,7 @@ Shape legend: B rows, T tokens, V words of the text, D width.
 """
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import torch
 from torch import nn
@@ -67,7 +67,7 @@ class InstructedGPT(GPT):
         Args:
             dropout: of the new one while it is trained; None: as the base's.
         """
-        changes: dict[str, Any] = {} if dropout is None else {"dropout": dropout}
+        changes = {} if dropout is None else {"dropout": dropout}
         more = 0 if isinstance(base, InstructedGPT) else len(RESERVED)
         network = cls(base.config.model_copy(update=changes), base.vocab_size + more)
         there = base.state_dict()

@@ -16,6 +16,9 @@ from langladder.ground.errors import InputError
 from langladder.models.base import Model
 from langladder.text.tokenize.specials import BOS, PAD
 
+State = Any
+"""What a model carries from token to token: tensors that only itself knows; None before the first."""
+
 
 class LanguageModel(Model):
     """Everything that claims to be a language model. Built as `cls(config, vocab_size)`."""
@@ -47,7 +50,7 @@ class LanguageModel(Model):
     def next_log_probs(self, prefix: torch.Tensor) -> torch.Tensor:
         """log P(next = v | prefix): (B, T) int64, rows begin with BOS, right-padded with PAD → (B, V) float32."""
 
-    def advance(self, tokens: torch.Tensor, state: Any = None) -> tuple[torch.Tensor, Any]:
+    def advance(self, tokens: torch.Tensor, state: State = None) -> tuple[torch.Tensor, State]:
         """One step of generation: read (B, n) new tokens, return ((B, V) log-probabilities of the next one, state).
 
         Here the state is the whole prefix; models with a cheaper memory (a hidden state, a cache) override this.

@@ -12,12 +12,12 @@ Shape legend: B rows, T tokens, V vocabulary, D width of the hidden state, C con
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import nn
 
-from langladder.models.language.language_model import LanguageModel, check_tokens, kept_rows, predicted
+from langladder.models.language.language_model import LanguageModel, State, check_tokens, kept_rows, predicted
 from langladder.models.network import Network
 from langladder.models.trial import sentences
 from langladder.nn.output import OutputLayer
@@ -45,7 +45,7 @@ class NeuralLanguageModel(Network, LanguageModel):
     context: int | None = None
 
     @abstractmethod
-    def forward(self, tokens: torch.Tensor, state: Any = None) -> tuple[torch.Tensor, Any]:
+    def forward(self, tokens: torch.Tensor, state: State = None) -> tuple[torch.Tensor, State]:
         """Hidden states that predict the next token.
 
         Args:
@@ -134,7 +134,7 @@ class NeuralLanguageModel(Network, LanguageModel):
             return torch.log_softmax(self.head(last).float(), dim=-1)  # (B, V)
 
     @torch.no_grad()
-    def advance(self, tokens: torch.Tensor, state: Any = None) -> tuple[torch.Tensor, Any]:
+    def advance(self, tokens: torch.Tensor, state: State = None) -> tuple[torch.Tensor, State]:
         """See `LanguageModel.advance`: a network with carried state reads on from it, a token at a time."""
         if self.context is not None:
             return super().advance(tokens, state)
@@ -142,7 +142,7 @@ class NeuralLanguageModel(Network, LanguageModel):
             hidden, state = self(tokens, state)  # (B, n, D)
             return torch.log_softmax(self.head(hidden[:, -1]).float(), dim=-1), state
 
-    def read_on(self, tokens: torch.Tensor, state: Any) -> tuple[torch.Tensor, Any]:
+    def read_on(self, tokens: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
         """Hidden states (B, n, D) of tokens (B, n) read after a state, and the state after them; None begins afresh.
 
         Together they must not be longer than the context, where there is one.
@@ -150,7 +150,7 @@ class NeuralLanguageModel(Network, LanguageModel):
         hidden, after = self(tokens, state)
         return hidden, after
 
-    def state_of(self, state: Any, rows: torch.Tensor) -> Any:
+    def state_of(self, state: State, rows: torch.Tensor) -> State:
         """The states of some rows (B,), any row as often as it is named: of a tuple of tensors."""
         return tuple(part.index_select(self.state_rows, rows) for part in state)
 

@@ -4,25 +4,28 @@
                  = log b(h) + log P(w | h′)      else, h′ being h without its first word (b = 1 where h was not seen).
 
 Interpolated models fit the same form: p(h w) then already contains the lower orders' share. It is the form of ARPA
-files too. The n-grams live in the trie of `langladder.counts.ngrams`; a line's history begins at its BOS. A saved model
-is mapped into memory: it is seen through once, so that no number leads out of the tables, and only what is looked up
-stays in memory.
+files too (`langladder.formats.arpa`), whose models are `ArpaModel`s. The n-grams live in the trie of
+`langladder.counts.ngrams`; a line's history begins at its BOS. A saved model is mapped into memory: it is seen through
+once, so that no number leads out of the tables, and only what is looked up stays in memory.
 
 Shape legend: B rows, T tokens, V vocabulary, N order, G n-grams, L n-grams below order N.
 """
 
 from collections.abc import Iterator, Mapping
+from typing import ClassVar
 
 import numpy as np
 import torch
 
 from langladder.ground import artefacts
+from langladder.ground.errors import InputError
 from langladder.ground.memory import forget
 from langladder.ground.schema import Config
 from langladder.kernels import ngrams as kernels
 from langladder.kernels.counting import extension
 from langladder.models.language.counted import CountedLanguageModel
 from langladder.models.language.language_model import check_tokens
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, PAD
 
 DTYPES = {
@@ -140,3 +143,19 @@ def _parts(array: np.ndarray) -> Iterator[np.ndarray]:
     for begin in range(0, len(array), PART):
         yield array[begin : begin + PART + 1]
         forget(array[begin : begin + PART + 1])
+
+
+class ArpaConfig(Config):
+    """A model read from a file has no settings: its order and its numbers are the file's."""
+
+
+class ArpaModel(BackoffLanguageModel):
+    """A back-off model that came from an ARPA file; `langladder.formats.arpa` reads and writes those."""
+
+    Config: ClassVar[type[Config]] = ArpaConfig
+    config: ArpaConfig
+
+    def fit(self, stream: TokenStream) -> None:
+        """Refused: this model comes from a file."""
+        read = f"{type(self).__name__} is read from a file, not fitted"
+        raise InputError(f"{read} on {len(stream.ids)} tokens; choose another n-gram model")

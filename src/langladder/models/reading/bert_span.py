@@ -150,7 +150,7 @@ class WindowBatch(NamedTuple):
     ends: torch.Tensor
 
 
-class BERTSpan(GrownFromBERT, NetworkReader):
+class BERTSpan(GrownFromBERT, NetworkReader[Window, WindowBatch]):
     """Body → two scores a token: how well an answer starts there, how well it ends there."""
 
     approach: ClassVar[str] = "Transformer"

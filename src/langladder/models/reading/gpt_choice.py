@@ -63,7 +63,7 @@ class ChoiceBatch(NamedTuple):
     right: torch.Tensor
 
 
-class GPTChoice(GrownFromGPT, NetworkReader):
+class GPTChoice(GrownFromGPT, NetworkReader[Choice, ChoiceBatch]):
     """Body → a score a row → softmax over the rows of a question."""
 
     approach: ClassVar[str] = "Transformer"

@@ -5,9 +5,9 @@ is trained on by itself.
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ CELLS = 8192
 """The most cells (rows × longest) of a batch that is only read."""
 
 
-class Row(Protocol):
+class HasLength(Protocol):
     """What is trained on by itself."""
 
     @property
@@ -33,11 +33,14 @@ class Row(Protocol):
         """Tokens of its longest row."""
 
 
-class NetworkReader(Network, Reader):
+Row = TypeVar("Row", bound=HasLength)
+Batch = TypeVar("Batch", bound=tuple[Any, ...])
+
+
+class NetworkReader(Network, Reader, Generic[Row, Batch]):
     """Built as `cls(config, vocab_size)`, then told its tokenizer by `equip`."""
 
     SIZES: ClassVar[tuple[str, ...]] = ("vocab_size",)
-    config: Any
     vocab_size: int
     tokenizer: Tokenizer
 
@@ -48,27 +51,27 @@ class NetworkReader(Network, Reader):
         return self
 
     @abstractmethod
-    def encode(self, question: Question) -> Sequence[Any]:
+    def encode(self, question: Question) -> Sequence[Row]:
         """The rows of a question, each with its `length` and with what is right."""
 
     @abstractmethod
-    def collate(self, rows: Sequence[Any]) -> Any:
+    def collate(self, rows: Sequence[Row]) -> Batch:
         """Rows as one padded batch."""
 
     @abstractmethod
-    def losses(self, batch: Any) -> torch.Tensor:
+    def losses(self, batch: Batch) -> torch.Tensor:
         """Mean loss of the rows, in nats: what is trained."""
 
-    def means(self, batch: Any) -> tuple[torch.Tensor, ...]:
+    def means(self, batch: Batch) -> tuple[torch.Tensor, ...]:
         """The means that `losses` is the sum of."""
         return (self.losses(batch),)
 
-    def terms(self, batch: Any) -> tuple[int, ...]:
+    def terms(self, batch: Batch) -> tuple[int, ...]:
         """Of how many terms each of them is taken: rows; what is right has one number for each."""
         return (len(batch[-1]),)
 
     @abstractmethod
-    def judge(self, batch: Any) -> tuple[float, int, int]:
+    def judge(self, batch: Batch) -> tuple[float, int, int]:
         """Σ −log P(what is right), rows that are answered right, rows; of a batch that is only read."""
 
     def tokens_of(self, question: str) -> np.ndarray:
@@ -94,7 +97,7 @@ class NetworkReader(Network, Reader):
         return network.equip(tokenizer)
 
     @torch.no_grad()
-    def _batches(self, rows: Sequence[Any]) -> Any:
+    def _batches(self, rows: Sequence[Row]) -> Iterator[tuple[list[int], Batch]]:
         """(places, batch) of rows of like length together, in evaluation mode."""
         training = self.training
         self.eval()
@@ -107,3 +110,6 @@ class NetworkReader(Network, Reader):
                     start = end
         finally:
             self.train(training)
+
+
+AnyReader = NetworkReader[Any, Any]

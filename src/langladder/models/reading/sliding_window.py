@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 import regex  # type: ignore[import-untyped]
@@ -23,7 +23,7 @@ from pydantic import Field
 
 from langladder.ground import artefacts, schema
 from langladder.ground.errors import InputError
-from langladder.models.making import TrainingResult
+from langladder.models.making import ModelSettings, TrainingResult
 from langladder.models.reading.reader import Found, Reader, read_threshold
 from langladder.models.saving import ARRAYS, READING, read_description, write_model
 from langladder.text.labelled.questions import Question
@@ -165,7 +165,12 @@ def _sentence(words: Sequence[str], place: int) -> tuple[int, int]:
 
 
 def make(
-    kind: type[SlidingWindow], train: Sequence[Question], validation: Sequence[Question], *, settings: Any, **_: object
+    kind: type[SlidingWindow],
+    train: Sequence[Question],
+    validation: Sequence[Question],
+    *,
+    settings: ModelSettings[SlidingWindowConfig],
+    **_: object,
 ) -> tuple[SlidingWindow, TrainingResult]:
     """Fit the threshold; see `tasks.answering`.
 

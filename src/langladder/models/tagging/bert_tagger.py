@@ -62,7 +62,7 @@ class PieceBatch(NamedTuple):
     places: torch.Tensor
 
 
-class BERTTagger(GrownFromBERT, NetworkTagger):
+class BERTTagger(GrownFromBERT, NetworkTagger[Pieces, PieceBatch]):
     """Body → the vector at each word's first piece → linear output, or a CRF."""
 
     approach: ClassVar[str] = "Transformer"

@@ -7,7 +7,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -106,12 +106,11 @@ class CountedTagger(Tagger):
     def load(cls, folder: Path) -> Self:
         """See `Tagger.load`."""
         saved = read_description(folder, cls, cls.SIZES, cls.WHAT)
-        kind: Any = saved.kind
-        tags, reading = read_reading(folder, set(kind.KEYS), saved.sizes[0])
-        tagger: Self = kind(saved.config, tags)
+        tags, reading = read_reading(folder, set(saved.kind.KEYS), saved.sizes[0])
+        tagger: Self = saved.kind(saved.config, tags)
         tagger.normalisation = saved.normalisation
         path = Path(folder) / ARRAYS
-        lists = {key: _strings(Path(folder) / READING, key, reading[key]) for key in kind.KEYS}
+        lists = {key: _strings(Path(folder) / READING, key, reading[key]) for key in saved.kind.KEYS}
         arrays = artefacts.read_arrays(path)
         try:
             _finite(arrays)
@@ -146,7 +145,7 @@ def _finite(arrays: Mapping[str, np.ndarray]) -> None:
             raise ValueError(f"{name} has a number that is not finite")
 
 
-def _strings(path: Path, key: str, value: Any) -> list[str]:
+def _strings(path: Path, key: str, value: object) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value) or len(set(value)) < len(value):
         raise InputError(f"{path}: {key}: not a list of different strings")
     return value

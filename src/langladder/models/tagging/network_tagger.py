@@ -11,7 +11,7 @@ Shape legend: B sentences, T words, K tags.
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 import torch
@@ -25,30 +25,49 @@ CELLS = 8192
 """The most cells (sentences × longest) of a batch that is only read."""
 
 
-class NetworkTagger(Network, Tagger):
+class HasIds(Protocol):
+    """A sentence as a network reads it: ids (T,)."""
+
+    @property
+    def ids(self) -> np.ndarray:
+        """As many as it has positions."""
+
+
+class HasLengths(Protocol):
+    """Sentences as one padded batch."""
+
+    @property
+    def lengths(self) -> torch.Tensor:
+        """Words of each, (B,)."""
+
+
+Sentence = TypeVar("Sentence", bound=HasIds)
+Batch = TypeVar("Batch", bound=HasLengths)
+
+
+class NetworkTagger(Network, Tagger, Generic[Sentence, Batch]):
     """Subclasses set `crf`, or None, and call `name_tags` when they are told their tags."""
 
-    config: Any
     number_of_labels: int
     crf: CRF | None
 
     @abstractmethod
-    def forward(self, batch: Any) -> torch.Tensor:
+    def forward(self, batch: Batch) -> torch.Tensor:
         """f: (B, T, K). What stands at padding means nothing."""
 
     @abstractmethod
-    def encode(self, sentence: Sequence[str]) -> Any:
-        """A sentence as the network reads it; its `ids` are as many as it has positions."""
+    def encode(self, sentence: Sequence[str]) -> Sentence:
+        """A sentence as the network reads it."""
 
     @abstractmethod
-    def collate(self, rows: Sequence[Any]) -> Any:
+    def collate(self, rows: Sequence[Sentence]) -> Batch:
         """Sentences as one padded batch."""
 
-    def occurrences(self, rows: Sequence[Any]) -> np.ndarray | None:  # noqa: ARG002
+    def occurrences(self, rows: Sequence[Sentence]) -> np.ndarray | None:  # noqa: ARG002
         """How often each word of the list occurs in encoded sentences, (V,); None: it reads no list of words."""
         return None
 
-    def hide(self, batch: Any, rates: torch.Tensor) -> Any:
+    def hide(self, batch: Batch, rates: torch.Tensor) -> Batch:
         """The batch with some words taken for unknown, each with the probability that `rates` (V,) has for it."""
         del rates
         return batch
@@ -61,12 +80,12 @@ class NetworkTagger(Network, Tagger):
             self.crf.allow(allowed)
         return self
 
-    def inside(self, batch: Any) -> torch.Tensor:
+    def inside(self, batch: Batch) -> torch.Tensor:
         """Where there is a word: (B, T) bool."""
         lengths: torch.Tensor = batch.lengths
         return torch.arange(int(lengths.max()), device=lengths.device) < lengths[:, None]
 
-    def loss(self, f: torch.Tensor, batch: Any, tags: torch.Tensor) -> torch.Tensor:
+    def loss(self, f: torch.Tensor, batch: Batch, tags: torch.Tensor) -> torch.Tensor:
         """−Σ log P(y | x) in nats over the sentences; tags (B, T) int64, anything at padding."""
         if self.crf is not None:
             total: torch.Tensor = self.crf(f.float(), tags, batch.lengths).sum()
@@ -102,7 +121,7 @@ class NetworkTagger(Network, Tagger):
                 found[row] = own[:length]
         return found
 
-    def _batches(self, sentences: Sentences) -> Iterator[tuple[list[int], Any]]:
+    def _batches(self, sentences: Sentences) -> Iterator[tuple[list[int], Batch]]:
         """Sentences of like length together, without those that have no words; in evaluation mode."""
         training = self.training
         self.eval()
@@ -116,3 +135,6 @@ class NetworkTagger(Network, Tagger):
                     start = end
         finally:
             self.train(training)
+
+
+AnyTagger = NetworkTagger[Any, Any]

@@ -51,12 +51,13 @@ class NeuralTaggerConfig(schema.Config):
     """Of x and of h, the same features at every word of a sentence."""
 
 
-class NeuralTagger(NetworkTagger):
+class NeuralTagger(NetworkTagger[Encoded, SentenceBatch]):
     """Built as `cls(config, ids of all words, of training words, of letters, tags)`, then told what they mean."""
 
     maker: ClassVar[str] = "langladder.tasks.tagging.make"
     Config: ClassVar[type[schema.Config]] = NeuralTaggerConfig
     SIZES = ("vocab_size", "training_vocab_size", "number_of_characters", "number_of_labels")
+    config: NeuralTaggerConfig
     vocab_size: int
     training_vocab_size: int
     number_of_characters: int
@@ -93,7 +94,7 @@ class NeuralTagger(NetworkTagger):
         """D."""
         config = self.config
         letters = config.character_width if config.characters != "none" else 0
-        return int(config.embedding_dim + config.learned_dim + letters + config.shape_dim)
+        return config.embedding_dim + config.learned_dim + letters + config.shape_dim
 
     def equip(self, words: TaggerWords, tags: Sequence[str]) -> Self:
         """Tell the network what its ids and tags mean."""

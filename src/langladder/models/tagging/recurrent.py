@@ -9,7 +9,7 @@ Layers are torch's fused ones, over rows of about one length; their equations st
 Shape legend: B sentences, T words, D input width, H width (both directions together).
 """
 
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -19,7 +19,7 @@ from langladder.models.tagging.neural_tagger import NeuralTagger, NeuralTaggerCo
 from langladder.nn.initialisation import begin_by_remembering
 from langladder.nn.recurrent import read_padded
 
-CELLS: dict[str, Any] = {"elman": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
+CELLS: dict[str, type[nn.RNN | nn.GRU | nn.LSTM]] = {"elman": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 
 
 class RecurrentTaggerConfig(NeuralTaggerConfig):

@@ -8,16 +8,16 @@ Shape legend: B sentences, T words, U different words of a batch, C letters.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
 
-from langladder.ground.artefacts import word_list
+from langladder.ground.artefacts import JSONObject, word_list
 from langladder.ground.errors import InputError
 from langladder.text.labelled.labelled import Tagged
 from langladder.text.tokenize.specials import BOS, EOS, NAMES, PAD, UNK
@@ -143,7 +143,7 @@ class TaggerWords:
         return {key: getattr(self, key) for key in sorted(KEYS)}
 
 
-def words_from(path: Path, value: Mapping[str, Any]) -> TaggerWords:
+def words_from(path: Path, value: JSONObject) -> TaggerWords:
     """What `description` gave, out of a file.
 
     Raises:

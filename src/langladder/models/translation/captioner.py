@@ -69,7 +69,6 @@ class Captioner(Translator):
     """Feature vector → recurrent decoder. Its "source vocabulary" is the vector's places after `FIRST_FACT`."""
 
     approach = "recurrent"
-    maker: ClassVar[str] = "langladder.tasks.captioning.make"
     Config: ClassVar[type[schema.Config]] = CaptionerConfig
     config: CaptionerConfig
 

@@ -1,7 +1,7 @@
 """Direct preference optimisation (Rafailov et al. 2023): preferences without a reward model and without sampling.
 
 The policy that PPO would end with, π ∝ π_ref exp(R / β), is solved for R and put into the reward model's pairwise loss;
-what is left is a loss on pairs of responses, see `losses`. What the reference says of them is computed once.
+what is left is a loss on pairs of responses, see `equations`. What the reference says of them is computed once.
 
 Shape legend: N pairs of a batch, R tokens of the longest response.
 """
@@ -14,7 +14,7 @@ import torch
 from langladder.data.preference_pairs import Answers, TokenPair, answers
 from langladder.decoding.rollouts import Prompts
 from langladder.models.language.neural import NeuralLanguageModel, scoring
-from langladder.tasks.policy.losses import dpo_loss
+from langladder.tasks.policy.equations import dpo_loss
 from langladder.tasks.policy.policy_task import PolicyTask
 from langladder.tasks.policy.responses import response_log_probs, response_states
 from langladder.tasks.policy.settings import DPOTraining

@@ -10,9 +10,8 @@ last round in every round, and the KL to the reference stands in the loss:
 import torch
 
 from langladder.decoding.rollouts import Rollouts
-from langladder.tasks.policy.advantages import kl_estimate
-from langladder.tasks.policy.losses import token_mean
-from langladder.tasks.policy.on_policy import OnPolicy
+from langladder.tasks.policy.equations import kl_estimate, token_mean
+from langladder.tasks.policy.policy_task import OnPolicy
 from langladder.tasks.policy.responses import Experience, response_log_probs, response_states
 from langladder.tasks.policy.settings import ExpertIterationTraining
 

@@ -2,7 +2,7 @@
 
     L = (1/B) Σ_i (1/|y_i|) Σ_t [ −min(ρ_t Â_i, clip(ρ_t, 1 − ε, 1 + ε) Â_i) + β k3_t ]
 
-Each of G responses to a prompt is compared with the other ones, see `advantages.group_advantages`; the KL to the
+Each of G responses to a prompt is compared with the other ones, see `equations.group_advantages`; the KL to the
 reference is in the loss, not in the reward. With mean=token all tokens of a minibatch weigh the same, so that a long
 bad answer is not cheaper than a short one (Yu et al. 2025, DAPO, section 3.3).
 """
@@ -10,9 +10,15 @@ bad answer is not cheaper than a short one (Yu et al. 2025, DAPO, section 3.3).
 import torch
 
 from langladder.decoding.rollouts import Rollouts
-from langladder.tasks.policy.advantages import group_advantages, kl_estimate
-from langladder.tasks.policy.losses import clipped_share, clipped_surrogate, response_mean, token_mean
-from langladder.tasks.policy.on_policy import OnPolicy
+from langladder.tasks.policy.equations import (
+    clipped_share,
+    clipped_surrogate,
+    group_advantages,
+    kl_estimate,
+    response_mean,
+    token_mean,
+)
+from langladder.tasks.policy.policy_task import OnPolicy
 from langladder.tasks.policy.responses import Experience, response_log_probs, response_states
 from langladder.tasks.policy.settings import GRPOTraining
 

@@ -4,22 +4,92 @@
 
     L = L_π + c_V L_V − c_H mean H(π(·|s_t))      and, with plain text beside, + γ L_text
 
-Rewards, advantages and β: `advantages`. L_π and L_V: `losses`. It differs from Ouyang et al. in what a small model
-allows: the critic may share the policy's body, and reads the same tokenizer in any case.
+Rewards, advantages, β, L_π and L_V: `equations`. It differs from Ouyang et al. in what a small model allows: the critic
+may share the policy's body, and reads the same tokenizer in any case.
 
-Shape legend: B responses, R tokens of the longest, D width.
+The critic says what a state is worth: the reward that is still to come, read from the state before each token of a
+response. Its values come from a network of its own, which begins as a copy of the policy's or of the reward model (so
+in Ouyang et al. 2022, section C.4), or from the policy's own states, so that one body learns both.
+
+Shape legend: B responses, T positions, R tokens of the longest response, D width.
 """
 
+import copy
+
 import torch
+from torch import nn
 
 from langladder.decoding.rollouts import Prompts, Rollouts, Value
+from langladder.models.growing import start_linear
 from langladder.models.language.neural import NeuralLanguageModel, scoring
-from langladder.tasks.policy.advantages import adapted, gae, kl_estimate, token_rewards, whiten
-from langladder.tasks.policy.critic import Critic
-from langladder.tasks.policy.losses import clipped_share, clipped_surrogate, clipped_value_loss, token_mean
-from langladder.tasks.policy.on_policy import OnPolicy
+from langladder.models.reward import RewardModel
+from langladder.tasks.policy.equations import (
+    adapted,
+    clipped_share,
+    clipped_surrogate,
+    clipped_value_loss,
+    gae,
+    kl_estimate,
+    token_mean,
+    token_rewards,
+    whiten,
+)
+from langladder.tasks.policy.policy_task import OnPolicy
 from langladder.tasks.policy.responses import Experience, response_log_probs, response_states
 from langladder.tasks.policy.settings import PPOTraining
+
+
+class Critic(nn.Module):
+    """V(s) = w · h + b.
+
+    Args:
+        body: a network from tokens (B, T) to states (B, T, D) and something else; None: the policy's states are read.
+        head: from D to 1.
+    """
+
+    def __init__(self, body: nn.Module | None, head: nn.Linear) -> None:
+        super().__init__()
+        self.body, self.head = body, head
+
+    def forward(
+        self, tokens: torch.Tensor, starts: torch.Tensor, longest: int, states: torch.Tensor | None
+    ) -> torch.Tensor:
+        """Values (B, R) before each token of the responses; states (B, R, D) are the policy's."""
+        if self.body is not None:
+            states = response_states(self.body, tokens, starts, longest)
+        assert states is not None
+        return self.of_states(states)
+
+    def of_states(self, states: torch.Tensor) -> torch.Tensor:
+        """Values (…) of states (…, D)."""
+        # V(s) = w · h + b
+        values: torch.Tensor = self.head(states)[..., 0]
+        return values
+
+
+def make_critic(policy: NeuralLanguageModel, *, shared: bool) -> Critic:
+    """A critic that begins from the policy; only its last layer is new, drawn from torch's random state."""
+    head = start_linear(nn.Linear(policy.head.width, 1))
+    if shared:
+        return Critic(None, head)
+    return Critic(_states_of(policy), head)
+
+
+def critic_from(reward: RewardModel) -> Critic:
+    """A critic that begins as the reward model, its last layer included; nothing is shared with it."""
+    head = nn.Linear(reward.head.in_features, 1)
+    with torch.no_grad():
+        head.weight.copy_(reward.head.weight)
+        head.bias.copy_(reward.bias)
+    return Critic(_states_of(reward.gpt), head)
+
+
+def _states_of(network: nn.Module) -> nn.Module:
+    """A copy without its output layer, which nothing reads."""
+    body = copy.deepcopy(network)
+    if hasattr(body, "head"):
+        del body.head
+    return body
 
 
 class PPO(OnPolicy):

@@ -16,19 +16,19 @@ mean as Σ_t log π(a_t)/π_ref(a_t) and a smaller variance.
 Shape legend: B responses, T positions, R tokens of the longest response, D width, V vocabulary, N tokens in all.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Self
+from collections.abc import Sequence
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
+from torch import nn
 
 from langladder.decoding.rollouts import GROUP, Prompts, Response, Rollouts, Score, log_policy, roll_out
 from langladder.ground.errors import InputError
 from langladder.models.language.gpt import GPT
 from langladder.models.language.neural import NeuralLanguageModel, scoring
 from langladder.nn.packing import Layout
-from langladder.tasks.policy.advantages import exact_kl
-from langladder.tasks.policy.losses import entropy
+from langladder.tasks.policy.equations import entropy, exact_kl
 from langladder.tasks.policy.settings import PolicyTraining
 from langladder.text.tokenize.specials import PAD
 
@@ -80,7 +80,7 @@ class Experience(NamedTuple):
         return type(self)(tokens[:, :T], starts, *(part[:, :R] for part in rest))
 
 
-def response_states(network: Callable[..., Any], tokens: torch.Tensor, starts: torch.Tensor, longest: int) -> Any:
+def response_states(network: nn.Module, tokens: torch.Tensor, starts: torch.Tensor, longest: int) -> torch.Tensor:
     """The state before each token of the responses, (B, R, D): tokens (B, T), starts (B,), R = longest.
 
     A GPT reads the rows without their padding and last tokens, and its last layer makes no other states than these.
@@ -93,7 +93,8 @@ def response_states(network: Callable[..., Any], tokens: torch.Tensor, starts: t
         return Layout.of(torch.arange(longest, device=tokens.device) < asked.sum(dim=1, keepdim=True)).spread(packed)
     hidden, _ = network(tokens[:, :-1])
     places = (starts[:, None] - 1 + torch.arange(longest, device=tokens.device)).clamp(max=hidden.shape[1] - 1)
-    return hidden.gather(1, places[..., None].expand(-1, -1, hidden.shape[2]))
+    states: torch.Tensor = hidden.gather(1, places[..., None].expand(-1, -1, hidden.shape[2]))
+    return states
 
 
 def response_log_probs(

@@ -1,10 +1,11 @@
 """Settings of policy optimisation, apart from the tasks so that checking settings loads no Lightning."""
 
-from typing import Literal, Self
+from typing import Literal, Protocol, Self
 
 from pydantic import Field, model_validator
 
 from langladder.ground.schema import Config
+from langladder.models.making import TrainingSettings
 from langladder.tasks.optimisation import TrainingConfig
 
 
@@ -157,3 +158,15 @@ class DPOTraining(PolicyTraining):
     beta: float = Field(default=0.1, gt=0, le=1e6)
     label_smoothing: float = Field(default=0.0, ge=0, lt=0.5)
     """The share of labels that are taken to be wrong."""
+
+
+class AlignSettings(TrainingSettings[PolicyTraining], Protocol):
+    """Settings of a rung that is aligned; `training` where its method trains."""
+
+    @property
+    def name(self) -> str:
+        """What it is called, for messages."""
+
+    @property
+    def method(self) -> str:
+        """ppo, grpo, expert_iteration, dpo or best_of_n."""

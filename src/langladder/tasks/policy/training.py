@@ -8,7 +8,7 @@ for, on the CPU, in evaluation mode.
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -23,14 +23,13 @@ from langladder.models.language.instructed import InstructedGPT, read_instructed
 from langladder.models.language.neural import NeuralLanguageModel
 from langladder.models.making import Run, TrainingResult
 from langladder.models.reward import RewardModel
-from langladder.tasks.policy.critic import critic_from, make_critic
 from langladder.tasks.policy.dpo import DPO, references
 from langladder.tasks.policy.expert_iteration import ExpertIteration
 from langladder.tasks.policy.grpo import GRPO
-from langladder.tasks.policy.on_policy import OnPolicy
-from langladder.tasks.policy.policy_task import PolicyTask, shown
-from langladder.tasks.policy.ppo import PPO
+from langladder.tasks.policy.policy_task import OnPolicy, PolicyTask, shown
+from langladder.tasks.policy.ppo import PPO, critic_from, make_critic
 from langladder.tasks.policy.settings import (
+    AlignSettings,
     DPOTraining,
     ExpertIterationTraining,
     GRPOTraining,
@@ -147,7 +146,9 @@ def _train(
     return _run(task, policy, batches, run), task.history
 
 
-def _run(task: PolicyTask, policy: NeuralLanguageModel, batches: Any, run: Run) -> TrainingResult:
+def _run(
+    task: PolicyTask, policy: NeuralLanguageModel, batches: RolloutBatches | PairBatches, run: Run
+) -> TrainingResult:
     config = task.config
     begun = task.measured_at_start(run.seed)
     result = train_task(task, batches, config, run)
@@ -210,7 +211,7 @@ def make(
     base: Path,
     teaching: Teaching,
     *,
-    settings: Any,
+    settings: AlignSettings,
     run: Run,
 ) -> tuple[InstructedGPT, TrainingResult]:
     """Begin with the InstructedGPT in `base`, whose tokenizer lies beside it, and align it.
@@ -228,16 +229,21 @@ def make(
         return policy, TrainingResult([], {"seconds": 0.0})
     template, config = ChatTemplate(tokenizer), settings.training
     room = policy.context - config.max_new_tokens
-    if settings.method == "dpo":
+    if isinstance(config, DPOTraining):
         train, validation = (token_pairs(template, side, policy.context) for side in teaching.preferences)
         held_out = None if teaching.judge is None else prompts_of(teaching, teaching.validation, template, room)
         return policy, train_dpo(policy, train, validation, config, run, held_out=held_out)
     prompts, held_out = (prompts_of(teaching, side, template, room) for side in (teaching.train, teaching.validation))
-    if settings.method == "ppo":
-        more: Any = {"reward_model": teaching.reward_model, "text": teaching.text}
-        return policy, train_ppo(policy, prompts, config, run, held_out=held_out, **more)[0]
-    trained: Any = {"grpo": train_grpo, "expert_iteration": train_by_expert_iteration}[settings.method]
-    return policy, trained(policy, prompts, config, run, held_out=held_out, text=teaching.text)[0]
+    text = teaching.text
+    if isinstance(config, PPOTraining):
+        reward_model = teaching.reward_model
+        result, _ = train_ppo(policy, prompts, config, run, held_out=held_out, text=text, reward_model=reward_model)
+    elif isinstance(config, GRPOTraining):
+        result, _ = train_grpo(policy, prompts, config, run, held_out=held_out, text=text)
+    else:
+        assert isinstance(config, ExpertIterationTraining)
+        result, _ = train_by_expert_iteration(policy, prompts, config, run, held_out=held_out, text=text)
+    return policy, result
 
 
 def prompts_of(teaching: Teaching, dialogues: Sequence[Dialogue], template: ChatTemplate, room: int) -> Prompts:
