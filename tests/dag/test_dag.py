@@ -1,6 +1,7 @@
-"""The whole DAG, driven through DVC and Hydra in a copy of the project, as users drive it.
+"""The whole DAG in a copy of the project, and what DVC and Hydra do with it, as users drive them.
 
-The tests of this module run in order and share one copy: each begins where the one before left off.
+The tests of this module run in order and share one copy: each begins where the one before left off. Its jobs run in
+forks of one process (`forked.py`); the last test drives them all through DVC, and so do those marked `long`.
 """
 
 import json
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from project_copy import copy_project, edit, ran, run, smallest, with_git
+from project_copy import FORKED, copy_project, edit, ran, run, smallest, with_git
 
 from langladder.faces.report.tables import ladder_id
 
@@ -25,7 +26,7 @@ def differences(stated: object, whole: object, key: str = "") -> list[str]:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A rung or two of each sort, the cheapest; those of all families are made in `test_same_result.py`."""
+    """A rung or two of each sort, the cheapest; those of all families are made in `test_full_ladder.py`."""
     folder = copy_project(tmp_path_factory.mktemp("project"))
     smallest(
         folder,
@@ -38,9 +39,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_repro_makes_everything(project: Path) -> None:
-    """As `make repro` does; that `dvc repro` then finds nothing to do is the test after the next."""
-    output = run(project, "env", "JOBS=2", sys.executable, "-m", "pipeline.parallel", "--summary")
-    assert "Language models" in output.partition("done, ")[2]
+    """That `dvc repro` then finds nothing to do is the test after the next."""
+    run(project, "env", "OMP_NUM_THREADS=1", sys.executable, FORKED)
     assert {
         "corpus@text",
         "corpus@scenes",
@@ -54,7 +54,7 @@ def test_repro_makes_everything(project: Path) -> None:
         "experiment@gradient_flow",
         "probe@agreement",
         "report",
-    } <= ran(output)
+    } <= set(yaml.safe_load((project / "dvc.lock").read_text())["stages"])
     page = (project / "reports" / "index.html").read_text()
     assert "LSTM" in page and "Gradient by distance" in page and "claim-agreement" in page
     ladder = json.loads((project / "reports" / "ladder.json").read_text())
@@ -114,6 +114,7 @@ def test_a_commit_without_the_lock_file_has_nothing_to_compare(project: Path) ->
     assert "LSTM" in output and "+" not in output and " = " in output
 
 
+@pytest.mark.long
 def test_an_edit_and_a_new_rung_run_only_what_they_touch(project: Path) -> None:
     """Of the LSTM, edited, and of add-k, which is new, everything; of the other rungs nothing."""
     edit(project / "conf" / "lm" / "lstm.yaml", "width: ${size.lm_width}", "width: 48")
@@ -130,6 +131,7 @@ def test_an_edit_and_a_new_rung_run_only_what_they_touch(project: Path) -> None:
     }
 
 
+@pytest.mark.long
 def test_two_commits_side_by_side(project: Path) -> None:
     """The last commit has no add-k model, and an LSTM of another width."""
     lines = run(project, sys.executable, "-m", "pipeline.compare", "HEAD", ".", "--ladder", "lm").splitlines()
@@ -142,11 +144,13 @@ def test_two_commits_side_by_side(project: Path) -> None:
     assert max(map(len, summary)) <= 100
 
 
+@pytest.mark.long
 def test_from_an_artefact_to_its_run_and_back(project: Path) -> None:
     run_id = run(project, sys.executable, "-m", "pipeline.runs", "of", "models/lm/add_k").split()[0]
     assert run(project, sys.executable, "-m", "pipeline.runs", "artefact", run_id).strip().endswith("models/lm/add_k")
 
 
+@pytest.mark.long
 def test_every_entry_point_sees_the_same_values(project: Path) -> None:
     """`dvc repro` after an edit, `dvc exp run -S`, `dvc exp run --queue`, and Hydra's sweep."""
     file = project / "resolved" / "train_lm" / "lstm.yaml"
@@ -209,9 +213,11 @@ def _resolved(project: Path) -> dict[Path, tuple[int, bytes]]:
 
 @pytest.mark.long
 def test_it_works_without_git(tmp_path: Path) -> None:
-    """As from a source tarball."""
+    """As from a source tarball, every job through DVC, as `make repro` does."""
     folder = copy_project(tmp_path)
-    smallest(folder)
+    smallest(folder, embeddings=["one_hot"], lms=["kneser_ney"], translators=[], experiments=[])
     run(folder, "dvc", "config", "--local", "core.no_scm", "true")
-    output = run(folder, "dvc", "repro", "vocab")
-    assert (folder / "data" / "words" / "vocabulary.json").is_file(), output
+    output = run(folder, "env", "JOBS=2", sys.executable, "-m", "pipeline.parallel", "--summary")
+    assert "Language models" in output.partition("done, ")[2]
+    assert {"corpus@text", "embed@one_hot", "evaluate_lm@kneser_ney", "probe@agreement", "report"} <= ran(output)
+    assert "up to date" in run(folder, "dvc", "repro")

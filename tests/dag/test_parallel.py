@@ -89,9 +89,9 @@ def alive(pid: int) -> bool:
     ("signum", "shell"),
     [
         (signal.SIGTERM, "/bin/bash"),
-        (signal.SIGINT, "/bin/sh"),
-        (signal.SIGKILL, "/bin/bash"),
         (signal.SIGKILL, "/bin/sh"),
+        pytest.param(signal.SIGINT, "/bin/sh", marks=pytest.mark.long),
+        pytest.param(signal.SIGKILL, "/bin/bash", marks=pytest.mark.long),
     ],
 )
 def test_jobs_end_with_the_runner_however_it_ends(make: Make, signum: int, shell: str) -> None:

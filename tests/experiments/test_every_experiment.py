@@ -81,6 +81,7 @@ def declared(data: Data, reads: tuple[Source, ...]) -> Data:
     return replace(data, **{k: v for source, lost in nowhere.items() if source not in reads for k, v in lost.items()})
 
 
+@pytest.mark.long
 @every_experiment
 def test_it_reads_all_that_it_declares(group: str, name: str, data: Data) -> None:
     """Any of it missing, it cannot run. (That it reads nothing else, every other run here shows.)"""
@@ -107,6 +108,7 @@ def test_it_runs_and_its_findings_can_be_shown(group: str, name: str, data: Data
     assert re.search(r"\d", findings.verdict)
 
 
+@pytest.mark.long
 @every_experiment
 def test_the_same_seed_finds_the_same_however_slow_the_machine(
     group: str, name: str, data: Data, found: dict[str, Findings], monkeypatch: pytest.MonkeyPatch
