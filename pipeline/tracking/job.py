@@ -13,7 +13,6 @@ from typing import Any, cast
 
 from langladder.families import families
 from langladder.families.family import Make
-from langladder.formats.model_card import ANY, model_card
 from langladder.ground.artefacts import FORMAT_VERSION, write_json, write_text
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.progress import working
@@ -49,6 +48,8 @@ class TrackedJob:
 
         What it was made from, with which settings, and its card are added here. No times, no run ids.
         """
+        from langladder.formats.model_card import ANY, model_card  # which loads PyArrow and SciPy
+
         with atomic_folder(target, OUTPUT) as folder:
             yield folder
             write_json(folder / "provenance.json", self.provenance)
