@@ -70,7 +70,12 @@ def every() -> Compositions:
     return Compositions(every_rung(BASE))
 
 
-@pytest.mark.parametrize("file", [file for file in CONF if len(file.parts) == 2], ids=str)
+def of_every_choice(file: Path) -> Any:
+    """Rungs are checked at size small, all at once, in the test after this; that each is also a job takes long."""
+    return pytest.param(file, id=str(file), marks=[pytest.mark.long] if file.parts[0] in families() else [])
+
+
+@pytest.mark.parametrize("file", [of_every_choice(file) for file in CONF if len(file.parts) == 2])
 def test_every_choice_composes_and_checks(file: Path, monkeypatch: pytest.MonkeyPatch, every: Compositions) -> None:
     group, name = file.parts[0], file.stem
     if group in families():
@@ -105,7 +110,11 @@ def test_every_choice_composes_and_checks(file: Path, monkeypatch: pytest.Monkey
             assert {key: values[key] for key in stated} == stated
 
 
-COMBINED = [*((size, "none") for size in params.conf_names("size")), ("tiny", "fast")]
+COMBINED = [
+    ("small", "none"),
+    *[pytest.param(size, "none", marks=pytest.mark.long) for size in params.conf_names("size") if size != "small"],
+    ("tiny", "fast"),
+]
 
 
 @pytest.mark.parametrize(("size", "debug"), COMBINED)
