@@ -226,12 +226,12 @@ class Lexicon:
     def nouns(self) -> dict[str, Noun]:
         """Singular → noun, couples (king, queen) included."""
         nouns = {}
-        for row in _table("nouns"):
+        for row in table("nouns"):
             kind, group, cell = row
             for rank, (forms, root) in enumerate(_entries(cell, self.size, "nouns")):
                 singular, *irregular = forms.split("/")
                 nouns[singular] = Noun(singular, _plural(singular, irregular), root, kind, group, rank)
-        for group, cell in _table("couples"):
+        for group, cell in table("couples"):
             for rank, (male, female, roots) in enumerate(_entries(cell, self.size, "couples")):
                 root, *female_root = roots.split("/")
                 pair = [male.split("/"), female.split("/")]
@@ -244,13 +244,13 @@ class Lexicon:
     @cached_property
     def classes(self) -> dict[str, Noun]:
         """Group → the noun for all of the group: fruit, vehicle, ..."""
-        return {group: Noun(word, plural_of(word), root, "class", group, 0) for group, word, root in _table("classes")}
+        return {group: Noun(word, plural_of(word), root, "class", group, 0) for group, word, root in table("classes")}
 
     @cached_property
     def verbs(self) -> dict[str, Verb]:
         """Base form → verb; a verb in several rows keeps the first."""
         verbs: dict[str, Verb] = {}
-        for frame, subjects, objects, cell in _table("verbs"):
+        for frame, subjects, objects, cell in table("verbs"):
             kinds = (tuple(subjects.split()), tuple(objects.replace("-", "").split()))
             for rank, (forms, root) in enumerate(_entries(cell, self.size, "verbs")):
                 base, *irregular = forms.split("/")
@@ -264,7 +264,7 @@ class Lexicon:
     def adjectives(self) -> dict[str, Adjective]:
         """Positive form → adjective; one in several rows joins their kinds of noun."""
         adjectives: dict[str, Adjective] = {}
-        for kinds, cell in _table("adjectives"):
+        for kinds, cell in table("adjectives"):
             for rank, (words, roots) in enumerate(_entries(cell, self.size, "adjectives")):
                 for new in _adjectives(words, roots, tuple(kinds.split()), rank):
                     old = adjectives.get(new.positive)
@@ -274,7 +274,7 @@ class Lexicon:
     @cached_property
     def countries(self) -> dict[str, Country]:
         """Name → country."""
-        rows = _table("countries")
+        rows = table("countries")
         count = math.ceil(len(rows) * SLICE["countries"][self.size])
         return {row[0]: Country(rank, *row) for rank, row in enumerate(rows[:count])}
 
@@ -282,7 +282,7 @@ class Lexicon:
     def names(self) -> dict[str, Name]:
         """Given names; the largest size adds made ones."""
         names = {}
-        for gender, cell in _table("names"):
+        for gender, cell in table("names"):
             entries = [name for (name,) in _entries(cell, self.size, "names")]
             entries += _made_names(gender, MADE_NAMES[self.size] // 2)
             names.update({name: Name(name, gender, rank) for rank, name in enumerate(entries)})
@@ -293,7 +293,7 @@ class Lexicon:
         """Word → judging adjective."""
         return {
             word: Opinion(word, root, int(valence), rank)
-            for valence, cell in _table("opinions")
+            for valence, cell in table("opinions")
             for rank, (word, root) in enumerate(_entries(cell, self.size, "opinions"))
         }
 
@@ -305,7 +305,7 @@ class Lexicon:
                 Adverb(tuple(source.split("_")), tuple(target.split("_")), rank)
                 for rank, (source, target) in enumerate(_entries(cell, self.size, "adverbs"))
             ]
-            for use, cell in _table("adverbs")
+            for use, cell in table("adverbs")
         }
 
 
@@ -346,7 +346,7 @@ def _entries(cell: str, size: Size, table: str) -> list[list[str]]:
 
 
 @cache
-def _table(name: str) -> tuple[tuple[str, ...], ...]:
+def table(name: str) -> tuple[tuple[str, ...], ...]:
     """Rows of `microworld_data/<name>.tsv`, without comments."""
     text = resources.files("langladder.corpora").joinpath("microworld_data", f"{name}.tsv").read_text(encoding="utf-8")
     return tuple(tuple(line.split("\t")) for line in text.splitlines() if line and not line.startswith("#"))

@@ -67,6 +67,9 @@ _DECLARED = (
         group="corpus",
         sources={
             "microworld": Source(f"{_CORPORA}.microworld.MicroworldConfig", f"{_CORPORA}.microworld.write_text"),
+            "documents": Source(
+                f"{_CORPORA}.documents.writing.DocumentsConfig", f"{_CORPORA}.documents.writing.write_documents"
+            ),
             "files": Source(f"{_READ}.files.TextSource", f"{_READ}.files.read_text"),
             "hub": Source(f"{_READ}.hub.HubSource", f"{_READ}.hub.read_hub"),
         },

@@ -1,0 +1,142 @@
+"""The true distributions of words in a document: of the next word, and of a hidden one.
+
+The next word. With the belief b and the memory of who read the document up to the words w_1 … w_t of a sentence,
+
+    P(w | past, w_1 … w_t) ∝ Σ_z b(z) Σ_X open_z(X) · first_z(X)[w]
+
+where open_z(X) is the probability, in the state z, that the sentence begins with w_1 … w_t and goes on with the symbol
+X, and first_z(X) the distribution of the first word of X: the prefix probability of Jelinek & Lafferty (1991) with a
+vector over the states in the place of each number. A sentence that turns the mood has a prior of its own: what goes on
+below a turn is kept apart from what does not.
+
+A hidden word. Of all words v that can stand in its place, P(v | all else) ∝ P(document with v): the sentence and all
+that follow are read again with each v, once for all v that leave the same memory.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from langladder.corpora.documents.grammar import EVEN, Grammar, Item, Node, Symbol
+from langladder.corpora.documents.lines import LINE
+from langladder.corpora.documents.process import Process, Reader, follow, turned
+
+END = ""
+"""Stands for the end of the sentence among the words."""
+Ends = dict[tuple[int, bool], np.ndarray]
+"""(place, whether the mood turned on the way) → probability in each state (states,)."""
+Opens = dict[tuple[Item, bool], np.ndarray]
+
+
+def next_words(source: Process, reader: Reader, words: Sequence[str]) -> list[dict[str, float]]:
+    """The distribution of the next word of a sentence after each prefix: none of its words, the first, …, all of them.
+
+    Returns:
+        One a prefix; an empty one from the place on where no sentence begins like this.
+    """
+    grammar = source.grammar(reader.memory)
+    belief = {False: np.array(reader.belief), True: np.array(turned(reader.belief))}  # turn → (states,)
+    return [_after(grammar, belief, words[:length]) for length in range(len(words) + 1)]
+
+
+def _after(grammar: Grammar, belief: dict[bool, np.ndarray], words: Sequence[str]) -> dict[str, float]:
+    """The distribution of the next word after one prefix."""
+    ends, opens = _Prefixes(grammar, words).cell(LINE, 0) if words else ({}, {(LINE, False): np.array(EVEN)})
+    found: dict[str, float] = {}
+    for (place, turn), p in ends.items():
+        if place == len(words):
+            found[END] = found.get(END, 0.0) + float(belief[turn] @ p)
+    for (item, turn), p in opens.items():
+        for word, first in grammar.openings(item).items():
+            found[word] = found.get(word, 0.0) + float(belief[turn] @ (p * first))
+    total = math.fsum(found.values())
+    return {word: p / total for word, p in found.items()} if total else {}
+
+
+@dataclass
+class _Prefixes:
+    """Of the beginning of one sentence: what each nonterminal yields of it, and what comes next after its last word."""
+
+    grammar: Grammar
+    words: Sequence[str]
+    _cells: dict[tuple[Symbol, int], tuple[Ends, Opens]] = field(default_factory=dict)
+
+    def cell(self, symbol: Symbol, start: int) -> tuple[Ends, Opens]:
+        """ends and opens of a nonterminal that begins at a word."""
+        key = (symbol, start)
+        if key not in self._cells:
+            ends: Ends = {}
+            opens: Opens = {}
+            expansion = self.grammar.expansion(symbol)
+            for index, rule in enumerate(expansion.rules):
+                if self.grammar.begins(rule.source[0], self.words[start]):
+                    p = np.exp(expansion.log(index)) * np.array(EVEN)  # (states,)
+                    self._add(rule.source, {(start, rule.turns): p}, ends, opens)
+            self._cells[key] = ends, opens
+        return self._cells[key]
+
+    def _add(self, source: Sequence[Item], places: Ends, ends: Ends, opens: Opens) -> None:
+        """Add what a rule's source side contributes."""
+        for item in source:
+            following: Ends = {}
+            for (place, turn), p in places.items():
+                if place == len(self.words):
+                    opens[item, turn] = opens.get((item, turn), 0.0) + p
+                elif isinstance(item, str):
+                    if item == self.words[place]:
+                        following[place + 1, turn] = following.get((place + 1, turn), 0.0) + p
+                elif self.grammar.begins(item, self.words[place]):
+                    inner_ends, inner_opens = self.cell(item, place)
+                    for (end, below), q in inner_ends.items():
+                        following[end, turn or below] = following.get((end, turn or below), 0.0) + p * q
+                    for (inner, below), q in inner_opens.items():
+                        opens[inner, turn or below] = opens.get((inner, turn or below), 0.0) + p * q
+            places = following
+        for reached, p in places.items():
+            ends[reached] = ends.get(reached, 0.0) + p
+
+
+def hidden_word(source: Process, sentences: Sequence[str], line: int, place: int) -> dict[str, float]:
+    """Word → P(word | all else in the document), largest first; {} where the process has no such document.
+
+    Args:
+        sentences: of the document. line, place: which sentence and which word of it is hidden; its word is not read.
+    """
+    reader = Reader()
+    for sentence in sentences[:line]:
+        read = source.read(reader, sentence)
+        if read is None:
+            return {}
+        reader = read[0]
+    words = sentences[line].split()
+    after: dict[str, list[tuple[str, Reader, float]]] = {}  # by the memory that a word leaves
+    for word in next_words(source, reader, words[:place])[-1]:
+        read = source.read(reader, " ".join([*words[:place], word, *words[place + 1 :]])) if word else None
+        if read is not None:
+            after.setdefault(repr(read[0].memory), []).append((word, *read))
+    found: dict[str, float] = {}
+    for same in after.values():
+        nodes = _read_on(source, same[0][1], sentences[line + 1 :])
+        for word, one, log_prob in same if nodes is not None else ():
+            found[word] = log_prob
+            for node in nodes or ():
+                one, more = follow(one, node)
+                found[word] += more
+    largest = max(found.values(), default=0.0)
+    shares = {word: math.exp(log_prob - largest) for word, log_prob in found.items()}
+    total = math.fsum(shares.values())
+    return {word: p / total for word, p in sorted(shares.items(), key=lambda pair: (-pair[1], pair[0]))}
+
+
+def _read_on(source: Process, reader: Reader, sentences: Sequence[str]) -> list[Node] | None:
+    """The derivations of the sentences that follow; None where one of them cannot."""
+    found = []
+    for sentence in sentences:
+        nodes = source.grammar(reader.memory).parse(LINE, sentence.split())
+        if not nodes:
+            return None
+        reader, _ = follow(reader, nodes[0])
+        found += nodes
+    return found
