@@ -33,7 +33,7 @@ KINDS: dict[str, type] = {
     "reader": Reader,
 }
 """Kind → the class of its models; the first that fits counts."""
-_GROWN = {"tune": "lm", "align": "instruct"}
+_USED_AS = {"tune": "lm", "align": "instruct"}
 
 
 def kind_of(folder: Path) -> str | None:
@@ -51,7 +51,7 @@ def kind_of(folder: Path) -> str | None:
     if found is not None:
         return found
     family = folder.parent.name.removesuffix("_transfer")
-    return _GROWN.get(family, family if family in KINDS else None)
+    return _USED_AS.get(family, family if family in KINDS else None)
 
 
 def kind_of_class(model: type) -> str | None:

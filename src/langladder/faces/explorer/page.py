@@ -37,7 +37,7 @@ class Page(NamedTuple):
 
 
 def without_styles(svg: str) -> str:
-    """A drawing for the explorer, whose markup may bear no styles: its script (`grafting.js`) sets them."""
+    """A drawing for the explorer, whose markup may bear no styles: its script (`graft` of common.js) sets them."""
     return re.sub(r"<style.*?</style>", "", str(svg), flags=re.DOTALL).replace(' style="', ' data-style="')
 
 

@@ -5,7 +5,7 @@ Columns and parameters have the types of MLflow's schemas (https://mlflow.org/do
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
@@ -29,9 +29,9 @@ class Column(NamedTuple):
     depth: int = 0
     required: bool = True
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, object]:
         """As MLflow's JSON has it."""
-        found: dict[str, Any] = {"type": self.type}
+        found: dict[str, object] = {"type": self.type}
         for _ in range(self.depth):
             found = {"type": "array", "items": found}
         return found | {"name": self.name, "required": self.required}
@@ -104,7 +104,7 @@ class Kind(ABC, Generic[Model]):
         answers = self.answer(rows, {**self.parameters, **(params or {})}) if rows else []
         return self._frame(data, answers) if frame else answers
 
-    def _spread(self, record: Mapping[str, Any]) -> Rows:
+    def _spread(self, record: Row) -> Rows:
         """The rows of a record, of which each value may be a row's or a list of those of many rows."""
         values: dict[Column, Any] = {column: record.get(column.name) for column in self.inputs}
         sizes = {one.name: len(value) for one, value in values.items() if _depth(value) > one.depth}
@@ -131,7 +131,7 @@ class Kind(ABC, Generic[Model]):
             frame.index = data.index
         return frame
 
-    def _check(self, number: int, row: dict[str, Any]) -> None:
+    def _check(self, number: int, row: Row) -> None:
         for column in self.inputs:
             value: Any = row.get(column.name)
             if column.depth:
@@ -179,25 +179,25 @@ class Kind(ABC, Generic[Model]):
         }
 
 
-def _records(data: Any, frame: bool) -> Sequence[Mapping[str, Any]]:
+def _records(data: Any, frame: bool) -> Rows:
     """What `data` holds by name: a row each, or many (see `Kind._spread`)."""
     if isinstance(data, Mapping):
-        return [data]
+        return [dict(data)]
     if frame:
-        records: list[dict[str, Any]] = data.to_dict("records")
+        records: Rows = data.to_dict("records")
         return records
     if isinstance(data, list) and all(isinstance(row, Mapping) for row in data):
-        return data
+        return [dict(row) for row in data]
     raise InputError(f"a {type(data).__name__} is no table; give a data frame, or rows by name")
 
 
-def _depth(value: Any) -> int:
+def _depth(value: object) -> int:
     """How many lists stand inside each other: 0 of a value."""
     if not isinstance(value, list | tuple | np.ndarray):
         return 0
     return 1 + max((_depth(one) for one in value), default=0)
 
 
-def _is_none(value: Any) -> bool:
+def _is_none(value: object) -> bool:
     """Whether a value stands for none, as NaN does in a data frame."""
     return value is None or isinstance(value, float)

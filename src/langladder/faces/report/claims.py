@@ -155,7 +155,7 @@ def _figure(plot: Plot) -> Figure:
 
 def _draw(axes: Axes, line: Series, number: int, hue: str, categories: list[str], *, alone: bool) -> None:
     """One series; what was not measured leaves a gap."""
-    positions: Mapping[Any, float] = {category: position for position, category in enumerate(categories)}
+    positions: Mapping[str | float, float] = {category: position for position, category in enumerate(categories)}
     spread = line.error or [None] * len(line.y)
     found = [(x, y, e or 0.0) for x, y, e in zip(line.x, line.y, spread, strict=True) if y is not None]
     if not found:

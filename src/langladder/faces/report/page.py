@@ -56,11 +56,11 @@ def build_page(inputs: ReportInputs) -> str:
     assert loader is not None
     style, *scripts = (loader.get_source(environment, name)[0] for name in ("page.css", *SCRIPTS))
     script = "\n".join(scripts)
-    shared: dict[str, Any] = {"numbers": numbers, "zip": partial(zip, strict=True)}
+    shared: dict[str, object] = {"numbers": numbers, "zip": partial(zip, strict=True)}
     shared["enclosing"] = lambda text, side=None: enclosing(text, inputs.languages.get(side))
     shared["isolated"] = lambda text, side=None: isolated(text, inputs.languages.get(side))
     headlines = [family_headline(family, inputs) for family in inputs.families]
-    context: dict[str, Any] = {
+    context: dict[str, object] = {
         "style": Markup(style),
         "script": Markup(script),
         "script_hash": b64encode(hashlib.sha256(script.encode()).digest()).decode(),
@@ -152,7 +152,7 @@ class Block:
         return all(_NUMBER.fullmatch(text) for row in self.rows for text in row[1:])
 
 
-def blocks(report: Any, title: str = "") -> list[Block]:
+def blocks(report: object, title: str = "") -> list[Block]:
     """The report in reading order."""
     if not isinstance(report, Mapping):
         report = {title or "value": report}
@@ -209,7 +209,7 @@ def _are_similar(value: Mapping[str, Mapping[str, Any]]) -> bool:
     return len(value) > 1 and all(2 * len(row) >= keys for row in value.values()) and (nested or keys > len(value))
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: object) -> bool:
     if isinstance(value, Mapping):
         return not value
     return not isinstance(value, list) or not any(isinstance(item, Mapping | list) for item in value)
@@ -220,7 +220,7 @@ def words(key: object) -> str:
     return str(key).replace("_", " ")
 
 
-def show(value: Any) -> str:
+def show(value: object) -> str:
     """One value in a cell."""
     if value is None:
         return DASH

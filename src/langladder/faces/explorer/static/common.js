@@ -205,10 +205,36 @@ export function make(name, attributes = {}, ...inside) {
   return found;
 }
 
+const SVG = "http://www.w3.org/2000/svg";
+
 /** An element of SVG. */
 export function draw(name, attributes = {}, ...inside) {
-  const found = document.createElementNS("http://www.w3.org/2000/svg", name);
+  const found = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(attributes)) found.setAttribute(key, value);
   found.append(...inside);
+  return found;
+}
+
+// What a drawing of the server may consist of: no script, no link.
+const ELEMENTS = new Set(["svg", "g", "path", "text", "title"]);
+const ATTRIBUTES = new Set(["role", "aria-label", "class", "width", "height", "viewBox", "d", "x", "y", "transform"]);
+const STYLES = new Set(["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "opacity", "font", "text-anchor"]);
+
+/** The <svg> of a text; null where it is none. `data-style` becomes the style, which markup may not bear here. */
+export function graft(text) {
+  const root = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+  return root.nodeName === "svg" ? copied(root) : null;
+}
+
+function copied(element) {
+  const found = draw(element.localName, Object.fromEntries([...element.attributes].filter(({ name }) => ATTRIBUTES.has(name)).map(({ name, value }) => [name, value])));
+  for (const rule of (element.getAttribute("data-style") ?? "").split(";")) {
+    const [name, value] = rule.split(":").map((part) => part.trim());
+    if (STYLES.has(name)) found.style.setProperty(name, value);
+  }
+  for (const inside of element.childNodes) {
+    if (inside.nodeType === Node.TEXT_NODE) found.append(inside.data);
+    else if (ELEMENTS.has(inside.localName)) found.append(copied(inside));
+  }
   return found;
 }

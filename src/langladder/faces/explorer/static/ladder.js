@@ -1,7 +1,6 @@
 // Ladder: the tables of the last run (sorted by the report's own script), the family tree, learning curves.
-import { ask, make, onState, state } from "./common.js";
+import { ask, graft, make, onState, state } from "./common.js";
 import { plot } from "./curves.js";
-import { graft } from "./grafting.js";
 
 const found = document.getElementById("found");
 const region = (label, ...inside) => make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": label }, ...inside);

@@ -1,6 +1,5 @@
 // Read: labels with the words that count and trees, tags word by word, answers to a question.
-import { enclosing, make, onState, plain, send, state, stream } from "./common.js";
-import { graft } from "./grafting.js";
+import { enclosing, graft, make, onState, plain, send, state, stream } from "./common.js";
 
 const place = (id) => document.getElementById(id);
 const titleOf = (name) => document.querySelector(`input[name="models"][value="${CSS.escape(name)}"]`)?.parentElement.textContent.trim() ?? name;
