@@ -137,7 +137,13 @@ def test_gradient_reaches_every_parameter(name: str) -> None:
         assert parameter.grad.abs().sum() > 0, parameter_name
 
 
-@every_rung
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in ("seq2seq", "attention", "transformer") else [pytest.mark.long])
+        for name in RUNGS
+    ],
+)
 def test_overfit_two_batches(name: str) -> None:
     model = build(name)  # evaluation mode: without dropout
     batches = [batch(4, 7, 3), batch(3, 6, 4)]

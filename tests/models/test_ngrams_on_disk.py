@@ -42,7 +42,12 @@ PRUNED: list[dict[str, object]] = [
     {"prune": [1], "prune_entropy": 1e-5},
 ]
 CASES = [
-    pytest.param(cls, settings | extra, id=f"{cls.__name__}-{settings | extra}")
+    pytest.param(
+        cls,
+        settings | extra,
+        id=f"{cls.__name__}-{settings | extra}",
+        marks=[] if cls is KneserNey and not settings else [pytest.mark.long],
+    )
     for cls, settings in METHODS
     for extra in (PRUNED if "prune" in cls.Config.model_fields else [{}])
 ]

@@ -75,6 +75,7 @@ for name, values in jobs.items():
 """
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)  # it compiles all of them, where nothing has yet
 def test_nothing_is_compiled_while_the_clock_runs() -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")])}
