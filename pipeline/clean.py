@@ -1,18 +1,18 @@
 """Stage `clean`: normalise, filter, validate and split one side; data/clean/<side>/ and the data report."""
 
 from pathlib import Path
-from typing import Any
 
 from langladder.families.sides import SIDES
 from langladder.ground.artefacts import read_json, write_json
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.schema import locate_function
 from pipeline.settings.run_folder import OUTPUT, output
+from pipeline.settings.schema import CleanJob
 from pipeline.settings.stage import stage
 
 
 @stage
-def main(job: Any, out: Path) -> None:
+def main(job: CleanJob, out: Path) -> None:
     raw, folder = Path("data/raw") / job.side, output(out, "data/clean", job.side)
     side = SIDES[job.side]
     settings = job.clean

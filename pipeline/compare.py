@@ -14,7 +14,6 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -65,7 +64,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("b", nargs="?", default=".", help="the same (default: the working tree)")
     parser.add_argument("--ladder", choices=list(families()), action="append", help="only this one; may be repeated")
     parser.add_argument("--columns", default="", help="titles of the measures, with commas")
-    chosen: Any = parser.parse_args(arguments)
+    chosen = parser.parse_args(arguments)
     console = Console() if Console().is_terminal else Console(width=WIDTH)
     columns = [title.strip() for title in chosen.columns.split(",") if title.strip()]
     try:

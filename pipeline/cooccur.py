@@ -1,18 +1,18 @@
 """Stage `cooccur`: what the listed rungs need counted, each counting once, as sparse matrices in data/cooccurrence/."""
 
 from pathlib import Path
-from typing import Any
 
 from langladder.counts.cooccurrence import store_counts
 from langladder.ground.artefacts import write_json
 from langladder.ground.atomic import atomic_folder
 from langladder.text.words.vocabulary import WordCorpus
 from pipeline.settings.run_folder import OUTPUT
+from pipeline.settings.schema import CooccurJob
 from pipeline.settings.stage import stage
 
 
 @stage
-def main(job: Any, out: Path) -> None:
+def main(job: CooccurJob, out: Path) -> None:
     corpus = WordCorpus.open(Path("data/words"))
     folder = out / "data" / "cooccurrence"
     figures: dict[str, float] = {"words": len(corpus.vocabulary), "documents": len(corpus.document_bounds) - 1}

@@ -4,7 +4,6 @@ The text side also gets `truth/`: the evaluation sets that the corpus brings its
 """
 
 from pathlib import Path
-from typing import Any
 
 from langladder.families.sides import SIDES
 from langladder.ground.artefacts import write_json, write_text
@@ -12,11 +11,12 @@ from langladder.ground.atomic import atomic_folder
 from langladder.ground.schema import locate_function
 from langladder.text.read.files import not_read
 from pipeline.settings.run_folder import OUTPUT, output
+from pipeline.settings.schema import CorpusJob
 from pipeline.settings.stage import stage
 
 
 @stage
-def main(job: Any, out: Path) -> None:
+def main(job: CorpusJob, out: Path) -> None:
     folder = output(out, "data/raw", job.side)
     with atomic_folder(folder, OUTPUT) as temporary:
         facts = locate_function(job.corpus.maker)(job.corpus.source, temporary)

@@ -4,7 +4,6 @@ It runs where params.yaml lists the corpus in `corpora`: only rungs that follow 
 """
 
 from pathlib import Path
-from typing import Any
 
 from langladder.families.sides import SIDES
 from langladder.ground.artefacts import write_json
@@ -12,11 +11,12 @@ from langladder.ground.atomic import atomic_folder
 from langladder.ground.schema import locate_function
 from langladder.text.read.files import not_read
 from pipeline.settings.run_folder import OUTPUT, output
+from pipeline.settings.schema import DemonstrateJob
 from pipeline.settings.stage import stage
 
 
 @stage
-def main(job: Any, out: Path) -> None:
+def main(job: DemonstrateJob, out: Path) -> None:
     raw, folder = (output(out, f"data/{part}", job.side) for part in ("raw", "clean"))
     with atomic_folder(raw, OUTPUT) as read:  # both folders or none: cleaning may fail, too
         facts = locate_function(job.corpus.maker)(job.corpus.source, read)

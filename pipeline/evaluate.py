@@ -5,21 +5,20 @@
 How a family's rungs are evaluated stands in its module, `langladder.families.<family>`.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from langladder.evaluation.page import Page
+from langladder.evaluation.page import Excluded, Page
 from langladder.families import families
 from langladder.ground.artefacts import figures_to_json, write_json
 from pipeline.settings.plan import Stage
 from pipeline.settings.run_folder import output
+from pipeline.settings.schema import FamilySettings
 from pipeline.settings.stage import family_stage
 from pipeline.tracking.job import TrackedJob, tracked_job
 
 
 @family_stage
-def main(stage: Stage, job: Any, out: Path) -> None:
+def main(stage: Stage, job: FamilySettings, out: Path) -> None:
     family = families()[stage.family_name]
     rung = getattr(job, family.name)
     folder = Path("models") / family.name / rung.name
@@ -31,7 +30,7 @@ def main(stage: Stage, job: Any, out: Path) -> None:
     print(f"{stage.name} {rung.name}: {found.message}")
 
 
-def write_page(work: TrackedJob, out: Path, page: Page, *, without: Mapping[str, Any] | None = None) -> None:
+def write_page(work: TrackedJob, out: Path, page: Page, *, without: Excluded | None = None) -> None:
     """Write the page of an evaluation, which the report reads, and its figures.
 
     Args:

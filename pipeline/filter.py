@@ -10,12 +10,13 @@ from langladder.ground.artefacts import write_json
 from langladder.ground.atomic import atomic_folder
 from langladder.text.filtering.filtering import filter_text
 from pipeline.settings.run_folder import OUTPUT
+from pipeline.settings.schema import FilterJob
 from pipeline.settings.stage import stage
 from pipeline.tracking.fingerprint import digest
 
 
 @stage
-def main(job: Any, out: Path) -> None:
+def main(job: FilterJob, out: Path) -> None:
     raw, folder = Path("data/raw/text"), out / "data" / "filtered" / "text"
     report: dict[str, Any] = {"filtered": not job.filter.idle}
     with atomic_folder(folder, OUTPUT) as temporary:

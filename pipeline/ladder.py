@@ -15,7 +15,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import yaml
 
@@ -55,7 +54,7 @@ def main() -> None:
 def every_rung(chosen: params.Choices) -> params.Choices:
     """The choices with every rung of conf/ listed, in order of history."""
     described = titles.in_order({family: params.conf_names(family) for family in families()})
-    listed: dict[str, Any] = {"prompted": "tune", "corpora": list(ON_REQUEST)}
+    listed: dict[str, object] = {"prompted": "tune", "corpora": list(ON_REQUEST)}
     for name, family in families().items():
         bases = {rung: titles.own_growth(name, rung) for rung in described[name]} if family.bases else None
         listed[family.listed] = list(described[name]) if bases is None else bases

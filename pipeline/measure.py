@@ -8,7 +8,6 @@ MLflow run, as `timed.json`; so do the curves, over labels, examples or paramete
 """
 
 from pathlib import Path
-from typing import Any
 
 from langladder.experiments.findings import curves
 from langladder.experiments.page import ClaimPage
@@ -18,11 +17,12 @@ from langladder.ground.progress import working
 from langladder.ground.schema import locate
 from pipeline.evaluate import write_page
 from pipeline.settings.plan import Stage
+from pipeline.settings.schema import FamilySettings
 from pipeline.settings.stage import family_stage
 from pipeline.tracking.job import TIMED, tracked_job
 
 
-def measure(stage: Stage, job: Any, out: Path) -> None:
+def measure(stage: Stage, job: FamilySettings, out: Path) -> None:
     family = families()[stage.family_name]
     assert isinstance(family, ExperimentFamily)
     claim = getattr(job, family.name)

@@ -24,7 +24,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 from langladder.ground import progress
 from langladder.ground.errors import InputError
@@ -105,9 +105,10 @@ def reason(error: BaseException) -> str:
     return message
 
 
-def modified_outputs(status: Mapping[str, Any]) -> list[str]:
+def modified_outputs(status: Mapping[str, object]) -> list[str]:
     """The outputs that are no longer what DVC has made, by DVC's own status: a file of the user's may be among them."""
-    entries = (entry for changes in status.values() for entry in changes if isinstance(entry, dict))
+    lists = (changes for changes in status.values() if isinstance(changes, list))
+    entries = (entry for changes in lists for entry in changes if isinstance(entry, dict))
     outs = (out for entry in entries for out in entry.get("changed outs", {}).items())
     return sorted({str(path) for path, how in outs if how == "modified"})
 

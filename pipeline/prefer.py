@@ -5,7 +5,6 @@ no rung of params.yaml reads them, nothing is drawn.
 """
 
 from pathlib import Path
-from typing import Any
 
 from langladder.families.instruct import INSTRUCTIONS, dialogues, known
 from langladder.ground.artefacts import write_json
@@ -13,6 +12,7 @@ from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
 from langladder.text.labelled.instructions import INSTRUCTION_SPLITS, Dialogue, Ranking, rankings_of, write_rankings
 from pipeline.settings.run_folder import OUTPUT, output
+from pipeline.settings.schema import PreferJob
 from pipeline.settings.stage import stage
 from pipeline.tracking.job import tracked_job
 
@@ -20,7 +20,7 @@ NOISY = ("train", "validation")
 
 
 @stage
-def main(job: Any, out: Path) -> None:
+def main(job: PreferJob, out: Path) -> None:
     name = job.instruct.name
     target, figures = output(out, "data/preferences", name), {}
     inputs = {"model": Path("models/instruct") / name, "instructions": INSTRUCTIONS}
@@ -41,7 +41,7 @@ def main(job: Any, out: Path) -> None:
     print(f"prefer {name}: {summary} → {target}")
 
 
-def _drawn(job: Any, sides: dict[str, list[Dialogue]], folder: Path) -> dict[str, list[Ranking]]:
+def _drawn(job: PreferJob, sides: dict[str, list[Dialogue]], folder: Path) -> dict[str, list[Ranking]]:
     """Rankings of the model's answers by the gold judge, of every split."""
     from langladder.corpora.instructions.judge import NoiseConfig, gold_rewards, preferences
     from langladder.decoding.sampled_preferences import sampled
@@ -58,7 +58,7 @@ def _drawn(job: Any, sides: dict[str, list[Dialogue]], folder: Path) -> dict[str
     return found
 
 
-def _from_files(job: Any, sides: dict[str, list[Dialogue]]) -> dict[str, list[Ranking]]:
+def _from_files(job: PreferJob, sides: dict[str, list[Dialogue]]) -> dict[str, list[Ranking]]:
     """The pairs of chosen and rejected responses that the dialogues have, of every split."""
     found = {split: rankings_of(dialogues_of_split) for split, dialogues_of_split in sides.items()}
     if not found["train"]:

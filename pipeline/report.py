@@ -5,17 +5,17 @@ reports/ladder.md and reports/timings.json, which have them too, are written bes
 """
 
 from pathlib import Path
-from typing import Any
 
 from langladder.faces.report.page import build_page
 from langladder.faces.report.tables import ladder_rows, ladder_summary, ladder_timings, to_markdown
 from langladder.ground.artefacts import write_json, write_text
+from langladder.ground.schema import Config
 from pipeline.settings.stage import stage
 from pipeline.tracking.report_inputs import report_inputs
 
 
 @stage
-def main(job: Any, out: Path) -> None:
+def main(job: Config, out: Path) -> None:
     inputs = report_inputs(job.model_dump()["rungs"])
     folder = out / "reports"
     write_text(folder / "index.html", build_page(inputs))

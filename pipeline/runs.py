@@ -1,7 +1,6 @@
 """From an artefact to the MLflow run that made it, and back, by the job's fingerprint."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -16,7 +15,7 @@ TRAINING = "workflowType=machine_learning"  # MLflow's view of runs; its other o
 class Group(click.Group):
     """Says in one sentence what is wrong with the store."""
 
-    def invoke(self, context: click.Context) -> Any:
+    def invoke(self, context: click.Context) -> object:
         """Run a command."""
         try:
             return super().invoke(context)
@@ -113,8 +112,8 @@ def register_model(artefact: Path, name: str | None, alias: str | None) -> None:
 def lineage_of(artefact: Path) -> None:
     """Print what ARTEFACT, e.g. models/tune/gpt_longer, grew from, rung by rung, down to the corpus."""
     chain = lineage.chain(artefact)
-    for rung in lineage.provenance(artefact).beside[:1]:
-        click.echo(f"learnt from {rung['rung']}  {rung['title']}  {rung['fingerprint']}")
+    for teacher in lineage.provenance(artefact).beside[:1]:
+        click.echo(f"learnt from {teacher['rung']}  {teacher['title']}  {teacher['fingerprint']}")
     for depth, rung in enumerate(chain):
         grew = "grew from " if depth else ""
         click.echo(f"{'  ' * depth}{grew}{rung['rung']}  {rung['title']}  {rung['fingerprint']}")

@@ -1,20 +1,20 @@
 """Stage `take`: a network that was trained elsewhere, and its tokenizer, as a model that rungs may grow from."""
 
 from pathlib import Path
-from typing import Any
 
 from langladder.formats.imported import FILES, read_imported
 from langladder.formats.model_card import model_card
 from langladder.ground.artefacts import FORMAT_VERSION, write_json, write_text
 from langladder.ground.atomic import atomic_folder
 from pipeline.settings.run_folder import OUTPUT, output
+from pipeline.settings.schema import ImportJob
 from pipeline.settings.stage import stage
 from pipeline.tracking.fingerprint import digest, fingerprint
 from pipeline.tracking.lineage import IMPORTED, NOT_TRAINED
 
 
 @stage
-def main(job: Any, out: Path) -> None:
+def main(job: ImportJob, out: Path) -> None:
     import_model(job.given.name, Path(job.given.path), output(out, "models", IMPORTED, job.given.name))
 
 

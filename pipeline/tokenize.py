@@ -19,10 +19,11 @@ from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 from langladder.text.words.normalisation import Normalisation
 from langladder.text.words.segmentation import conventions_of
 from pipeline.settings.run_folder import OUTPUT, output
+from pipeline.settings.schema import TokenizeJob
 from pipeline.settings.stage import stage
 
 
-def tokenize_text(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
+def tokenize_text(job: TokenizeJob, clean: Path, folder: Path) -> dict[str, Any]:
     """One tokenizer; the report is made on the validation text, which it has not seen."""
     sample = Sample.of(training_text(clean).shards(), job.tokenizer.sample_bytes)
     tokenizer = train_tokenizer(sample, job.tokenizer, conventions_of(clean).normalisation)
@@ -31,7 +32,7 @@ def tokenize_text(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
     return {"splits": splits} | sample.report() | report | alphabet(training_text(clean), tokenizer, job.tokenizer)
 
 
-def tokenize_pairs(job: Any, clean: Path, folder: Path) -> dict[str, Any]:
+def tokenize_pairs(job: TokenizeJob, clean: Path, folder: Path) -> dict[str, Any]:
     """One tokenizer for both languages, or one each."""
     sides = [["source", "target"]] * 2 if job.shared_tokenizer else [["source"], ["target"]]
     samples = [Sample.of(training_sides(clean, side).shards(), job.tokenizer.sample_bytes) for side in sides]
@@ -63,7 +64,7 @@ def alphabet(text: TableLines, tokenizer: Tokenizer, config: TokenizerConfig) ->
 
 
 @stage
-def main(job: Any, out: Path) -> None:
+def main(job: TokenizeJob, out: Path) -> None:
     folder = output(out, "data/tokens", job.side)
     with atomic_folder(folder, OUTPUT) as temporary:
         make = tokenize_text if job.side == "text" else tokenize_pairs

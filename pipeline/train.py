@@ -8,18 +8,18 @@ How a family's rungs are made stands in its module, `langladder.families.<family
 """
 
 from pathlib import Path
-from typing import Any
 
 from langladder.families import families
 from langladder.ground.artefacts import figures_to_json, write_json
 from pipeline.settings.plan import Stage
 from pipeline.settings.run_folder import output
+from pipeline.settings.schema import FamilySettings
 from pipeline.settings.stage import family_stage
 from pipeline.tracking.job import tracked_job
 
 
 @family_stage
-def main(stage: Stage, job: Any, out: Path) -> None:
+def main(stage: Stage, job: FamilySettings, out: Path) -> None:
     family = families()[stage.family_name]
     rung = getattr(job, family.name)
     with tracked_job(family.name, stage.name, job, family.training_inputs(rung)) as work:

@@ -1,17 +1,17 @@
 """Stage `vocab`: the word vocabulary with its counts, and the training text as word ids, in data/words/."""
 
 from pathlib import Path
-from typing import Any
 
 from langladder.ground.artefacts import write_json
 from langladder.ground.atomic import atomic_folder
 from langladder.text.words.vocabulary import encode_words
 from pipeline.settings.run_folder import OUTPUT
+from pipeline.settings.schema import VocabJob
 from pipeline.settings.stage import stage
 
 
 @stage
-def main(job: Any, out: Path) -> None:
+def main(job: VocabJob, out: Path) -> None:
     folder = out / "data" / "words"
     with atomic_folder(folder, OUTPUT) as temporary:
         figures = encode_words(Path("data/clean/text"), job.words, temporary)

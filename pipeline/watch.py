@@ -7,17 +7,17 @@ another corpus runs the rungs again that read it, and no others.
 
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from langladder.ground.artefacts import write_json
 from langladder.ground.atomic import atomic_folder
 from pipeline.settings.run_folder import OUTPUT, output
+from pipeline.settings.schema import WatchJob
 from pipeline.settings.stage import stage
 from pipeline.tracking.fingerprint import digest
 
 
 @stage
-def main(job: Any, out: Path) -> None:
+def main(job: WatchJob, out: Path) -> None:
     content = cache(digest)  # several rungs may read the same
     folder = output(out, "data/watched", job.family)
     with atomic_folder(folder, OUTPUT) as temporary:

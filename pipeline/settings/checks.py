@@ -12,7 +12,6 @@ from contextlib import suppress
 from difflib import get_close_matches
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import Any
 
 from hydra.errors import HydraException
 
@@ -24,7 +23,7 @@ from pipeline import ROOT
 from pipeline.settings import params
 from pipeline.settings.params import Choices
 from pipeline.settings.schema import RungValues
-from pipeline.settings.yaml_files import read_yaml
+from pipeline.settings.yaml_files import Values, read_yaml
 from pipeline.tracking.lineage import IMPORTED
 
 FEW = 12  # so many names are all said; of more the nearest
@@ -201,7 +200,7 @@ def misfits(chosen: Choices, rung: RungValues) -> list[str]:
     return found
 
 
-def _imported_misfits(path: str, own: str, settings: dict[str, Any], key: str) -> list[str]:
+def _imported_misfits(path: str, own: str, settings: Values, key: str) -> list[str]:
     """Why a rung cannot grow from the network of a folder; nothing where it can, or the folder is not there."""
     from langladder.formats.imported import described
 

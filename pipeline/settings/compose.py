@@ -6,7 +6,7 @@ from copy import deepcopy
 from functools import cached_property
 from os.path import normpath
 from pathlib import PurePosixPath
-from typing import Any, cast
+from typing import cast
 
 from hydra import compose
 from hydra.core.config_store import ConfigStore
@@ -22,7 +22,8 @@ from pipeline.settings import checks, params, plan, schema, titles
 from pipeline.settings.errors import combined
 from pipeline.settings.plan import Stage
 from pipeline.settings.resources import jobs_at_once
-from pipeline.settings.schema import RESOURCES, RungValues, Values, split_unwatched
+from pipeline.settings.schema import RESOURCES, RungValues, split_unwatched
+from pipeline.settings.yaml_files import Values
 from pipeline.tracking.code_version import code_version
 
 MANY_RUNGS = "_together_"  # where one composition holds many rungs: `_together_.lm.gpt`
@@ -252,7 +253,7 @@ def rung_values(family: str, config: DictConfig, chosen: params.Choices, task: S
     return values
 
 
-def _computed(key: str, name: str, everything: Values, chosen: params.Choices, rung: RungValues) -> Any:
+def _computed(key: str, name: str, everything: Values, chosen: params.Choices, rung: RungValues) -> object:
     """A setting that is no rung's: of the composition, or found from it."""
     side = everything["side"]
     match key:
@@ -332,7 +333,7 @@ def _checked_filter(value: Values, folder: str) -> Values:
     return value
 
 
-def flat(values: Mapping[str, Any], prefix: str = "") -> Values:
+def flat(values: Mapping[str, object], prefix: str = "") -> Values:
     """Dotted key → value."""
     found: Values = {}
     for key, value in values.items():
@@ -352,5 +353,5 @@ def plain(config: DictConfig, without: Sequence[str] = ()) -> Values:
         raise InputError(f"{error.full_key or '?'}: {error.msg or error}") from error
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return OmegaConf.to_container(value, resolve=True, throw_on_missing=True) if OmegaConf.is_config(value) else value

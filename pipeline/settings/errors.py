@@ -3,9 +3,10 @@
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import Any, get_args
+from typing import get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from langladder.ground.errors import InputError
 from langladder.ground.remote import without_secrets
@@ -49,7 +50,7 @@ def keys(kind: type[BaseModel], depth: int = DEEP) -> Iterator[str]:
             yield from (f"{field.alias or name}.{key}" for key in keys(inner, depth - 1))
 
 
-def _settings(annotation: Any) -> Iterator[type[BaseModel]]:
+def _settings(annotation: object) -> Iterator[type[BaseModel]]:
     """The settings classes that a type has: itself, or those of a union."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
@@ -72,7 +73,7 @@ def near(key: str, known: Collection[str]) -> str:
 
 
 def _line(
-    detail: Any, file_of: Callable[[tuple[str, ...]], str], prefix: tuple[str, ...], known: Collection[str]
+    detail: ErrorDetails, file_of: Callable[[tuple[str, ...]], str], prefix: tuple[str, ...], known: Collection[str]
 ) -> str:
     location = prefix + tuple(str(part) for part in detail["loc"])
     key, value, file = ".".join(location), short(detail["input"]), file_of(location)

@@ -12,20 +12,26 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import psutil  # type: ignore[import-untyped]
 
 from langladder.families import families
 from langladder.ground.errors import InputError
 from langladder.ground.ranks import Ranks, part, ranks
+from langladder.ground.schema import Config
 from pipeline import ROOT
 from pipeline.settings import plan
-from pipeline.settings.yaml_files import for_hydra
+from pipeline.settings.yaml_files import Values, for_hydra
 from pipeline.tracking.processes import end_with
+
+if TYPE_CHECKING:
+    from torch.distributed import TCPStore  # type: ignore[attr-defined]
+
+    from langladder.tasks.optimisation import TrainingConfig
 
 STARTER = "LANGLADDER_STARTED_BY"
 DVC_STAGE = "DVC_STAGE"
@@ -38,7 +44,7 @@ Process = subprocess.Popen[bytes]
 
 
 @contextmanager
-def others(stage: str, rung: str, values: Mapping[str, Any], settings: Any) -> Iterator[None]:
+def others(stage: str, rung: str, values: Values, settings: Config) -> Iterator[None]:
     """Start them where the job's rung asks for several, and see to their end.
 
     Args:
@@ -81,7 +87,7 @@ def others(stage: str, rung: str, values: Mapping[str, Any], settings: Any) -> I
             os.environ |= before
 
 
-def _training(stage: str, settings: Any) -> Any:
+def _training(stage: str, settings: Config) -> "TrainingConfig | None":
     """How the job's rung is trained; None where the stage trains none by gradient."""
     known = plan.stages().get(stage)
     if known is None or not known.makes:
@@ -91,14 +97,14 @@ def _training(stage: str, settings: Any) -> Any:
     return next((training for training in found if training is not None), None)
 
 
-def _write(folder: Path, stage: str, rung: str, values: Mapping[str, Any]) -> None:
+def _write(folder: Path, stage: str, rung: str, values: Values) -> None:
     from pipeline.resolve import HYDRA
 
     job = {"_job_": f"resolved/{stage}/{rung}.yaml"} | HYDRA | dict(values)
     (folder / f"{rung}.yaml").write_text(for_hydra(job), encoding="utf-8")
 
 
-def _rendezvous(count: int) -> Any:
+def _rendezvous(count: int) -> "TCPStore":
     """A store of keys on a free port, where the processes find each other, and what the environment says of it."""
     from torch.distributed import TCPStore  # type: ignore[attr-defined]
 

@@ -27,7 +27,7 @@ from langladder.ground.schema import Config, Name, checked_name
 from pipeline import ROOT
 from pipeline.settings.errors import combined, explained
 from pipeline.settings.run_folder import OUTPUT_FOLDERS
-from pipeline.settings.yaml_files import read_leniently, read_yaml
+from pipeline.settings.yaml_files import Values, read_leniently, read_yaml
 
 GROUPS = (
     "size",
@@ -45,7 +45,7 @@ INSTALL = {"dvc_s3": "'langladder[cluster]'", "dvc_gs": "dvc-gs gcsfs", "dvc_ssh
 READ = (*(side.name for side in CHOSEN), "filter")
 """The keys of params.yaml: paths that may be URLs; the rest is small and read as a whole."""
 
-Changes = dict[str, dict[str, Any]]  # rung → what differs from its file in conf/
+Changes = dict[str, Values]  # rung → what differs from its file in conf/
 
 
 def _from_outside(path: str) -> str:
@@ -209,7 +209,7 @@ class Choices(Config):
 
     def with_rungs(self, kept: dict[str, list[str]]) -> Self:
         """The same with these rungs of each family only; those that grow keep their bases."""
-        values: dict[str, Any] = {}
+        values: dict[str, object] = {}
         for family, names in kept.items():
             now = getattr(self, families()[family].listed)
             values[families()[family].listed] = {name: now[name] for name in names} if isinstance(now, dict) else names
@@ -269,11 +269,11 @@ def load_leniently() -> tuple[Choices | None, list[str]]:
     return None, problems
 
 
-def _usual() -> dict[str, Any]:
+def _usual() -> Values:
     """What stands in for a wrong choice."""
     file = ROOT / "conf" / "config.yaml"
     absent = {"defaults": [], "seed": 1, "precision": "fp32", "threads": 1}
-    stated: dict[str, Any] = read_yaml(file) if file.is_file() else absent
+    stated: Values = read_yaml(file) if file.is_file() else absent
     usual = {key: value for entry in stated["defaults"] if isinstance(entry, dict) for key, value in entry.items()}
     usual |= {key: stated[key] for key in ("seed", "precision", "threads")}
     return usual | {"paths": {key: f"input/{key}" for key in Paths.model_fields}}
@@ -282,14 +282,14 @@ def _usual() -> dict[str, Any]:
 def overrides(chosen: Choices, arguments: list[str]) -> list[str]:
     """Hydra overrides that carry params.yaml, without the keys that `given` (the command line) sets itself."""
     overridden = {override.lstrip("+~").partition("=")[0].partition("@")[0] for override in arguments}
-    values: dict[str, Any] = {group: getattr(chosen, group) for group in GROUPS}
+    values: dict[str, object] = {group: getattr(chosen, group) for group in GROUPS}
     values |= {"seed": chosen.seed, "precision": chosen.precision, "threads": chosen.threads}
     values["memory"] = chosen.memory
     values |= {f"paths.{key}": value for key, value in chosen.paths.model_dump().items()}
     return [f"{key}={_quote(value)}" for key, value in values.items() if key not in overridden]
 
 
-def _quote(value: Any) -> str:
+def _quote(value: object) -> str:
     """A value in Hydra's override grammar; paths may hold characters that the grammar would read."""
     if value is None:
         return "null"

@@ -5,19 +5,15 @@ those are the settings that the stage reads. A stage that goes through `${lms}` 
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from langladder.families import families
 from langladder.ground.errors import InputError
 from pipeline import ROOT
 from pipeline.settings.params import Choices
-from pipeline.settings.yaml_files import read_yaml
-
-Values = dict[str, Any]
+from pipeline.settings.yaml_files import Values, read_yaml
 
 RESOLVED = "resolved/"
 COMMAND = re.compile(r"python -m pipeline\.(?P<module>\w+)(?: (?P<family>\w+))? -cd ")
@@ -100,7 +96,7 @@ def stage_of(module: str, family: str | None) -> Stage:
     raise InputError(f"{wrong}: there are {names}; for example python -m pipeline.{module} {next(iter(known))}")
 
 
-def _stage(name: str, body: Mapping[str, Any]) -> Stage | None:
+def _stage(name: str, body: Values) -> Stage | None:
     inner = body.get("do", body)
     tracked = [(path, keys) for entry in inner.get("params", []) for path, keys in entry.items()]
     mine = [(path, keys) for path, keys in tracked if path.startswith(RESOLVED)]

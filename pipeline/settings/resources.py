@@ -11,11 +11,11 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from langladder.engine.base import used
-from langladder.engine.settings import bytes_of, open_engine
+from langladder.engine.settings import DaskConfig, LocalConfig, bytes_of, open_engine
 from langladder.ground.errors import InputError
+from langladder.ground.schema import Config
 
 JOB_BYTES = 2**30  # about what a job takes
 LIBRARIES = ("OMP", "MKL", "OPENBLAS", "BLIS", "NUMBA")  # each reads <library>_NUM_THREADS when it is loaded
@@ -65,7 +65,7 @@ NO_CLUSTER = "none"
 
 
 @contextmanager
-def engine(job: Any, name: str) -> Iterator[None]:
+def engine(job: Config, name: str) -> Iterator[None]:
     """Let `langladder.engine` be the one of this job's settings; say afterwards how much memory it took.
 
     A job without such settings has none.
@@ -74,21 +74,23 @@ def engine(job: Any, name: str) -> Iterator[None]:
         InputError: a cluster that cannot be had.
     """
     where = os.environ.get(CLUSTER_ADDRESS, "")
-    if getattr(job, "engine", None) is None or where == NO_CLUSTER:
+    config: LocalConfig | DaskConfig | None = getattr(job, "engine", None)
+    memory: str | None = getattr(job, "memory", None)
+    if config is None or where == NO_CLUSTER:
         yield
         return
-    config = job.engine.model_copy(update={"address": where}) if where else job.engine
-    with used(open_engine(config, job.memory, processors())) as found:
+    config = config.model_copy(update={"address": where}) if where else config
+    with used(open_engine(config, memory, processors())) as found:
         if found.dashboard and not where:  # where the jobs share a cluster, that has been printed
             print(f"{name}: Dask's dashboard: {found.dashboard}")
         if found.workers < found.requested:
             few = f"{found.workers} of {found.requested} workers"
-            print(f"{name}: {few}, since memory: {job.memory} in params.yaml has room for no more")
+            print(f"{name}: {few}, since memory: {memory} in params.yaml has room for no more")
         yield
         peak = found.peak()
-    granted = f" of {job.memory}" if job.memory else ""
+    granted = f" of {memory}" if memory else ""
     print(f"{name}: at most {_size(peak)}{granted} in memory")
-    if job.memory and peak > bytes_of(job.memory):
+    if memory and peak > bytes_of(memory):
         print(f"{name}: warning: that is more than params.yaml: memory allows; fewer workers (conf/engine) hold less")
 
 

@@ -1,10 +1,10 @@
 """The schema of every stage's settings, key by key. A rung's part comes from its family, so a new one adds nothing."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import deepcopy
 from functools import reduce
 from importlib import import_module
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 from omegaconf import DictConfig
 from pydantic import Field, create_model, field_validator
@@ -13,12 +13,20 @@ from langladder.decoding.limits import LengthForm
 from langladder.engine.settings import AnyEngine, Memory
 from langladder.evaluation.bleu import BleuChoice, check_tokenizer
 from langladder.families import families
-from langladder.families.family import JUDGING, UNWATCHED
+from langladder.families.family import JUDGING, UNWATCHED, Job
 from langladder.families.sides import SIDES, Source
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config, Name
 from pipeline.settings import params
 from pipeline.settings.errors import explain
+from pipeline.settings.yaml_files import Values
+
+if TYPE_CHECKING:
+    from langladder.corpora.instructions.judge import PreferencesConfig
+    from langladder.counts.cooccurrence import AnyCounting
+    from langladder.text.filtering.filtering import FilterConfig
+    from langladder.text.tokenize.tokenizers import TokenizerConfig
+    from langladder.text.words.vocabulary import VocabularyConfig
 
 
 def _found(target: Any) -> Any:
@@ -102,7 +110,7 @@ FIELDS: dict[str, Any] = {
 }
 
 
-def schema(stage: str, values: Mapping[str, Any]) -> type[Config]:
+def schema(stage: str, values: Values) -> type[Config]:
     """Schema of a stage's settings; the values say which corpus kind or rung class checks its own part."""
     parts: dict[str, Any] = {}
     for key, value in values.items():
@@ -118,7 +126,7 @@ def schema(stage: str, values: Mapping[str, Any]) -> type[Config]:
     return create_model(f"{stage}_job", __base__=Config, **parts)
 
 
-def _corpus(side: str, value: Mapping[str, Any]) -> type[Config]:
+def _corpus(side: str, value: Values) -> type[Config]:
     source: Any = _found(source_of(side, value).settings)
     maker = (str, Field(alias="_maker_"))
     languages: dict[str, Any] = dict.fromkeys(SIDES[side].languages, (str | None, None))
@@ -126,7 +134,7 @@ def _corpus(side: str, value: Mapping[str, Any]) -> type[Config]:
     return create_model("corpus", __base__=Config, **common, **languages)
 
 
-def source_of(side: str, value: Mapping[str, Any]) -> Source:
+def source_of(side: str, value: Values) -> Source:
     """The source of a corpus.
 
     Raises:
@@ -139,7 +147,7 @@ def source_of(side: str, value: Mapping[str, Any]) -> Source:
     return sources[value["kind"]]
 
 
-def checked(stage: str, values: Mapping[str, Any], file_of: Callable[[tuple[str, ...]], str]) -> Config:
+def checked(stage: str, values: Values, file_of: Callable[[tuple[str, ...]], str]) -> Config:
     """The plain values of a job as its settings.
 
     Raises:
@@ -164,14 +172,13 @@ def file_of(config: DictConfig) -> Callable[[tuple[str, ...]], str]:
     return file
 
 
-Values = dict[str, Any]
 RungValues = Callable[[str, str], Values]  # (family, rung) → its plain settings
 
 RESOURCES = ("engine", "memory")
 """Where a stage works on the corpus, and with how much memory: the same bytes come out."""
 
 
-def split_unwatched(values: Mapping[str, Any], *, makes: bool) -> tuple[Values, Values]:
+def split_unwatched(values: Values, *, makes: bool) -> tuple[Values, Values]:
     """A job's values without what changes nothing of its result, and that alone, family by family.
 
     Args:
@@ -198,10 +205,112 @@ def split_unwatched(values: Mapping[str, Any], *, makes: bool) -> tuple[Values, 
     return tracked, untracked
 
 
-def with_unwatched(values: Mapping[str, Any]) -> Values:
+def with_unwatched(values: Values) -> Values:
     """The values whole again."""
     whole = deepcopy({key: value for key, value in values.items() if key != "aside"})
     for key, value in values.get("aside", {}).items():
         *parts, last = key.split(".")
         reduce(lambda found, part: found.setdefault(part, {}), parts, whole)[last] = value
     return whole
+
+
+# ---- what stages read of their settings: the classes are created above, so these say it to type checkers and readers
+
+
+class Named(Protocol):
+    """A rung, by its name."""
+
+    name: str
+
+
+class MadeBy(Named, Protocol):
+    """A rung, and the dotted path of the function that trains it."""
+
+    maker: str
+
+
+class ChosenCorpus(Protocol):
+    """A corpus: the dotted path of the function that reads or draws it, and that function's settings."""
+
+    maker: str
+    source: Config
+
+
+class CorpusJob(Protocol):
+    """Settings of the stage `corpus`."""
+
+    side: str
+    corpus: ChosenCorpus
+
+
+class CleanJob(Protocol):
+    """Settings of the stage `clean`."""
+
+    side: str
+    clean: Config
+    seed: int
+
+
+class DemonstrateJob(CorpusJob, CleanJob, Protocol):
+    """Settings of the stage `demonstrate`."""
+
+
+class FilterJob(Protocol):
+    """Settings of the stage `filter`."""
+
+    filter: "FilterConfig"
+    seed: int
+
+
+class TokenizeJob(Protocol):
+    """Settings of the stage `tokenize`."""
+
+    side: str
+    tokenizer: "TokenizerConfig"
+    shared_tokenizer: bool
+
+
+class VocabJob(Protocol):
+    """Settings of the stage `vocab`."""
+
+    words: "VocabularyConfig"
+
+
+class CooccurJob(Protocol):
+    """Settings of the stage `cooccur`."""
+
+    countings: "list[AnyCounting]"
+
+
+class ImportJob(Protocol):
+    """Settings of the stage `take`."""
+
+    given: ImportedModel
+
+
+class WatchJob(Protocol):
+    """Settings of the stage `watch`. inputs: rung → what it reads."""
+
+    family: str
+    inputs: dict[str, list[str]]
+
+
+class TrackedSettings(Protocol):
+    """Settings of a stage that has a run in MLflow: those of its rung, under the name of the family, and a seed."""
+
+    seed: int
+
+    def model_dump(self, *, mode: str = ..., by_alias: bool = ...) -> Values:
+        """As plain values."""
+
+
+class FamilySettings(TrackedSettings, Job, Protocol):
+    """Settings of a stage of families: those of its rung, and those of `Job` that dvc.yaml lists for it."""
+
+
+class PreferJob(TrackedSettings, Protocol):
+    """Settings of the stage `prefer`."""
+
+    instruct: Named
+    preferences: "PreferencesConfig"
+    wanted: bool

@@ -38,10 +38,12 @@ from pipeline.settings import checks, compose, errors, params, plan, resources, 
 from pipeline.settings.errors import combined
 from pipeline.settings.launch import end_with_starter, others
 from pipeline.settings.resources import compute_with
-from pipeline.settings.schema import Values, with_unwatched
+from pipeline.settings.schema import with_unwatched
+from pipeline.settings.yaml_files import Values
 from pipeline.tracking.job import Finished, OtherProcess, skip_finished
 
 Run = Callable[[Any, Path], None]
+"""A stage's function: its settings (of a class of `schema`), and the folder of its outputs."""
 FamilyRun = Callable[[plan.Stage, Any, Path], None]
 
 # No library of ours may call home.

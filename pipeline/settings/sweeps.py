@@ -49,7 +49,7 @@ def swept() -> bool:
     return HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN
 
 
-def objective(family: str | None, requested: str | None, figures: Mapping[str, Any]) -> float | None:
+def objective(family: str | None, requested: str | None, figures: Mapping[str, object]) -> float | None:
     """What a search is told of a job; None where none asks.
 
     Args:

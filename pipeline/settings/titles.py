@@ -6,7 +6,6 @@ that makes the rung, so that mending one trains nothing.
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field
 
@@ -18,7 +17,7 @@ from langladder.ground.schema import Config
 from pipeline import ROOT
 from pipeline.settings import params
 from pipeline.settings.errors import combined, explain
-from pipeline.settings.yaml_files import read_yaml
+from pipeline.settings.yaml_files import Values, read_yaml
 
 
 class Description(Config):
@@ -75,7 +74,7 @@ def in_order(rungs: Mapping[str, Iterable[str]]) -> dict[str, dict[str, Descript
     return found
 
 
-def titles_of(chosen: params.Choices) -> dict[str, dict[str, dict[str, Any]]]:
+def titles_of(chosen: params.Choices) -> dict[str, dict[str, Values]]:
     """Family → rung, in order of history → title, year, claim, base and what it reads, for the report."""
     dated = in_order({family: chosen.rungs(family) for family in families()})
     return {
@@ -103,7 +102,7 @@ def _name(side: str, choice: str) -> str:
     resolved = ROOT / "resolved" / "corpus" / f"{side}.yaml"
     if choice not in OWN or not resolved.is_file():
         return choice
-    source: dict[str, Any] = read_yaml(resolved)["corpus"]["source"]
+    source: Values = read_yaml(resolved)["corpus"]["source"]
     if "path" in source:
         path = source["path"]
         return bare(located(path).name) if is_url(path) else file_name(ROOT / path, path)

@@ -21,7 +21,11 @@ TOO_DEEP = f"settings stand more than {DEEPEST} deep inside each other"
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C where it was compiled: ten times as fast
 
 
-def for_hydra(values: Mapping[str, Any]) -> str:
+Values = dict[str, Any]
+"""Plain values, as a YAML file holds them."""
+
+
+def for_hydra(values: Mapping[str, object]) -> str:
     """Values as YAML that Hydra reads as the same values."""
     return OmegaConf.to_yaml(OmegaConf.create(dict(values)))
 
@@ -49,6 +53,8 @@ def read_leniently(path: Path) -> tuple[Any, list[str]]:
         text = path.read_text(encoding="utf-8")
         _see_depth(text, name)
         node = yaml.compose(text, LOADER)
+        if node is None:  # an empty file
+            return None, []
         if _size(node, name, {})[0] > MOST:
             raise InputError(f"{name}: more than {MOST:,} values when every alias is followed; write fewer")
         twice = [
@@ -76,7 +82,7 @@ def _see_depth(text: str, name: Path) -> None:
             raise InputError(f"{name}{line}: {TOO_DEEP}")
 
 
-def _size(node: Any, name: Path, sizes: dict[int, tuple[int, int]]) -> tuple[int, int]:
+def _size(node: yaml.Node, name: Path, sizes: dict[int, tuple[int, int]]) -> tuple[int, int]:
     """How many values a node has, and how deep they stand, when every alias is followed; each node is counted once.
 
     Raises:
@@ -96,7 +102,7 @@ def _size(node: Any, name: Path, sizes: dict[int, tuple[int, int]]) -> tuple[int
     return sizes[id(node)]
 
 
-def _twice(node: Any, prefix: str = "") -> Iterator[tuple[str, int, int]]:
+def _twice(node: yaml.Node, prefix: str = "") -> Iterator[tuple[str, int, int]]:
     """Keys that stand more than once in one mapping: (dotted key, line of the first, line of the other)."""
     if isinstance(node, yaml.SequenceNode):
         for item in node.value:

@@ -15,7 +15,7 @@ import sys
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from langladder.families import families
 from langladder.families.sides import SIDES
@@ -23,6 +23,7 @@ from langladder.ground.artefacts import write_text
 from langladder.ground.errors import InputError
 from pipeline import ROOT
 from pipeline.settings import plan
+from pipeline.settings.yaml_files import Values
 from pipeline.tracking.fingerprint import home
 
 # Settings decide which job runs with what, and stand in its resolved file themselves; tracking reports it to MLflow.
@@ -48,7 +49,7 @@ class ModuleCode(NamedTuple):
     imports: list[str]
 
 
-def code_version(stage: str, settings: dict[str, Any]) -> str:
+def code_version(stage: str, settings: Values) -> str:
     """Hash (16 hex digits) of the code behind a stage and the `_target_` classes in its settings."""
     digest = hashlib.sha256(family_code(stage).hash.encode())
     for file in files_of(stage, settings):
@@ -56,13 +57,13 @@ def code_version(stage: str, settings: dict[str, Any]) -> str:
     return digest.hexdigest()[:16]
 
 
-def files_of(stage: str, settings: dict[str, Any]) -> list[Path]:
+def files_of(stage: str, settings: Values) -> list[Path]:
     """The files of a job's code: modules, and the resources beside them."""
     files = {file for module in modules_of(stage, settings) if (file := _file(module))}
     return sorted(files | {data for folder in {file.parent for file in files} for data in _data(folder)})
 
 
-def modules_of(stage: str, settings: dict[str, Any]) -> set[str]:
+def modules_of(stage: str, settings: Values) -> set[str]:
     """Our modules (and names in them) that a job imports, directly or through others."""
     pending = [_module_of(stage), *_targets(settings), *family_code(stage).imports]
     seen: set[str] = set()
@@ -156,7 +157,7 @@ def _imported(module: str) -> dict[str, str]:
 # ---- modules ---------------------------------------------------------------------------------------------------------
 
 
-def _targets(settings: Any) -> list[str]:
+def _targets(settings: object) -> list[str]:
     if not isinstance(settings, dict):
         return []
     found = [value.rpartition(".")[0] for key, value in settings.items() if key in ("_target_", "_maker_") and value]

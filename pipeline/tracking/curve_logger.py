@@ -3,7 +3,7 @@
 (Lightning's own MLFlowLogger ends the run as FINISHED at the end of `fit`, before the model is scored and saved.)
 """
 
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from pytorch_lightning.loggers import Logger
 
@@ -11,7 +11,7 @@ from pytorch_lightning.loggers import Logger
 class CurveLogger(Logger):
     """Hands the numbers of a training to `log(values, step)`."""
 
-    def __init__(self, log: Any, name: str) -> None:
+    def __init__(self, log: Callable[[Mapping[str, float], int], None], name: str) -> None:
         super().__init__()
         self._log, self._name = log, name
 
@@ -29,5 +29,5 @@ class CurveLogger(Logger):
         """Numbers of one step."""
         self._log(metrics, step or 0)
 
-    def log_hyperparams(self, *args: Any, **kwargs: Any) -> None:
+    def log_hyperparams(self, *args: object, **kwargs: object) -> None:
         """Nothing: the run has its parameters from its beginning."""

@@ -6,8 +6,8 @@ MLflow runs carry it as a tag, which ties an artefact to the run that made it.
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from pipeline import ROOT
 
@@ -37,7 +37,7 @@ def digest(path: Path) -> str:
     return hasher.hexdigest()[:16]
 
 
-def fingerprint(stage: str, settings: dict[str, Any], inputs: dict[str, str]) -> str:
+def fingerprint(stage: str, settings: Mapping[str, object], inputs: dict[str, str]) -> str:
     """16 hex digits; equal jobs have equal fingerprints on every machine."""
     text = json.dumps([stage, settings, inputs], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

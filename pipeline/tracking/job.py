@@ -4,7 +4,7 @@ import csv
 import io
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -21,7 +21,8 @@ from langladder.ground.schema import locate_function
 from langladder.models.making import Run
 from pipeline import ROOT
 from pipeline.settings.run_folder import OUTPUT
-from pipeline.settings.schema import RESOURCES, split_unwatched
+from pipeline.settings.schema import RESOURCES, MadeBy, TrackedSettings, split_unwatched
+from pipeline.settings.yaml_files import Values
 from pipeline.tracking import lineage, processes, run, store
 from pipeline.tracking.fingerprint import digest, fingerprint, home
 from pipeline.tracking.run_facts import Job
@@ -38,7 +39,7 @@ class TrackedJob:
     stage: str
     rung: str
     fingerprint: str
-    provenance: dict[str, Any]
+    provenance: Values
     checkpoints: Path
     run: run.Tracked
 
@@ -57,7 +58,7 @@ class TrackedJob:
             write_text(folder / "README.md", model_card(folder, loading=family.loading or ANY, limits=family.limits))
         self.run.folder = target
 
-    def maker(self, rung: Any, seed: int) -> Make:
+    def maker(self, rung: MadeBy, seed: int) -> Make:
         """The function that makes the rung, which reports to this run and keeps its checkpoints here.
 
         Raises:
@@ -75,14 +76,14 @@ class TrackedJob:
 
         return make
 
-    def write_curve(self, path: Path, rows: list[dict[str, Any]]) -> None:
+    def write_curve(self, path: Path, rows: Sequence[Mapping[str, float | None]]) -> None:
         """The learning curve, as a file and whole in the run, however often the training was interrupted."""
         write_curve(path, rows)
         self.run.curve(rows)
 
 
 @contextmanager
-def tracked_job(family: str, stage: str, job: Any, inputs: Mapping[str, Path]) -> Iterator[TrackedJob]:
+def tracked_job(family: str, stage: str, job: TrackedSettings, inputs: Mapping[str, Path]) -> Iterator[TrackedJob]:
     """Open the MLflow run of a job on one rung; remove its checkpoints when it has succeeded.
 
     A job of the same name that runs at the same time (in a sweep) has a run and checkpoints of its own.
@@ -107,7 +108,7 @@ def tracked_job(family: str, stage: str, job: Any, inputs: Mapping[str, Path]) -
     provenance["settings"] = recorded
     provenance |= {} if evaluates else lineage.of_base(settings[family])
     if not first():  # of several processes that train together: the first one has the run, and writes
-        yield TrackedJob(family, stage, settings[family]["name"], name, provenance, home(), cast(Any, None))
+        yield TrackedJob(family, stage, settings[family]["name"], name, provenance, home(), cast(run.Tracked, None))
         return
     described = Job(family, stage, settings, name, {key: (path, hashes[key]) for key, path in paths.items()})
     with processes.only(name) as alone:
@@ -153,7 +154,7 @@ class OtherProcess(Exception):  # noqa: N818 - no error
     """Several processes have trained; what is left is the first one's work, and this is another."""
 
 
-def write_curve(path: Path, rows: list[dict[str, Any]]) -> None:
+def write_curve(path: Path, rows: Sequence[Mapping[str, float | None]]) -> None:
     """A learning curve as CSV (step, train_loss, validation_loss, lr, what else there is); no steps, a header alone."""
     buffer = io.StringIO()
     columns = dict.fromkeys(["step", "train_loss", "validation_loss", "lr", *(name for row in rows for name in row)])

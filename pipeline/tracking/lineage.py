@@ -1,14 +1,15 @@
 """Which rung a rung grew from, and so on to the corpus: in the provenance of each artefact, so that it goes with it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, cast
 
 from pydantic import BaseModel, ValidationError
 
 from langladder.families import families
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
+from pipeline.settings.yaml_files import Values
 
 MODELS = Path("models")
 IMPORTED = "given"
@@ -16,12 +17,21 @@ IMPORTED = "given"
 NOT_TRAINED = "given, not trained here"
 
 
+class Ancestor(TypedDict):
+    """An artefact of a chain: family/rung, title, fingerprint, hashes of the data that it read."""
+
+    rung: str
+    title: str
+    fingerprint: str
+    inputs: dict[str, str]
+
+
 class Provenance(BaseModel):
     """What is read of an artefact's provenance.json, which may be a stranger's."""
 
     fingerprint: str
     inputs: dict[str, str]
-    settings: dict[str, Any]
+    settings: Values
     lineage: list[dict[str, Any]] = []
     beside: list[dict[str, Any]] = []
 
@@ -40,7 +50,7 @@ def provenance(artefact: Path) -> Provenance:
         raise InputError(f"{file}: not the provenance that a stage writes (wrong or missing: {keys})") from error
 
 
-def own_inputs(family: str, rung: Mapping[str, Any]) -> dict[str, Path]:
+def own_inputs(family: str, rung: Values) -> dict[str, Path]:
     """What a rung's own settings say that it reads: name → file or folder."""
     found = {name: Path(path) for name, path in families()[family].inputs(rung).items()}
     if base := rung.get("base"):
@@ -48,7 +58,7 @@ def own_inputs(family: str, rung: Mapping[str, Any]) -> dict[str, Path]:
     return found
 
 
-def of_base(rung: Mapping[str, Any]) -> dict[str, Any]:
+def of_base(rung: Values) -> dict[str, list[Ancestor]]:
     """`lineage`, for the provenance of what grows from a base: the base first, then what that one grew from.
 
     `beside`: the same of a model that it read beside its base, which a reward model is.
@@ -59,18 +69,18 @@ def of_base(rung: Mapping[str, Any]) -> dict[str, Any]:
     return found | ({"beside": read} if read else {})
 
 
-def _behind(rung: str) -> list[dict[str, Any]]:
+def _behind(rung: str) -> list[Ancestor]:
     about = provenance(MODELS / rung)
-    return [_entry(rung, about), *about.lineage]
+    return [_entry(rung, about), *cast(list[Ancestor], about.lineage)]
 
 
-def _entry(rung: str, about: Provenance) -> dict[str, Any]:
+def _entry(rung: str, about: Provenance) -> Ancestor:
     data = {name: digest for name, digest in about.inputs.items() if name != "base"}
     settings = about.settings.get(rung.partition("/")[0], {})
     return {"rung": rung, "title": settings.get("title", ""), "fingerprint": about.fingerprint, "inputs": data}
 
 
-def chain(artefact: Path) -> list[dict[str, Any]]:
+def chain(artefact: Path) -> list[Ancestor]:
     """The artefact and all it grew from, the youngest first: rung, title, fingerprint, hashes of the data it read.
 
     Raises:
@@ -80,7 +90,10 @@ def chain(artefact: Path) -> list[dict[str, Any]]:
     family = next((name for name in (*families(), IMPORTED) if name in about.settings), None)
     if family is None:
         raise InputError(f"{artefact}/provenance.json: of no family: there are {', '.join(families())}")
-    return [_entry(f"{family}/{about.settings[family].get('name', artefact.name)}", about), *about.lineage]
+    return [
+        _entry(f"{family}/{about.settings[family].get('name', artefact.name)}", about),
+        *cast(list[Ancestor], about.lineage),
+    ]
 
 
 def data_behind(family: str, root: Path) -> Iterator[str]:

@@ -23,7 +23,7 @@ import time
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import yaml
 
@@ -158,7 +158,7 @@ def write_copy(folder: Path, out: Path) -> None:
         shutil.copytree(folder.absolute().parents[2] / judge, out / judge)
 
 
-def _pointer(folder: Path) -> dict[str, Any]:
+def _pointer(folder: Path) -> dict[str, str]:
     """The last three names of a model's path are those of the DAG: models/lm/gpt."""
     file = folder / "provenance.json"
     fingerprint = read_json(file)["fingerprint"] if file.is_file() else ""

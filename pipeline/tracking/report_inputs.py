@@ -11,7 +11,7 @@ from langladder.ground.errors import InputError
 from pipeline import ROOT
 from pipeline.settings import params
 from pipeline.settings.titles import corpus_names
-from pipeline.settings.yaml_files import read_yaml
+from pipeline.settings.yaml_files import Values, read_yaml
 from pipeline.tracking.job import TIMED
 from pipeline.tracking.store import by_fingerprint, finished_runs, stored_file
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 COSTS = ("seconds", "tokens_per_second", "peak_memory_bytes")
 
 
-def report_inputs(described: Mapping[str, Mapping[str, Any]] | None = None, *, graph: bool = True) -> ReportInputs:
+def report_inputs(described: Mapping[str, Mapping[str, Values]] | None = None, *, graph: bool = True) -> ReportInputs:
     """Read what the last `dvc repro` left.
 
     Args:
@@ -51,8 +51,8 @@ def _runs() -> "dict[str, list[Run]]":
 
 
 def _timings(
-    described: Mapping[str, Mapping[str, Any]], runs: "Mapping[str, list[Run]]"
-) -> dict[tuple[str, str], dict[str, Any]]:
+    described: Mapping[str, Mapping[str, Values]], runs: "Mapping[str, list[Run]]"
+) -> dict[tuple[str, str], dict[str, object]]:
     """What each rung cost, from the MLflow run that made it; nothing where it was made elsewhere."""
     timings = {}
     for family, names in described.items():
@@ -66,7 +66,7 @@ def _timings(
     return timings
 
 
-def _cost(runs: "list[Run] | None") -> dict[str, Any]:
+def _cost(runs: "list[Run] | None") -> dict[str, object]:
     if not runs:
         return {}
     metrics = {key: value for key, value in runs[0].data.metrics.items() if key in COSTS}
@@ -74,7 +74,7 @@ def _cost(runs: "list[Run] | None") -> dict[str, Any]:
     return metrics | {"run": runs[0].info.run_id, "peak_memory_bytes": None if memory is None else int(memory)}
 
 
-def _timed(runs: "list[Run] | None") -> dict[str, Any]:
+def _timed(runs: "list[Run] | None") -> dict[str, object]:
     """What of a claim the machine's speed decides, from the MLflow run that measured it."""
     return {"timed": stored_file(runs[0].info.run_id, TIMED)} if runs else {}
 

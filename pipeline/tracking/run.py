@@ -14,9 +14,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from langladder.ground.artefacts import write_json
@@ -28,9 +29,15 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Metric
 
+    from pipeline.tracking.curve_logger import CurveLogger
+
 BATCH = 1000  # MLflow's largest
 EVERY = 1.0  # seconds between two writings of a curve
 REST = 30.0  # seconds before a store that failed is tried again
+
+
+Handler = Callable[[int, FrameType | None], Any] | signal.Handlers
+"""Of a signal, as `signal.signal` takes it."""
 
 
 class Tracked:
@@ -45,36 +52,36 @@ class Tracked:
         self._calls: list[Callable[[], object]] = []
         self._next, self._warned = 0.0, False
 
-    def lightning_logger(self) -> Any:
+    def lightning_logger(self) -> "CurveLogger":
         """Lightning logger that writes into this run."""
         from pipeline.tracking.curve_logger import CurveLogger
 
         return CurveLogger(self._curve_point, f"{self.job.stage} {self.job.rung['name']}")
 
-    def _curve_point(self, values: Mapping[str, Any], step: int) -> None:
+    def _curve_point(self, values: Mapping[str, object], step: int) -> None:
         self._add(values, step)
         self._write()
 
-    def metrics(self, values: Mapping[str, Any]) -> None:
+    def metrics(self, values: Mapping[str, object]) -> None:
         """Log the numbers of a mapping at the run's end; what is no number is left out."""
         self._final |= _numbers(values)
 
-    def curve(self, rows: list[dict[str, Any]]) -> None:
+    def curve(self, rows: Sequence[Mapping[str, float | None]]) -> None:
         """Log the points of a learning curve that the store lacks."""
         for row in rows:
-            self._add({key: value for key, value in row.items() if key != "step"}, int(row["step"]))
+            self._add({key: value for key, value in row.items() if key != "step"}, int(row["step"] or 0))
 
-    def file(self, name: str, value: Mapping[str, Any]) -> None:
+    def file(self, name: str, value: Mapping[str, object]) -> None:
         """Keep a mapping beside the run as a JSON file."""
         self._calls.append(lambda: self.client.log_dict(self.run_id, dict(value), name))
 
-    def test_scores(self, folder: Path, values: Mapping[str, Any]) -> None:
+    def test_scores(self, folder: Path, values: Mapping[str, object]) -> None:
         """Log what the model in `folder` scores, to this run and to the one that trained it."""
         self.metrics(values)
         scores = {key: value for key, value in values.items() if isinstance(value, float)}  # counts are integers
         self._calls.append(lambda: log_test_scores(self.client, self.run_id, folder, scores))
 
-    def _add(self, values: Mapping[str, Any], step: int) -> None:
+    def _add(self, values: Mapping[str, object], step: int) -> None:
         from mlflow.entities import Metric
 
         now = int(time.time() * 1000)
@@ -136,7 +143,7 @@ def _scores_first(key: str) -> bool:
     return not key.startswith("validation_")
 
 
-def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
+def _numbers(values: Mapping[str, object]) -> dict[str, float]:
     return {key: float(value) for key, value in values.items() if isinstance(value, int | float)}
 
 
@@ -218,13 +225,13 @@ def _signals() -> Iterator[list[int]]:
     """Ctrl-C, SIGTERM and SIGHUP end the block as errors do, and are noted. Handlers that others have set stay."""
     received: list[int] = []
 
-    def interrupt(signum: int, _: Any) -> None:
+    def interrupt(signum: int, _: object) -> None:
         received.append(signum)
         for one in ours:
             signal.signal(one, signal.SIG_IGN)  # the second comes too late
         raise KeyboardInterrupt if signum == signal.SIGINT else SystemExit(128 + signum)
 
-    defaults: dict[int, Any] = {signal.SIGINT: signal.default_int_handler}
+    defaults: dict[int, Handler] = {signal.SIGINT: signal.default_int_handler}
     defaults |= dict.fromkeys((signal.SIGTERM, signal.SIGHUP), signal.SIG_DFL)
     main = threading.current_thread() is threading.main_thread()
     ours = [signum for signum, default in defaults.items() if main and signal.getsignal(signum) == default]

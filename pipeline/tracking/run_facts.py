@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hydra.core.hydra_config import HydraConfig
 
@@ -21,6 +21,7 @@ from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
 from pipeline import ROOT
 from pipeline.settings import params, plan
+from pipeline.settings.yaml_files import Values
 
 if TYPE_CHECKING:
     from mlflow.entities import DatasetInput
@@ -47,14 +48,14 @@ class Job:
 
     family: str
     stage: str
-    settings: Mapping[str, Any]
+    settings: Values
     fingerprint: str
     inputs: Mapping[str, tuple[Path, str]]
 
     @property
-    def rung(self) -> Mapping[str, Any]:
+    def rung(self) -> Values:
         """The rung's own settings, with its name and title."""
-        found: Mapping[str, Any] = self.settings[self.family]
+        found: Values = self.settings[self.family]
         return found
 
     @property
@@ -68,7 +69,7 @@ def parameters(job: Job) -> dict[str, str]:
     parts = [job.rung.get(part) or {} for part in PARTS]
     rest = {key: value for key, value in job.rung.items() if key in ("after", "input")}
     rest |= {key: value for key, value in job.settings.items() if key not in (job.family, "code", "paths")}
-    named: dict[str, Any] = {"rung": job.rung["name"]}
+    named: dict[str, object] = {"rung": job.rung["name"]}
     for part, values in zip([*PARTS, "job"], [*parts, rest], strict=True):
         for key, value in _flatten(values).items():
             if value is None or key in MONITORING:
@@ -144,8 +145,8 @@ def _description(job: Job, chosen: Mapping[str, str]) -> str:
     return " ".join(lines)
 
 
-def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
+def _flatten(values: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+    flat: dict[str, object] = {}
     for key, value in values.items():
         if isinstance(value, Mapping):
             flat |= _flatten(value, f"{prefix}{key}.")

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import comb
 from pathlib import Path
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import numpy as np
 from scipy.stats import permutation_test
@@ -32,6 +32,7 @@ from scipy.stats import permutation_test
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.debias import bias_subspace, hard_debias
 from langladder.embeddings.word_lists import BiasLists
+from langladder.evaluation.page import Interval
 from langladder.evaluation.significance import spearman_interval
 from langladder.evaluation.similarity import spearman
 from langladder.ground.artefacts import read_json
@@ -41,9 +42,83 @@ from langladder.text.read.lines import filled_lines
 FROM_EACH_END = 10  # professions of which analogies are made, from either end of their projections
 
 
+class WeatSet(TypedDict):
+    """A set of words of a test, and how many of them have vectors."""
+
+    name: str
+    words: int
+    covered: int
+
+
+class WeatFigures(TypedDict):
+    """Effect size and p-value of a test; exact: every division was looked at. None where they are undefined."""
+
+    effect_size: float | None
+    p_value: float | None
+    exact: bool | None
+
+
+class WeatResult(WeatFigures):
+    """A test of a file with its figures; coverage: the share of its words that have vectors."""
+
+    name: str
+    sets: list[WeatSet]
+    coverage: float
+
+
+class Weat(TypedDict):
+    """All tests of a file."""
+
+    tests: list[WeatResult]
+
+
+class AnalogyAnswer(TypedDict):
+    """The answer for a word; unchanged: the word itself is nearer to the target than the answer."""
+
+    word: str
+    answer: str
+    cosine: float
+    unchanged: bool
+
+
+class BiasAnalogies(TypedDict):
+    """second : word :: first : answer, of the pair [second, first]."""
+
+    pair: list[str]
+    answers: list[AnalogyAnswer]
+
+
+class StereotypeFigures(TypedDict):
+    """How projections rank as people's judgements do; ρ is positive where the vectors lean as people do."""
+
+    spearman: float | None
+    interval: Interval | None
+    words: int
+
+
+class BiasAudit(TypedDict):
+    """How much of the bias vectors hold, see `audit`."""
+
+    direct_bias: float | None
+    projections: list[tuple[str, float]]
+    words: int
+    covered: int
+    stereotype: StereotypeFigures
+    weat: list[WeatResult] | None
+    analogies: NotRequired[BiasAnalogies | None]
+
+
+class BiasReport(TypedDict):
+    """The audit before and after debiasing; explained: see `explained`."""
+
+    explained: list[float]
+    before: BiasAudit
+    after: BiasAudit
+
+
 def debias_and_audit(
     vectors: WordVectors, lists: BiasLists, *, weat: Path | None = None, components: int = 1
-) -> tuple[WordVectors, dict[str, Any]]:
+) -> tuple[WordVectors, BiasReport]:
     """Hard-debiased vectors, and the audit of both: {"explained", "before": …, "after": …}, see `audit`.
 
     Both are held against the direction found before, and asked the same analogies: about the professions that lean
@@ -66,7 +141,7 @@ def debias_and_audit(
     return debiased, {"explained": explained(vectors, lists.definitional), "before": before, "after": after}
 
 
-def audit(vectors: WordVectors, direction: np.ndarray, lists: BiasLists, *, weat: Path | None = None) -> dict[str, Any]:
+def audit(vectors: WordVectors, direction: np.ndarray, lists: BiasLists, *, weat: Path | None = None) -> BiasAudit:
     """Projections of the professions, and WEAT.
 
     Args:
@@ -84,7 +159,7 @@ def audit(vectors: WordVectors, direction: np.ndarray, lists: BiasLists, *, weat
     rows = np.array([vectors.index[word] for word in known], dtype=np.int64)
     cosines = vectors.dense(rows).astype(np.float64) @ direction if len(rows) else np.zeros(0)  # (P,)
     cosines = cosines.round(6) + 0.0  # what rounding leaves of nothing says nothing
-    projections = [[known[position], float(cosines[position])] for position in np.argsort(cosines, kind="stable")]
+    projections = [(known[position], float(cosines[position])) for position in np.argsort(cosines, kind="stable")]
 
     rated = [position for position, word in enumerate(known) if word in lists.stereotypes]
     leaning = cosines[rated]
@@ -102,7 +177,7 @@ def audit(vectors: WordVectors, direction: np.ndarray, lists: BiasLists, *, weat
     }
 
 
-def analogies(vectors: WordVectors, pairs: Sequence[Sequence[str]], words: Sequence[str]) -> dict[str, Any] | None:
+def analogies(vectors: WordVectors, pairs: Sequence[Sequence[str]], words: Sequence[str]) -> BiasAnalogies | None:
     """second : word :: first : ? of each word, with the first pair that has vectors (man : programmer :: woman : ?).
 
     Returns:
@@ -113,7 +188,7 @@ def analogies(vectors: WordVectors, pairs: Sequence[Sequence[str]], words: Seque
     if pair is None:
         return None
     first, second = pair[0], pair[1]
-    answers = []
+    answers: list[AnalogyAnswer] = []
     for word in words:
         if word not in vectors:
             continue
@@ -210,7 +285,7 @@ def _from_text(path: Path) -> list[WeatTest]:
     return [WeatTest(name, tuple(sets)) for _, name, sets in found]
 
 
-def evaluate_weat(vectors: WordVectors, path: Path, *, permutations: int = PERMUTATIONS) -> dict[str, Any]:
+def evaluate_weat(vectors: WordVectors, path: Path, *, permutations: int = PERMUTATIONS) -> Weat:
     """Effect size and p-value of every test of a file.
 
     A word is looked up as it is written, then in any case (first, most frequent, spelling).
@@ -229,17 +304,17 @@ def evaluate_weat(vectors: WordVectors, path: Path, *, permutations: int = PERMU
     for row, word in enumerate(vectors.words):
         folded.setdefault(word.casefold(), row)
 
-    tests = []
+    tests: list[WeatResult] = []
     for test in read_weat(path):
         rows = [_rows(vectors, folded, words) for _, words in test.sets]
-        sets = [
+        sets: list[WeatSet] = [
             {"name": name, "words": len(words), "covered": len(known)}
             for (name, words), known in zip(test.sets, rows, strict=True)
         ]
         figures = weat(vectors, *rows, permutations=permutations)
         total = sum(len(words) for _, words in test.sets)
         coverage = round(sum(len(known) for known in rows) / total, 6)
-        tests.append({"name": test.name} | figures | {"sets": sets, "coverage": coverage})
+        tests.append({"name": test.name, **figures, "sets": sets, "coverage": coverage})
     return {"tests": tests}
 
 
@@ -256,7 +331,7 @@ def weat(
     B: np.ndarray,
     *,
     permutations: int = PERMUTATIONS,
-) -> dict[str, Any]:
+) -> WeatFigures:
     """Effect size and p-value of one test.
 
     Args:
@@ -265,7 +340,7 @@ def weat(
     Returns:
         {"effect_size", "p_value", "exact"}: exact where every division was asked; see `evaluate_weat` for nulls.
     """
-    nothing = {"effect_size": None, "p_value": None, "exact": None}
+    nothing: WeatFigures = {"effect_size": None, "p_value": None, "exact": None}
     if min(len(X), len(Y)) < 2 or min(len(A), len(B)) < 1:
         return nothing
     # s(w, A, B) = mean_a cos(w, a) − mean_b cos(w, b)

@@ -7,7 +7,7 @@ BLEU       against all of the grammar's sentences
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -18,7 +18,7 @@ from langladder.data.captioning import SceneCodes
 from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.translate import translate
 from langladder.evaluation.bleu import BleuConfig, score_translations
-from langladder.evaluation.page import LOGGED, Measured, Metric, Metrics, Page
+from langladder.evaluation.page import LOGGED, Excluded, Measured, Metric, Metrics, Page
 from langladder.models.translation.captioner import Captioner
 
 EXAMPLES = 8
@@ -69,7 +69,7 @@ class Caption(Measured):
 class CaptionPage(Page):
     """Of one captioner. by_question: in the order of the sentence."""
 
-    detail: ClassVar[dict[str, Any]] = {"examples": True}
+    detail: ClassVar[Excluded] = {"examples": True}
 
     parameters: int
     scores: Annotated[CaptionSearches, Metrics()]

@@ -5,7 +5,7 @@ n-grams that they like most.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -19,7 +19,7 @@ from langladder.evaluation.label_scores import (
     per_label,
     reliability,
 )
-from langladder.evaluation.page import Interval, Measured, Metric, Metrics, Page, Work, parameter_count
+from langladder.evaluation.page import Excluded, Interval, Measured, Metric, Metrics, Page, Work, parameter_count
 from langladder.evaluation.significance import share_interval
 from langladder.ground.errors import InputError
 from langladder.models.classification.classifier import Classifier, Favourite
@@ -150,7 +150,7 @@ class ClassifierPage(Page):
 
     position = "word"
     trained_on = "texts"
-    detail: ClassVar[dict[str, Any]] = dict.fromkeys(
+    detail: ClassVar[Excluded] = dict.fromkeys(
         ("confusion", "reliability", "right", "mistakes", "shown", "filters"), True
     )
 

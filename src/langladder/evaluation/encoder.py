@@ -12,7 +12,7 @@ Shape legend: B rows, T tokens, M gaps.
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from pydantic import Field
 from langladder.data.masked_language_modelling import masked_text
 from langladder.data.masking import Masking
 from langladder.data.sentence_pairs import Pairs
-from langladder.evaluation.page import Measured, Metric, Metrics, Page, Work, parameter_count
+from langladder.evaluation.page import Excluded, Measured, Metric, Metrics, Page, Work, parameter_count
 from langladder.evaluation.true_gaps import (
     HiddenWord,
     TrueScores,
@@ -140,7 +140,7 @@ class EncoderPage(Page):
     """Of one encoder."""
 
     trained_on = "tokens"
-    detail: ClassVar[dict[str, Any]] = {"gaps": True}
+    detail: ClassVar[Excluded] = {"gaps": True}
 
     parameters: Annotated[int, parameter_count("numbers that the model stores", compared=True)]
     work: Annotated[Work | None, Metrics()] = None

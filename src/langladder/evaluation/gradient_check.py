@@ -18,16 +18,18 @@ import math
 import pkgutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, NamedTuple, get_args, get_origin
+from typing import Any, Literal, NamedTuple, cast, get_args, get_origin
 
 import torch
 from pydantic import ValidationError
+from pydantic.fields import FieldInfo
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from langladder import embeddings, models
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
+from langladder.models.network import Network
 
 STEP = 1e-5  # ε
 FLOOR = 1e-4
@@ -58,10 +60,9 @@ def check(name: str, network: nn.Module, *, entries: int = 5, seed: int = 0) -> 
     Args:
         entries: of each parameter, at least; those whose gradient is 0 are looked at, too.
     """
-    own: Any = network
     network.double().train()
     with exact():
-        found = compare(network, lambda: own.trial_loss(ROWS, LENGTH), entries=entries, seed=seed)
+        found = compare(network, lambda: cast(Network, network).trial_loss(ROWS, LENGTH), entries=entries, seed=seed)
     error, where, count = found
     return Checked(name, sum(p.numel() for p in network.parameters()), count, error, where)
 
@@ -137,9 +138,9 @@ def exact() -> Iterator[None]:
 # ---- finding the networks ----------------------------------------------------------------------------------------
 
 
-def kinds() -> dict[str, Any]:
+def kinds() -> dict[str, type[nn.Module]]:
     """Name → class of every network that a rung may be: whole, with settings, in `models` or `embeddings`."""
-    found: dict[str, Any] = {}
+    found: dict[str, type[nn.Module]] = {}
     for package in (models, embeddings):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             for name, kind in vars(importlib.import_module(module.name)).items():
@@ -149,12 +150,12 @@ def kinds() -> dict[str, Any]:
     return dict(sorted(found.items()))
 
 
-def _settings(kind: Any) -> type[Config] | None:
+def _settings(kind: type) -> type[Config] | None:
     own = getattr(kind, "Config", None)
     return own if own is not None and own is not Config else None
 
 
-def tiny_networks(kind: Any, *, every_choice: bool = True) -> Iterator[tuple[str, nn.Module]]:
+def tiny_networks(kind: type[nn.Module], *, every_choice: bool = True) -> Iterator[tuple[str, nn.Module]]:
     """The class with its settings shrunk, and once more for each other choice among them: (name, network)."""
     for name, config in _configs(kind, every_choice):
         torch.manual_seed(0)
@@ -167,8 +168,9 @@ def tiny_networks(kind: Any, *, every_choice: bool = True) -> Iterator[tuple[str
         yield f"{kind.__name__}{name and f', {name}'}", network
 
 
-def _configs(kind: Any, every_choice: bool) -> Iterator[tuple[str, Config]]:
-    settings: Any = _settings(kind)
+def _configs(kind: type[nn.Module], every_choice: bool) -> Iterator[tuple[str, Config]]:
+    settings = _settings(kind)
+    assert settings is not None
     small = _small(settings)
     if body := getattr(kind, "BODY", None):  # it grows from a network of this class
         small["body"] = body.Config.model_validate(_small(body.Config))
@@ -181,19 +183,19 @@ def _configs(kind: Any, every_choice: bool) -> Iterator[tuple[str, Config]]:
                 continue
 
 
-def _small(settings: type[Config]) -> dict[str, Any]:
+def _small(settings: type[Config]) -> dict[str, object]:
     """The settings that are shrunk, each with its small value."""
     return {name: value for name, field in settings.model_fields.items() if (value := _shrunk(name, field))}
 
 
-def _shrunk(name: str, field: Any) -> int | None:
+def _shrunk(name: str, field: FieldInfo) -> int | None:
     """A small value for what sizes the network; None leaves a setting as it is."""
     if type(field.default) is not int or field.default <= SIZE:
         return 2 if name == "layers" and type(field.default) is int else None
     return SIZE
 
 
-def _choices(field: Any) -> list[Any]:
+def _choices(field: FieldInfo) -> list[object]:
     """The other values of a setting that has a few."""
     kinds = [field.annotation, *get_args(field.annotation)]
     values = [value for kind in kinds if get_origin(kind) is Literal for value in get_args(kind)]

@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar, SupportsFloat
 
 import numpy as np
 from pydantic import Field
@@ -23,7 +23,17 @@ from langladder.decoding.best_of_n import Sampled, best_of_n_kl, best_of_n_value
 from langladder.decoding.judging import by_judge, by_reward_model
 from langladder.decoding.rollouts import Response, Score, roll_out
 from langladder.decoding.sampling import SamplingConfig
-from langladder.evaluation.page import LOGGED, Interval, Measured, Metric, Metrics, Page, Work, parameter_count
+from langladder.evaluation.page import (
+    LOGGED,
+    Excluded,
+    Interval,
+    Measured,
+    Metric,
+    Metrics,
+    Page,
+    Work,
+    parameter_count,
+)
 from langladder.evaluation.perplexity import TextScores
 from langladder.evaluation.significance import ratio_interval
 from langladder.ground.errors import InputError
@@ -34,7 +44,7 @@ from langladder.text.labelled.instructions import Dialogue
 from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.tokenizers import Tokenizer
 
-GoldJudge = Callable[[Sequence[Dialogue]], Sequence[Any]]
+GoldJudge = Callable[[Sequence[Dialogue]], Sequence[object]]
 """Dialogues with a response → a judgement of each: grammatical, true, form, length, `reward` and `followed`."""
 
 PARTS = ("reward", "grammatical", "true", "form", "length", "followed")
@@ -214,7 +224,7 @@ class InstructedPage(Page):
     """
 
     trained_on = "tokens"
-    detail: ClassVar[dict[str, Any]] = {
+    detail: ClassVar[Excluded] = {
         "scores": {"__all__": {"rewards": True, "per_kind": True, "by_n": True}},
         "samples": True,
     }
@@ -366,7 +376,7 @@ def distinct(answers: Iterable[Sequence[str]], n: int) -> float | None:
     return rounded(len(set(grams)) / len(grams)) if grams else None
 
 
-def rounded(value: Any) -> float:
+def rounded(value: SupportsFloat) -> float:
     """To six places."""
     return round(float(value), 6)
 

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from langladder.decoding.prompts import draw_prompts
 from langladder.decoding.sampling import SamplingConfig, complete
-from langladder.evaluation.page import Measured, Metrics, Page, Work, parameter_count
+from langladder.evaluation.page import Excluded, Measured, Metrics, Page, Work, parameter_count
 from langladder.evaluation.perplexity import TextScores, score
 from langladder.evaluation.word_vectors import WordVectorsPage
 from langladder.ground.progress import tracked
@@ -28,7 +28,7 @@ class LanguageModelPage(Page):
     """Of one language model: its scores on the test text, what it writes, its input embedding as word vectors."""
 
     trained_on = "tokens"
-    detail: ClassVar[dict[str, Any]] = {"samples": True, "vectors": True}
+    detail: ClassVar[Excluded] = {"samples": True, "vectors": True}
 
     parameters: Annotated[
         int, parameter_count("numbers that the model stores: weights, or counts of an n-gram model", compared=True)

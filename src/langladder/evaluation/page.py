@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from types import NoneType
-from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict
 
@@ -255,13 +255,18 @@ class Work(Measured):
     ]
 
 
+Fields: TypeAlias = bool | set[str]
+Excluded: TypeAlias = Mapping[str, Fields | Mapping[str, Fields | Mapping[str, Fields]]]
+"""Fields that are left out, as pydantic's `exclude`."""
+
+
 class Page(Measured):
     """What every page has: the rung's name, and the approach of its class, under which the report groups rungs.
 
     A field of a page with a `Metric` is a figure: a column of the report, a row of the model card, a metric of the run.
     """
 
-    detail: ClassVar[dict[str, Any]] = {}  # what reports/ladder.json leaves out, as pydantic's `exclude`
+    detail: ClassVar[Excluded] = {}  # what reports/ladder.json leaves out
 
     name: str
     approach: str = ""

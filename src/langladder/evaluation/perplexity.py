@@ -110,11 +110,11 @@ class TextScores(Measured):
 
     @model_validator(mode="before")
     @classmethod
-    def _infinite(cls, value: Any) -> Any:
+    def _infinite(cls, value: object) -> object:
         return figures_from_json(value) if isinstance(value, Mapping) else value
 
     @model_serializer(mode="wrap")
-    def _as_json_can(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _as_json_can(self, plain: SerializerFunctionWrapHandler) -> dict[str, object]:
         return figures_to_json(plain(self))
 
     @property

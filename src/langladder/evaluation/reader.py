@@ -2,12 +2,22 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from langladder.evaluation.page import LOGGED, Interval, Measured, Metric, Metrics, Page, Work, parameter_count
+from langladder.evaluation.page import (
+    LOGGED,
+    Excluded,
+    Interval,
+    Measured,
+    Metric,
+    Metrics,
+    Page,
+    Work,
+    parameter_count,
+)
 from langladder.evaluation.significance import ratio_interval, share_interval
 from langladder.ground.errors import InputError
 from langladder.models.reading.reader import Found, Reader
@@ -126,7 +136,7 @@ class ReaderPage(Page):
     """
 
     trained_on = "rows"
-    detail: ClassVar[dict[str, Any]] = {"right": True, "shown": True}
+    detail: ClassVar[Excluded] = {"right": True, "shown": True}
 
     parameters: Annotated[int, parameter_count("numbers of the model")]
     work: Annotated[Work | None, Metrics()] = None

@@ -5,13 +5,13 @@ It says P(y_w ≻ y_l) = σ(r_w − r_l) (Bradley & Terry 1952). That one respon
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from langladder.evaluation.label_scores import Bin, calibration_error, reliability
-from langladder.evaluation.page import Interval, Measured, Metric, Metrics, Page, Work, parameter_count
+from langladder.evaluation.page import Excluded, Interval, Measured, Metric, Metrics, Page, Work, parameter_count
 from langladder.evaluation.significance import ratio_interval
 from langladder.evaluation.work import work_of
 from langladder.ground.errors import InputError
@@ -104,7 +104,7 @@ class RewardPage(Page):
     """
 
     trained_on = "prompts"
-    detail: ClassVar[dict[str, Any]] = {"scores": {"__all__": {"reliability": True}}}
+    detail: ClassVar[Excluded] = {"scores": {"__all__": {"reliability": True}}}
 
     parameters: Annotated[int, parameter_count("numbers of the model", logged=False)]
     work: Annotated[Work | None, Metrics()] = None

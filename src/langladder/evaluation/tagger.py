@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Collection, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar, TypedDict
 
 import numpy as np
 from pydantic import Field
@@ -16,7 +16,17 @@ from langladder.evaluation.label_scores import (
     per_label,
     reliability,
 )
-from langladder.evaluation.page import LOGGED, Interval, Measured, Metric, Metrics, Page, Work, parameter_count
+from langladder.evaluation.page import (
+    LOGGED,
+    Excluded,
+    Interval,
+    Measured,
+    Metric,
+    Metrics,
+    Page,
+    Work,
+    parameter_count,
+)
 from langladder.evaluation.significance import ratio_interval
 from langladder.ground.errors import InputError
 from langladder.models.tagging.counted_tagger import tag_ids
@@ -175,7 +185,7 @@ class TaggerPage(Page):
 
     position = "word"
     trained_on = "words"
-    detail: ClassVar[dict[str, Any]] = {"right": True, "shown": True, "reliability": True, "confusion": True}
+    detail: ClassVar[Excluded] = {"right": True, "shown": True, "reliability": True, "confusion": True}
 
     parameters: Annotated[int, parameter_count("numbers of the model", logged=False)]
     work: Annotated[Work | None, Metrics()] = None
@@ -263,9 +273,19 @@ def _by_sentence(values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return found
 
 
+class EntityFigures(TypedDict, total=False):
+    """Of whole phrases, as in `TaggerScores`; {} where the tags bracket none."""
+
+    entity_precision: float
+    entity_recall: float
+    entity_f1: float
+    entity_interval: Interval | None
+    invalid_sequences: int
+
+
 def _entities(
     tags: Sequence[str], test: Sequence[Tagged], predicted: Sequence[Sequence[str]]
-) -> tuple[dict[str, Any], list[LabelScores]]:
+) -> tuple[EntityFigures, list[LabelScores]]:
     """Figures of whole phrases, by seqeval as conlleval counts them; nothing where the tags bracket none."""
     scheme = scheme_of(tags)
     if scheme is None:
@@ -280,8 +300,6 @@ def _entities(
         warnings.simplefilter("ignore")  # a kind that is never predicted has no precision: 0
         precision, recall, f1, _ = scored(gold, found, average="micro")
         each = [part.tolist() for part in scored(gold, found, average=None)]
-    figures = {"entity_precision": precision, "entity_recall": recall, "entity_f1": f1}
-    figures = {name: round(float(value), 6) for name, value in figures.items()}
     rows = [(set(get_entities(tags)), set(get_entities(row))) for tags, row in zip(gold, found, strict=True)]
     # F₁ = 2 Σ |right ∩ predicted| / Σ (|right| + |predicted|), over sentences that are drawn anew
     twice = np.array([2 * len(right & predicted) for right, predicted in rows])  # (S,)
@@ -292,7 +310,14 @@ def _entities(
         LabelScores(label=kind, support=int(n), said=count, precision=round(p, 6), recall=round(r, 6), f1=round(f, 6))
         for kind, count, p, r, f, n in zip(kinds, counts, *each, strict=True)
     ]
-    return figures | {"entity_interval": interval, "invalid_sequences": invalid}, table
+    figures: EntityFigures = {
+        "entity_precision": round(float(precision), 6),
+        "entity_recall": round(float(recall), 6),
+        "entity_f1": round(float(f1), 6),
+        "entity_interval": interval,
+        "invalid_sequences": invalid,
+    }
+    return figures, table
 
 
 def _examples(

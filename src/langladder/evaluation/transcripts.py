@@ -7,7 +7,7 @@ probability (summed over all alignments, by the forward algorithm), and else a m
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from torchmetrics.functional.text import char_error_rate, word_error_rate
 from langladder.corpora.speech import Utterance
 from langladder.data.speech import collate, decode, encode
 from langladder.decoding.ctc import BLANK, greedy, labelling_log_prob, prefix_beam_search
-from langladder.evaluation.page import LOGGED, Measured, Metric, Metrics, Page
+from langladder.evaluation.page import LOGGED, Excluded, Measured, Metric, Metrics, Page
 from langladder.ground.schema import Config
 from langladder.models.ctc import CTCRecognizer
 
@@ -88,7 +88,7 @@ class Transcript(Measured):
 class TranscriptPage(Page):
     """Of one recogniser."""
 
-    detail: ClassVar[dict[str, Any]] = {"examples": True}
+    detail: ClassVar[Excluded] = {"examples": True}
 
     parameters: int
     scores: Annotated[TranscriptSearches, Metrics()]

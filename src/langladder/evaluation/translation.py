@@ -14,7 +14,7 @@ left out of both sides: it belongs to the search.
 
 import time
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, NamedTuple, Self
+from typing import Annotated, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ from langladder.decoding.beam_search import BeamConfig, Hypothesis
 from langladder.decoding.scores import normalised
 from langladder.decoding.translate import translate
 from langladder.evaluation.bleu import BleuConfig, TranslationScores, corpus_bleu, score_translations
-from langladder.evaluation.page import Measured, Metric, Metrics, Page, parameter_count
+from langladder.evaluation.page import Excluded, Measured, Metric, Metrics, Page, parameter_count
 from langladder.ground.errors import InputError
 from langladder.ground.progress import tracked
 from langladder.models.translation.translator import Translator
@@ -221,7 +221,7 @@ class TranslatorPage(Page):
     """Of one translator: scores, whose the errors are, by beam width and by length, examples, and every output."""
 
     trained_on = "tokens"
-    detail: ClassVar[dict[str, Any]] = {"examples": True, "by_length": True, "outputs": True}
+    detail: ClassVar[Excluded] = {"examples": True, "by_length": True, "outputs": True}
 
     parameters: Annotated[int, parameter_count("weights of the model", logged=False)]
     scores: Annotated[TranslationScores, Metrics()]

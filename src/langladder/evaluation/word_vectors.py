@@ -14,7 +14,7 @@ from langladder.embeddings.base import WordVectors
 from langladder.evaluation.analogy import Analogies, AnalogyTotals, evaluate_analogies, is_syntactic, read_analogies
 from langladder.evaluation.clusters import Clusters, evaluate_clusters
 from langladder.evaluation.maps import word_map
-from langladder.evaluation.page import LAST, Measured, Metric, Metrics, Page
+from langladder.evaluation.page import LAST, Excluded, Measured, Metric, Metrics, Page
 from langladder.evaluation.question_files import question_files
 from langladder.evaluation.similarity import SimilaritySet, evaluate_similarity
 
@@ -59,7 +59,7 @@ class WordVectorsPage(Page):
     """Of one set of word vectors: how large, how good, what lies near what."""
 
     trained_on = "words"
-    detail: ClassVar[dict[str, Any]] = {"neighbours": True, "map": True, "scores": {"clusters": {"sections"}}}
+    detail: ClassVar[Excluded] = {"neighbours": True, "map": True, "scores": {"clusters": {"sections"}}}
 
     dimension: Annotated[
         int, Metric("dimension", "numbers per word", unit="whole", compared=True, after=LAST, logged=False)

@@ -11,7 +11,6 @@ CPUs count nothing. While it counts, their plain forms run. It sees no product o
 
 import warnings
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -44,7 +43,7 @@ def counted_trial(network: Network, length: int) -> float:
     return found
 
 
-def counted(run: Callable[[], Any]) -> int:
+def counted(run: Callable[[], object]) -> int:
     """Operations of the products that `run` computes, as torch's counter sees them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch speaks of other machines' arithmetic

@@ -35,7 +35,7 @@ JSONObject = dict[str, Any]
 """An object of a JSON file, whose values may be anything that JSON has."""
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: object) -> None:
     """Write JSON atomically: keys in the order given, no NaN (JSON has none: write null)."""
     write_text(path, json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
@@ -63,7 +63,7 @@ def read_json(path: Path) -> Any:
     return value
 
 
-def word_list(path: Path, value: Any) -> list[str]:
+def word_list(path: Path, value: object) -> list[str]:
     """The words that a JSON file lists. Raises InputError for anything but a list of different words."""
     if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
         raise InputError(f"{path}: words: not a list of words")
@@ -73,7 +73,7 @@ def word_list(path: Path, value: Any) -> list[str]:
     return value
 
 
-def count_list(path: Path, value: Any) -> np.ndarray:
+def count_list(path: Path, value: object) -> np.ndarray:
     """The counts that a JSON file lists, int64. Raises InputError for anything but whole numbers of 0 or more."""
     whole = isinstance(value, list) and all(type(count) is int and 0 <= count < 2**63 for count in value)
     if not whole:
@@ -95,7 +95,7 @@ def regular_file(path: Path) -> None:
         raise InputError(f"{path}: cannot be read (permission denied)")
 
 
-def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -116,7 +116,7 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], about: dict[str, 
     whole = {name: np.atleast_1d(array) for name, array in arrays.items()}
     kinds = {name: array.dtype.name for name, array in whole.items()}
     names = sorted(whole, key=lambda name: (list(_TYPES).index(kinds[name]), name))
-    head: dict[str, Any] = {} if about is None else {"__metadata__": about}
+    head: dict[str, object] = {} if about is None else {"__metadata__": about}
     end = 0
     for name in names:
         begin, end = end, end + whole[name].nbytes
@@ -241,7 +241,7 @@ INFINITE = "infinite"
 INFINITY = "∞"
 
 
-def figures_to_json(figures: Mapping[str, Any]) -> dict[str, Any]:
+def figures_to_json(figures: Mapping[str, object]) -> dict[str, object]:
     """The figures as JSON can hold them; `infinite` is there only where one is."""
     infinite = [key for key, value in figures.items() if isinstance(value, float) and math.isinf(value)]
     plain = {key: None if key in infinite else value for key, value in figures.items()}

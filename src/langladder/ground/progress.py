@@ -19,9 +19,12 @@ import time
 from collections.abc import Iterable, Iterator, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, TextIO, TypeVar, cast
 
 from langladder.ground.errors import printable
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 FIRST, EVERY = 2.0, 5.0  # seconds until a piece of work says something, and between its lines
 MARK = "… "  # every line that tells how far something is begins so
@@ -39,7 +42,7 @@ class Piece:
     done: int = 0
     status: str = ""
     began: float = field(default_factory=time.monotonic)
-    bar: Any = None  # the number of its bar, where bars are shown
+    bar: "TaskID | None" = None  # the number of its bar, where bars are shown
 
     def advance(self, steps: int = 1) -> None:
         """So many more of its units are done."""
@@ -63,12 +66,12 @@ class Piece:
 class Board:
     """All that is under way in this process, and the thread that shows it."""
 
-    def __init__(self, stream: Any = None) -> None:
+    def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = stream
         self.tasks: list[Piece] = []
         self.lock = threading.RLock()
         self.idle = threading.Event()  # set: nothing is left to show
-        self.bars: Any = None
+        self.bars: Progress | None = None
 
     @property
     def terminal(self) -> bool:
@@ -105,7 +108,7 @@ class Board:
             else:
                 print(text, file=self._stream(), flush=True)
 
-    def _stream(self) -> Any:
+    def _stream(self) -> TextIO:
         return self.stream or sys.stderr
 
     def _lines(self, idle: threading.Event) -> None:

@@ -8,7 +8,7 @@ that a process that nobody has started beside others is alone, and all that is t
 import os
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     import torch
@@ -105,10 +105,9 @@ def from_first(value: Value) -> Value:
         return value
     import torch.distributed as dist
 
-    values: list[Any] = [value]
+    values: list[Value] = [value]
     dist.broadcast_object_list(values, device=_device())
-    received: Value = values[0]
-    return received
+    return values[0]
 
 
 def summed(values: "torch.Tensor") -> "torch.Tensor":

@@ -94,7 +94,7 @@ class RemoteBytes(io.RawIOBase):
         self._file_at = 0
         self._size: int | None = None  # None: the server does not say
         self._parts = True  # whether the server gives parts of a file, as far as is known
-        self._version: Any = None
+        self._version: list[object] | None = None
         self._insist(self._open)
 
     def readable(self) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
 from langladder.ground.errors import InputError
 
@@ -114,7 +115,7 @@ def locate_function(name: str) -> Callable[..., Any]:
 C = TypeVar("C", bound=Config)
 
 
-def checked(kind: type[C], value: Any, where: str) -> C:
+def checked(kind: type[C], value: object, where: str) -> C:
     """Settings out of a file.
 
     Raises:
@@ -126,7 +127,7 @@ def checked(kind: type[C], value: Any, where: str) -> C:
         raise InputError(f"{where}: {'; '.join(map(_message_of, error.errors(include_url=False)))}") from error
 
 
-def _message_of(problem: Any) -> str:
+def _message_of(problem: ErrorDetails) -> str:
     key = ".".join(map(str, problem["loc"]))
     message = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "missing" or isinstance(problem["input"], dict):  # the message names keys and values itself
@@ -134,7 +135,7 @@ def _message_of(problem: Any) -> str:
     return f"{key[:60]}: {short(problem['input'])} is not allowed ({message})"
 
 
-def short(value: Any) -> str:
+def short(value: object) -> str:
     """A value for a message: never longer than 60 characters."""
     try:
         text = repr(value)

@@ -13,6 +13,7 @@ from langladder.ground.errors import Damage
 
 if TYPE_CHECKING:
     from langladder.embeddings.base import WordVectors
+    from langladder.evaluation.bias import BiasReport
     from langladder.formats.vector_files import Format
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -124,7 +125,7 @@ def debias(
 
 def _debias(
     vectors: str, damage: Damage, lists: Path, weat: Path | None, components: int
-) -> "tuple[WordVectors, dict[str, Any]]":
+) -> "tuple[WordVectors, BiasReport]":
     from langladder.embeddings.word_lists import BiasLists
     from langladder.evaluation.bias import debias_and_audit
     from langladder.formats.vector_files import read_vectors
@@ -132,13 +133,15 @@ def _debias(
     return debias_and_audit(read_vectors(vectors, damage), BiasLists.read(lists), weat=weat, components=components)
 
 
-def _print(found: dict[str, Any]) -> None:
+def _print(found: "BiasReport") -> None:
     before, after = found["before"], found["after"]
-    figures = [["mean lean of the professions", before["direct_bias"], after["direct_bias"]]]
+    figures: list[list[str | float | None]] = [
+        ["mean lean of the professions", before["direct_bias"], after["direct_bias"]]
+    ]
     people = "agreement with people's stereotypes (Spearman's ρ)"
     figures.append([people, before["stereotype"]["spearman"], after["stereotype"]["spearman"]])
-    for first, second in zip(before["weat"] or [], after["weat"] or [], strict=True):
-        figures.append([f"WEAT {first['name']}", first["effect_size"], second["effect_size"]])
+    for then, now in zip(before["weat"] or [], after["weat"] or [], strict=True):
+        figures.append([f"WEAT {then['name']}", then["effect_size"], now["effect_size"]])
     print_table([f"{before['covered']} of {before['words']} professions are known", "before", "after"], figures)
 
     second, first = (before["analogies"] or {"pair": ["the second words", "the first words"]})["pair"]
