@@ -6,8 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise, product
+from pathlib import Path
 from random import Random
 
+import pyarrow.parquet as pq
 import pytest
 
 from langladder.corpora.documents.floors import readings, worth
@@ -18,7 +20,13 @@ from langladder.corpora.documents.memory import UNKNOWN, Memory
 from langladder.corpora.documents.next_words import END, hidden_word, next_words
 from langladder.corpora.documents.process import PRIOR, Process, Reader, follow, process, turned, turned_from
 from langladder.corpora.documents.words import language
-from langladder.corpora.documents.writing import DocumentsConfig, generate_documents
+from langladder.corpora.documents.writing import (
+    DocumentsConfig,
+    PairedDocumentsConfig,
+    generate_documents,
+    labelled_document,
+    write_paired_documents,
+)
 
 GOLDEN = "015a93860e78973c"
 
@@ -306,3 +314,36 @@ def test_a_hidden_word_is_told_by_what_follows(tiny: Process) -> None:
             assert math.log(p) == pytest.approx(expected)
     assert list(hidden_word(tiny, lines, 1, 3)) == ["paris", "france"]
     assert "london" in hidden_word(tiny, lines[:2], 1, 3)
+
+
+# ---- labelled texts, pairs -------------------------------------------------------------------------------------------
+
+
+def test_the_best_guess_is_as_often_right_as_its_probability_says(tiny: Process) -> None:
+    rng = Random(21)
+    rows = [labelled_document(tiny, rng) for _ in range(150)]
+    expected = sum(row["ceiling"] for row in rows) / len(rows)
+    right = sum(row["log_prob"] == pytest.approx(math.log(row["ceiling"]), abs=1e-6) for row in rows) / len(rows)
+    assert 0.7 < expected < 0.98
+    assert abs(right - expected) < 4 * math.sqrt(expected * (1 - expected) / len(rows))
+    assert {row["label"] for row in rows} == {"positive", "negative"}
+
+
+def test_pairs_are_sentences_of_documents(tmp_path: Path) -> None:
+    write_paired_documents(PairedDocumentsConfig(size="tiny", pairs=200), tmp_path)
+    tables = {split: pq.read_table(tmp_path / f"{split}.parquet").to_pylist() for split in ("train", "test")}
+    assert not {row["source"] for row in tables["train"]} & {row["source"] for row in tables["test"]}
+
+
+def test_english_determines_esperanto(tiny: Process) -> None:
+    reader, found = Reader(), []
+    for text in BEGINNING:
+        (node,) = tiny.grammar(reader.memory).parse(LINE, text.split())
+        found.append(" ".join(node.target()))
+        reader, _ = follow(reader, node)
+    assert found == ["john venas el parizo .", "li aĉetis tranĉilon .", "sed ĉio estis terura ."]
+    translations: dict[str, str] = {}
+    rng = Random(4)
+    for _ in range(30):
+        for sentence in tiny.draw(rng):
+            assert translations.setdefault(sentence.text, sentence.translation) == sentence.translation

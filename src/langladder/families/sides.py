@@ -57,7 +57,7 @@ class Side:
 
 
 _CORPORA, _READ, _LABELLED = "langladder.corpora", "langladder.text.read", "langladder.text.labelled"
-_CLEANING = "langladder.text.clean"
+_CLEANING, _WRITING = "langladder.text.clean", f"{_CORPORA}.documents.writing"
 
 _DECLARED = (
     Side(
@@ -67,9 +67,7 @@ _DECLARED = (
         group="corpus",
         sources={
             "microworld": Source(f"{_CORPORA}.microworld.MicroworldConfig", f"{_CORPORA}.microworld.write_text"),
-            "documents": Source(
-                f"{_CORPORA}.documents.writing.DocumentsConfig", f"{_CORPORA}.documents.writing.write_documents"
-            ),
+            "documents": Source(f"{_WRITING}.DocumentsConfig", f"{_WRITING}.write_documents"),
             "files": Source(f"{_READ}.files.TextSource", f"{_READ}.files.read_text"),
             "hub": Source(f"{_READ}.hub.HubSource", f"{_READ}.hub.read_hub"),
         },
@@ -86,6 +84,7 @@ _DECLARED = (
         group="parallel",
         sources={
             "microworld": Source(f"{_CORPORA}.microworld.MicroworldConfig", f"{_CORPORA}.microworld.write_parallel"),
+            "documents": Source(f"{_WRITING}.PairedDocumentsConfig", f"{_WRITING}.write_paired_documents"),
             "files": Source(f"{_READ}.pairs.ParallelSource", f"{_READ}.pairs.read_parallel"),
             "hub": Source(f"{_READ}.hub.HubParallelSource", f"{_READ}.hub.read_hub_parallel"),
         },
@@ -102,6 +101,7 @@ _DECLARED = (
         group="labels",
         sources={
             "microworld": Source(f"{_CORPORA}.labelled.LabelledWorldConfig", f"{_CORPORA}.labelled.write_labels"),
+            "documents": Source(f"{_WRITING}.LabelledDocumentsConfig", f"{_WRITING}.write_labelled_documents"),
             "files": Source(f"{_LABELLED}.label_files.LabelledSource", f"{_LABELLED}.label_files.read_labels"),
         },
         languages=("language",),

@@ -1,4 +1,10 @@
-"""The corpus of documents as a table a split, with its truth: probabilities, floors, sets of questions."""
+"""Documents as corpora: text with its floors, texts labelled by their mood, English–Esperanto pairs.
+
+A labelled text is a document of few lines; its label is the mood at its end, positive (bright) or negative (dark). How
+sure one can be of it is the belief of who has read it, without the documents that end in neither:
+
+    P(positive | text) = b(bright) / (b(bright) + b(dark))
+"""
 
 import math
 from collections.abc import Iterator
@@ -11,14 +17,16 @@ from pydantic import Field
 
 from langladder.corpora import truth
 from langladder.corpora.documents.floors import worth
-from langladder.corpora.documents.process import LINES, Process, Sentence, process
+from langladder.corpora.documents.grammar import STATES
+from langladder.corpora.documents.process import LINES, Process, Reader, Sentence, follow, moods, process
 from langladder.corpora.lexicon import Size
-from langladder.corpora.microworld import SENTENCE_COUNTS, SPLITS, count_words, floor
+from langladder.corpora.microworld import PAIR_COUNTS, SENTENCE_COUNTS, SPLITS, count_words, floor
 from langladder.ground.artefacts import write_json
 from langladder.ground.progress import tracked
 from langladder.ground.schema import Config
+from langladder.text.labelled.labelled import LABELLED
 from langladder.text.storage.shards import TEXT
-from langladder.text.storage.tables import write_table
+from langladder.text.storage.tables import PAIRS, write_table
 
 SEEN = (0, 1, 4)  # sentences before the one to predict, whose worth is measured
 FLOOR_SAMPLES = {"tiny": (10, 40), "small": (30, 80), "base": (60, 150)}
@@ -103,3 +111,86 @@ def _documents(source: Process, sentences: int, rng: Random, split: str) -> Iter
             yield document
 
     return tracked(drawn(), f"drawing {split}", total=sentences, unit="sentences", sizes=True)
+
+
+# ---- labelled texts, pairs ---------------------------------------------------------------------------------------
+
+
+EXAMPLES = {"tiny": 100, "small": 500, "base": 500}
+HELD_OUT = {"tiny": 60, "small": 1000, "base": 2000}
+"""Of validation and test, each."""
+LABELS = {"bright": "positive", "dark": "negative"}
+LABELLED_LINES = (6, 10)
+
+
+class LabelledDocumentsConfig(Config):
+    """What to draw: few examples to learn from, and enough to measure by."""
+
+    size: Size = "small"
+    seed: int = Field(default=1, ge=0)
+    examples: int | None = Field(default=None, ge=10)  # of the training split
+
+
+def write_labelled_documents(config: LabelledDocumentsConfig, folder: Path) -> dict[str, Any]:
+    """Draw labelled texts into a folder, a table a split. Same settings, same bytes.
+
+    Returns:
+        How many examples each split has, for the data report.
+    """
+    source, rng, held = process(config.size), Random(f"{config.seed} labelled documents"), HELD_OUT[config.size]
+    train = EXAMPLES[config.size] if config.examples is None else config.examples
+    facts = {}
+    for split, count in (("train", train), ("validation", held), ("test", held)):
+        drawn = tracked(range(count), f"drawing {split}", unit="examples")
+        rows = [labelled_document(source, rng) for _ in drawn]
+        write_table(folder / f"{split}.parquet", pa.Table.from_pylist(rows, schema=LABELLED))
+        facts[split] = {"examples": count}
+    return {"splits": facts}
+
+
+def labelled_document(source: Process, rng: Random) -> dict[str, Any]:
+    """One labelled text: a row of `LABELLED`."""
+    while True:
+        document = source.draw(rng, rng.randint(*LABELLED_LINES))
+        mood = STATES[document[-1].state][1]
+        if mood in LABELS:
+            break
+    reader = Reader()
+    for sentence in document:
+        reader, _ = follow(reader, sentence.node)
+    chances = {name: moods(reader.belief)[name] for name in LABELS}
+    sure = chances[mood] / sum(chances.values())
+    return {
+        "text": " ".join(sentence.text for sentence in document),
+        "label": LABELS[mood],
+        "log_prob": round(math.log(sure), 9),
+        "ceiling": round(max(chances.values()) / sum(chances.values()), 9),
+    }
+
+
+class PairedDocumentsConfig(Config):
+    """What to draw."""
+
+    size: Size = "small"
+    seed: int = Field(default=1, ge=0)
+    pairs: int | None = Field(default=None, ge=20)
+
+
+def write_paired_documents(config: PairedDocumentsConfig, folder: Path) -> dict[str, Any]:
+    """Draw English–Esperanto sentence pairs, those of documents in their order; none of train is held out.
+
+    Returns:
+        How many pairs each split has, for the data report.
+    """
+    source, rng = process(config.size), Random(f"{config.seed} paired documents")
+    total = PAIR_COUNTS[config.size] if config.pairs is None else config.pairs
+    facts, seen = {}, set[str]()
+    for split, share in SPLITS.items():
+        pairs: dict[str, str] = {}
+        for document in _documents(source, max(1, round(share * total)), rng, split):
+            pairs |= {one.text: one.translation for one in document if one.text not in seen}
+        seen |= pairs.keys()
+        table = pa.table({"source": list(pairs), "target": list(pairs.values())}, schema=PAIRS)
+        write_table(folder / f"{split}.parquet", table)
+        facts[split] = {"lines": table.num_rows}
+    return {"splits": facts}
