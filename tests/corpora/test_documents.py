@@ -279,6 +279,7 @@ def test_a_forgotten_memory_has_no_values(tiny: Process) -> None:
         memory = memory.after(sentence.node)
     forgotten = memory.forgotten()
     assert {person.name for person in forgotten.people} == {UNKNOWN}
+    assert {value for person in forgotten.people for value in person.facts.values()} == {UNKNOWN}
     assert [person.sex for person in forgotten.people] == [person.sex for person in memory.people]
     assert forgotten.line == memory.line
 
