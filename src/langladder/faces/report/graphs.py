@@ -39,7 +39,7 @@ from langladder.text.words.direction import clusters, direction
 DPI = 72
 HEADING, SIZE, LINE = 9.5, 8.5, 12.0  # points: of a heading, of other text, from line to line
 LETTER = 0.58  # of the size: a letter in a wide font; bold ones are a tenth wider
-PAD, GAP, CHANNEL, MARGIN = 8.0, 8.0, 34.0, 3.0  # beside a text, between boxes, between columns, around the drawing
+PAD, GAP, CHANNEL, MARGIN = 7.0, 8.0, 28.0, 3.0  # beside a text, between boxes, between columns, around the drawing
 CIRCLE = 17.0  # across a node of a tree
 STACK = 3.0  # by which the second of several boxes stands aside
 SWEEPS = 24
@@ -214,7 +214,7 @@ def layered(boxes: Mapping[str, Box], edges: Sequence[Edge]) -> Layout:
     routes: dict[Edge, list[str]] = {}
     for edge in edges:
         between = range(column[edge.start] + 1, column[edge.end])
-        routes[edge] = [f"{edge.start} → {edge.end} {number}" for number in between]
+        routes[edge] = [f"{edge.start} {edge.line} {edge.end} {number}" for number in between]
         for number, point in zip(between, routes[edge], strict=True):
             columns[number].append(point)
         for one, other in pairwise([edge.start, *routes[edge], edge.end]):

@@ -177,10 +177,10 @@ class ReportInputs:
 def load_report(
     root: Path,
     families: Sequence[AnyFamily],
-    metadata: Mapping[str, Mapping[str, Any]],
-    timings: Mapping[Key, Mapping[str, Any]],
-    dag: Iterable[Mapping[str, Any]],
-    meta: Mapping[str, Any],
+    metadata: Mapping[str, Mapping[str, object]],
+    timings: Mapping[Key, Mapping[str, object]],
+    dag: Iterable[Mapping[str, object]],
+    meta: Mapping[str, object],
 ) -> ReportInputs:
     """Read and check everything below `root`, the folder that the pipeline ran in.
 
