@@ -18,12 +18,12 @@ from pydantic import Field
 from langladder.engine.base import current
 from langladder.ground.atomic import atomic_folder
 from langladder.text.clean.cleaning import CutReport, cut_report
-from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, Row, RowType
+from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, RowType
 from langladder.text.clean.splitting import Cut, cut
 from langladder.text.clean.statistics import Leakage, TextFigures, character_warnings, measure_tables
 from langladder.text.clean.steps import Book, BookReport, Language, StepsConfig, build_steps, found_conventions, outside
 from langladder.text.storage.shards import SPLITS, present_splits
-from langladder.text.storage.tables import PAIRS, TABLES, TableLines, read_batches
+from langladder.text.storage.tables import PAIRS, TABLES, Row, TableLines, read_batches
 from langladder.text.words.segmentation import (
     Conventions,
     ConventionsReport,

@@ -29,7 +29,7 @@ from langladder.ground.schema import Config
 from langladder.text.clean.splitting import TRAIN, Cut, SplitConfig, assign, hash_fraction
 from langladder.text.clean.steps import EXAMPLE_CHARACTERS, EXAMPLES, Book, LimitsConfig
 from langladder.text.storage.shards import SPLITS
-from langladder.text.storage.tables import group_rows, read_group, read_table, write_batches
+from langladder.text.storage.tables import Row, group_rows, read_group, read_table, write_batches
 from langladder.text.words.segmentation import InstalledWords
 
 DROPPED = -1  # instead of a split
@@ -38,9 +38,6 @@ GROUP_ROWS = 16_384  # of a row group that is written, at most
 GROUP_BYTES = 32 * 2**20  # likewise, about
 SCRATCH = "work"  # folder of the cleaned rows, below that of the tables
 EXAMPLE = pa.field("example", pa.string())  # beside the columns of a cleaned row: the raw row in a report
-
-Row = dict[str, Any]
-"""A row of a table, column → value, as `pyarrow` gives it."""
 
 
 class CleanRowsConfig(Config):

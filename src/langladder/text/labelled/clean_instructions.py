@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NotRequired, TypedDict
 
 from langladder.ground.atomic import atomic_folder
-from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, Row, RowType, cut_by_documents
+from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, RowType, cut_by_documents
 from langladder.text.clean.statistics import percentiles
 from langladder.text.clean.steps import Book, BookReport, StepsConfig, build_steps, outside
 from langladder.text.labelled.instructions import (
@@ -24,7 +24,7 @@ from langladder.text.labelled.instructions import (
     Message,
 )
 from langladder.text.storage.shards import SPLITS, present_splits
-from langladder.text.storage.tables import read_batches
+from langladder.text.storage.tables import Row, read_batches
 from langladder.text.words.segmentation import Split, reading, splitter_of
 
 

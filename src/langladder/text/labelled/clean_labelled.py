@@ -20,7 +20,7 @@ import numpy as np
 
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
-from langladder.text.clean.rows import DROPPED, Cleaned, CleanedRows, CleanRowsConfig, Row, RowType
+from langladder.text.clean.rows import DROPPED, Cleaned, CleanedRows, CleanRowsConfig, RowType
 from langladder.text.clean.splitting import TEST, TRAIN, VALIDATION, Cut, SplitConfig
 from langladder.text.clean.statistics import CharacterFigures, character_warnings, invisible, percentiles, share
 from langladder.text.clean.steps import (
@@ -46,7 +46,7 @@ from langladder.text.labelled.labelled import (
     write_labels,
 )
 from langladder.text.storage.shards import SPLITS, present_splits
-from langladder.text.storage.tables import TableLines, read_batches
+from langladder.text.storage.tables import Row, TableLines, read_batches
 from langladder.text.words.segmentation import (
     TEXT,
     Conventions,

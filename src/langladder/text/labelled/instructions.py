@@ -40,7 +40,7 @@ from langladder.ground.errors import Damage, InputError, Policy
 from langladder.ground.remote import File, located
 from langladder.text.read.files import FileSource, ending, files_of, json_rows, skipped
 from langladder.text.read.lines import FileFacts, ReadReport, text_field, whole_json
-from langladder.text.storage.tables import owner_of, read_table, write_rows, write_table
+from langladder.text.storage.tables import Row, owner_of, read_table, write_rows, write_table
 
 SYSTEM, USER, ASSISTANT = ROLES = ("system", "user", "assistant")
 _MESSAGES = pa.list_(pa.struct([("role", pa.string()), ("text", pa.string())]))
@@ -94,11 +94,11 @@ class Dialogue(NamedTuple):
         return text if role == ASSISTANT else None
 
     @classmethod
-    def of_row(cls, row: dict[str, Any]) -> Self:
+    def of_row(cls, row: Row) -> Self:
         """A row of a table."""
         return cls(_messages(row["messages"]), row["kind"], row["asked"], row["rejected"])
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> Row:
         """As a row of a table."""
         return self._asdict() | {"messages": _rows(self.messages)}
 
@@ -213,7 +213,7 @@ def write_dialogues(path: Path, dialogues: Iterable[Dialogue]) -> int:
     return write_rows(path, INSTRUCTIONS, (one.row() for one in dialogues), _size)
 
 
-def _size(row: dict[str, Any]) -> int:
+def _size(row: Row) -> int:
     return sum(len(message["text"]) for message in row["messages"])
 
 
@@ -407,7 +407,7 @@ def _dialogue(messages: Iterable[Message], where: str) -> Dialogue:
     return dialogue
 
 
-def _prompt(row: dict[str, Any], where: str) -> Prompt:
+def _prompt(row: Row, where: str) -> Prompt:
     """The prompt that a record gives: text, messages, or an instruction with its input."""
     if "instruction" in row:
         return _alpaca(text_field(row, "instruction", where), row, where)

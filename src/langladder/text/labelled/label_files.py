@@ -34,7 +34,7 @@ from langladder.text.labelled.labelled import (
 from langladder.text.labelled.tag_files import FoldedSource, TagColumns, heads_of, in_split, sentences, splits_of
 from langladder.text.read.files import ending, files_of, format_of, json_rows, numbered_lines, skipped
 from langladder.text.read.lines import FileFacts, ReadReport, named, parquet_rows, read_lines, text_field
-from langladder.text.storage.tables import write_rows
+from langladder.text.storage.tables import Row, write_rows
 
 Layout = Literal["auto", "columns", "fields", "folders", "files", "first_word", "trees", "conllu"]
 AUTO = {"tsv": "columns", "csv": "columns", "jsonl": "fields", "ndjson": "fields", "parquet": "fields"}
@@ -79,7 +79,7 @@ class LabelledSource(FoldedSource):
         return self
 
 
-class Row(NamedTuple):
+class LabelledText(NamedTuple):
     """A labelled text as its file has it. where: "file:line"."""
 
     where: str
@@ -119,7 +119,7 @@ def read_labels(source: LabelledSource, out_folder: Path) -> ReadReport:
 
 def _examples(
     files: list[File], split: str, source: LabelledSource, facts: FileFacts, known: set[str], counts: dict[str, int]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """The rows of a split's table; notes the labels of train in `known`, and how many examples are left out."""
     numbers: Counter[str] = Counter()
     phrases: set[tuple[str, str]] = set()
@@ -149,7 +149,7 @@ def _examples(
         yield {"text": row.text, "second": row.second, "label": label, "tree": whole, "heads": row.heads}
 
 
-def _phrases(row: Row, source: LabelledSource) -> Iterator[tuple[str, str, str]]:
+def _phrases(row: LabelledText, source: LabelledSource) -> Iterator[tuple[str, str, str]]:
     """Text, label and tree of each labelled phrase of a tree, the whole sentence first."""
     if row.tree is None:
         raise InputError(f"{row.where}: phrases: true, but this file has no trees (conf/labels)")
@@ -160,14 +160,14 @@ def _phrases(row: Row, source: LabelledSource) -> Iterator[tuple[str, str, str]]
             yield text, label, tree
 
 
-def _size(row: dict[str, Any]) -> int:
+def _size(row: Row) -> int:
     return len(row["text"]) + len(row.get("second") or "")
 
 
 # -- the rows of a file ------------------------------------------------------------------------------------------
 
 
-def rows(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
+def rows(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[LabelledText]:
     """The rows of a file, texts and labels without outer space, each on one line.
 
     Raises:
@@ -201,7 +201,7 @@ def _layout(file: File, source: LabelledSource) -> str:
     )
 
 
-def _columns(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
+def _columns(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[LabelledText]:
     delimiter = source.delimiter or ("," if ending(file) == "csv" else "\t")
     # Between tabs, a quote is a character like any other.
     quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
@@ -227,7 +227,7 @@ def _columns(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[R
                 raise InputError(
                     f"{where}: {len(cells)} columns, but the first line has {width} (separated by {delimiter!r})"
                 )
-            yield Row(where, cells[at[0]], cells[at[1]], cells[at[2]] if len(at) > 2 else None)
+            yield LabelledText(where, cells[at[0]], cells[at[1]], cells[at[2]] if len(at) > 2 else None)
     except csv.Error as error:
         if not at:
             _check_delimiter(f"{file}:{number}", head[0], [], wanted, delimiter)
@@ -286,7 +286,7 @@ def _lacking(names: list[str], wanted: list[Column]) -> list[Column]:
     return list(filter(lacks, wanted))
 
 
-def _fields(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
+def _fields(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[LabelledText]:
     wanted = [source.text, source.label, *([] if source.second is None else [source.second])]
     names = [name for name in wanted if isinstance(name, str)]
     if len(names) < len(wanted):
@@ -300,33 +300,33 @@ def _fields(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Ro
         text = text_field(row, names[0], where)
         label = row.get(named(row, names[1]))
         label = str(label) if type(label) is int else text_field(row, names[1], where)
-        yield Row(where, text, label, text_field(row, names[2], where) if len(names) > 2 else None)
+        yield LabelledText(where, text, label, text_field(row, names[2], where) if len(names) > 2 else None)
 
 
-def _folders(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
+def _folders(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[LabelledText]:
     if file.parent == located(source.path):
         raise InputError(f"{file}: is in no folder of a label; put it into <label>/ (layout: folders)")
     lines = numbered_lines(file, source, facts)
     if source.texts == "line":
-        yield from (Row(f"{file}:{number}", line, file.parent.name) for number, line in lines)
+        yield from (LabelledText(f"{file}:{number}", line, file.parent.name) for number, line in lines)
     elif text := " ".join(line.strip() for _, line in lines):
-        yield Row(f"{file}:1", text, file.parent.name)
+        yield LabelledText(f"{file}:1", text, file.parent.name)
     else:
         facts.nothing_in(file)
 
 
-def _files(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
+def _files(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[LabelledText]:
     label = file.name.removesuffix(".gz").removesuffix(".txt").removesuffix(".text")
-    yield from (Row(f"{file}:{number}", line, label) for number, line in numbered_lines(file, source, facts))
+    yield from (LabelledText(f"{file}:{number}", line, label) for number, line in numbered_lines(file, source, facts))
 
 
-def _first_word(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
+def _first_word(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[LabelledText]:
     for number, line in numbered_lines(file, source, facts):
         label, _, text = line.strip().partition(" ")
-        yield Row(f"{file}:{number}", text, label)
+        yield LabelledText(f"{file}:{number}", text, label)
 
 
-def _trees(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
+def _trees(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[LabelledText]:
     for start, text in _bracketed(file, source, facts):
         where = f"{file}:{start}"
         try:
@@ -335,7 +335,7 @@ def _trees(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row
             raise InputError(f"{where}: {error}") from error
         if (label := tree.label[-1]) is None:
             raise InputError(f"{where}: the tree has no label at its root; (label left right) is wanted")
-        yield Row(where, " ".join(tree.words), label, None, tree)
+        yield LabelledText(where, " ".join(tree.words), label, None, tree)
 
 
 def _bracketed(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[tuple[int, str]]:
@@ -354,7 +354,7 @@ def _bracketed(file: File, source: LabelledSource, facts: FileFacts) -> Iterator
         raise InputError(f"{file}:{start}: {open_} bracket(s) of this tree are not closed")
 
 
-def _conllu(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Row]:
+def _conllu(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[LabelledText]:
     lines = read_lines(file, facts, source.max_line_bytes, source.encoding)
     for sentence in sentences(file, CONLLU, lines):
         labels = [match[1] for comment in sentence.comments if (match := _LABEL.fullmatch(comment.strip()))]
@@ -362,10 +362,10 @@ def _conllu(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Ro
         if len(labels) != 1:
             raise InputError(f"{where}: {len(labels)} comments '# label = …' above the sentence; one is wanted")
         words = sentence.column(CONLLU.form)
-        yield Row(where, " ".join(words), labels[0], None, None, heads_of(sentence, CONLLU))
+        yield LabelledText(where, " ".join(words), labels[0], None, None, heads_of(sentence, CONLLU))
 
 
-_LAYOUTS: dict[str, Callable[[File, LabelledSource, FileFacts], Iterator[Row]]] = {
+_LAYOUTS: dict[str, Callable[[File, LabelledSource, FileFacts], Iterator[LabelledText]]] = {
     "columns": _columns,
     "fields": _fields,
     "folders": _folders,

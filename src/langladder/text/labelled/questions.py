@@ -47,13 +47,13 @@ from pydantic import Field, model_validator
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
 from langladder.ground.remote import File, located
-from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, Row, RowType, cut_by_documents
+from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, RowType, cut_by_documents
 from langladder.text.clean.splitting import SplitConfig
 from langladder.text.clean.steps import Book
 from langladder.text.read.files import FileSource, ending, files_of, json_rows, skipped
 from langladder.text.read.lines import FileFacts, ReadReport, text_field, whole_json
 from langladder.text.storage.shards import SPLITS
-from langladder.text.storage.tables import owner_of, read_batches, read_table, write_rows
+from langladder.text.storage.tables import Row, owner_of, read_batches, read_table, write_rows
 
 QUESTIONS = pa.schema(
     [
@@ -83,7 +83,7 @@ class Question(NamedTuple):
     id: str = ""
 
     @classmethod
-    def of_row(cls, row: dict[str, Any], where: str) -> Self:
+    def of_row(cls, row: Row, where: str) -> Self:
         """A row of a table.
 
         Raises:
@@ -95,7 +95,7 @@ class Question(NamedTuple):
             raise InputError(f"{where}: {why}")
         return found
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> Row:
         """As a row of a table."""
         return {
             "id": self.id,
@@ -151,7 +151,7 @@ def write_questions(path: Path, questions: Iterable[Question]) -> int:
     return write_rows(path, QUESTIONS, (one.row() for one in questions), _size)
 
 
-def _size(row: dict[str, Any]) -> int:
+def _size(row: Row) -> int:
     return len(row["context"]) + len(row["question"])
 
 

@@ -27,7 +27,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby, islice
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
@@ -39,7 +39,7 @@ from langladder.text.clean.splitting import hash_fraction
 from langladder.text.labelled.labelled import LABELLED_TABLES, TAGGED, bad_steps, joined_heads, scheme_of, tree_of_heads
 from langladder.text.read.files import FileSource, files_of, skipped
 from langladder.text.read.lines import FileFacts, ReadReport, read_lines
-from langladder.text.storage.tables import write_rows
+from langladder.text.storage.tables import Row, write_rows
 
 _RANGE = re.compile(r"(\d{1,9})-(\d{1,9})")
 _FIRST = re.compile(r"1(-\d+)?")
@@ -209,7 +209,7 @@ class _SplitRows:
         self.source, self.split, self.scheme, self.known, self.damage = source, split, scheme, known, damage
         self.words, self.longest = 0, (0, "")
 
-    def rows(self, read: Iterator[Sentence]) -> Iterator[dict[str, Any]]:
+    def rows(self, read: Iterator[Sentence]) -> Iterator[Row]:
         """Those of some sentences; notes the tags of train in `known`."""
         for number, sentence in enumerate(read):
             columns = self.source.columns
@@ -266,7 +266,7 @@ def to_iob2(tags: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _size(row: dict[str, Any]) -> int:
+def _size(row: Row) -> int:
     return sum(map(len, row["words"]))
 
 

@@ -297,7 +297,7 @@ def finish_table(folder: Path, schema: pa.Schema, name: str, shards: Sequence[Pa
     for shard, final in zip(shards, names, strict=True):
         shard.rename(folder / final)
     write_json(folder / INFO, {"builder_name": _MAKER, "features": _features(schema)})
-    state: dict[str, Any] = {
+    state: dict[str, object] = {
         "_data_files": [{"filename": final} for final in names],
         "_fingerprint": hashlib.blake2b(b"".join(digests), digest_size=8).hexdigest(),
         "_format_columns": None,
@@ -327,7 +327,7 @@ def _name(number: int, count: int) -> str:
     return f"data-{number:05d}-of-{count:05d}.arrow"
 
 
-def _features(schema: pa.Schema) -> dict[str, Any]:
+def _features(schema: pa.Schema) -> dict[str, dict[str, str]]:
     return {field.name: {"dtype": _TYPES[str(field.type)], "_type": "Value"} for field in schema}
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from itertools import compress, groupby, islice
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -31,6 +31,10 @@ from langladder.text.storage.shards import (
     write_dictionary,
 )
 from langladder.text.words.segmentation import CONVENTIONS
+
+Row = dict[str, Any]
+"""A row of a table, column → value, as `pyarrow` gives it."""
+T = TypeVar("T")
 
 PAIRS = pa.schema([("source", pa.string()), ("target", pa.string())])
 
@@ -81,9 +85,7 @@ def write_batches(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> 
     return rows
 
 
-def write_rows(
-    path: Path, schema: pa.Schema, rows: Iterable[dict[str, Any]], size: Callable[[dict[str, Any]], int]
-) -> int:
+def write_rows(path: Path, schema: pa.Schema, rows: Iterable[T], size: Callable[[T], int]) -> int:
     """Write rows one after the other as `write_batches` does; returns how many there are.
 
     Args:

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import BinaryIO, Self
 
 import numpy as np
 import pyarrow as pa
@@ -364,14 +364,14 @@ def _read(path: Path, column: str) -> Rows:
     return Rows(flat, _bounds(chunks))
 
 
-def _flat(chunk: Any) -> np.ndarray:
+def _flat(chunk: pa.ListArray) -> np.ndarray:
     """The ids of a record batch: a view of the file."""
     bounds = chunk.offsets
     ids: np.ndarray = chunk.values.to_numpy(zero_copy_only=True)[bounds[0].as_py() : bounds[-1].as_py()]
     return ids
 
 
-def _bounds(chunks: list[Any]) -> np.ndarray:
+def _bounds(chunks: list[pa.ListArray]) -> np.ndarray:
     """(R + 1,) int64: where rows end. Those of one batch that are 64 bits wide already are a view of the file."""
     if len(chunks) == 1 and chunks[0].offsets.type == pa.int64() and chunks[0].offsets[0].as_py() == 0:
         view: np.ndarray = chunks[0].offsets.to_numpy(zero_copy_only=True)

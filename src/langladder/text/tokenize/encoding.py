@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from math import fsum
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -53,7 +52,7 @@ class TextSize:
         known = self.log_prob is not None and log_probs.null_count == 0
         self.log_prob = fsum([self.log_prob or 0.0, *log_probs.to_pylist()]) if known else None
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> dict[str, float | None]:
         """As sizes.json has them."""
         return asdict(self)
 
@@ -91,7 +90,7 @@ def training_sides(clean_folder: Path, sides: list[str]) -> TableLines:
     return TableLines([(clean_folder / "train.parquet", side) for side in sides])
 
 
-def encode_corpus(clean_folder: Path, tokenizer: Tokenizer, out_folder: Path) -> dict[str, Any]:
+def encode_corpus(clean_folder: Path, tokenizer: Tokenizer, out_folder: Path) -> dict[str, dict[str, int]]:
     """Write `tokenizer.json`, one `TokenStream` a split, how large each split is (`sizes.json`), and the conventions.
 
     `train_counts.safetensors` says how often each token occurs in the training split, for `TokenStream.counts`.
@@ -118,7 +117,9 @@ def encode_corpus(clean_folder: Path, tokenizer: Tokenizer, out_folder: Path) ->
     return _figures(encoded)
 
 
-def encode_pairs(clean_folder: Path, source: Tokenizer, target: Tokenizer, out_folder: Path) -> dict[str, Any]:
+def encode_pairs(
+    clean_folder: Path, source: Tokenizer, target: Tokenizer, out_folder: Path
+) -> dict[str, dict[str, int]]:
     """Write `source.json`, `target.json` (equal where one tokenizer is shared), conventions, a `PairStream` a split.
 
     Returns:
@@ -148,7 +149,7 @@ def _encode(
     return encoded
 
 
-def _figures(encoded: dict[str, list[Encoded]]) -> dict[str, Any]:
+def _figures(encoded: dict[str, list[Encoded]]) -> dict[str, dict[str, int]]:
     """The figures of each split: the sums over its shards."""
     return {
         split: {name: sum(part.figures[name] for part in parts) for name in parts[0].figures}

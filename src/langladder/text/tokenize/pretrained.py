@@ -28,14 +28,14 @@ not supported here.
 """
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from tokenizers import models, pre_tokenizers
 
-from langladder.ground.artefacts import read_json, regular_file
+from langladder.ground.artefacts import JSONObject, read_json, regular_file
 from langladder.ground.errors import InputError
 from langladder.text.tokenize.specials import SPELLINGS, UNK
 from langladder.text.tokenize.tokenizers import BYTES, CONTINUES, Tokenizer, assemble
@@ -65,7 +65,7 @@ class PretrainedTokens(NamedTuple):
 # ---- GPT-2
 
 
-def gpt2_tokens(folder: Path, *, end: Any, pad: Any = None) -> PretrainedTokens:
+def gpt2_tokens(folder: Path, *, end: object, pad: object = None) -> PretrainedTokens:
     """Read a folder's tokenizer.
 
     Args:
@@ -111,7 +111,7 @@ def _in_bytes(text: str) -> str:
     return "".join(visible[byte] for byte in text.encode())
 
 
-def _bpe_parts(path: Path) -> tuple[dict[str, Any], Any, Merges]:
+def _bpe_parts(path: Path) -> tuple[JSONObject, object, Merges]:
     """Tokens, added ones and merges of tokenizer.json, which cuts text as GPT-2 does."""
     found = json_object(path, read_json(path))
     model, cut = json_object(path, found.get("model")), json_object(path, found.get("pre_tokenizer") or {})
@@ -144,7 +144,7 @@ def _merge_lines(path: Path) -> Merges:
     return [_pair(path, line) for line in lines if line and not line.startswith("#version")]
 
 
-def _pair(path: Path, merge: Any) -> tuple[str, str]:
+def _pair(path: Path, merge: object) -> tuple[str, str]:
     parts = merge.split(" ") if isinstance(merge, str) else merge
     if not isinstance(parts, list) or len(parts) != 2 or not all(isinstance(part, str) for part in parts):
         raise InputError(f"{path}: the merge {str(merge)[:60]!r} is not of two tokens")
@@ -172,7 +172,7 @@ def bert_tokens(folder: Path) -> PretrainedTokens:
     return _bert_tokenizer(path, vocabulary, _bert_cleaning(Path(folder), path, cleaning))
 
 
-def _bert_tokenizer(path: Path, vocabulary: list[str], cleaning: dict[str, Any]) -> PretrainedTokens:
+def _bert_tokenizer(path: Path, vocabulary: list[str], cleaning: Mapping[str, bool | None]) -> PretrainedTokens:
     if missing := [token for token in SPECIALS if token not in vocabulary]:
         raise InputError(f"{path}: lacks {', '.join(missing)}; a BERT has {', '.join(SPECIALS)}")
     numbers = {token: number for number, token in enumerate(vocabulary)}
@@ -200,7 +200,7 @@ def _vocabulary_lines(path: Path) -> list[str]:
     return _different(path, tokens)
 
 
-def _vocabulary(path: Path, found: dict[str, Any]) -> list[str]:
+def _vocabulary(path: Path, found: JSONObject) -> list[str]:
     """The tokens of tokenizer.json, in the order of their ids."""
     model = json_object(path, found.get("model"))
     parts = {
@@ -220,7 +220,7 @@ def _vocabulary(path: Path, found: dict[str, Any]) -> list[str]:
     return _with_added(path, _different(path, tokens), found.get("added_tokens"))
 
 
-def _with_added(path: Path, tokens: list[str], added: Any) -> list[str]:
+def _with_added(path: Path, tokens: list[str], added: object) -> list[str]:
     vocabulary = with_added_tokens(path, {token: number for number, token in enumerate(tokens)}, added, SPECIALS)
     check_ids(path, vocabulary)
     return _different(path, sorted(vocabulary, key=vocabulary.__getitem__))
@@ -235,7 +235,7 @@ def _different(path: Path, tokens: list[str]) -> list[str]:
     return tokens
 
 
-def _cleaning(path: Path, found: dict[str, Any]) -> dict[str, Any]:
+def _cleaning(path: Path, found: JSONObject) -> JSONObject:
     """The settings of the cleaning in tokenizer.json."""
     normalizer = found["normalizer"]
     if normalizer.get("clean_text", True) is not True:
@@ -243,11 +243,11 @@ def _cleaning(path: Path, found: dict[str, Any]) -> dict[str, Any]:
     return {name: normalizer[name] for name in _SWITCHES if name in normalizer}
 
 
-def _bert_cleaning(folder: Path, path: Path, cleaning: dict[str, Any]) -> dict[str, Any]:
+def _bert_cleaning(folder: Path, path: Path, cleaning: JSONObject) -> dict[str, bool | None]:
     """The settings of the cleaning, from both files."""
     about = folder / "tokenizer_config.json"
     settings = json_object(about, read_json(about)) if about.exists() else {}
-    found: dict[str, Any] = {"clean_text": True}
+    found: dict[str, bool | None] = {"clean_text": True}
     for name, key in _SWITCHES.items():
         values = {file: one[at] for file, one, at in ((path, cleaning, name), (about, settings, key)) if at in one}
         for file, value in values.items():
@@ -265,7 +265,7 @@ def _bert_cleaning(folder: Path, path: Path, cleaning: dict[str, Any]) -> dict[s
 # ---- both
 
 
-def json_object(path: Path, value: Any) -> dict[str, Any]:
+def json_object(path: Path, value: object) -> JSONObject:
     """`value` itself. Raises InputError where it is no object."""
     if not isinstance(value, dict):
         raise InputError(
@@ -274,14 +274,14 @@ def json_object(path: Path, value: Any) -> dict[str, Any]:
     return value
 
 
-def check_ids(path: Path, vocabulary: dict[str, Any]) -> None:
+def check_ids(path: Path, vocabulary: JSONObject) -> None:
     """Raise InputError unless the ids are 0, 1, 2, …, each once."""
     ids = [*vocabulary.values()]
     if any(type(token) is not int for token in ids) or {*ids} != {*range(len(ids))}:
         raise InputError(f"{path}: its ids are not 0, 1, 2, … {len(ids) - 1}")
 
 
-def with_added_tokens(path: Path, vocabulary: dict[str, Any], added: Any, known: Collection[str]) -> dict[str, Any]:
+def with_added_tokens(path: Path, vocabulary: JSONObject, added: object, known: Collection[str]) -> JSONObject:
     """The vocabulary and the specials that were added to it.
 
     Args:
@@ -292,8 +292,9 @@ def with_added_tokens(path: Path, vocabulary: dict[str, Any], added: Any, known:
         InputError: one is no special, or has another id than in the vocabulary.
     """
     found = dict(vocabulary)
-    for token in (added or []) if isinstance(added, list | None) else [added]:
-        content, number = str(json_object(path, token).get("content")), token.get("id")
+    for item in (added or []) if isinstance(added, list | None) else [added]:
+        token = json_object(path, item)
+        content, number = str(token.get("content")), token.get("id")
         if found.get(content, number) != number:
             raise InputError(f"{path}: adds {content[:60]!r} with the id {str(number)[:20]}, and has it with another")
         if content not in known and token.get("special") is not True:
@@ -305,7 +306,7 @@ def with_added_tokens(path: Path, vocabulary: dict[str, Any], added: Any, known:
     return found
 
 
-def added_beside(folder: Path) -> list[dict[str, Any]]:
+def added_beside(folder: Path) -> list[JSONObject]:
     """The tokens that tokenizer_config.json adds where there is no tokenizer.json, as that file would have them.
 
     Raises:

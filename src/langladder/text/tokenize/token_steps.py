@@ -17,10 +17,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import tokenizers as hf
 
+from langladder.ground.artefacts import JSONObject
 from langladder.text.tokenize.specials import NAMES, SPELLINGS, UNK
 from langladder.text.tokenize.tokenizers import BYTES, END_OF_WORD, Kind, Tokenizer
 
@@ -79,8 +80,8 @@ class Steps:
         return self.tokenizer.kind
 
     @cached_property
-    def _model(self) -> dict[str, Any]:
-        model: dict[str, Any] = json.loads(self.tokenizer.to_json())["model"]
+    def _model(self) -> JSONObject:
+        model: JSONObject = json.loads(self.tokenizer.to_json())["model"]
         return model
 
     @cached_property
@@ -98,7 +99,7 @@ class Steps:
         return len(self._ranks)
 
     def pieces(self, text: str) -> list[str]:
-        """The text as its cutter parts it."""
+        """The pieces that the pre-tokenizer cuts a text into."""
         if self._backend.normalizer is not None:
             text = self._backend.normalizer.normalize_str(text)
         if self._backend.pre_tokenizer is None:

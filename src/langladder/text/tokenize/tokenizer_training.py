@@ -41,7 +41,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, SupportsInt, TypedDict
 
 import numpy as np
 import regex  # type: ignore[import-untyped]
@@ -222,8 +222,8 @@ def _trained(lines: Iterable[str], config: TokenizerConfig, alphabet: list[str])
     size = UNLIMITED if config.vocab_size is None else config.vocab_size
     settings: dict[str, Any] = {"vocab_size": size, "min_frequency": config.min_frequency, "show_progress": False}
     specials, unknown, ordered = [*SPELLINGS], SPELLINGS[UNK], sorted(alphabet)
-    model: Any
-    trainer: Any
+    model: models.Model
+    trainer: trainers.Trainer
     match config.kind:
         case "bpe_bytes":
             bytes_ = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -272,7 +272,7 @@ def _with_text(counts: Counter[str], config: TokenizerConfig) -> Counter[str]:
     return Counter() if config.kind == "word" else counts  # the alphabet of words is not asked for
 
 
-def _steady(pieces: list[list[Any]], specials: int) -> list[list[Any]]:
+def _steady(pieces: list[list[str | float]], specials: int) -> list[list[str | float]]:
     """Unigram pieces (token, log-probability) in an order and with scores that do not depend on chance.
 
     Characters that lost their piece were given the lowest score, plus 1e-4, plus 2e-4, … in chance order: they get
@@ -407,9 +407,31 @@ def count_tokens(tokenizer: Tokenizer, mode: WordChoice, lines: Iterable[str]) -
     return Counts(uses, words, size, total)
 
 
+class TokenizerReport(TypedDict):
+    """How a tokenizer cuts some text, as the metrics have it.
+
+    Attributes:
+        fertility: tokens per word. compression: bytes per token. unknown_rate: unknown tokens per token.
+        samples: lines, each with its tokens.
+    """
+
+    kind: str
+    vocab_size: int
+    lines: int
+    tokens: int
+    words: str
+    fertility: float
+    compression: float
+    unknown_rate: float
+    vocabulary_used: float
+    longest_tokens: list[str]
+    most_frequent_tokens: list[str]
+    samples: list[dict[str, str]]
+
+
 def report_on(
     tokenizer: Tokenizer, parts: Sequence[Iterable[str]], conventions: Conventions, *, samples: int = SAMPLES
-) -> dict[str, Any]:
+) -> TokenizerReport:
     """Measure a tokenizer on some text (the held-out text says more than the text it was trained on).
 
     Args:
@@ -448,6 +470,6 @@ def report_on(
     }
 
 
-def visible(tokenizer: Tokenizer, token: int | np.integer[Any]) -> str:
+def visible(tokenizer: Tokenizer, token: SupportsInt) -> str:
     """A token as text, its spaces as ▁."""
     return tokenizer.piece(int(token)).replace(" ", "▁")

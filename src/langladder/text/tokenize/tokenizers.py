@@ -33,7 +33,7 @@ import tokenizers as hf
 from pydantic import Field, field_validator, model_validator
 from tokenizers import decoders, models, normalizers, pre_tokenizers
 
-from langladder.ground.artefacts import read_json, write_text
+from langladder.ground.artefacts import JSONObject, read_json, write_text
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.text.tokenize.specials import NAMES, RESERVED, SPELLINGS, UNK, spelling
@@ -83,7 +83,7 @@ class TokenizerConfig(Config):
 
     @model_validator(mode="before")
     @classmethod
-    def _reserves_for_itself(cls, values: Any) -> Any:
+    def _reserves_for_itself(cls, values: object) -> object:
         if isinstance(values, dict) and "extra_specials" in values:
             reserved = f"{', '.join(RESERVED[:-1])} and {RESERVED[-1]} behind its vocabulary"
             raise ValueError(
@@ -229,7 +229,7 @@ class Tokenizer:
             text = hf.Tokenizer.from_str(json.dumps(settings)).to_str(pretty=pretty)
         return text
 
-    def _rules(self) -> Any:
+    def _rules(self) -> tuple[JSONObject, JSONObject | None, JSONObject | None]:
         """What makes ids of texts: the model with its vocabulary, and how text is cut before it."""
         settings = json.loads(self._backend.to_str())
         return settings["model"], settings["pre_tokenizer"], settings["normalizer"]
@@ -265,7 +265,7 @@ class Tokenizer:
             raise InputError(f"{path}: not a tokenizer ({str(error)[:200]})") from error
 
 
-def _check_ids(settings: Any) -> None:
+def _check_ids(settings: object) -> None:
     """Raise InputError unless the ids of tokenizer.json are 0, 1, 2, …
 
     The library makes room for every id up to the largest, and ends the process where there is none: one id of 2³¹ is
@@ -316,7 +316,7 @@ _CLEANING = ("clean_text", "handle_chinese_chars", "strip_accents", "lowercase")
 
 def assemble(
     kind: Kind,
-    model: Any,
+    model: models.Model,
     *,
     cutting: Cutting = "marks",
     cleaning: Mapping[str, bool | None] | None = None,
@@ -347,10 +347,8 @@ def assemble(
         backend.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), unspaced])
         backend.decoder = decoders.WordPiece(prefix=CONTINUES, cleanup=False)
     elif kind == "bert":
-        settings: Any = cleaning or {}
-        backend.normalizer = normalizers.BertNormalizer(
-            **{name: settings[name] for name in _CLEANING if name in settings}
-        )
+        settings: dict[str, Any] = {name: cleaning[name] for name in _CLEANING if name in cleaning} if cleaning else {}
+        backend.normalizer = normalizers.BertNormalizer(**settings)
         backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         backend.decoder = decoders.WordPiece(prefix=CONTINUES, cleanup=False)
     elif kind == "unigram":
@@ -380,7 +378,7 @@ def of_words(tokens: Sequence[str], source: Path) -> Tokenizer:
     return Tokenizer(assemble("word", models.WordLevel(vocab=vocabulary, unk_token=SPELLINGS[UNK])), "word")
 
 
-def _kind_of(settings: dict[str, Any]) -> Kind:
+def _kind_of(settings: JSONObject) -> Kind:
     model = settings["model"]
     kinds: dict[str, Kind] = {"WordPiece": "wordpiece", "Unigram": "unigram", "WordLevel": "word"}
     if model["type"] == "WordPiece" and (settings.get("normalizer") or {}).get("type") == "BertNormalizer":
@@ -392,7 +390,7 @@ def _kind_of(settings: dict[str, Any]) -> Kind:
     return "character" if settings["pre_tokenizer"] is None else "bpe_bytes"
 
 
-def _cutting_of(settings: dict[str, Any]) -> Cutting:
+def _cutting_of(settings: JSONObject) -> Cutting:
     """How byte-level BPE cuts: old files and those of GPT-2 have its own rule, which is built into the library."""
     return "gpt2" if (settings["pre_tokenizer"] or {}).get("type") == "ByteLevel" else "marks"
 

@@ -26,11 +26,14 @@ import unicodedata
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 import regex  # type: ignore[import-untyped]
 
 from langladder.ground.errors import InputError
+
+if TYPE_CHECKING:
+    from tokenizers.normalizers import Normalizer
 
 
 class Replace(NamedTuple):
@@ -139,7 +142,7 @@ def _function(rule: Rule) -> Callable[[str], str]:
     return str.lower if rule == "lower" else lambda text: unicodedata.normalize(rule, text)
 
 
-def _parts(name: str) -> list[Any]:
+def _parts(name: str) -> list["Normalizer"]:
     """A step as normalizers of the `tokenizers` library."""
     from tokenizers import Regex, normalizers
 
@@ -207,14 +210,14 @@ class Normalisation:
         some = f"{changed:,} of {len(texts):,} {what}"
         return f"{some} {verb} normalised as the training text was ({', '.join(names)})"
 
-    def normalizer(self) -> Any:
+    def normalizer(self) -> "Normalizer | None":
         """The same for the `tokenizers` library; None where nothing is to be done."""
         from tokenizers import normalizers
 
         return normalizers.Sequence([part for name in self.names for part in _parts(name)]) if self.names else None
 
     @classmethod
-    def checked(cls, names: Any, where: str) -> Self:
+    def checked(cls, names: object, where: str) -> Self:
         """The steps that a file names.
 
         Args:
@@ -232,7 +235,7 @@ class Normalisation:
         return cls(tuple(names))
 
     @classmethod
-    def read_normalizer(cls, value: Any) -> Self:
+    def read_normalizer(cls, value: object) -> Self:
         """The steps of the `normalizer` of a tokenizer.json.
 
         Raises:
@@ -255,7 +258,7 @@ class Normalisation:
 
 
 @cache
-def _as_json() -> dict[str, list[Any]]:
+def _as_json() -> dict[str, list[object]]:
     """Each step as tokenizer.json holds it."""
     import json
 

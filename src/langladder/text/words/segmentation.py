@@ -103,11 +103,11 @@ def split_words(line: str, mode: WordMode = "whitespace") -> list[str]:
         elif mode == "auto" or word.isalnum():
             found.append(word)
         else:
-            found += _apart(word)
+            found += _split_punctuation(word)
     return found
 
 
-def _apart(word: str) -> list[str]:
+def _split_punctuation(word: str) -> list[str]:
     """A word and the punctuation at its ends, each mark by itself."""
     if _WHOLE.fullmatch(word):
         return [word]
@@ -117,7 +117,7 @@ def _apart(word: str) -> list[str]:
     return [*before, inner, *after]
 
 
-def stands_apart(lines: Iterable[str]) -> bool:
+def is_tokenised(lines: Iterable[str]) -> bool:
     """True where punctuation is mostly a token of its own already, or there is none: text that has been tokenised."""
     alone = attached = 0
     for line in lines:
@@ -154,7 +154,7 @@ def separates_words(lines: Iterable[str]) -> bool:
 
 def reading_of(lines: Sequence[str]) -> WordMode:
     """What `auto` means for a text, by some of its lines."""
-    tokenised = stands_apart(lines)
+    tokenised = is_tokenised(lines)
     if separates_words(lines):
         return "whitespace" if tokenised and not any("\u200b" in line for line in lines) else "separated"
     return "auto" if tokenised else "apart"

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -236,7 +236,22 @@ class Counted(NamedTuple):
     words: int
 
 
-def encode_words(clean_folder: Path, config: VocabularyConfig, out_folder: Path) -> dict[str, Any]:
+class VocabularyReport(TypedDict):
+    """Of a vocabulary and its words, for the metrics.
+
+    Attributes:
+        coverage: the share of running words that have an id. read_as: what was taken for a word.
+    """
+
+    types: int
+    documents: int
+    words: int
+    kept_words: int
+    coverage: float
+    read_as: str
+
+
+def encode_words(clean_folder: Path, config: VocabularyConfig, out_folder: Path) -> VocabularyReport:
     """Build the vocabulary of a clean corpus' training split and write its word stream.
 
     Writes `vocabulary.json`, `train.arrow` (a `TokenStream` whose rows are lines) and `documents.safetensors` (where in
