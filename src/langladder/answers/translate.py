@@ -157,7 +157,7 @@ class FoundTranslation(TypedDict):
     log_prob: float
 
 
-class Search(TypedDict):
+class BestTranslations(TypedDict):
     """What is found for a sentence; its tokens, and the places of those that the translator does not know."""
 
     source: list[str]
@@ -174,7 +174,7 @@ class LayerWeights(TypedDict):
     weights: list[list[list[float]]]
 
 
-class Weights(TypedDict):
+class AttentionWeights(TypedDict):
     """The tokens of a sentence and of its translation, and what every layer reads of them."""
 
     source: list[str]
@@ -202,7 +202,7 @@ class SearchTree(TypedDict):
     texts: list[str]
 
 
-def search(loaded: LoadedTranslator, source: np.ndarray, config: BeamConfig) -> Search:
+def search(loaded: LoadedTranslator, source: np.ndarray, config: BeamConfig) -> BestTranslations:
     """The best translations by beam search, and the greedy one.
 
     Args:
@@ -228,7 +228,7 @@ def _found(loaded: LoadedTranslator, found: Hypothesis) -> FoundTranslation:
     }
 
 
-def weights(loaded: LoadedTranslator, source: np.ndarray, ids: Sequence[int]) -> Weights:
+def weights(loaded: LoadedTranslator, source: np.ndarray, ids: Sequence[int]) -> AttentionWeights:
     """Every layer's attention; of a network without layers of it what its search sees, of one without any nothing.
 
     Args:

@@ -28,7 +28,7 @@ from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.tokenizers import Tokenizer
 
 
-class Answering(NamedTuple):
+class AnsweringModel(NamedTuple):
     """A language model with its tokenizer, and who chooses among its answers; it answers one question at a time."""
 
     model: LanguageModel
@@ -37,7 +37,7 @@ class Answering(NamedTuple):
     lock: threading.Lock
 
 
-def read_answering(folder: Path) -> Answering:
+def read_answering(folder: Path) -> AnsweringModel:
     """A saved language model; one that follows instructions may be a best-of-n.
 
     Raises:
@@ -47,11 +47,11 @@ def read_answering(folder: Path) -> Answering:
     chooser = chooser_of(folder, tokenizer, None, None) if kind_of(folder) == "instruct" else None
     if isinstance(model, InstructedGPT):
         model.eval()
-    return Answering(model, tokenizer, chooser, threading.Lock())
+    return AnsweringModel(model, tokenizer, chooser, threading.Lock())
 
 
 @dataclass
-class Answer(Choice):
+class ChatChoice(Choice):
     """One answer, as it grows.
 
     Attributes:
@@ -124,7 +124,7 @@ def answers(shelf: Shelf, request: ChatRequest) -> tuple[threading.Lock, list[Ch
     check_bias(config.logit_bias, model.number_of_words)
     rung = Rung(model, tokenizer, lock)
     found: list[Choice] = [
-        Answer(rung, request, config, index, prompt.tolist(), chooser=chooser, messages=messages)
+        ChatChoice(rung, request, config, index, prompt.tolist(), chooser=chooser, messages=messages)
         for index in range(request.n)
     ]
     return lock, found

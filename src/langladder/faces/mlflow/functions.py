@@ -39,7 +39,7 @@ from langladder.decoding.ctc import prefix_beam_search
 from langladder.decoding.sampling import SamplingConfig
 from langladder.embeddings.base import WordVectors
 from langladder.evaluation.transcripts import TranscriptionConfig, posteriors
-from langladder.faces.mlflow.kind import Column, Kind, Parameters, Row, Rows
+from langladder.faces.mlflow.model_function import ModelFunction, Parameters, Row, Rows, SchemaColumn
 from langladder.formats.vector_files import read_vectors
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
@@ -75,11 +75,15 @@ def sampling(parameters: Parameters) -> SamplingConfig:
     return checked(SamplingConfig, settings, "params")
 
 
-class Continuing(Kind[LoadedModel]):
+class LanguageModelFunction(ModelFunction[LoadedModel]):
     """A language model: how surprising a text is, its end included, and how it goes on where tokens are asked for."""
 
-    inputs = (Column("text"),)
-    outputs = (Column("bits", "double", required=False), Column("tokens", "long"), Column("continuation"))
+    inputs = (SchemaColumn("text"),)
+    outputs = (
+        SchemaColumn("bits", "double", required=False),
+        SchemaColumn("tokens", "long"),
+        SchemaColumn("continuation"),
+    )
     parameters: ClassVar[Parameters] = {"max_tokens": 0, "temperature": 1.0, "top_k": 0, "top_p": 1.0, "seed": 0}
     row: ClassVar[Row] = {"text": TEXT}
 
@@ -98,11 +102,15 @@ class Continuing(Kind[LoadedModel]):
         return found
 
 
-class Vectors(Kind[WordVectors]):
+class VectorsFunction(ModelFunction[WordVectors]):
     """Word vectors: the vector of a text, the mean of its words'; of a word also its neighbours."""
 
-    inputs = (Column("text"),)
-    outputs = (Column("vector", "double", 1), Column("neighbours", "string", 1), Column("cosines", "double", 1))
+    inputs = (SchemaColumn("text"),)
+    outputs = (
+        SchemaColumn("vector", "double", 1),
+        SchemaColumn("neighbours", "string", 1),
+        SchemaColumn("cosines", "double", 1),
+    )
     parameters: ClassVar[Parameters] = {"neighbours": 10}
 
     @classmethod
@@ -125,11 +133,11 @@ class Vectors(Kind[WordVectors]):
         return found
 
 
-class Filling(Kind[LoadedEncoder]):
+class EncoderFunction(ModelFunction[LoadedEncoder]):
     """An encoder: the likeliest tokens for each `<mask>` of a text."""
 
-    inputs = (Column("text"),)
-    outputs = (Column("fillings", "string", 2), Column("probabilities", "double", 2))
+    inputs = (SchemaColumn("text"),)
+    outputs = (SchemaColumn("fillings", "string", 2), SchemaColumn("probabilities", "double", 2))
     parameters: ClassVar[Parameters] = {"best": 5}
     row: ClassVar[Row] = {"text": "the old <mask> sleeps ."}
 
@@ -151,11 +159,11 @@ class Filling(Kind[LoadedEncoder]):
         ]
 
 
-class Talking(Kind[Assistant]):
+class AssistantFunction(ModelFunction[Assistant]):
     """What a model answers to an instruction: each row is a dialogue of its own."""
 
-    inputs = (Column("text"), Column("system", required=False))
-    outputs = (Column("answer"),)
+    inputs = (SchemaColumn("text"), SchemaColumn("system", required=False))
+    outputs = (SchemaColumn("answer"),)
     parameters: ClassVar[Parameters] = {"max_tokens": 40, "temperature": 0.0, "seed": 0}
     row: ClassVar[Row] = {"text": INSTRUCTION}
 
@@ -172,11 +180,11 @@ class Talking(Kind[Assistant]):
         return found
 
 
-class Rewarding(Kind[RewardModel]):
+class RewardFunction(ModelFunction[RewardModel]):
     """How much a reward model likes an answer to an instruction."""
 
-    inputs = (Column("text"), Column("answer"))
-    outputs = (Column("reward", "double"),)
+    inputs = (SchemaColumn("text"), SchemaColumn("answer"))
+    outputs = (SchemaColumn("reward", "double"),)
     row: ClassVar[Row] = {"text": INSTRUCTION, "answer": "paris"}
 
     @classmethod
@@ -189,15 +197,15 @@ class Rewarding(Kind[RewardModel]):
         return [{"reward": float(reward)} for reward in self.model.rewards(dialogues)]
 
 
-class Classifying(Kind[Classifier]):
+class ClassifierFunction(ModelFunction[Classifier]):
     """The labels of a text, or of two, the likeliest first. What reads trees wants a bracketed tree as its text."""
 
-    inputs = (Column("text"), Column("second", required=False))
+    inputs = (SchemaColumn("text"), SchemaColumn("second", required=False))
     outputs = (
-        Column("label"),
-        Column("probability", "double"),
-        Column("labels", "string", 1),
-        Column("probabilities", "double", 1),
+        SchemaColumn("label"),
+        SchemaColumn("probability", "double"),
+        SchemaColumn("labels", "string", 1),
+        SchemaColumn("probabilities", "double", 1),
     )
 
     @classmethod
@@ -225,11 +233,15 @@ class Classifying(Kind[Classifier]):
         return example_of(self.model, row["text"].replace("\t", " "))
 
 
-class Tagging(Kind[Tagger]):
+class TaggerFunction(ModelFunction[Tagger]):
     """The tag of each word of a text, and how likely it is given the whole."""
 
-    inputs = (Column("text"),)
-    outputs = (Column("words", "string", 1), Column("tags", "string", 1), Column("probabilities", "double", 1))
+    inputs = (SchemaColumn("text"),)
+    outputs = (
+        SchemaColumn("words", "string", 1),
+        SchemaColumn("tags", "string", 1),
+        SchemaColumn("probabilities", "double", 1),
+    )
     parameters: ClassVar[Parameters] = {"words": "whitespace"}
     row: ClassVar[Row] = {"text": "the dog sleeps ."}
 
@@ -245,15 +257,15 @@ class Tagging(Kind[Tagger]):
         return [{column.name: getattr(one, column.name) for column in self.outputs} for one in found]
 
 
-class Answering(Kind[Reader]):
+class ReaderFunction(ModelFunction[Reader]):
     """The answer to a question that stands in a paragraph, "" for none, or one of the options of those that choose."""
 
-    inputs = (Column("question"), Column("context"), Column("options", "string", 1, required=False))
+    inputs = (SchemaColumn("question"), SchemaColumn("context"), SchemaColumn("options", "string", 1, required=False))
     outputs = (
-        Column("answer"),
-        Column("start", "long", required=False),
-        Column("score", "double"),
-        Column("probability", "double", required=False),
+        SchemaColumn("answer"),
+        SchemaColumn("start", "long", required=False),
+        SchemaColumn("score", "double"),
+        SchemaColumn("probability", "double", required=False),
     )
 
     @classmethod
@@ -285,11 +297,11 @@ class Answering(Kind[Reader]):
         ]
 
 
-class Translating(Kind[LoadedTranslator]):
+class TranslatorFunction(ModelFunction[LoadedTranslator]):
     """The best translation of a sentence that beam search finds; an empty one of an empty one."""
 
-    inputs = (Column("text"),)
-    outputs = (Column("translation"), Column("score", "double", required=False))
+    inputs = (SchemaColumn("text"),)
+    outputs = (SchemaColumn("translation"), SchemaColumn("score", "double", required=False))
     parameters: ClassVar[Parameters] = {"width": 5, "max_length": 200}
     row: ClassVar[Row] = {"text": "the cat sleeps ."}
 
@@ -303,11 +315,11 @@ class Translating(Kind[LoadedTranslator]):
         return [{"translation": one.text if one else "", "score": one.score if one else None} for one in best]
 
 
-class Transcribing(Kind[CTCRecognizer]):
+class RecognizerFunction(ModelFunction[CTCRecognizer]):
     """The letters of an utterance, given as frames of numbers."""
 
-    inputs = (Column("frames", "double", 2),)
-    outputs = (Column("text"), Column("log_prob", "double"))
+    inputs = (SchemaColumn("frames", "double", 2),)
+    outputs = (SchemaColumn("text"), SchemaColumn("log_prob", "double"))
     parameters: ClassVar[Parameters] = {"width": 8}
 
     @classmethod
@@ -345,11 +357,11 @@ class LoadedCaptioner(NamedTuple):
     codes: SceneCodes
 
 
-class Captioning(Kind[LoadedCaptioner]):
+class CaptionerFunction(ModelFunction[LoadedCaptioner]):
     """A sentence about a scene, given as facts: agent=dog, agents=one, …"""
 
-    inputs = (Column("facts", "string", 1),)
-    outputs = (Column("caption"), Column("score", "double"))
+    inputs = (SchemaColumn("facts", "string", 1),)
+    outputs = (SchemaColumn("caption"), SchemaColumn("score", "double"))
     parameters: ClassVar[Parameters] = {"width": 5}
 
     @classmethod
@@ -380,23 +392,23 @@ def _scene(number: int, facts: list[str]) -> Scene:
     return Scene(**{name: answers.get(name, "") for name in QUESTIONS})
 
 
-FUNCTIONS: dict[str, type[Kind[Any]]] = {
-    "captioner": Captioning,
-    "transcriber": Transcribing,
-    "translator": Translating,
-    "classifier": Classifying,
-    "tagger": Tagging,
-    "reader": Answering,
-    "encoder": Filling,
-    "reward": Rewarding,
-    "instruct": Talking,
-    "lm": Continuing,
-    "embedding": Vectors,
+FUNCTIONS: dict[str, type[ModelFunction[Any]]] = {
+    "captioner": CaptionerFunction,
+    "transcriber": RecognizerFunction,
+    "translator": TranslatorFunction,
+    "classifier": ClassifierFunction,
+    "tagger": TaggerFunction,
+    "reader": ReaderFunction,
+    "encoder": EncoderFunction,
+    "reward": RewardFunction,
+    "instruct": AssistantFunction,
+    "lm": LanguageModelFunction,
+    "embedding": VectorsFunction,
 }
 """Kind of model, as `answers.kinds` has it → what answers for it."""
 
 
-def load(path: str | Path, _: Any = None) -> Kind[Any]:
+def load(path: str | Path, _: Any = None) -> ModelFunction[Any]:
     """What answers for a model's folder, or for one that MLflow has downloaded.
 
     Raises:
@@ -409,7 +421,7 @@ def load(path: str | Path, _: Any = None) -> Kind[Any]:
     return kind.load(folder)
 
 
-def function_of(folder: Path) -> type[Kind[Any]] | None:
+def function_of(folder: Path) -> type[ModelFunction[Any]] | None:
     """What answers for the model in a folder, by its files alone; None where it holds none that could answer.
 
     Raises:

@@ -112,7 +112,7 @@ ClassifierRungs = Sequence[Entry[ClassifierPage]]
 
 
 @dataclass(frozen=True)
-class Mark:
+class WordMark:
     """A piece of a text: its weight as shown, and its class on the page; both empty where it hardly counts.
 
     `after` is what stands behind it: a space, or nothing where the text goes on at once (Chinese, Thai).
@@ -131,8 +131,8 @@ class Seen:
     label: str
     said: str
     probability: float
-    words: list[Mark]
-    attention: list[Mark]
+    words: list[WordMark]
+    attention: list[WordMark]
 
 
 @dataclass(frozen=True)
@@ -201,28 +201,28 @@ def _trees(page: ClassifierPage, title: str, most: int) -> Iterator[Picture]:
             )
 
 
-def marked(pieces: Sequence[str], weights: Sequence[float], text: str = "") -> list[Mark]:
+def marked(pieces: Sequence[str], weights: Sequence[float], text: str = "") -> list[WordMark]:
     """The pieces of a text with their weights, the largest of the text in full colour."""
     most = max(map(abs, weights), default=0.0)
     return list(_marks(pieces, weights, most, ("for", "against"), text))
 
 
-def attended(pieces: Sequence[str], weights: Sequence[float], text: str = "") -> list[Mark]:
+def attended(pieces: Sequence[str], weights: Sequence[float], text: str = "") -> list[WordMark]:
     """The pieces of a text with their attention, which is never below 0."""
     return list(_marks(pieces, weights, max(weights, default=0.0), ("seen", "seen"), text))
 
 
 def _marks(
     pieces: Sequence[str], weights: Sequence[float], most: float, kinds: tuple[str, str], whole: str
-) -> Iterator[Mark]:
+) -> Iterator[WordMark]:
     for piece, weight, after in zip(pieces, weights, _between(pieces, whole), strict=True):
         text = SEPARATOR if piece == RESERVED[0] else piece.strip(_SPACES) or "␣"
         level = round(COLOURS * abs(weight) / most) if most > 0 else 0
         kind = kinds[0] if weight > 0 else kinds[1]
         yield (
-            Mark(text, f"{weight:+.2f}".replace("-", "−"), f"{kind}-{level}", after)
+            WordMark(text, f"{weight:+.2f}".replace("-", "−"), f"{kind}-{level}", after)
             if level
-            else Mark(text, after=after)
+            else WordMark(text, after=after)
         )
 
 

@@ -227,7 +227,7 @@ def perplexity(page: Page) -> float | None:
 
 
 @dataclass(frozen=True)
-class Answer:
+class DialogueAnswer:
     """An answer; verdict: what is said of it, in a line; followed: nothing is wrong with it."""
 
     text: str
@@ -235,7 +235,7 @@ class Answer:
     followed: bool
 
 
-def dialogues(rungs: Sequence[Entry[InstructedPage]]) -> Aligned[tuple[str, str], Answer]:
+def dialogues(rungs: Sequence[Entry[InstructedPage]]) -> Aligned[tuple[str, str], DialogueAnswer]:
     """A row a prompt, (kind, prompt): `SHOWN` of them, evenly from all that were kept."""
     found = aligned(rungs, lambda page: (((one.kind, one.prompt), _answer(one)) for one in page.samples))
     rows = np.linspace(0, len(found.rows) - 1, min(LISTED, len(found.rows))).round().astype(int).tolist()
@@ -250,11 +250,11 @@ def beside(rungs: Sequence[Entry[InstructedPage]], loss: Loss[InstructedPage]) -
     return replace(choice(rungs, loss, BESIDE), chosen=[rung.name for rung in rungs if rung.name in kept])
 
 
-def _answer(one: SampleDialogue) -> Answer:
+def _answer(one: SampleDialogue) -> DialogueAnswer:
     said = [] if one.gold is None else [f"gold {one.gold:.2f}"]
     said += [f"{part} {value:.2f}" for part, value in one.parts.items() if part != "followed" and value < 1]
     said += [] if one.proxy is None else [f"proxy {one.proxy:.2f}".replace("-", "−")]
-    return Answer(one.answer, " · ".join(said), one.parts.get("followed", 0.0) == 1)
+    return DialogueAnswer(one.answer, " · ".join(said), one.parts.get("followed", 0.0) == 1)
 
 
 def _reward_sections(inputs: ReportInputs, family: str) -> Iterable[Section]:

@@ -106,7 +106,7 @@ def _in_words(matrix: Sequence[Sequence[int]], labels: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Compared:
+class Difference:
     """A better rung against a worse one: the difference in points, p, whether it counts as a difference."""
 
     difference: str
@@ -124,7 +124,7 @@ class Paired:
         items: how many the test has; comparisons: how many pairs were tested.
     """
 
-    rows: list[tuple[str, str, list[Compared]]]
+    rows: list[tuple[str, str, list[Difference]]]
     sentence: str
     items: int
     comparisons: int
@@ -153,7 +153,7 @@ def paired(
     rows = []
     for index, rung in enumerate(order):
         below = [
-            Compared(
+            Difference(
                 f"{100 * (score(rung.page) - score(other.page)):+.1f}".replace("+0.0", "0.0"),
                 _p(found[rung.name, other.name]),
                 (rung.name, other.name) in differ,
@@ -178,7 +178,7 @@ def _p(value: float) -> str:
     return "p < 0.0001" if value < 1e-4 else f"p = {value:.2g}"
 
 
-def _sentence(rows: Sequence[tuple[str, str, list[Compared]]]) -> str:
+def _sentence(rows: Sequence[tuple[str, str, list[Difference]]]) -> str:
     best, score, below = rows[0]
     level = f"{100 * LEVEL:.0f} %"
     equal = [title for (title, _, _), compared in zip(rows[1:], below, strict=True) if not compared.differs]

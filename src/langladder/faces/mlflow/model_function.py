@@ -21,7 +21,7 @@ Parameters = Mapping[str, Any]
 Model = TypeVar("Model")
 
 
-class Column(NamedTuple):
+class SchemaColumn(NamedTuple):
     """A column of MLflow's schema; `depth` lists around the type: 0 a value, 1 a list, 2 a list of lists."""
 
     name: str
@@ -37,11 +37,11 @@ class Column(NamedTuple):
         return found | {"name": self.name, "required": self.required}
 
 
-class Kind(ABC, Generic[Model]):
+class ModelFunction(ABC, Generic[Model]):
     """A loaded model that answers rows."""
 
-    inputs: ClassVar[tuple[Column, ...]]
-    outputs: ClassVar[tuple[Column, ...]]
+    inputs: ClassVar[tuple[SchemaColumn, ...]]
+    outputs: ClassVar[tuple[SchemaColumn, ...]]
     parameters: ClassVar[Parameters] = {}
     """With their defaults; 0 stands for none where a bound may be absent."""
     row: ClassVar[Row] = {}
@@ -106,7 +106,7 @@ class Kind(ABC, Generic[Model]):
 
     def _spread(self, record: Row) -> Rows:
         """The rows of a record, of which each value may be a row's or a list of those of many rows."""
-        values: dict[Column, Any] = {column: record.get(column.name) for column in self.inputs}
+        values: dict[SchemaColumn, Any] = {column: record.get(column.name) for column in self.inputs}
         sizes = {one.name: len(value) for one, value in values.items() if _depth(value) > one.depth}
         if not sizes:
             return [{column.name: value for column, value in values.items()}]
@@ -145,7 +145,7 @@ class Kind(ABC, Generic[Model]):
             self._check_texts(f"row {number}: {column.name}", column, row.get(column.name))
 
     @staticmethod
-    def _check_texts(where: str, column: Column, value: Any) -> None:
+    def _check_texts(where: str, column: SchemaColumn, value: Any) -> None:
         """Refuse what is no text where text is read, a text that is too long, and half characters (lone surrogates)."""
         if column.type != "string" or value is None:
             return
@@ -180,7 +180,7 @@ class Kind(ABC, Generic[Model]):
 
 
 def _records(data: Any, frame: bool) -> Rows:
-    """What `data` holds by name: a row each, or many (see `Kind._spread`)."""
+    """What `data` holds by name: a row each, or many (see `ModelFunction._spread`)."""
     if isinstance(data, Mapping):
         return [dict(data)]
     if frame:
