@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from measure import machine, markdown, threads, verdict
 
-from langladder.decoding.options import Asked, score_options
+from langladder.decoding.options import OptionItem, score_options
 from langladder.formats.gpt2 import export_gpt2
 from langladder.models.language.gpt import GPT, GPTConfig
 from langladder.text.tokenize.specials import BOS, EOS
@@ -31,7 +31,7 @@ EXAMPLE, ITEM, OPTIONS, TARGET = 16, 16, 4, 3.0  # tokens of an example and of a
 Scorer = Callable[[], list[np.ndarray]]
 
 
-def prompts(vocab_size: int, shots: int, items: int) -> list[Asked]:
+def prompts(vocab_size: int, shots: int, items: int) -> list[OptionItem]:
     """Items after the same examples, each of a length of its own."""
     random = np.random.default_rng(shots)
 
@@ -42,12 +42,12 @@ def prompts(vocab_size: int, shots: int, items: int) -> list[Asked]:
     found = []
     for _ in range(items):
         context = np.array([*examples, BOS, *line(int(random.integers(ITEM // 2, ITEM)))])
-        found.append(Asked(context, [np.array(line(int(random.integers(1, 4)))) for _ in range(OPTIONS)]))
+        found.append(OptionItem(context, [np.array(line(int(random.integers(1, 4)))) for _ in range(OPTIONS)]))
     return found
 
 
 @torch.no_grad()
-def one_pass_an_option(model: Any, asked: list[Asked]) -> list[np.ndarray]:
+def one_pass_an_option(model: Any, asked: list[OptionItem]) -> list[np.ndarray]:
     """The plain way."""
     found = []
     for item in asked:
@@ -62,7 +62,7 @@ def one_pass_an_option(model: Any, asked: list[Asked]) -> list[np.ndarray]:
 
 
 @torch.no_grad()
-def one_batch_an_item(model: Any, asked: list[Asked]) -> list[np.ndarray]:
+def one_batch_an_item(model: Any, asked: list[OptionItem]) -> list[np.ndarray]:
     """The options of an item side by side, padded on the right."""
     found = []
     for item in asked:

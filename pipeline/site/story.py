@@ -41,7 +41,7 @@ def _history() -> str:
     ]
     rows = [
         f"| {year} | [{title}]({family.name}.md#{anchor(rung)}) | {family.title} |"
-        for year, family, rung, title in sorted(rungs, key=lambda row: (row[0], row[1].place, row[2]))
+        for year, family, rung, title in sorted(rungs, key=lambda row: (row[0], row[1].position, row[2]))
     ]
     untrained = {name: family for name, family in families().items() if not family.trained}
     claims = [f"- [{family.title}: conf/{name}]({name}.md)" for name, family in untrained.items()]

@@ -78,7 +78,7 @@ class OpeningFamily(Family):
     listed = "openings"
     title = "Opening words"
     experiment = "openings"
-    place = 90
+    position = 90
     default = "first_word"
     report_module = "langladder.faces.report.openings"
     reads = ("data/clean/text",)

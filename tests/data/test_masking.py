@@ -34,11 +34,11 @@ def test_golden_statistics_of_masking() -> None:
     """15 % of each row; of these 80 : 10 : 10 (χ²), all positions alike (χ²), random tokens uniform (χ²)."""
     tokens = rows()
     gaps = mask_tokens(tokens, Masking(), V, np.random.default_rng(1), EVERY)
-    row, column = gaps.places // 42, gaps.places % 42
+    row, column = gaps.positions // 42, gaps.positions % 42
     assert (np.bincount(row, minlength=400) == 6).all()  # round(0.15 · 40)
-    assert (gaps.targets == tokens.flatten()[gaps.places]).all()
-    assert (gaps.tokens != tokens).sum() <= len(gaps.places)
-    shown = gaps.tokens.flatten()[gaps.places]
+    assert (gaps.targets == tokens.flatten()[gaps.positions]).all()
+    assert (gaps.tokens != tokens).sum() <= len(gaps.positions)
+    shown = gaps.tokens.flatten()[gaps.positions]
     hidden, kept = shown == MASK, shown == gaps.targets
     # a random token is the same as before one time in 96
     found = [hidden.sum(), (~hidden & ~kept).sum(), kept.sum()]
@@ -46,7 +46,7 @@ def test_golden_statistics_of_masking() -> None:
     assert stats.chisquare(found, expected).pvalue > 0.01
     assert stats.chisquare(np.bincount(column, minlength=42)[1:-1]).pvalue > 0.01
     many = mask_tokens(rows(4000), Masking(hidden=0.0, random=1.0), V, np.random.default_rng(2), EVERY)
-    drawn = np.bincount(many.tokens.flatten()[many.places], minlength=V)
+    drawn = np.bincount(many.tokens.flatten()[many.positions], minlength=V)
     assert not drawn[:4].any() and not drawn[100:].any()
     assert stats.chisquare(drawn[4:100]).pvalue > 0.01
 
@@ -55,14 +55,14 @@ def test_specials_are_never_told() -> None:
     tokens = rows(50)
     tokens[:, 20], tokens[:, 30:] = EOS, PAD
     gaps = mask_tokens(tokens, Masking(share=0.99), V, np.random.default_rng(3), EVERY)
-    assert maskable(tokens.flatten(), V)[gaps.places].all()
+    assert maskable(tokens.flatten(), V)[gaps.positions].all()
     assert (gaps.tokens[:, [0, 20]] == tokens[:, [0, 20]]).all() and (gaps.tokens[:, 30:] == PAD).all()
-    assert (gaps.places == np.sort(gaps.places)).all()
+    assert (gaps.positions == np.sort(gaps.positions)).all()
 
 
 def test_a_short_row_has_one_gap() -> None:
     gaps = mask_tokens(np.array([[CLS, 7, SEP], [CLS, 8, SEP]]), Masking(), V, np.random.default_rng(0), EVERY)
-    assert gaps.places.tolist() == [1, 4] and gaps.targets.tolist() == [7, 8]
+    assert gaps.positions.tolist() == [1, 4] and gaps.targets.tolist() == [7, 8]
 
 
 def test_whole_words_are_hidden_whole() -> None:
@@ -89,7 +89,7 @@ def test_golden_share_that_falls() -> None:
     masking = Masking(share=0.5, last=0.1)
     for step, count in enumerate((20, 16, 12, 8, 4)):
         gaps = mask_tokens(rows(5), masking.at(step / 4), V, np.random.default_rng(step), EVERY)
-        assert (np.bincount(gaps.places // 42, minlength=5) == count).all()
+        assert (np.bincount(gaps.positions // 42, minlength=5) == count).all()
     assert masking == Masking(share=0.5, last=0.1)
     assert Masking().at(0.3) == Masking()
 
@@ -202,9 +202,9 @@ def test_batches_are_functions_of_seed_and_step(tmp_path: Path, pairs: bool) -> 
 
     falling = Masking(share=0.9, last=0.1, hidden=1.0, random=0.0)
     many = MaskedBatches(rows_, rows_, model, EVERY, falling, batch_size=4, seed=1, steps=10)
-    counts = [len(many.train(step).places) for step in (0, 9, 50)]
+    counts = [len(many.train(step).positions) for step in (0, 9, 50)]
     assert counts[0] > 3 * counts[1] and counts[0] > 3 * counts[2]
-    assert len(many.validation()[0].places) == len(masked_text(rows_, model, EVERY, falling.at(1.0))[0].places)
+    assert len(many.validation()[0].positions) == len(masked_text(rows_, model, EVERY, falling.at(1.0))[0].positions)
 
     one, again, other = make(1), make(1), make(2)
     for step in (0, 3, 17):

@@ -14,8 +14,8 @@ def test_golden_places_of_the_steps() -> None:
     """2 × 3 minibatches a rollout: step 14 is the third one of rollout 2."""
     batches = make()
     found = [batches.train(step) for step in range(15)]
-    assert [(part.rollout, part.place) for part in found[4:8]] == [(0, 4), (0, 5), (1, 0), (1, 1)]
-    assert (found[14].rollout, found[14].place) == (2, 2)
+    assert [(part.rollout, part.position) for part in found[4:8]] == [(0, 4), (0, 5), (1, 0), (1, 1)]
+    assert (found[14].rollout, found[14].position) == (2, 2)
     assert all(np.array_equal(part.prompts, found[0].prompts) for part in found[:6])
 
 

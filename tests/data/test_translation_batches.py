@@ -66,7 +66,7 @@ def test_a_batch_is_a_function_of_seed_and_step(batches: TranslationBatches, tmp
 @pytest.mark.parametrize("together", [1, 2, 4])
 def test_an_update_of_several_batches_spans_all_lengths(batches: TranslationBatches, together: int) -> None:
     """One batch from each part of an epoch's lengths, wherever it begins; and every pair still once an epoch."""
-    few = TranslationBatches(batches.train_pairs, None, batch_tokens=40, max_length=50, seed=5, together=together)
+    few = TranslationBatches(batches.train_pairs, None, batch_tokens=40, max_length=50, seed=5, accumulate=together)
     count = few.batches_per_epoch()
     trained = [few.train(step) for step in range(count)]
     assert sorted(row for batch in trained for row in batch.source[:, 0].tolist()) == list(range(4, 304))

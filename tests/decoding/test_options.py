@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from langladder.decoding.options import ROWS, Asked, asked_of, common_beginning, score_options
+from langladder.decoding.options import ROWS, OptionItem, common_beginning, option_item, score_options
 from langladder.ground.errors import InputError
 from langladder.models.language.gpt import GPT, GPTConfig
 from langladder.models.language.language_model import LanguageModel
@@ -15,18 +15,18 @@ from tests.models.test_every_language_model import MODELS, V, build
 PROMPT = np.array([BOS, 4, 9, EOS, BOS])
 
 
-def items(seed: int = 0, count: int = 6) -> list[Asked]:
+def items(seed: int = 0, count: int = 6) -> list[OptionItem]:
     """Items with one beginning, contexts of one to four tokens more, two to four options of one to three tokens."""
     random = np.random.default_rng(seed)
     found = []
     for _ in range(count):
         own = random.integers(4, V, random.integers(1, 5))
         options = [random.integers(4, V, random.integers(1, 4)) for _ in range(random.integers(2, 5))]
-        found.append(Asked(np.concatenate([PROMPT, own]), options))
+        found.append(OptionItem(np.concatenate([PROMPT, own]), options))
     return found
 
 
-def whole(model: LanguageModel, item: Asked) -> list[float]:
+def whole(model: LanguageModel, item: OptionItem) -> list[float]:
     """Σ log P of each option, from the log-probabilities of the whole row."""
     rows = [torch.from_numpy(np.concatenate([item.context, option])[None]) for option in item.options]
     return [float(model.log_probs(row)[0, len(item.context) :].double().sum()) for row in rows]
@@ -47,14 +47,14 @@ def test_padding_and_order_change_nothing(name: str) -> None:
         assert turned == pytest.approx(together[place], abs=1e-5)
     for item, found in list(zip(asked, together, strict=True))[::17]:
         assert score_options(model, [item])[0] == pytest.approx(found, abs=1e-5)
-        alone = [score_options(model, [Asked(item.context, [option])])[0][0] for option in item.options]
+        alone = [score_options(model, [OptionItem(item.context, [option])])[0][0] for option in item.options]
         assert alone == pytest.approx(found.tolist(), abs=1e-5)
 
 
 def test_rows_beyond_the_context_are_scored_by_windows() -> None:
     """As `log_probs` scores a long text; shorter items beside them are read from the cache."""
     model = build("GPT, sliding")
-    asked = [*items(count=3), Asked(np.concatenate([PROMPT, np.arange(4, 16)]), [np.array([5]), np.array([6, 7])])]
+    asked = [*items(count=3), OptionItem(np.concatenate([PROMPT, np.arange(4, 16)]), [np.array([5]), np.array([6, 7])])]
     for item, found in zip(asked, score_options(model, asked), strict=True):
         assert found == pytest.approx(whole(model, item), abs=1e-5)
 
@@ -63,7 +63,7 @@ def test_a_row_of_just_the_context_is_carried(monkeypatch: pytest.MonkeyPatch) -
     """The last token of an option is predicted and never read, so a row may be one token longer than the context."""
     torch.manual_seed(0)
     model = GPT(GPTConfig(context=8, width=8, layers=1, heads=2), V).eval()
-    item = Asked(np.array([BOS, 4, 5, 6, 7, 8]), [np.array([9, 10, 11]), np.array([12])])
+    item = OptionItem(np.array([BOS, 4, 5, 6, 7, 8]), [np.array([9, 10, 11]), np.array([12])])
     expected = whole(model, item)
     monkeypatch.setattr(model, "log_probs", None)  # not asked
     assert score_options(model, [item])[0] == pytest.approx(expected, abs=1e-5)
@@ -81,11 +81,11 @@ def test_shared_tokens_are_read_once(kind: str, monkeypatch: pytest.MonkeyPatch)
         return read_on(tokens, state)
 
     monkeypatch.setattr(model, "read_on", counted)
-    asked = [Asked(np.concatenate([PROMPT, [first, 8]]), [np.array([5]), np.array([6])]) for first in (4, 5, 6)]
+    asked = [OptionItem(np.concatenate([PROMPT, [first, 8]]), [np.array([5]), np.array([6])]) for first in (4, 5, 6)]
     score_options(model, asked)
     assert read == [(1, 5), (3, 2)]  # the beginning once, three contexts of two tokens; options of one token not at all
     read.clear()
-    score_options(model, [Asked(item.context, [np.array([5, 6, 7]), np.array([6])]) for item in asked])
+    score_options(model, [OptionItem(item.context, [np.array([5, 6, 7]), np.array([6])]) for item in asked])
     assert read == [(1, 5), (3, 2), (3, 2)]
 
 
@@ -99,18 +99,18 @@ def test_the_mode_stays_and_dropout_is_off() -> None:
 def test_asked_of_begins_where_the_options_part() -> None:
     """The tokenizer joined the context's last token with the first option's: both are scored from before it."""
     context = np.array([BOS, 4, 5])
-    item = asked_of([np.array([BOS, 4, 17, 8]), np.array([BOS, 4, 5, 9])], context)
+    item = option_item([np.array([BOS, 4, 17, 8]), np.array([BOS, 4, 5, 9])], context)
     assert item.context.tolist() == [BOS, 4]
     assert [option.tolist() for option in item.options] == [[17, 8], [5, 9]]
     assert common_beginning([context, context[:2]]) == 2
     with pytest.raises(InputError, match="one of them is empty"):
-        asked_of([context, np.append(context, 6)], context)
+        option_item([context, np.append(context, 6)], context)
 
 
 def test_what_is_no_context_is_refused() -> None:
     model = build("gpt")
     with pytest.raises(InputError, match="begins with BOS"):
-        score_options(model, [Asked(np.array([5, 6]), [np.array([7])])])
+        score_options(model, [OptionItem(np.array([5, 6]), [np.array([7])])])
     with pytest.raises(InputError, match=f"ids .*{V}"):
-        score_options(model, [Asked(np.array([BOS, 6]), [np.array([V])])])
+        score_options(model, [OptionItem(np.array([BOS, 6]), [np.array([V])])])
     assert score_options(model, []) == []

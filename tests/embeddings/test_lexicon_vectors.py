@@ -11,7 +11,7 @@ from nltk.corpus.util import LazyCorpusLoader
 
 from langladder.corpora import truth
 from langladder.embeddings.lexicon import LexiconConfig, LexiconVectors
-from langladder.embeddings.method import Made
+from langladder.embeddings.method import TrainedVectors
 from langladder.embeddings.synsets import Synsets
 from langladder.ground.errors import InputError
 from langladder.text.storage.token_streams import TokenStream
@@ -39,7 +39,7 @@ def chain() -> Synsets:
     return Synsets.parse([f"{a}\t{a}\t{b}" for a, b in zip(CHAIN, [*CHAIN[1:], ""], strict=True)], "chain")
 
 
-def fit(tmp_path: Path, text: str, words: list[str], counts: list[int], **changes: str) -> Made:
+def fit(tmp_path: Path, text: str, words: list[str], counts: list[int], **changes: str) -> TrainedVectors:
     path = tmp_path / "lexicon.tsv"
     path.write_text(text, encoding="utf-8")
     corpus = WordCorpus(

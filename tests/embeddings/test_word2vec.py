@@ -18,7 +18,7 @@ from langladder.ground.errors import InputError
 from langladder.kernels.word2vec.drawing import Chunk, alias_table, draw_noise, subsample
 from langladder.kernels.word2vec.noise import REPEATS, block_size
 from langladder.kernels.word2vec.rows import logistic
-from langladder.kernels.word2vec.tree import TOGETHER
+from langladder.kernels.word2vec.tree import AT_ONCE
 from langladder.nn.huffman import HuffmanTree
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.words.vocabulary import Vocabulary, WordCorpus
@@ -105,7 +105,7 @@ def test_step_parity_with_autograd(kind: tuple[str, str], context: dict[str, str
 @pytest.mark.parametrize("context", CONTEXTS, ids=["mean", "sum", "whole"])
 @pytest.mark.parametrize("architecture", ["skipgram", "cbow"])
 def test_tree_step_parity_with_autograd(architecture: str, context: dict[str, str]) -> None:
-    """Hierarchical softmax learns by neighbours, TOGETHER at a time, or by their mean: they must reach the centre."""
+    """Hierarchical softmax learns by neighbours, AT_ONCE at a time, or by their mean: they must reach the centre."""
     output = random_output((architecture, "hierarchical"), **context)
     network = as_network(output)
     words = np.random.default_rng(3).permutation(V)[:11]
@@ -114,13 +114,13 @@ def test_tree_step_parity_with_autograd(architecture: str, context: dict[str, st
     for t in range(11):
         around = np.concatenate([words[t - before[t] : t], words[t + 1 : t + after[t] + 1]])
         inputs = around[None] if architecture == "cbow" else around[:, None]
-        for first in range(0, len(inputs), TOGETHER):
-            some = inputs[first : first + TOGETHER]
+        for first in range(0, len(inputs), AT_ONCE):
+            some = inputs[first : first + AT_ONCE]
             targets = np.full(len(some), words[t])
             loss = step(network, {"inputs": some, "mask": np.ones_like(some, dtype=bool), "targets": targets}, output)
             measured += [loss] if t == 0 else []
     total, terms = output.learn(Chunk(words, before, after, 11), LR, np.zeros(1, dtype=np.uint64))
-    assert terms == (1 if architecture == "cbow" else after[0]) and len(measured) == -(-terms // TOGETHER)
+    assert terms == (1 if architecture == "cbow" else after[0]) and len(measured) == -(-terms // AT_ONCE)
     assert total == pytest.approx(sum(measured), rel=1e-3)  # of 11 words, the first is measured
     assert_same(output, network)
 

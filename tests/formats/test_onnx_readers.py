@@ -89,7 +89,7 @@ def test_parity_of_a_tagger_in_onnx(layers: str, tmp_path: Path) -> None:
     (found,) = run_as_declared(runs, {"tokens": batch.tokens.numpy()})
     with torch.no_grad():
         ours = torch.log_softmax(model(batch), dim=-1)  # (B, W, K)
-    at_words = found.reshape(-1, found.shape[-1])[batch.places.numpy()]
+    at_words = found.reshape(-1, found.shape[-1])[batch.positions.numpy()]
     inside = model.inside(batch).numpy()
     np.testing.assert_allclose(at_words[inside], ours.numpy()[inside], atol=1e-5)
 
@@ -106,6 +106,6 @@ def test_padding_is_left_out_again_after_an_export(tmp_path: Path) -> None:
     export_onnx_encoder(model, tmp_path / "model.onnx")
     assert not any(part.training for part in model.modules())
     mask = torch.tensor([[True, True], [True, False]])
-    places = Layout.of(mask).places
+    places = Layout.of(mask).positions
     assert places is not None and places.tolist() == [0, 1, 2]
     assert segments(torch.tensor([[5, model.separator, 6]]), model.separator).tolist() == [[0, 0, 1]]

@@ -117,7 +117,7 @@ def test_what_is_read_is_what_the_whole_would_give() -> None:
     """The last layer is computed where something is read; so are the scores."""
     model, batch = make(), gaps(make())
     (last,) = model.hidden(batch.tokens, batch.segments, layers=(-1,))
-    scores = torch.log_softmax(model.head(model.transformed(last.flatten(0, 1)[batch.places])), dim=-1)
+    scores = torch.log_softmax(model.head(model.transformed(last.flatten(0, 1)[batch.positions])), dim=-1)
     torch.testing.assert_close(model.masked_log_probs(batch), scores, atol=1e-5, rtol=1e-5)
     expected = scores[torch.arange(4), batch.targets]
     torch.testing.assert_close(model.target_log_probs(batch), expected, atol=1e-5, rtol=1e-5)

@@ -196,7 +196,7 @@ def test_golden_a_word_is_read_at_its_first_piece(base: Path) -> None:
     ]
     rows = network.collate([one, network.encode(("a",))])
     assert rows.tokens[0].tolist() == [CLS, *one.ids.tolist(), SEP] and rows.lengths.tolist() == [3, 1]
-    assert rows.tokens.flatten()[rows.places[0]].tolist() == [piece[0] for piece in pieces]
+    assert rows.tokens.flatten()[rows.positions[0]].tolist() == [piece[0] for piece in pieces]
     h = network.features(rows.tokens)[0]
     torch.testing.assert_close(network(rows)[0], network.head(h[1 + torch.from_numpy(one.firsts)]))
 
@@ -209,7 +209,7 @@ def test_a_long_sentence_becomes_rows_cut_between_words(base: Path) -> None:
     assert len(one.ids) > 22 and len(rows.tokens) > 2 and rows.tokens.shape[1] <= 24
     inside = [[token for token in row if token not in (CLS, SEP, 0)] for row in rows.tokens.tolist()]
     assert [*chain(*inside[:-1])] == one.ids.tolist()
-    assert rows.tokens.flatten()[rows.places[0]].tolist() == one.ids[one.firsts].tolist()
+    assert rows.tokens.flatten()[rows.positions[0]].tolist() == one.ids[one.firsts].tolist()
     assert len(network.tag([sentence])[0]) == 60 and network.log_probs([sentence])[0].shape == (60, 3)
     assert len(network.encode(("x" * 500,)).ids) == 22  # a word with more pieces than a row has room for
     assert len(network.tag([("x" * 500, "cat")])[0]) == 2

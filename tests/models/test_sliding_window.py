@@ -45,7 +45,7 @@ def test_golden_words_keep_their_marks_in_every_form() -> None:
     assert words_of("الوَلَدُ؟").words == ["الوَلَدُ", "؟"]
     for text in ("Café İzmir?", "CAFE\u0301 I\u0307zmir?", "ca\u00adfe\u0301\u200f \u200eizmir\u200f?"):
         assert words_of(text).words == ["café", "izmir", "?"]
-        start, end = words_of(text).places[0]
+        start, end = words_of(text).positions[0]
         assert text[start:end].strip("\u200f") == text.split()[0].strip("\u200f")
 
 

@@ -54,7 +54,7 @@ def test_golden_loss_is_the_sum_of_both_means() -> None:
     model = make()
     batch = gaps(model)
     (last,) = model.hidden(batch.tokens, batch.segments, layers=(-1,))
-    scores = model.head(model.transformed(last.flatten(0, 1)[batch.places]))
+    scores = model.head(model.transformed(last.flatten(0, 1)[batch.positions]))
     assert model.next_head is not None
     words = functional.cross_entropy(scores, batch.targets)
     pairs = functional.cross_entropy(model.next_head(model.pooled(last)), batch.strange)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.method import Made
+from langladder.embeddings.method import TrainedVectors
 from langladder.embeddings.word2vec.skipgram import SkipGram, SkipGramConfig
 from langladder.ground.errors import InputError
 from langladder.models.making import Run
@@ -37,7 +37,7 @@ def world(lines: int = 600, seed: int = 0) -> WordCorpus:
 
 def train(
     work: Path, config: SkipGramConfig = CONFIG, training: TrainingConfig = TRAINING, seed: int = 1
-) -> tuple[WordVectors, Made]:
+) -> tuple[WordVectors, TrainedVectors]:
     made = make(SkipGram, config, world(), training=training, run=Run(seed, work))
     return made.vectors, made
 

@@ -14,7 +14,7 @@ import torch
 
 from langladder.answers.loading import LoadedModel
 from langladder.answers.requests import OptionsRequest
-from langladder.decoding.options import Asked, asked_of, score_options
+from langladder.decoding.options import OptionItem, option_item, score_options
 from langladder.evaluation import perplexity
 from langladder.evaluation.perplexity import TextScores
 from langladder.ground.errors import InputError
@@ -128,9 +128,9 @@ def rank_options(loaded: LoadedModel, text: str, request: OptionsRequest) -> lis
         InputError: an option is empty, or no text stands before them.
     """
 
-    def scored(context: str) -> tuple[Asked, list[float]]:
+    def scored(context: str) -> tuple[OptionItem, list[float]]:
         wholes = ids_of(loaded.tokenizer, [f"{context} {one}{request.after}".lstrip(" ") for one in request.options])
-        item = asked_of(wholes, ids_of(loaded.tokenizer, [context])[0])
+        item = option_item(wholes, ids_of(loaded.tokenizer, [context])[0])
         return item, score_options(loaded.model, [item])[0].tolist()
 
     item, log_probs = scored(text.rstrip(" "))

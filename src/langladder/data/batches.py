@@ -95,8 +95,8 @@ class Update(NamedTuple):
         Args:
             part: (i, n): what the i-th of n processes learns from.
         """
-        places = range(step * count, (step + 1) * count)
-        shares = [batches.share(place % period if period else place, *part) for place in places]
+        positions = range(step * count, (step + 1) * count)
+        shares = [batches.share(position % period if period else position, *part) for position in positions]
         return cls([one.batch for one in shares], [one.size for one in shares], [one.weights for one in shares])
 
     @property
@@ -131,5 +131,5 @@ def shuffled(count: int, batch_size: int, step: int, *key: int) -> np.ndarray:
     """
     picks = np.arange(step * batch_size, (step + 1) * batch_size)
     return np.array(
-        [permutation(count, *key, epoch)[place] for epoch, place in zip(*divmod(picks, count), strict=True)]
+        [permutation(count, *key, epoch)[position] for epoch, position in zip(*divmod(picks, count), strict=True)]
     )

@@ -124,7 +124,7 @@ def dialogue_rows(
     for number, one in enumerate(dialogues, start=1):
         if not any(message.role == ASSISTANT and message.text for message in one.messages):
             raise InputError(
-                f"{split}, dialogue {number} ({_shown(one.messages)}): no response to learn from; give it one, or take "
+                f"{split}, dialogue {number} ({_short(one.messages)}): no response to learn from; give it one, or take "
                 "it out"
             )
     kept = []
@@ -162,17 +162,17 @@ def check_prompt(prompt: np.ndarray, context: int, where: str, messages: Sequenc
     """Raise InputError for a prompt (T,) that leaves no room for a response."""
     if len(prompt) >= context:
         raise InputError(
-            f"{where} ({_shown(messages)}): {len(prompt)} tokens leave no room for a response in the model's context "
+            f"{where} ({_short(messages)}): {len(prompt)} tokens leave no room for a response in the model's context "
             f"of {context}; shorten it, or take a model with a longer context"
         )
 
 
 def _too_long(split: str, what: str, number: int, messages: Sequence[Message], length: int, context: int) -> str:
     return (
-        f"{split}, {what} {number} ({_shown(messages)}): {length} tokens exceed the model's context of {context}; set "
+        f"{split}, {what} {number} ({_short(messages)}): {length} tokens exceed the model's context of {context}; set "
         "training.too_long to leave_out, shorten it, or choose a base with a longer context"
     )
 
 
-def _shown(messages: Sequence[Message]) -> str:
+def _short(messages: Sequence[Message]) -> str:
     return repr(messages[-1].text[:60]) if messages else "empty"

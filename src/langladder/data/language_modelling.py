@@ -83,8 +83,8 @@ class _TrainingBatches(StepBatches[LanguageBatch]):
 
     def _gather(self, starts: np.ndarray) -> torch.Tensor:
         """(B, T + 1) int64: T + 1 tokens from each start, round the stream's end to its beginning."""
-        places = (starts[:, None] + np.arange(self.T + 1)) % len(self.stream.ids)
-        return torch.from_numpy(self.stream.ids[places].astype(np.int64))
+        positions = (starts[:, None] + np.arange(self.T + 1)) % len(self.stream.ids)
+        return torch.from_numpy(self.stream.ids[positions].astype(np.int64))
 
 
 class StreamBatches(_TrainingBatches):

@@ -68,14 +68,14 @@ class MaskedBatches(StepBatches[Masked]):
     def take(self, step: int, batch: Masked, rows: np.ndarray) -> Masked:  # noqa: ARG002 - see `StepBatches`
         """Some of the rows, with the gaps that they have in the whole batch."""
         length, chosen = batch.tokens.shape[1], torch.from_numpy(rows)
-        place = torch.full((len(batch.tokens),), -1)
-        place[chosen] = torch.arange(len(rows))
-        row = place[batch.places // length]  # (M,): where it stands now, −1: nowhere
+        position = torch.full((len(batch.tokens),), -1)
+        position[chosen] = torch.arange(len(rows))
+        row = position[batch.positions // length]  # (M,): where it stands now, −1: nowhere
         kept = row >= 0
         return Masked(
             batch.tokens[chosen],
             batch.segments[chosen],
-            (row * length + batch.places % length)[kept],
+            (row * length + batch.positions % length)[kept],
             batch.targets[kept],
             batch.strange[chosen] if len(batch.strange) else batch.strange,
         )
@@ -92,7 +92,9 @@ def masked_text(
     count = len(text) if limit is None else min(len(text), max(1, limit // text.room))
     chosen = np.linspace(0, len(text) - 1, count).astype(np.int64)
     parts = [chosen[start : start + VALIDATION_ROWS] for start in range(0, count, VALIDATION_ROWS)]
-    return [draw(text, part, encoder, words, masking, generator(DRAWS, place)) for place, part in enumerate(parts)]
+    return [
+        draw(text, part, encoder, words, masking, generator(DRAWS, position)) for position, part in enumerate(parts)
+    ]
 
 
 def draw(
@@ -113,5 +115,5 @@ def draw(
     segments = padded([two for _, two in framed])
     gaps = mask_tokens(tokens.numpy(), masking, encoder.vocab_size, random, words)
     labels = torch.tensor(strange if text.pairs else [], dtype=torch.int64)
-    shown, places, targets = (torch.from_numpy(part) for part in gaps)
-    return Masked(shown, segments, places, targets, labels)
+    tokens_read, positions, targets = (torch.from_numpy(part) for part in gaps)
+    return Masked(tokens_read, segments, positions, targets, labels)

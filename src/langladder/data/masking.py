@@ -51,10 +51,10 @@ class Masking(Config):
 
 
 class Gaps(NamedTuple):
-    """tokens (B, T) int64 as they are shown; places (M,) int64 among the B·T, ascending; targets (M,) int64."""
+    """tokens (B, T) int64 as they are read; positions (M,) int64 among the B·T, ascending; targets (M,) int64."""
 
     tokens: np.ndarray
-    places: np.ndarray
+    positions: np.ndarray
     targets: np.ndarray
 
 
@@ -81,14 +81,14 @@ def mask_tokens(
     rank[order] = np.arange(len(candidates)) - np.repeat(np.cumsum(count) - count, count)
     drawn = np.zeros(word[-1] + 1 if len(word) else 0, dtype=bool)
     drawn[word[rank < wanted[row]]] = True
-    places = candidates[drawn[word]]  # (M,)
-    targets = flat[places]
-    shown = flat.copy()
-    chance = random.random(len(places))
-    shown[places[chance < masking.hidden]] = vocab_size - 1
-    swapped = places[(chance >= masking.hidden) & (chance < masking.hidden + masking.random)]
-    shown[swapped] = random.integers(len(NAMES), vocab_size - len(RESERVED), len(swapped))
-    return Gaps(shown.reshape(rows, length), places, targets)
+    positions = candidates[drawn[word]]  # (M,)
+    targets = flat[positions]
+    read = flat.copy()
+    chance = random.random(len(positions))
+    read[positions[chance < masking.hidden]] = vocab_size - 1
+    swapped = positions[(chance >= masking.hidden) & (chance < masking.hidden + masking.random)]
+    read[swapped] = random.integers(len(NAMES), vocab_size - len(RESERVED), len(swapped))
+    return Gaps(read.reshape(rows, length), positions, targets)
 
 
 def maskable(tokens: np.ndarray, vocab_size: int) -> np.ndarray:
@@ -101,8 +101,8 @@ def maskable(tokens: np.ndarray, vocab_size: int) -> np.ndarray:
 def _words(flat: np.ndarray, candidates: np.ndarray, words: WordStarts) -> np.ndarray:
     """The number of the word, 0 … W − 1, of each of the N tokens; a special before it begins a word, too."""
     before = flat[candidates - 1]  # a row begins with <cls>, so there is always one
-    apart = np.diff(candidates, prepend=-1) > 1
-    begins = words.opens[flat[candidates]] | words.closes[before] | apart
+    gap_before = np.diff(candidates, prepend=-1) > 1
+    begins = words.opens[flat[candidates]] | words.closes[before] | gap_before
     begins[:1] = True
     numbers: np.ndarray = np.cumsum(begins) - 1
     return numbers

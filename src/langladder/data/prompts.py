@@ -26,7 +26,7 @@ class RolloutPart(NamedTuple):
     """
 
     rollout: int
-    place: int
+    position: int
     prompts: np.ndarray
     rows: np.ndarray
     text: torch.Tensor | None
@@ -58,12 +58,12 @@ class RolloutBatches(StepBatches[RolloutPart | np.ndarray]):
 
     def train(self, step: int) -> RolloutPart:
         """See `StepBatches.train`."""
-        rollout, place = divmod(step, self.epochs * self.minibatches)
-        epoch, part = divmod(place, self.minibatches)
+        rollout, position = divmod(step, self.epochs * self.minibatches)
+        epoch, part = divmod(position, self.minibatches)
         order = generator(self.seed, rollout, epoch, 1).permutation(self.kept)
         return RolloutPart(
             rollout,
-            place,
+            position,
             shuffled(self.prompts, self.per_rollout, rollout, self.seed),
             np.array_split(order, self.minibatches)[part],
             None if self.text is None else self.text.train(step).tokens,

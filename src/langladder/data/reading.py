@@ -52,8 +52,8 @@ class ReadingBatches(StepBatches[Batch], Generic[Batch]):
 
     def texts(self, step: int) -> np.ndarray:
         """Which texts a step sees: at most `batch_size`."""
-        epoch, place = divmod(step, self.per_epoch)
-        return self._plan(epoch)[place]
+        epoch, position = divmod(step, self.per_epoch)
+        return self._plan(epoch)[position]
 
     def train(self, step: int) -> Batch:
         """See `StepBatches.train`."""
@@ -95,4 +95,4 @@ class ReadingBatches(StepBatches[Batch], Generic[Batch]):
             part = shuffled[start : start + WINDOW_BATCHES * self.batch_size]
             part = part[np.argsort(self.lengths[part], kind="stable")]
             batches += [part[first : first + self.batch_size] for first in range(0, len(part), self.batch_size)]
-        return [batches[place] for place in random.permutation(len(batches))]
+        return [batches[position] for position in random.permutation(len(batches))]

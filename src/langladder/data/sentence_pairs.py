@@ -122,9 +122,9 @@ class Pairs:
         text = self.lines.text(first, cut)
         if last > first and u[2] < 0.5:
             return text, self.lines.text(cut + 1, last)[: self.room - len(text)], 0
-        return text, self._elsewhere(int(self.lines.document[first]), self.room - len(text), random), 1
+        return text, self._other_document(int(self.lines.document[first]), self.room - len(text), random), 1
 
-    def _elsewhere(self, document: int, room: int, random: np.random.Generator) -> np.ndarray:
+    def _other_document(self, document: int, room: int, random: np.random.Generator) -> np.ndarray:
         """Lines of another document, from a random one on, at most `room` tokens."""
         low, high = np.searchsorted(self.lines.document, (document, document + 1))
         start = int(random.integers(len(self.lines.document) - (high - low)))

@@ -40,10 +40,10 @@ class SkipGramBatches(StepBatches[SkipGramBatch]):
 
     def train(self, step: int) -> SkipGramBatch:
         """See `SkipGram.forward` for the batch's tensors."""
-        epoch, place = divmod(step, self.steps_per_epoch)
+        epoch, position = divmod(step, self.steps_per_epoch)
         bounds = self._bounds(epoch)
-        lines = permutation(len(self.starts), self.seed, epoch)[bounds[place] : bounds[place + 1]]
-        rng = generator(self.seed, epoch, place)
+        lines = permutation(len(self.starts), self.seed, epoch)[bounds[position] : bounds[position + 1]]
+        rng = generator(self.seed, epoch, position)
 
         words, line_of = self._read(lines)
         kept = rng.random(len(words)) < self.keep[words]
@@ -85,8 +85,8 @@ class SkipGramBatches(StepBatches[SkipGramBatch]):
         lengths = self.lengths[lines]
         ends = np.cumsum(lengths)
         total = int(ends[-1]) if len(ends) else 0
-        places = np.arange(total) + np.repeat(self.starts[lines] - (ends - lengths), lengths)
-        return self.ids[places].astype(np.int64), np.repeat(np.arange(len(lines)), lengths)
+        positions = np.arange(total) + np.repeat(self.starts[lines] - (ends - lengths), lengths)
+        return self.ids[positions].astype(np.int64), np.repeat(np.arange(len(lines)), lengths)
 
 
 def _pieces(offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -109,8 +109,8 @@ def windows(line_of: np.ndarray, window: int, rng: np.random.Generator | None) -
     radius = np.full(count, window) if rng is None else rng.integers(1, window + 1, count)
     begins = np.searchsorted(line_of, line_of, side="left")
     ends = np.searchsorted(line_of, line_of, side="right")
-    places = np.arange(count)
-    return np.minimum(radius, places - begins), np.minimum(radius, ends - 1 - places)
+    positions = np.arange(count)
+    return np.minimum(radius, positions - begins), np.minimum(radius, ends - 1 - positions)
 
 
 def in_blocks(

@@ -56,8 +56,8 @@ class SpeechBatches(StepBatches[SpeechBatch]):
         return collate([self.train_utterances[i] for i in self._chosen(step)[rows]])
 
     def _chosen(self, step: int) -> np.ndarray:
-        epoch, place = divmod(step, -(-len(self.train_utterances) // self.batch_size))
-        return self._plan(epoch)[place]
+        epoch, position = divmod(step, -(-len(self.train_utterances) // self.batch_size))
+        return self._plan(epoch)[position]
 
     def _plan_epoch(self, epoch: int) -> list[np.ndarray]:
         """The rows of each batch: drawn, then sorted by length (the draw breaks ties), cut, and drawn again."""

@@ -43,7 +43,7 @@ class TranslationBatches(StepBatches[PairBatch]):
             the longer side of each.
         max_length: pairs with a longer side (specials included) are left out of training; never of validation.
         seed: of the order.
-        together: how many batches an update takes.
+        accumulate: how many batches an update takes.
         padded: whether the network computes padding.
 
     Raises:
@@ -58,10 +58,10 @@ class TranslationBatches(StepBatches[PairBatch]):
         batch_tokens: int,
         max_length: int,
         seed: int,
-        together: int = 1,
+        accumulate: int = 1,
         padded: bool = True,
     ) -> None:
-        self.together, self.padded = together, padded
+        self.accumulate, self.padded = accumulate, padded
         self.train_pairs, self.validation_pairs = train_pairs, validation_pairs
         self.batch_tokens, self.seed = batch_tokens, seed
         self.lengths = _lengths(train_pairs)
@@ -120,24 +120,24 @@ class TranslationBatches(StepBatches[PairBatch]):
             part = part[np.lexsort((lengths[part, 1], lengths[part, 0]))]
             batches += pack(part, lengths[:, 0], self.batch_tokens)
         longest = np.array([lengths[rows[-1], 0] for rows in batches])
-        return [batches[index] for index in dealt(longest, self.together, random)]
+        return [batches[index] for index in dealt(longest, self.accumulate, random)]
 
 
-def dealt(lengths: np.ndarray, together: int, random: np.random.Generator) -> np.ndarray:
-    """An order of batches, of each of which the length is known, in which every `together` ones span all lengths.
+def dealt(lengths: np.ndarray, accumulate: int, random: np.random.Generator) -> np.ndarray:
+    """An order of batches, of each of which the length is known, in which every `accumulate` ones span all lengths.
 
-    The batches by length are cut into `together` parts, each is shuffled, and they give one batch each in turn, always
-    in the same order, so that it does not matter where an update begins. Those that are left over come last. With 1 it
-    is a permutation.
+    The batches by length are cut into `accumulate` parts, each is shuffled, and they give one batch each in turn,
+    always in the same order, so that it does not matter where an update begins. Those that are left over come last.
+    With 1 it is a permutation.
     """
-    if together == 1:
+    if accumulate == 1:
         return random.permutation(len(lengths))
-    rounds = len(lengths) // together
+    rounds = len(lengths) // accumulate
     order = random.permutation(len(lengths))  # so that batches of one length are in no order
-    left, order = order[rounds * together :], order[: rounds * together]
+    left, order = order[rounds * accumulate :], order[: rounds * accumulate]
     order = order[np.argsort(lengths[order], kind="stable")]
-    parts = random.permuted(order.reshape(together, rounds), axis=1)  # (together, rounds)
-    return np.concatenate([parts[random.permutation(together)].T.ravel(), left])
+    parts = random.permuted(order.reshape(accumulate, rounds), axis=1)  # (accumulate, rounds)
+    return np.concatenate([parts[random.permutation(accumulate)].T.ravel(), left])
 
 
 def _lengths(pairs: PairStream) -> np.ndarray:

@@ -38,7 +38,7 @@ def answers(
         same = np.flatnonzero(lengths == length)
         room = config.model_copy(update={"max_tokens": min(config.max_tokens, model.context - length)})
         for part in np.array_split(same, -(-len(same) // ROWS)):
-            said = generate_batch(model, [rows[row].tolist() for row in part], room, numbers=part.tolist())
-            for row, ids in zip(part.tolist(), said, strict=True):
+            generated = generate_batch(model, [rows[row].tolist() for row in part], room, numbers=part.tolist())
+            for row, ids in zip(part.tolist(), generated, strict=True):
                 found[row] = template.response(ids)
     return found

@@ -79,26 +79,26 @@ def _watched(model: Translator, found: list[Heads]) -> Iterator[None]:
     training = model.training
     model.eval()
 
-    def equation(module: nn.Module, given: tuple[Any, ...], named: dict[str, Any], _: Any) -> None:
+    def equation(module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any], _: Any) -> None:
         assert isinstance(module, MultiHeadAttention)
-        x, memory = (one[None] for one in given[:2])  # (1, T, D), (1, S, D): of one row nothing is padding
+        x, memory = (one[None] for one in inputs[:2])  # (1, T, D), (1, S, D): of one row nothing is padding
         mask = banded(x.shape[1], memory.shape[1], None, x.device) if named.get("causal") else None
         _, weights = module.forward_equation(x, *module.keys_values(memory), mask)  # (1, h, T, S)
-        found.append(Heads(*places[module], weights[0].float().cpu().numpy()))
+        found.append(Heads(*positions[module], weights[0].float().cpu().numpy()))
 
     def block(module: nn.Module, _: tuple[Any, ...], out: tuple[Any, ...]) -> None:
-        found.append(Heads(*places[module], out[2].float().cpu().numpy()))  # (1, T, S)
+        found.append(Heads(*positions[module], out[2].float().cpu().numpy()))  # (1, T, S)
 
-    places: dict[nn.Module, tuple[Kind, int]] = {}
+    positions: dict[nn.Module, tuple[Kind, int]] = {}
     for name, module in model.named_modules():
         side, _, rest = name.partition(".")
         number = rest.partition(".")[0]
         if isinstance(module, MultiHeadAttention):
             kind: Kind = "source" if name.endswith(".cross") else "encoder" if side == "encoder" else "decoder"
-            places[module] = kind, int(number) + 1
+            positions[module] = kind, int(number) + 1
             hooks.append(module.register_forward_hook(equation, with_kwargs=True))
         elif isinstance(module, DecoderBlock):
-            places[module] = "source", int(number) + 1
+            positions[module] = "source", int(number) + 1
             hooks.append(module.register_forward_hook(block))
     try:
         yield

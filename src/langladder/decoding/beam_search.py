@@ -211,8 +211,8 @@ class _Search:
         ranked = log_probs if chosen is None else log_probs - self.config.diversity * chosen.unsqueeze(1)
         # A hypothesis' B + 1 best tokens are all that can matter: B live on at most, and EOS only ranks among them.
         values, tokens = ranked.topk(min(B + 1, ranked.shape[2]), dim=2)  # (N, B, C)
-        best, place = (before.unsqueeze(2) + values).flatten(1).sort(dim=1, descending=True, stable=True)
-        parent, token = place // values.shape[2], tokens.flatten(1).gather(1, place)  # (N, B·C)
+        best, position = (before.unsqueeze(2) + values).flatten(1).sort(dim=1, descending=True, stable=True)
+        parent, token = position // values.shape[2], tokens.flatten(1).gather(1, position)  # (N, B·C)
         if chosen is not None:
             chosen.scatter_add_(1, token[:, :B], best[:, :B].isfinite().to(chosen.dtype))
             rows = torch.arange(len(parent), device=parent.device).unsqueeze(1)

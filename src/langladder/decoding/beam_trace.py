@@ -74,7 +74,7 @@ def trace(model: Translator, source: torch.Tensor, config: BeamConfig) -> Trace:
         if slot is not None and search.nodes[slot].fate == "kept":
             search.nodes[slot].fate = "left"
     best = _best(search.finished[0], config.n_best)
-    ends = {id(hypothesis): place for hypothesis, place in search.ends}
+    ends = {id(hypothesis): position for hypothesis, position in search.ends}
     return Trace(best, [ends[id(hypothesis)] for hypothesis in best], search.nodes)
 
 
@@ -117,10 +117,10 @@ class _Watched(_Search):
             if math.isfinite(total):
                 self._note(slot, token, float(log_probs[slot - first, token]), total, "kept")
                 sums[slot - first, token] = -math.inf
-        values, places = sums.flatten().topk(min(self.group_size, sums.numel()))
-        for total, place in zip(values.tolist(), places.tolist(), strict=True):
+        values, positions = sums.flatten().topk(min(self.group_size, sums.numel()))
+        for total, position in zip(values.tolist(), positions.tolist(), strict=True):
             if math.isfinite(total):
-                row, token = divmod(place, sums.shape[1])
+                row, token = divmod(position, sums.shape[1])
                 self._note(first + row, token, float(log_probs[row, token]), total, "dropped")
         return parents, tokens, totals
 

@@ -32,7 +32,7 @@ class Labelling(NamedTuple):
 
 def collapse(path: Sequence[int]) -> tuple[int, ...]:
     """B(π): merge repeats, then drop blanks."""
-    merged = [label for place, label in enumerate(path) if place == 0 or label != path[place - 1]]
+    merged = [label for position, label in enumerate(path) if position == 0 or label != path[position - 1]]
     return tuple(label for label in merged if label != BLANK)
 
 

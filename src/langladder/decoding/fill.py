@@ -35,9 +35,9 @@ def fill(model: BERT, tokenizer: Tokenizer, sentence: str, *, best: int = 5) -> 
     tokens = torch.from_numpy(model.framed(ids)[0])[None]  # (1, T)
     if tokens.shape[1] > model.context:
         raise InputError(f"{sentence[:60]!r}: {tokens.shape[1]} tokens exceed the encoder's context of {model.context}")
-    places = (tokens[0] == model.mask).nonzero()[:, 0]
+    positions = (tokens[0] == model.mask).nonzero()[:, 0]
     none = torch.zeros(0, dtype=torch.int64)
-    batch = Masked(tokens, torch.zeros_like(tokens), places, torch.zeros_like(places), none)
+    batch = Masked(tokens, torch.zeros_like(tokens), positions, torch.zeros_like(positions), none)
     scores = model.masked_log_probs(batch)
     scores[:, [token for token in range(model.vocab_size) if token not in _text(tokenizer)]] = -torch.inf
     found = scores.topk(min(best, len(_text(tokenizer))), dim=1)
@@ -57,7 +57,9 @@ def gapped(tokenizer: Tokenizer, sentence: str) -> np.ndarray:
     if len(parts) < 2:
         raise InputError(f"{sentence[:60]!r}: has no {GAP}; write it where a word is to be found")
     # a space before a gap is part of the token that fills it, where tokens have their spaces with them
-    ids = [tokenizer.encode(part.rstrip() if place < len(parts) - 1 else part) for place, part in enumerate(parts)]
+    ids = [
+        tokenizer.encode(part.rstrip() if position < len(parts) - 1 else part) for position, part in enumerate(parts)
+    ]
     mask = np.array([tokenizer.special_id(GAP)], dtype=np.int32)
     joined = [piece for part in ids for piece in (part, mask)][:-1]
     return np.concatenate(joined)

@@ -32,14 +32,14 @@ ROWS = 64
 """Rows read together."""
 
 
-class Asked(NamedTuple):
+class OptionItem(NamedTuple):
     """One item: the tokens (n,) of its context, which begin with BOS, and those of each option after it, n ≥ 1 each."""
 
     context: np.ndarray
     options: list[np.ndarray]
 
 
-def asked_of(wholes: Sequence[np.ndarray], context: np.ndarray) -> Asked:
+def option_item(wholes: Sequence[np.ndarray], context: np.ndarray) -> OptionItem:
     """An item from texts that were cut into tokens as wholes: an option is what follows the tokens that all share.
 
     A tokenizer may join a context's last letters with an option's first; then both belong to the option.
@@ -54,7 +54,7 @@ def asked_of(wholes: Sequence[np.ndarray], context: np.ndarray) -> Asked:
     options = [whole[shared:] for whole in wholes]
     if not all(map(len, options)) or not shared:
         raise InputError("options: one of them is empty, or no text stands before them; every option needs a token")
-    return Asked(np.asarray(wholes[0][:shared]), options)
+    return OptionItem(np.asarray(wholes[0][:shared]), options)
 
 
 def common_beginning(rows: Sequence[np.ndarray]) -> int:
@@ -66,65 +66,69 @@ def common_beginning(rows: Sequence[np.ndarray]) -> int:
 
 
 @torch.no_grad()
-def score_options(model: LanguageModel, asked: Sequence[Asked]) -> list[np.ndarray]:
+def score_options(model: LanguageModel, items: Sequence[OptionItem]) -> list[np.ndarray]:
     """Natural-log probability of every option: N times (O,) float64.
 
     Raises:
         InputError: a context does not begin with BOS, or an id is outside the vocabulary.
     """
-    found = [np.zeros(len(item.options)) for item in asked]
-    if not asked:
+    found = [np.zeros(len(item.options)) for item in items]
+    if not items:
         return found
-    everything = np.concatenate([part for item in asked for part in (item.context, *item.options)]).astype(np.int64)
-    check_tokens(torch.from_numpy(np.concatenate([asked[0].context[:1], everything]))[None], model.vocab_size)
-    carried = [place for place, item in enumerate(asked) if _can_be_carried(model, item)]
+    everything = np.concatenate([part for item in items for part in (item.context, *item.options)]).astype(np.int64)
+    check_tokens(torch.from_numpy(np.concatenate([items[0].context[:1], everything]))[None], model.vocab_size)
+    carried = [position for position, item in enumerate(items) if _can_be_carried(model, item)]
     if carried and isinstance(model, NeuralLanguageModel):
         with scoring(model, _device(model).type):
-            _score_carried(model, asked, carried, found)
-    _score_whole(model, asked, sorted({*range(len(asked))} - {*carried}), found)
+            _score_carried(model, items, carried, found)
+    _score_whole(model, items, sorted({*range(len(items))} - {*carried}), found)
     return found
 
 
-def _can_be_carried(model: LanguageModel, item: Asked) -> bool:
+def _can_be_carried(model: LanguageModel, item: OptionItem) -> bool:
     if not isinstance(model, NeuralLanguageModel):
         return False
     longest = len(item.context) + max(map(len, item.options)) - 1  # the last token of an option is not read
     return model.context is None or longest <= model.context
 
 
-def _score_whole(model: LanguageModel, asked: Sequence[Asked], places: list[int], found: list[np.ndarray]) -> None:
-    rows = [(place, one) for place in places for one in range(len(asked[place].options))]
-    rows.sort(key=lambda row: len(asked[row[0]].context) + len(asked[row[0]].options[row[1]]))
+def _score_whole(
+    model: LanguageModel, items: Sequence[OptionItem], positions: list[int], found: list[np.ndarray]
+) -> None:
+    rows = [(position, one) for position in positions for one in range(len(items[position].options))]
+    rows.sort(key=lambda row: len(items[row[0]].context) + len(items[row[0]].options[row[1]]))
     device = _device(model)
     for first in range(0, len(rows), ROWS):
         part = rows[first : first + ROWS]
-        tokens = pad_rows([np.concatenate([asked[place].context, asked[place].options[one]]) for place, one in part])
+        tokens = pad_rows(
+            [np.concatenate([items[position].context, items[position].options[one]]) for position, one in part]
+        )
         log_probs = model.log_probs(tokens.to(device)).cpu().double()  # (B, n)
-        for (place, one), row in zip(part, log_probs, strict=True):
-            start = len(asked[place].context)
-            found[place][one] = float(row[start : start + len(asked[place].options[one])].sum())
+        for (position, one), row in zip(part, log_probs, strict=True):
+            start = len(items[position].context)
+            found[position][one] = float(row[start : start + len(items[position].options[one])].sum())
 
 
 def _score_carried(
-    model: NeuralLanguageModel, asked: Sequence[Asked], places: list[int], found: list[np.ndarray]
+    model: NeuralLanguageModel, items: Sequence[OptionItem], positions: list[int], found: list[np.ndarray]
 ) -> None:
-    contexts = [asked[place].context for place in places]
+    contexts = [items[position].context for position in positions]
     shared = min(common_beginning(contexts), min(map(len, contexts)) - 1)  # one token of its own at least
     state = None
     if shared:
         _, state = model.read_on(_tokens(model, contexts[0][None, :shared]), None)
-    for group in _equally_long(asked, places):
-        own = np.stack([asked[place].context[shared:] for place in group])  # (B, n)
+    for group in _equally_long(items, positions):
+        own = np.stack([items[position].context[shared:] for position in group])  # (B, n)
         begun = None if state is None else model.state_of(state, _tokens(model, np.zeros(len(group))))
         hidden, after = model.read_on(_tokens(model, own), begun)  # (B, n, D)
-        _score_group(model, [(place, asked[place].options) for place in group], hidden[:, -1], after, found)
+        _score_group(model, [(position, items[position].options) for position in group], hidden[:, -1], after, found)
 
 
-def _equally_long(asked: Sequence[Asked], places: list[int]) -> Iterator[list[int]]:
+def _equally_long(items: Sequence[OptionItem], positions: list[int]) -> Iterator[list[int]]:
     """Items whose contexts are of one length: none of them is padded."""
     by_length: dict[int, list[int]] = {}
-    for place in places:
-        by_length.setdefault(len(asked[place].context), []).append(place)
+    for position in positions:
+        by_length.setdefault(len(items[position].context), []).append(position)
     for group in by_length.values():
         for first in range(0, len(group), ROWS):
             yield group[first : first + ROWS]
@@ -138,7 +142,7 @@ def _score_group(
     found: list[np.ndarray],
 ) -> None:
     """The options of some items, from the last hidden states of their contexts (B, D) and the states after these."""
-    flat = [(row, place, one) for row, (place, options) in enumerate(items) for one in range(len(options))]
+    flat = [(row, position, one) for row, (position, options) in enumerate(items) for one in range(len(options))]
     options = [items[row][1][one] for row, _, one in flat]
     parents = _tokens(model, np.array([row for row, _, _ in flat]))
     first = _tokens(model, np.array([option[0] for option in options]))
@@ -150,8 +154,8 @@ def _score_group(
         rest, _ = model.read_on(tokens[:, :-1], model.state_of(state, parents[part]))  # (B, n − 1, D)
         scores = _target_log_probs(model, rest.flatten(0, 1), tokens[:, 1:].flatten())
         sums[part] += scores.view(len(part), -1).sum(dim=1)
-    for (_, place, one), total in zip(flat, sums.tolist(), strict=True):
-        found[place][one] = total
+    for (_, position, one), total in zip(flat, sums.tolist(), strict=True):
+        found[position][one] = total
 
 
 def _target_log_probs(model: NeuralLanguageModel, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:

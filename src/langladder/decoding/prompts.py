@@ -46,8 +46,8 @@ def draw_prompts(stream: TokenStream, tokenizer: Tokenizer, count: int, split: S
 def _lines(stream: TokenStream, count: int) -> Iterable[np.ndarray]:
     """At most `count` lines at even distances: the tokens between BOS and EOS."""
     starts = np.flatnonzero(stream.ids == BOS)
-    for place in np.unique(np.linspace(0, len(starts) - 1, min(count, len(starts))).astype(np.int64)):
-        ids = stream.ids[starts[place] + 1 : starts[place] + 200]
+    for position in np.unique(np.linspace(0, len(starts) - 1, min(count, len(starts))).astype(np.int64)):
+        ids = stream.ids[starts[position] + 1 : starts[position] + 200]
         ends = np.flatnonzero(ids == EOS)
         yield ids[: ends[0]] if len(ends) else ids
 

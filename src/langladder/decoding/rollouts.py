@@ -192,9 +192,9 @@ def _read_group(
     """Draw the responses of some rows (b,), in place."""
     tokens, starts, longest = drawn.tokens, drawn.starts, uniform.shape[1]
     t = int(starts[rows].min())
-    beginnings, place = torch.unique(tokens[rows, :t], dim=0, return_inverse=True)
+    beginnings, position = torch.unique(tokens[rows, :t], dim=0, return_inverse=True)
     hidden, state = policy.read_on(beginnings, None)  # (≤ b, t, D)
-    hidden, state = hidden[:, -1].index_select(0, place), policy.state_of(state, place)  # (b, D)
+    hidden, state = hidden[:, -1].index_select(0, position), policy.state_of(state, position)  # (b, D)
     running = torch.ones_like(rows, dtype=torch.bool)
     while True:
         own = ((starts[rows] <= t) & running).nonzero()[:, 0]  # whose prompt is read, not ended: (n,)
@@ -229,11 +229,11 @@ def draw(log_probs: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
     total = below[:, -1:].clone()  # 1, but for rounding
     if bool(total.isnan().any()):  # one that is none makes every later sum none
         raise InputError("the policy's probabilities are not numbers: its weights are beyond use")
-    place = torch.searchsorted(below, uniform.double()[:, None] * total, right=True)
-    return torch.minimum(place, torch.searchsorted(below, total))[:, 0]
+    position = torch.searchsorted(below, uniform.double()[:, None] * total, right=True)
+    return torch.minimum(position, torch.searchsorted(below, total))[:, 0]
 
 
-def _uniform(rows: int, places: int, seed: int, step: int) -> np.ndarray:
+def _uniform(rows: int, positions: int, seed: int, step: int) -> np.ndarray:
     """(rows, places) float64 in [0, 1); a row is a function of (seed, step, row)."""
-    numbers = [generator(_STREAM, seed, step, row).random(places) for row in range(rows)]
-    return np.array(numbers, dtype=np.float64).reshape(rows, places)
+    numbers = [generator(_STREAM, seed, step, row).random(positions) for row in range(rows)]
+    return np.array(numbers, dtype=np.float64).reshape(rows, positions)

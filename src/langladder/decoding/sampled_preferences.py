@@ -31,9 +31,9 @@ def sampled(
     texts = [template.response(one.tokens) for one in rollouts.responses(range(len(kept) * K))]
     found = []
     for number, (dialogue, _) in enumerate(kept):
-        shown = [dialogue.response] if config.demonstrations and dialogue.response else []
-        found.append((dialogue, shown + texts[number * K : (number + 1) * K]))
-    return [(one, _readable(template, one, said, policy.context)) for one, said in found]
+        demonstrations = [dialogue.response] if config.demonstrations and dialogue.response else []
+        found.append((dialogue, demonstrations + texts[number * K : (number + 1) * K]))
+    return [(one, _readable(template, one, candidates, policy.context)) for one, candidates in found]
 
 
 def _readable(template: ChatTemplate, dialogue: Dialogue, texts: Sequence[str], context: int) -> list[str]:

@@ -198,9 +198,9 @@ class WordVectors:
             for table in self._analogy_scores(questions[first : first + QUESTIONS_AT_ONCE], candidates, method):
                 rows = slice(start, start + len(table))
                 part = questions[rows]
-                places = np.minimum(np.searchsorted(among, part), len(among) - 1)  # (Q, 3)
-                asked, column = np.nonzero(among[places] == part)
-                table[asked, places[asked, column]] = -np.inf
+                positions = np.minimum(np.searchsorted(among, part), len(among) - 1)  # (Q, 3)
+                question, column = np.nonzero(among[positions] == part)
+                table[question, positions[question, column]] = -np.inf
                 best = _largest(table, k)
                 answers[rows], scores[rows] = among[best], np.take_along_axis(table, best, axis=1)
                 start = rows.stop
@@ -208,14 +208,14 @@ class WordVectors:
 
     def _analogy_scores(self, questions: np.ndarray, candidates: Matrix, method: AnalogyMethod) -> Iterator[np.ndarray]:
         """The scores of every candidate, some questions at a time, (Q, A); shared words meet the candidates once."""
-        asked, places = np.unique(questions, return_inverse=True)  # (U,), (Q, 3)
-        unit = self.unit[asked]  # (U, D)
+        words, positions = np.unique(questions, return_inverse=True)  # (U,), (Q, 3)
+        unit = self.unit[words]  # (U, D)
         product = unit @ candidates.T
         cosines: np.ndarray = product.toarray() if self.is_sparse else product  # (U, A)
         if method == "3cosmul":
             cosines = np.maximum(0, (1 + cosines) / 2)
         for first in range(0, len(questions), SCORES_AT_ONCE):
-            a, b, c = places.reshape(-1, 3)[first : first + SCORES_AT_ONCE].T
+            a, b, c = positions.reshape(-1, 3)[first : first + SCORES_AT_ONCE].T
             if method == "3cosmul":
                 # cos(w, b) cos(w, c) / (cos(w, a) + ε)
                 scores = cosines[b] * cosines[c]

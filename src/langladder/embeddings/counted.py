@@ -27,7 +27,7 @@ from langladder.counts.cooccurrence import CooccurrenceConfig, DocumentCounting
 from langladder.counts.stored import counts_of
 from langladder.counts.weighting import pmi, ppmi, tfidf
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.method import EmbeddingMethod, Made, Progress, Settings
+from langladder.embeddings.method import EmbeddingMethod, Progress, Settings, TrainedVectors
 from langladder.ground.schema import Config
 from langladder.text.words.vocabulary import WordCorpus
 
@@ -41,11 +41,11 @@ class CountedVectors(EmbeddingMethod[Settings]):
     def matrix(self, corpus: WordCorpus) -> csr_matrix:
         """(V, contexts) CSR, float64."""
 
-    def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Made:
+    def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> TrainedVectors:
         """Count and weigh; nothing is drawn at random."""
         matrix, vocabulary = self.matrix(corpus).astype(np.float32), corpus.vocabulary
         progress(f"{matrix.shape[0]:,} words × {matrix.shape[1]:,}: {matrix.nnz:,} entries")
-        return Made(WordVectors(vocabulary.words, matrix, vocabulary.counts, self.about(seed)))
+        return TrainedVectors(WordVectors(vocabulary.words, matrix, vocabulary.counts, self.about(seed)))
 
 
 class TermTermConfig(Config):

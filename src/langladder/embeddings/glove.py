@@ -24,7 +24,7 @@ from scipy.sparse import csr_matrix
 from langladder.counts.cooccurrence import CooccurrenceConfig
 from langladder.counts.stored import counts_of
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.method import EmbeddingMethod, Made, Progress
+from langladder.embeddings.method import EmbeddingMethod, Progress, TrainedVectors
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.kernels import glove as kernels
@@ -117,7 +117,7 @@ class GloVe(EmbeddingMethod[GloVeConfig]):
     approach = "fitted to counts"
     Config = GloVeConfig
 
-    def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Made:
+    def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> TrainedVectors:
         """Count, then train; reproducible with one thread.
 
         Raises:
@@ -144,4 +144,4 @@ class GloVe(EmbeddingMethod[GloVeConfig]):
         vectors = parameters.words[:, 0, : config.dim].copy()
         if config.vectors == "sum":
             vectors += parameters.contexts[:, 0, : config.dim]
-        return Made(WordVectors(vocabulary.words, vectors, vocabulary.counts, self.about(seed)), curve)
+        return TrainedVectors(WordVectors(vocabulary.words, vectors, vocabulary.counts, self.about(seed)), curve)

@@ -26,7 +26,7 @@ from scipy.sparse import csr_matrix
 
 from langladder.corpora import truth
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.method import EmbeddingMethod, Made, Progress
+from langladder.embeddings.method import EmbeddingMethod, Progress, TrainedVectors
 from langladder.embeddings.synsets import Synsets
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
@@ -51,7 +51,7 @@ class LexiconVectors(EmbeddingMethod[LexiconConfig]):
     def warm_up(self, corpus: WordCorpus) -> None:
         """Nothing is compiled."""
 
-    def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Made:
+    def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> TrainedVectors:
         """Look the vocabulary up. Nothing is trained and nothing drawn.
 
         Raises:
@@ -70,7 +70,7 @@ class LexiconVectors(EmbeddingMethod[LexiconConfig]):
         progress(f"lexicon {config.lexicon}: has {types:.1%} of the words, {tokens:.1%} of the running words")
         matrix = _rows(vocabulary.words, senses, above, gains)
         about = self.about(seed) | {"coverage": known}
-        return Made(WordVectors(vocabulary.words, matrix, vocabulary.counts, about))
+        return TrainedVectors(WordVectors(vocabulary.words, matrix, vocabulary.counts, about))
 
 
 def open_lexicon(name: str, words: list[str]) -> Synsets:

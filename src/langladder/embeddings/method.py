@@ -29,7 +29,7 @@ Progress = Callable[[str], None]  # takes a line of text to show
 
 
 @dataclass(frozen=True)
-class Made:
+class TrainedVectors:
     """What a method made: the vectors, its learning curve where it has one, and what that took.
 
     Attributes:
@@ -67,7 +67,7 @@ class EmbeddingMethod(ABC, Generic[Settings]):
         self.config = config
 
     @abstractmethod
-    def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Made:
+    def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> TrainedVectors:
         """Make the vectors; same corpus, settings and seed: same bytes (unless a setting asks for lock-free threads).
 
         Args:
@@ -96,7 +96,7 @@ def make(
     *,
     training: object = None,  # noqa: ARG001 - nothing is trained by the common task
     run: Run,
-) -> Made:
+) -> TrainedVectors:
     """Make a rung's word vectors, kernels compiled before the clock starts.
 
     Args:
@@ -110,8 +110,8 @@ def make(
         method.warm_up(corpus)
     started = time.perf_counter()
     with working("making vectors") as task:
-        made = method.make(corpus, seed=run.seed, progress=task.note)
+        trained = method.make(corpus, seed=run.seed, progress=task.note)
     seconds = time.perf_counter() - started
     words = len(corpus.stream.ids) * getattr(settings, "epochs", 1)
     cost = {"seconds": seconds, "tokens_per_second": words / seconds, "peak_memory_bytes": float(peak_bytes())}
-    return replace(made, cost=cost)
+    return replace(trained, cost=cost)

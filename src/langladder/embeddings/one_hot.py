@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.method import EmbeddingMethod, Made, Progress
+from langladder.embeddings.method import EmbeddingMethod, Progress, TrainedVectors
 from langladder.ground.schema import Config
 from langladder.text.words.vocabulary import WordCorpus
 
@@ -27,9 +27,11 @@ class OneHot(EmbeddingMethod[OneHotConfig]):
     approach = "without text"
     Config: ClassVar[type[Config]] = OneHotConfig
 
-    def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Made:  # noqa: ARG002
+    def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> TrainedVectors:  # noqa: ARG002
         """V unit vectors, each at right angles to all others. Nothing is trained and nothing drawn."""
         size = len(corpus.vocabulary)
         rows = np.arange(size, dtype=np.int32)
         identity = csr_matrix((np.ones(size, dtype=np.float32), rows, np.arange(size + 1, dtype=np.int32)))
-        return Made(WordVectors(corpus.vocabulary.words, identity, corpus.vocabulary.counts, self.about(seed)))
+        return TrainedVectors(
+            WordVectors(corpus.vocabulary.words, identity, corpus.vocabulary.counts, self.about(seed))
+        )

@@ -20,7 +20,7 @@ import numpy as np
 from pydantic import Field, model_validator
 from scipy.sparse import csr_matrix
 
-from langladder.embeddings.method import EmbeddingMethod, Made, Progress
+from langladder.embeddings.method import EmbeddingMethod, Progress, TrainedVectors
 from langladder.embeddings.subword_vectors import NgramBuckets, SubwordVectors
 from langladder.embeddings.word2vec.sampling import keep_probabilities, noise_distribution
 from langladder.ground.schema import Config
@@ -76,12 +76,12 @@ class Parts:
     def of(cls, words: list[str], cut: NgramBuckets) -> Self:
         """Cut up a vocabulary."""
         found, ends = cut.of(words)
-        used, first, place = np.unique(found, return_index=True, return_inverse=True)
+        used, first, position = np.unique(found, return_index=True, return_inverse=True)
         by_use = np.argsort(first)
         row = np.empty(len(used), dtype=np.int64)
         row[by_use] = np.arange(len(words), len(words) + len(used))
         own = np.arange(len(words))
-        rows = np.insert(row[place], ends[:-1], own).astype(np.int32)
+        rows = np.insert(row[position], ends[:-1], own).astype(np.int32)
         return cls(rows, ends + np.arange(len(ends)), used[by_use])
 
     def means(self, table: np.ndarray) -> np.ndarray:
@@ -102,7 +102,7 @@ class Subword(EmbeddingMethod[SubwordConfig]):
     approach = "prediction"
     Config: ClassVar[type[Config]] = SubwordConfig
 
-    def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Made:
+    def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> TrainedVectors:
         """Train on the whole text `epochs` times."""
         config = self.config
         words, counts = corpus.vocabulary.words, corpus.vocabulary.counts
@@ -128,7 +128,7 @@ class Subword(EmbeddingMethod[SubwordConfig]):
         ascending = np.argsort(parts.buckets)
         ngrams = np.ascontiguousarray(table[len(words) :][ascending])
         own = (words, matrix.astype(np.float32), counts, self.about(seed))
-        return Made(SubwordVectors(*own, cut, parts.buckets[ascending], ngrams), curve)
+        return TrainedVectors(SubwordVectors(*own, cut, parts.buckets[ascending], ngrams), curve)
 
     def _epochs(self, stream: TokenStream, train: Train, rng: np.random.Generator, progress: Progress) -> list[Row]:
         """Every epoch, chunk by chunk; the learning curve, losses in nats a target."""

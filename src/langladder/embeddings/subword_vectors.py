@@ -102,8 +102,8 @@ class SubwordVectors(WordVectors):
         return float(super().bytes_per_word + (self.buckets.nbytes + self.ngrams.nbytes) / max(1, len(self)))
 
     @cached_property
-    def _places(self) -> dict[int, int]:
-        return {bucket: place for place, bucket in enumerate(self.buckets.tolist())}
+    def _positions(self) -> dict[int, int]:
+        return {bucket: position for position, bucket in enumerate(self.buckets.tolist())}
 
     def vector(self, word: str) -> np.ndarray:
         """The vector of any word, (D,) float32: its row where it has one, else the mean of its known n-grams.
@@ -115,10 +115,10 @@ class SubwordVectors(WordVectors):
             known: np.ndarray = self.matrix[self.index[word]]
             return known
         found, _ = self.cut.of([word])
-        places = [self._places[bucket] for bucket in found.tolist() if bucket in self._places]
-        if not places:
+        positions = [self._positions[bucket] for bucket in found.tolist() if bucket in self._positions]
+        if not positions:
             self.row(word)  # says that the word is unknown
-        mean: np.ndarray = self.ngrams[places].mean(axis=0)
+        mean: np.ndarray = self.ngrams[positions].mean(axis=0)
         return mean
 
     def __getitem__(self, word: str) -> np.ndarray:

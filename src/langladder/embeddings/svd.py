@@ -26,7 +26,7 @@ from langladder.embeddings.counted import (
     TermTerm,
     TermTermConfig,
 )
-from langladder.embeddings.method import EmbeddingMethod, Made, Progress
+from langladder.embeddings.method import EmbeddingMethod, Progress, TrainedVectors
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.text.words.vocabulary import WordCorpus
@@ -64,7 +64,7 @@ class SVD(EmbeddingMethod[SVDConfig]):
     approach = "counts"
     Config = SVDConfig
 
-    def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Made:
+    def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> TrainedVectors:
         """Count, weigh, decompose; the seed draws the first random columns.
 
         Raises:
@@ -84,7 +84,7 @@ class SVD(EmbeddingMethod[SVDConfig]):
         found = {"singular_values": [round(float(s), 6) for s in S], "kept": [round(float(share), 6) for share in kept]}
         vocabulary = corpus.vocabulary
         vectors = np.ascontiguousarray(vectors, dtype=np.float32)
-        return Made(WordVectors(vocabulary.words, vectors, vocabulary.counts, self.about(seed) | found))
+        return TrainedVectors(WordVectors(vocabulary.words, vectors, vocabulary.counts, self.about(seed) | found))
 
 
 def truncated_svd(

@@ -59,14 +59,14 @@ class Synsets:
     def parse(cls, lines: Iterable[str], name: str) -> Self:
         """The lines of a lexicon file; `name` stands for the file in messages. Raises InputError as `read` does."""
         sets: dict[str, Synset] = {}
-        places: dict[str, int] = {}
+        positions: dict[str, int] = {}
         for number, line in enumerate(lines, start=1):
             if not line.strip() or line.startswith("#"):
                 continue
             key, synset = _parse(line.rstrip("\r"), f"{name}:{number}")
             if key in sets:
-                raise InputError(f"{name}:{number}: synonym set {key!r} was given in line {places[key]} already")
-            sets[key], places[key] = synset, number
+                raise InputError(f"{name}:{number}: synonym set {key!r} was given in line {positions[key]} already")
+            sets[key], positions[key] = synset, number
         if not sets:
             raise InputError(f"{name}: has no synonym sets")
         for key, synset in sets.items():
@@ -74,10 +74,10 @@ class Synsets:
                 if hypernym not in sets:
                     close = get_close_matches(hypernym, sets, n=3)
                     hint = f"; did you mean {', '.join(close)}?" if close else ""
-                    raise InputError(f"{name}:{places[key]}: hypernym {hypernym!r} is no id of this lexicon{hint}")
+                    raise InputError(f"{name}:{positions[key]}: hypernym {hypernym!r} is no id of this lexicon{hint}")
         ring = _ring(sets)
         if ring:
-            raise InputError(f"{name}:{places[ring[0]]}: a ring of hypernyms: {' → '.join([*ring, ring[0]])}")
+            raise InputError(f"{name}:{positions[ring[0]]}: a ring of hypernyms: {' → '.join([*ring, ring[0]])}")
         return cls(sets)
 
     @classmethod

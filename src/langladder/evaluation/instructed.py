@@ -39,7 +39,7 @@ from langladder.evaluation.significance import ratio_interval
 from langladder.ground.errors import InputError
 from langladder.models.language.instructed import InstructedGPT
 from langladder.models.reward import RewardModel
-from langladder.tasks.policy.responses import judged, sequence_kl
+from langladder.tasks.policy.responses import checked_scores, sequence_kl
 from langladder.text.labelled.instructions import Dialogue
 from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.tokenizers import Tokenizer
@@ -263,7 +263,9 @@ class Answering:
         responses, kl, by_n = self._drawn(ids, dialogues)
         texts = [template.response(one.tokens) for one in responses]
         gold = self._judgements(dialogues, texts)
-        proxy = None if self.reward_model is None else judged(by_reward_model(self.reward_model), responses).numpy()
+        proxy = (
+            None if self.reward_model is None else checked_scores(by_reward_model(self.reward_model), responses).numpy()
+        )
         words = [text.split() for text in texts]
         found = AnswerScores(
             prompts=len(dialogues),

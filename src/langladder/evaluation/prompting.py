@@ -25,7 +25,7 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from langladder.decoding.options import Asked, asked_of, score_options
+from langladder.decoding.options import OptionItem, option_item, score_options
 from langladder.decoding.sampling import SamplingConfig, generate_batch
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
@@ -128,7 +128,7 @@ class Prompter:
         return self._scores(items, examples, *self._fitting(items, examples))
 
     def _scores(
-        self, items: Sequence[Item], examples: Sequence[Item], prompts: Sequence[Asked], kept: Sequence[int]
+        self, items: Sequence[Item], examples: Sequence[Item], prompts: Sequence[OptionItem], kept: Sequence[int]
     ) -> dict[str, list[np.ndarray]]:
         log_probs: list[np.ndarray] = [np.zeros(0)] * len(prompts)
         for count in set(kept):  # with as many examples, their prompts begin alike
@@ -158,7 +158,7 @@ class Prompter:
         cut = sum(not self._fits(one) for one in prompts)
         return right, float(np.mean(kept)), cut
 
-    def _generated(self, items: Sequence[Item], prompts: Sequence[Asked]) -> np.ndarray:
+    def _generated(self, items: Sequence[Item], prompts: Sequence[OptionItem]) -> np.ndarray:
         how = SamplingConfig(strategy="greedy", max_tokens=self.form.max_tokens)
         new = generate_batch(self.model, [one.context.tolist() for one in prompts], how)
         right = []
@@ -172,10 +172,10 @@ class Prompter:
 
     # ---- texts to tokens ------------------------------------------------------------------------------------------
 
-    def _fitting(self, items: Sequence[Item], examples: Sequence[Item]) -> tuple[list[Asked], list[int]]:
+    def _fitting(self, items: Sequence[Item], examples: Sequence[Item]) -> tuple[list[OptionItem], list[int]]:
         """Every item after as many of the newest examples as fit into the context, and how many these are."""
         kept = [len(examples)] * len(items)
-        prompts: list[Asked | None] = [None] * len(items)
+        prompts: list[OptionItem | None] = [None] * len(items)
         for count in range(len(examples), -1, -1):
             open_ = [index for index, number in enumerate(kept) if number == count and prompts[index] is None]
             if not open_:
@@ -189,10 +189,10 @@ class Prompter:
                     prompts[index] = one
         return [one for one in prompts if one is not None], kept
 
-    def _fits(self, one: Asked) -> bool:
+    def _fits(self, one: OptionItem) -> bool:
         return self.context is None or len(one.context) + max(map(len, one.options)) - 1 <= self.context
 
-    def _tokenized(self, beginning: str, items: Sequence[tuple[Mapping[str, str], Sequence[str]]]) -> list[Asked]:
+    def _tokenized(self, beginning: str, items: Sequence[tuple[Mapping[str, str], Sequence[str]]]) -> list[OptionItem]:
         """Items after one beginning, whose whole lines are cut into tokens once."""
         closed, line, open_ = beginning.rpartition("\n")
         first = ids_of(self.tokenizer, [closed], closed=True)[0] if line else np.zeros(0, dtype=np.int32)
@@ -204,8 +204,8 @@ class Prompter:
         before = ids_of(self.tokenizer, contexts)
         found = []
         for context, (_, options) in zip(before, items, strict=True):
-            one = asked_of([next(wholes) for _ in options], context)
-            found.append(Asked(np.concatenate([first, one.context]), one.options))
+            one = option_item([next(wholes) for _ in options], context)
+            found.append(OptionItem(np.concatenate([first, one.context]), one.options))
         return found
 
     def _alone(
@@ -229,7 +229,7 @@ class Prompter:
             for item, number in zip(items, kept, strict=True)
         ]
 
-    def _announced(self, options: Sequence[str]) -> list[Asked]:
+    def _announced(self, options: Sequence[str]) -> list[OptionItem]:
         """The options after the answer context alone."""
         context_setting = self.form.answer_context
         announced = self.template.answer_context() if context_setting is None else context_setting
@@ -237,7 +237,7 @@ class Prompter:
         texts = [f"{announced} {option}{ending}".strip(" ") for option in options]
         wholes = ids_of(self.tokenizer, texts, closed=self.form.score_end)
         context = ids_of(self.tokenizer, [announced.strip(" ")])[0]
-        return [asked_of(wholes, context)]
+        return [option_item(wholes, context)]
 
 
 def share(figures: np.ndarray, right: int) -> float:

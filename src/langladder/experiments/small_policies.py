@@ -187,7 +187,7 @@ class Chains:
         torch.manual_seed(seed)
         body = base.config.model_copy(update={"layers": layers or base.config.layers})
         model = RewardModel(RewardConfig(body=body, dropout=0.0), base.vocab_size)
-        model.take(base)
+        model.copy_weights(base)
         model.equip(self.tokenizer)
         rows = ranking_rows(self.template, rankings, model.context, too_long="leave_out", split="train")
         config = self.config.rewarding(len(rows), **changes)

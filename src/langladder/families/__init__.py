@@ -17,7 +17,7 @@ def families() -> dict[str, AnyFamily]:
     """Name → family, in the order in which the report tells of them."""
     modules = (import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__))
     declared = [module.FAMILY for module in modules if hasattr(module, "FAMILY")]
-    return {family.name: family for family in sorted(declared, key=lambda family: (family.place, family.name))}
+    return {family.name: family for family in sorted(declared, key=lambda family: (family.position, family.name))}
 
 
 def family(name: str) -> AnyFamily:

@@ -44,7 +44,7 @@ class AlignFamily(InstructFamily):
     listed = "aligns"
     title = "Models aligned by rewards or preferences"
     experiment = "alignment"
-    place = 42
+    position = 42
     default = "ppo"
     reads = ("data/clean/instructions", "data/tokens/text")
     bases = ("instruct", "align")

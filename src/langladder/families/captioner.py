@@ -20,7 +20,7 @@ class CaptionerFamily(Family[Rung]):
     listed = "captioners"
     title = "Captions"
     experiment = "captions"
-    place = 50
+    position = 50
     default = "lstm"
     report_module = "langladder.faces.report.sequences"
     reads = ("data/raw/scenes",)

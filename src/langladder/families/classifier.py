@@ -37,7 +37,7 @@ class ClassifierFamily(Family[Rung]):
     title = "Classifiers"
     experiment = "classifiers"
     report_module = "langladder.faces.report.classifiers"
-    place = 20
+    position = 20
     default = "textcnn"
     reads = ("data/clean/labels",)
     side = "labels"
@@ -116,9 +116,9 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
 
 def reading_inputs(value: Values) -> dict[str, str]:
     """What the `input` of a network that reads whole texts names: vectors, the tokenizer of the text."""
-    given = value.get("input") or {}
-    found = {"vectors": given["vectors"]} if given.get("vectors") else {}
-    return found | ({"tokenizer": TOKENIZER} if given.get("units") == "subwords" else {})
+    chosen = value.get("input") or {}
+    found = {"vectors": chosen["vectors"]} if chosen.get("vectors") else {}
+    return found | ({"tokenizer": TOKENIZER} if chosen.get("units") == "subwords" else {})
 
 
 FAMILY = ClassifierFamily()

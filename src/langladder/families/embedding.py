@@ -31,7 +31,7 @@ class WordVectorFamily(Family["WordVectorRung"]):
     title = "Word vectors"
     experiment = "word vectors"
     report_module = "langladder.faces.report.word_vectors"
-    place = 30
+    position = 30
     objective = None
     default = "skipgram"
     reads = ("data/words",)
@@ -84,16 +84,16 @@ vectors.nearest(vectors.words[0])"""
         from langladder.text.words.vocabulary import WordCorpus
 
         corpus = WordCorpus.open(WORDS, Path("data/cooccurrence"))
-        made = make(locate(rung.target), rung.model, corpus, training=getattr(rung, "training", None))
+        result = make(locate(rung.target), rung.model, corpus, training=getattr(rung, "training", None))
         conventions = conventions_of(WORDS)
         vectors = replace(
-            postprocess(made.vectors, rung.after.steps),
+            postprocess(result.vectors, rung.after.steps),
             normalisation=conventions.normalisation,
             words_by=conventions.words,
         )
         figures = {"words": len(vectors), "dimension": int(vectors.matrix.shape[1])}
         figures["bytes_per_word"] = round(vectors.bytes_per_word)
-        return Trained(vectors, made, figures, f"{len(vectors):,} words × {figures['dimension']}")
+        return Trained(vectors, result, figures, f"{len(vectors):,} words × {figures['dimension']}")
 
     def evaluation_inputs(self, rung: "WordVectorRung", job: "Job") -> dict[str, Path]:
         """The sets of questions."""

@@ -31,7 +31,7 @@ class EncoderFamily(Family["EncoderRung"]):
     title = "Encoders"
     experiment = "encoders"
     report_module = "langladder.faces.report.language_models"
-    place = 12
+    position = 12
     default = "bert_mini"
     reads = ("data/tokens/text",)
     tokens = "data/tokens/text"

@@ -29,7 +29,7 @@ class ExperimentFamily(Family[Claim]):
     title = "Claims, measured"
     experiment = "experiments"
     report_module = "langladder.faces.report.claims"
-    place = 60
+    position = 60
     objective = None
     default = "gradient_flow"
     trained = False

@@ -182,7 +182,7 @@ class Family(Generic[Settings]):
         title: `Language models`, over its table.
         experiment: MLflow's experiment of its runs.
         report_module: the module whose functions show it in the report, see `faces.report.section`.
-        place: its place in the report, the smaller the earlier.
+        position: its place in the report, the smaller the earlier.
         default: the rung of a single run or sweep that names none.
         reads: the folders of the DAG's data that all its rungs read, for their provenance's way back to the corpus.
         side: the corpus that it is about: the key of params.yaml that names it.
@@ -205,7 +205,7 @@ class Family(Generic[Settings]):
     title: ClassVar[str]
     experiment: ClassVar[str]
     report_module: ClassVar[str] = ""
-    place: ClassVar[int]
+    position: ClassVar[int]
     default: ClassVar[str]
     reads: ClassVar[tuple[str, ...]] = ()
     side: ClassVar[str] = "corpus"

@@ -56,7 +56,7 @@ class InstructFamily(Family["AnsweringRung"]):
     title = "Models that follow instructions"
     experiment = "instructions"
     report_module = "langladder.faces.report.instructed"
-    place = 40
+    position = 40
     default = "sft"
     reads: ClassVar[tuple[str, ...]] = ("data/clean/instructions",)
     side = "instructions"

@@ -49,7 +49,7 @@ class LanguageModelFamily(Family["LanguageModelRung"]):
     title = "Language models"
     experiment = "language models"
     report_module = "langladder.faces.report.language_models"
-    place = 10
+    position = 10
     objective = "validation_perplexity_per_word"
     default = "lstm"
     reads = ("data/tokens/text",)

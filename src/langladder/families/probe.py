@@ -17,7 +17,7 @@ class ProbeFamily(ExperimentFamily):
 
     name = "probe"
     listed = "probes"
-    place = 61
+    position = 61
     default = "agreement"
     reads = ("data/tokens/text",)
     looks_into = ("lm",)

@@ -26,7 +26,7 @@ class PromptFamily(ExperimentFamily):
     listed = "prompts"
     title = "Prompts"
     experiment = "prompts"
-    place = 62
+    position = 62
     default = "knowledge"
     reads = ("data/tokens/text",)
     looks_into = ("lm",)

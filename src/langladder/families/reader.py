@@ -34,7 +34,7 @@ class ReaderFamily(Family[Rung]):
     title = "Readers"
     experiment = "readers"
     report_module = "langladder.faces.report.readers"
-    place = 27
+    position = 27
     default = "sliding_window"
     reads = ("data/raw/questions",)
     side = "questions"

@@ -14,7 +14,7 @@ class ReaderTransferFamily(ReaderFamily):
     name = "reader_transfer"
     listed = "reader_transfers"
     title = "Readers that grew from other rungs"
-    place = 28
+    position = 28
     default = "bert_span"
     bases = ("encoder", "lm", "tune", "given")
 

@@ -32,7 +32,7 @@ class RewardFamily(Family["RewardRung"]):
     title = "Reward models"
     experiment = "reward models"
     report_module = "langladder.faces.report.instructed"
-    place = 41
+    position = 41
     default = "reward"
     reads = ("data/clean/instructions",)
     side = "instructions"

@@ -34,7 +34,7 @@ class TaggerFamily(Family[Rung]):
     title = "Taggers"
     experiment = "taggers"
     report_module = "langladder.faces.report.taggers"
-    place = 25
+    position = 25
     default = "hmm"
     reads = ("data/clean/tags",)
     side = "tags"
@@ -54,8 +54,8 @@ model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_pro
 
     def inputs(self, value: Values) -> dict[str, str]:
         """The word vectors that it begins with, where it does."""
-        given = value.get("input") or {}
-        return {"vectors": given["vectors"]} if given.get("vectors") else {}
+        chosen = value.get("input") or {}
+        return {"vectors": chosen["vectors"]} if chosen.get("vectors") else {}
 
     def page(self) -> type[Page]:
         """`TaggerPage`."""

@@ -14,7 +14,7 @@ class TaggerTransferFamily(TaggerFamily):
     name = "tagger_transfer"
     listed = "tagger_transfers"
     title = "Taggers that grew from other rungs"
-    place = 26
+    position = 26
     default = "bilstm_crf_skipgram"
     bases = ("embedding", "encoder", "given")
 

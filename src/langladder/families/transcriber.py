@@ -20,7 +20,7 @@ class TranscriberFamily(Family[Rung]):
     listed = "transcribers"
     title = "Speech"
     experiment = "speech"
-    place = 51
+    position = 51
     default = "ctc"
     report_module = "langladder.faces.report.sequences"
     reads = ("data/raw/speech",)

@@ -23,7 +23,7 @@ class TranslatorFamily(Family[Rung]):
     title = "Translators"
     experiment = "translation"
     report_module = "langladder.faces.report.translators"
-    place = 40
+    position = 40
     default = "attention"
     reads = ("data/tokens/parallel",)
     side = "parallel"

@@ -27,7 +27,7 @@ class TunedFamily(LanguageModelFamily):
     name = "tune"
     listed = "tunes"
     title = "Language models that grew from others"
-    place = 11
+    position = 11
     default = "gpt_longer"
     bases = ("lm", "tune", "embedding")
 

@@ -107,17 +107,17 @@ def body_names(model: BERT) -> Iterator[tuple[str, torch.Tensor]]:
     yield "bert.embeddings.token_type_embeddings.weight", model.segment
     modules: dict[str, nn.Module] = {"bert.embeddings.LayerNorm": model.norm}
     for number, layer in enumerate(model.layers):
-        place = f"bert.encoder.layer.{number}"
+        prefix = f"bert.encoder.layer.{number}"
         project = layer.get_submodule("attention.project")
         for part in ("weight", "bias"):
             thirds = project.get_parameter(part).chunk(3)
             for name, third in zip(("query", "key", "value"), thirds, strict=True):
-                yield f"{place}.attention.self.{name}.{part}", third
-        modules[f"{place}.attention.output.dense"] = layer.get_submodule("attention.output")
-        modules[f"{place}.attention.output.LayerNorm"] = layer.get_submodule("norm_attention")
-        modules[f"{place}.intermediate.dense"] = layer.get_submodule("expand")
-        modules[f"{place}.output.dense"] = layer.get_submodule("contract")
-        modules[f"{place}.output.LayerNorm"] = layer.get_submodule("norm_feed")
+                yield f"{prefix}.attention.self.{name}.{part}", third
+        modules[f"{prefix}.attention.output.dense"] = layer.get_submodule("attention.output")
+        modules[f"{prefix}.attention.output.LayerNorm"] = layer.get_submodule("norm_attention")
+        modules[f"{prefix}.intermediate.dense"] = layer.get_submodule("expand")
+        modules[f"{prefix}.output.dense"] = layer.get_submodule("contract")
+        modules[f"{prefix}.output.LayerNorm"] = layer.get_submodule("norm_feed")
     yield from linear_names(modules)
 
 
@@ -209,8 +209,8 @@ def fine_tuned_config(model: Fine) -> JSONObject:
         "architectures": ["BertForTokenClassification" if words else "BertForSequenceClassification"],
         "problem_type": None if words else "single_label_classification",
         "classifier_dropout": model.config.dropout,
-        "id2label": {str(place): name for place, name in enumerate(names)},
-        "label2id": {name: place for place, name in enumerate(names)},
+        "id2label": {str(position): name for position, name in enumerate(names)},
+        "label2id": {name: position for position, name in enumerate(names)},
     }
 
 
@@ -283,12 +283,12 @@ def _read(folder: Path) -> tuple[BERTConfig, dict[str, np.ndarray], Any]:
     size = checked_size(folder / "config.json", "vocab_size", found["vocab_size"])
     plan = dict(bert_names(cast(BERT, outline(Saved(BERT, config, [size]), folder))))
     lacks = {name for name in plan if _may_lack(name, there)}
-    asked = {name: tensor for name, tensor in plan.items() if name not in lacks}
-    spare = {name for name in there if name not in asked and _may_be_spare(name)}
-    if wrong := misfits(asked, {name: fact for name, fact in there.items() if name not in spare}):
+    wanted = {name: tensor for name, tensor in plan.items() if name not in lacks}
+    spare = {name for name in there if name not in wanted and _may_be_spare(name)}
+    if wrong := misfits(wanted, {name: fact for name, fact in there.items() if name not in spare}):
         raise InputError(f"{weights}: the arrays do not fit config.json ({'; '.join(wrong)})")
-    read = artefacts.read_weights(weights, {names[name] for name in asked})
-    arrays = {name: read[names[name]] for name in asked}
+    read = artefacts.read_weights(weights, {names[name] for name in wanted})
+    arrays = {name: read[names[name]] for name in wanted}
     check_finite(arrays, weights)
     for name in lacks:
         begins = float(name.endswith("LayerNorm.weight"))

@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from langladder.decoding.options import Asked, asked_of, score_options
+from langladder.decoding.options import OptionItem, option_item, score_options
 from langladder.decoding.sampling import SamplingConfig, generate_batch
 from langladder.ground.artefacts import JSONObject
 from langladder.ground.errors import InputError
@@ -33,25 +33,27 @@ class Answering:
 
     def log_probs(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, bool]]:
         """(context, continuation) → log P(continuation | context), and whether it is what greedy decoding says."""
-        asked = self._asked(pairs)
-        sums = [float(values[0]) for values in score_options(self.model, asked)]
-        longest = max((len(one.options[0]) for one in asked), default=0)
+        items = self._items(pairs)
+        sums = [float(values[0]) for values in score_options(self.model, items)]
+        longest = max((len(one.options[0]) for one in items), default=0)
         how = SamplingConfig(strategy="greedy", max_tokens=longest)
-        said = generate_batch(self.model, [one.context.tolist() for one in asked], how)
-        greedy = [ids[: len(one.options[0])] == one.options[0].tolist() for ids, one in zip(said, asked, strict=True)]
+        generated = generate_batch(self.model, [one.context.tolist() for one in items], how)
+        greedy = [
+            ids[: len(one.options[0])] == one.options[0].tolist() for ids, one in zip(generated, items, strict=True)
+        ]
         return list(zip(sums, greedy, strict=True))
 
     def whole_log_probs(self, texts: Sequence[str]) -> list[float]:
         """log P of each text, the ends of its lines but the last included."""
         rows = ids_of(self.tokenizer, texts)
-        asked = [Asked(row[:1], [row[1:]]) for row in rows if len(row) > 1]
-        found = iter(score_options(self.model, asked))
+        items = [OptionItem(row[:1], [row[1:]]) for row in rows if len(row) > 1]
+        found = iter(score_options(self.model, items))
         return [float(next(found)[0]) if len(row) > 1 else 0.0 for row in rows]
 
-    def continuations(self, asked: Sequence[tuple[str, JSONObject]]) -> list[str]:
+    def continuations(self, items: Sequence[tuple[str, JSONObject]]) -> list[str]:
         """(context, {"until", "max_gen_toks"}) → what the model says next, up to the first of the texts of `until`."""
         found = []
-        for context, settings in asked:
+        for context, settings in items:
             tokens = int(settings.get("max_gen_toks", MAX_TOKENS))
             ids = ids_of(self.tokenizer, [context.rstrip(" ")])[0].tolist()
             new = generate_batch(self.model, [ids], SamplingConfig(strategy="greedy", max_tokens=tokens))[0]
@@ -63,11 +65,11 @@ class Answering:
             found.append(text)
         return found
 
-    def _asked(self, pairs: Sequence[tuple[str, str]]) -> list[Asked]:
-        """As `asked_of`; a context's last spaces belong to the continuation."""
+    def _items(self, pairs: Sequence[tuple[str, str]]) -> list[OptionItem]:
+        """As `option_item`; a context's last spaces belong to the continuation."""
         contexts = ids_of(self.tokenizer, [context.rstrip(" ") for context, _ in pairs])
         wholes = ids_of(self.tokenizer, [context + continuation for context, continuation in pairs])
-        return [asked_of([whole], context) for whole, context in zip(wholes, contexts, strict=True)]
+        return [option_item([whole], context) for whole, context in zip(wholes, contexts, strict=True)]
 
 
 def harness_model(folder: Path) -> Any:

@@ -33,17 +33,17 @@ def described(folder: Path) -> tuple[type[Network], Config]:
     """
     path = Path(folder) / "config.json"
     found = read_json(path)
-    said = found if isinstance(found, dict) else {}
-    if "_target_" in said:
+    config = found if isinstance(found, dict) else {}
+    if "_target_" in config:
         saved = read_description(Path(folder), Network, (), "network")
         if not issubclass(saved.kind, KINDS):
             raise InputError(f"{path}: holds a {saved.kind.__name__}; read here is {_allowed()}")
         return saved.kind, saved.config
-    if said.get("model_type") == "bert":
+    if config.get("model_type") == "bert":
         return BERT, bert_settings(Path(folder))[0]
-    if said.get("model_type") == "gpt2":
+    if config.get("model_type") == "gpt2":
         return GPT, gpt2_settings(Path(folder))[0]
-    raise InputError(f"{path}: model_type: {str(said.get('model_type'))[:40]!r}; read here is {_allowed()}")
+    raise InputError(f"{path}: model_type: {str(config.get('model_type'))[:40]!r}; read here is {_allowed()}")
 
 
 def read_imported(folder: Path) -> tuple[BERT | GPT, Tokenizer]:

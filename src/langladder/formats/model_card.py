@@ -74,8 +74,8 @@ def model_card(
     loading = loading.replace("{folder}", name)
     loading = loading.replace("{module}", model.kind.__module__).replace("{class}", model.kind.__name__)
     scores = figures_from_json(scores or {})
-    shown = {title: scores[name] for name, title in titles.items() if name in scores}
-    shown |= {key: value for key, value in scores.items() if key.startswith("similarity_")}
+    titled = {title: scores[name] for name, title in titles.items() if name in scores}
+    titled |= {key: value for key, value in scores.items() if key.startswith("similarity_")}
     parts = [
         f"# {job.get('title') or model.kind.__name__}",
         model.summary,
@@ -85,8 +85,8 @@ def model_card(
         "## Training",
         *_training(about, job),
         "## Scores",
-        "On the held-out test text." if shown else "None were given.",
-        _table("figure", shown),
+        "On the held-out test text." if titled else "None were given.",
+        _table("figure", titled),
         "## Use",
         f"```python\n{loading}\n```",
         limits,
@@ -207,11 +207,11 @@ def _training(about: JSONObject, job: JSONObject) -> list[str]:
 
 def _base(base: object) -> str:
     """A rung that the model grew from, with the hashes of the data that it was made of."""
-    told = base if isinstance(base, dict) else {}
-    inputs = told.get("inputs") if isinstance(told.get("inputs"), dict) else {}
+    rung = base if isinstance(base, dict) else {}
+    inputs = rung.get("inputs") if isinstance(rung.get("inputs"), dict) else {}
     read = ", ".join(f"{name} `{digest}`" for name, digest in (inputs or {}).items())
-    whole = f"{told.get('title')}, `{told.get('fingerprint')}`{f', made of {read}' if read else ''}"
-    return f"{told.get('rung')} ({whole})"
+    whole = f"{rung.get('title')}, `{rung.get('fingerprint')}`{f', made of {read}' if read else ''}"
+    return f"{rung.get('rung')} ({whole})"
 
 
 def _table(column: str, rows: JSONObject) -> str:

@@ -55,44 +55,44 @@ class Entries:
 
     def __init__(self, dim: int, damage: Damage) -> None:
         self.dim, self.damage = dim, damage
-        self._places: dict[str, str | int] = {}  # word → where it stands, as messages say it
+        self._positions: dict[str, str | int] = {}  # word → where it stands, as messages say it
         self._numbers = array("f")
 
-    def add(self, place: str, at: str | int, word: bytes, vector: np.ndarray) -> bool:
+    def add(self, position: str, at: str | int, word: bytes, vector: np.ndarray) -> bool:
         """One entry; whether it stays.
 
         Args:
-            place: where it stands, as a message begins; `at`: within the file, for a word that comes again.
+            position: where it stands, as a message begins; `at`: within the file, for a word that comes again.
             vector: (D,) float32.
 
         Raises:
             InputError: the entry is damaged, and the policy is `strict`.
         """
-        text = self._sound(place, word)
+        text = self._sound(position, word)
         if text is None:
             return False
         if not np.isfinite(vector).all():
-            self.damage.found(place, NOT_FINITE, f"in the vector of {text[:60]!r}")
-        elif text in self._places:
-            self.damage.found(place, TWICE, f"{text[:60]!r} is at {self._places[text]} already")
+            self.damage.found(position, NOT_FINITE, f"in the vector of {text[:60]!r}")
+        elif text in self._positions:
+            self.damage.found(position, TWICE, f"{text[:60]!r} is at {self._positions[text]} already")
         else:
-            self._places[text] = at
+            self._positions[text] = at
             self._numbers.frombytes(vector.tobytes())
             return True
         return False
 
-    def _sound(self, place: str, word: bytes) -> str | None:
+    def _sound(self, position: str, word: bytes) -> str | None:
         """The word as text, None where it is damaged."""
         if not word or word[:1].isspace():
-            self.damage.found(place, EMPTY)
+            self.damage.found(position, EMPTY)
             return None
         if CONTROL.search(word):
-            self.damage.found(place, CONTROLLED, f"{word[:60]!r}")
+            self.damage.found(position, CONTROLLED, f"{word[:60]!r}")
             return None
         try:
             return word.decode()
         except UnicodeDecodeError:
-            self.damage.found(place, NOT_UTF8, f"{word[:60]!r}")
+            self.damage.found(position, NOT_UTF8, f"{word[:60]!r}")
             return None
 
     def finish(self, path: Path) -> tuple[list[str], np.ndarray]:
@@ -101,9 +101,9 @@ class Entries:
         Raises:
             InputError: no entry is left.
         """
-        if not self._places:
+        if not self._positions:
             raise InputError(f"{path}: no word vectors ({self.damage.summary() or 'the file has no entries'})")
-        return list(self._places), np.frombuffer(self._numbers, dtype=np.float32).reshape(-1, self.dim)
+        return list(self._positions), np.frombuffer(self._numbers, dtype=np.float32).reshape(-1, self.dim)
 
 
 def entry_line(path: Path, file: IO[bytes], number: int, dim: int) -> bytes:
@@ -157,11 +157,11 @@ def write_entries(file: IO[bytes], words: Sequence[str], matrix: Matrix) -> None
         file.write(word.encode() + b" " + (numbers % tuple(vector.tolist())).encode() + b"\n")
 
 
-def parse_entry(place: str, line: bytes, dim: int, expected: str) -> tuple[bytes, np.ndarray]:
+def parse_entry(position: str, line: bytes, dim: int, expected: str) -> tuple[bytes, np.ndarray]:
     """Word and vector (D,) float32 of one line; one space or tab stands between two fields.
 
     Args:
-        place: file and line, for messages; `expected`: what says that there are `dim` numbers, likewise.
+        position: file and line, for messages; `expected`: what says that there are `dim` numbers, likewise.
 
     Raises:
         InputError: not `dim` numbers after the word, or what is none.
@@ -171,12 +171,12 @@ def parse_entry(place: str, line: bytes, dim: int, expected: str) -> tuple[bytes
     if len(numbers) == dim - 1 and line[:1].isspace():
         word, numbers = b"", [word, *numbers]
     if len(numbers) != dim:
-        raise InputError(f"{place}: {len(numbers)} numbers after the word; {expected} {dim}")
-    vector = parse_numbers(place, numbers)
+        raise InputError(f"{position}: {len(numbers)} numbers after the word; {expected} {dim}")
+    vector = parse_numbers(position, numbers)
     if len(word) + len(b" ".join(numbers)) + 1 != len(line):
-        raise InputError(f"{place}: two spaces or tabs between two numbers; is a number missing?")
+        raise InputError(f"{position}: two spaces or tabs between two numbers; is a number missing?")
     if _holds_numbers(word.split(), dim):
-        raise InputError(f"{place}: {dim + len(word.split()) - 1} numbers after the word; {expected} {dim}")
+        raise InputError(f"{position}: {dim + len(word.split()) - 1} numbers after the word; {expected} {dim}")
     return word, vector
 
 
@@ -191,7 +191,7 @@ def _holds_numbers(fields: list[bytes], dim: int) -> bool:
     return is_number(fields[-1]) or not fields[-1].strip(b"+-.") or numbers >= max(1, dim - 1)
 
 
-def parse_numbers(place: str, fields: Sequence[bytes]) -> np.ndarray:
+def parse_numbers(position: str, fields: Sequence[bytes]) -> np.ndarray:
     """The numbers of one line, float32; what is too large becomes infinite.
 
     Raises:
@@ -205,7 +205,7 @@ def parse_numbers(place: str, fields: Sequence[bytes]) -> np.ndarray:
     except ValueError:
         bad = next(field for field in fields if not is_number(field))
         comma = "; numbers have a decimal point, not a comma" if is_number(bad.replace(b",", b".", 1)) else ""
-        raise InputError(f"{place}: {bad[:40]!r} is not a number{comma}") from None
+        raise InputError(f"{position}: {bad[:40]!r} is not a number{comma}") from None
 
 
 def is_number(field: bytes) -> bool:

@@ -42,8 +42,8 @@ def mean_of_rows(table: np.ndarray, parts: np.ndarray, first: int, last: int, h:
     scale = splat8(np.float32(1.0 / max(1, last - first)))
     while d + 32 <= D:
         s0 = s1 = s2 = s3 = zeros8()
-        for place in range(first, last):
-            p = parts[place]
+        for position in range(first, last):
+            p = parts[position]
             s0, s1 = add8(load8(table, p, d), s0), add8(load8(table, p, d + 8), s1)
             s2, s3 = add8(load8(table, p, d + 16), s2), add8(load8(table, p, d + 24), s3)
         store8(h, i, d, multiply_add(s0, scale, zeros8()))
@@ -53,8 +53,8 @@ def mean_of_rows(table: np.ndarray, parts: np.ndarray, first: int, last: int, h:
         d += 32
     while d < D:
         s0 = zeros8()
-        for place in range(first, last):
-            s0 = add8(load8(table, parts[place], d), s0)
+        for position in range(first, last):
+            s0 = add8(load8(table, parts[position], d), s0)
         store8(h, i, d, multiply_add(s0, scale, zeros8()))
         d += 8
 
@@ -101,8 +101,8 @@ def _softmax_step(
 def _path_step(output: np.ndarray, label: int, rate: float, h: np.ndarray, change: np.ndarray, paths: Paths) -> float:
     """The same by the label's decisions, root first."""
     loss = 0.0
-    for place in range(paths.offsets[label], paths.offsets[label + 1]):
-        row, wanted = paths.nodes[place], 1.0 - paths.bits[place]
+    for position in range(paths.offsets[label], paths.offsets[label + 1]):
+        row, wanted = paths.nodes[position], 1.0 - paths.bits[position]
         p = 1.0 / (1.0 + math.exp(-_score(output, row, h)))  # P(bit 0)
         loss -= math.log(max(p if wanted == 1.0 else 1.0 - p, 1e-30))
         _move(output, row, np.float32(rate * (wanted - p)), h, change)
@@ -141,8 +141,8 @@ def learn_texts(
         share = splat8(np.float32(1.0 / (last - first)))
         for d in range(0, D, 8):
             store8(change, 0, d, multiply_add(load8(change, 0, d), share, zeros8()))
-        for place in range(first, last):
-            p = parts[place]
+        for position in range(first, last):
+            p = parts[position]
             for d in range(0, D, 8):
                 store8(table, p, d, add8(load8(table, p, d), load8(change, 0, d)))
     return loss

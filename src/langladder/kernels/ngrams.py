@@ -75,7 +75,7 @@ def interpolate(
     starts: np.ndarray,
     counts: np.ndarray,
     kept: np.ndarray,
-    taken: np.ndarray,
+    discount: np.ndarray,
     lower: np.ndarray,
     probs: np.ndarray,
     gammas: np.ndarray,
@@ -85,9 +85,9 @@ def interpolate(
         total, freed = 0.0, 0.0
         for ngram in range(starts[history], starts[history + 1]):
             total += counts[ngram]
-            freed += taken[ngram] if kept[ngram] else counts[ngram]
+            freed += discount[ngram] if kept[ngram] else counts[ngram]
         if total > 0:  # else the text ends after h
             gammas[history] = freed / total
         for ngram in range(starts[history], starts[history + 1]):
-            own = counts[ngram] - taken[ngram] if kept[ngram] else 0.0
+            own = counts[ngram] - discount[ngram] if kept[ngram] else 0.0
             probs[ngram] = own / total + gammas[history] * lower[ngram]

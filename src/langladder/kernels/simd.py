@@ -48,8 +48,8 @@ def _built_in(function: Untyped) -> Untyped:
 
 def _pointer(context: Untyped, builder: Untyped, kind: Untyped, array: Untyped, i: Untyped, d: Untyped) -> Untyped:
     fields = context.make_array(kind)(context, builder, array)
-    place = cgutils.get_item_pointer(context, builder, kind, fields, [i, d], wraparound=False)
-    return builder.bitcast(place, VECTOR.as_pointer())
+    pointer = cgutils.get_item_pointer(context, builder, kind, fields, [i, d], wraparound=False)
+    return builder.bitcast(pointer, VECTOR.as_pointer())
 
 
 @_built_in
@@ -186,8 +186,8 @@ def store_sums4(
 
     def build(context: Untyped, builder: Untyped, signature: Untyped, args: Untyped) -> Untyped:
         def folded(one: Untyped, other: Untyped, first: list[int], second: list[int]) -> Untyped:
-            def chosen(places: list[int]) -> Untyped:
-                mask = ir.Constant(ir.VectorType(lane, len(places)), places)
+            def chosen(lanes: list[int]) -> Untyped:
+                mask = ir.Constant(ir.VectorType(lane, len(lanes)), lanes)
                 return builder.shuffle_vector(one, other, mask)
 
             return builder.fadd(chosen(first), chosen(second))
@@ -196,8 +196,8 @@ def store_sums4(
         ab, ce = folded(args[3], args[4], halves, other_halves), folded(args[5], args[6], halves, other_halves)
         quarters = folded(ab, ce, [0, 1, 4, 5, 8, 9, 12, 13], [2, 3, 6, 7, 10, 11, 14, 15])  # a, b, c, e: two of each
         sums = folded(quarters, quarters, [0, 2, 4, 6], [1, 3, 5, 7])
-        place = _pointer(context, builder, signature.args[0], *args[:3])
-        builder.store(sums, builder.bitcast(place, sums.type.as_pointer()), align=4)
+        pointer = _pointer(context, builder, signature.args[0], *args[:3])
+        builder.store(sums, builder.bitcast(pointer, sums.type.as_pointer()), align=4)
         return context.get_dummy_value()
 
     return types.void(array, types.intp, types.intp, float8, float8, float8, float8), build

@@ -43,13 +43,13 @@ def _regress(
     for d in range(len(h)):
         dot += output[word, d] * h[d]
     dot = min(max(dot, np.float32(-BOUND)), np.float32(BOUND))
-    place = int((dot + np.float32(BOUND)) * np.float32(STEPS / (2 * BOUND)) + np.float32(0.5))
-    step = (np.float32(label) - SIGMOID[place]) * rate  # −lr ∂J/∂(u·h)
+    position = int((dot + np.float32(BOUND)) * np.float32(STEPS / (2 * BOUND)) + np.float32(0.5))
+    step = (np.float32(label) - SIGMOID[position]) * rate  # −lr ∂J/∂(u·h)
     for d in range(len(h)):
         u = output[word, d]
         gradient[d] += step * u
         output[word, d] = u + step * h[d]
-    return LOSS[place] if label == 1 else LOSS[STEPS - place]
+    return LOSS[position] if label == 1 else LOSS[STEPS - position]
 
 
 @njit(nogil=True, fastmath=True)
@@ -64,8 +64,8 @@ def _move(h: np.ndarray, moved: np.ndarray, gradient: np.ndarray) -> None:
 @njit(nogil=True, fastmath=True)
 def _add_parts(table: np.ndarray, parts: np.ndarray, first: int, last: int, h: np.ndarray) -> None:
     """h ← h + Σ z_p."""
-    for place in range(first, last):
-        part = parts[place]
+    for position in range(first, last):
+        part = parts[position]
         for d in range(len(h)):
             h[d] += table[part, d]
 
@@ -73,8 +73,8 @@ def _add_parts(table: np.ndarray, parts: np.ndarray, first: int, last: int, h: n
 @njit(nogil=True, fastmath=True)
 def _move_parts(table: np.ndarray, parts: np.ndarray, first: int, last: int, step: np.ndarray) -> None:
     """z_p ← z_p + step."""
-    for place in range(first, last):
-        part = parts[place]
+    for position in range(first, last):
+        part = parts[position]
         for d in range(len(step)):
             table[part, d] += step[d]
 
@@ -136,24 +136,24 @@ def train_lines(
         h[:] = 0
         moved[:] = 0
         count = 0
-        for place in range(first, last):
-            if (place == centre) != cbow:
-                begin, end = bounds[words[place]], bounds[words[place] + 1]
+        for position in range(first, last):
+            if (position == centre) != cbow:
+                begin, end = bounds[words[position]], bounds[words[position] + 1]
                 _add_parts(table, parts, begin, end, h)
                 count += end - begin
         h *= np.float32(1 / count)
-        for place in range(first, last):
-            if (place == centre) == cbow:
-                loss += _regress(h, gradient, output, words[place], 1, step)
+        for position in range(first, last):
+            if (position == centre) == cbow:
+                loss += _regress(h, gradient, output, words[position], 1, step)
                 draw_noise(noise, state, drawn)
                 for word in drawn:
-                    if word != words[place]:
+                    if word != words[position]:
                         loss += _regress(h, gradient, output, word, 0, step)
                 _move(h, moved, gradient)
                 targets += 1
-        for place in range(first, last):
-            if (place == centre) != cbow:
-                _move_parts(table, parts, bounds[words[place]], bounds[words[place] + 1], moved)
+        for position in range(first, last):
+            if (position == centre) != cbow:
+                _move_parts(table, parts, bounds[words[position]], bounds[words[position] + 1], moved)
     return loss, targets
 
 

@@ -74,7 +74,7 @@ class Grown:
         del settings, body
         return None
 
-    def take(self, base: Network) -> None:
+    def copy_weights(self, base: Network) -> None:
         """Put the base's weights into the body, in place; rows that the base lacks keep their beginning."""
         config = self.config
         if not config.pretrained:
@@ -128,11 +128,11 @@ def settings_with_body(config: Settings, base: Network, rung: str) -> Settings:
     return config.model_copy(update={"body": body})
 
 
-def too_many(asked: int | None, layers: int) -> str | None:
+def too_many(wanted: int | None, layers: int) -> str | None:
     """Why so many layers cannot be transferred; None where they can."""
-    if asked is None or asked <= layers:
+    if wanted is None or wanted <= layers:
         return None
-    return f"model.layers_transferred={asked}, and its base has {layers} layers; set it to at most {layers}, or null"
+    return f"model.layers_transferred={wanted}, and its base has {layers} layers; set it to at most {layers}, or null"
 
 
 def shortened(read: Read, separator: int, room: int) -> Read:
@@ -140,13 +140,13 @@ def shortened(read: Read, separator: int, room: int) -> Read:
     excess = len(read.ids) - room
     if excess <= 0:
         return read
-    (places,) = (read.ids == separator).nonzero()
-    first = int(places[0]) if len(places) else len(read.ids)
-    second = len(read.ids) - first - len(places)
-    left = room - len(places)
-    keep = min(first, max(left - second, left - left // 2)) if len(places) else room
-    kept = np.r_[:keep, first : first + len(places) + left - keep] if len(places) else np.r_[:room]
-    return Read([read.pieces[place] for place in kept], read.ids[kept])
+    (positions,) = (read.ids == separator).nonzero()
+    first = int(positions[0]) if len(positions) else len(read.ids)
+    second = len(read.ids) - first - len(positions)
+    left = room - len(positions)
+    keep = min(first, max(left - second, left - left // 2)) if len(positions) else room
+    kept = np.r_[:keep, first : first + len(positions) + left - keep] if len(positions) else np.r_[:room]
+    return Read([read.pieces[position] for position in kept], read.ids[kept])
 
 
 def start_linear(layer: nn.Linear) -> nn.Linear:

@@ -18,7 +18,7 @@ from langladder.ground.errors import InputError
 from langladder.models.base import Model
 from langladder.models.saving import ARRAYS, Saved, read_description, write_model
 
-SHOWN = 4  # misfits that a message names
+MOST_NAMED = 4  # misfits that a message names
 _NAMES = {torch.float32: "F32", torch.int64: "I64", torch.bool: "BOOL", torch.float16: "F16", torch.bfloat16: "BF16"}
 
 
@@ -163,7 +163,7 @@ def misfits(plan: dict[str, torch.Tensor], facts: dict[str, artefacts.ArrayFacts
             wrong.append(f"{name} has shape {shape}, expected {tuple(tensor.shape)}")
         elif dtype != _NAMES[tensor.dtype]:
             wrong.append(f"{name} is {dtype}, expected {_NAMES[tensor.dtype]}")
-    return wrong if len(wrong) <= SHOWN else [*wrong[:SHOWN], f"and {len(wrong) - SHOWN} more"]
+    return wrong if len(wrong) <= MOST_NAMED else [*wrong[:MOST_NAMED], f"and {len(wrong) - MOST_NAMED} more"]
 
 
 LEARNING = {"dropout", "input_dropout", "word_dropout", "weight_drop", "locked"}

@@ -124,9 +124,9 @@ class RewardModel(Grown, Network):
     def _likelihood(self, tokens: torch.Tensor, hidden: torch.Tensor, layout: Layout) -> torch.Tensor:
         """log P of the last response of each row, (R,), from the packed states of the body."""
         rows, T = tokens.shape
-        place = torch.arange(T, device=tokens.device)
-        begins = torch.where(tokens == self.gpt.markers.assistant, place, 0).amax(dim=1, keepdim=True)  # (R, 1)
-        row, t = ((tokens != PAD) & (place > begins)).nonzero(as_tuple=True)  # (N,)
+        position = torch.arange(T, device=tokens.device)
+        begins = torch.where(tokens == self.gpt.markers.assistant, position, 0).amax(dim=1, keepdim=True)  # (R, 1)
+        row, t = ((tokens != PAD) & (position > begins)).nonzero(as_tuple=True)  # (N,)
         scores = self.gpt.head(hidden.index_select(0, layout.rank(row * T + t - 1))).float()  # (N, V)
         said = torch.log_softmax(scores, dim=-1).gather(1, tokens[row, t][:, None])[:, 0]  # (N,)
         return said.new_zeros(rows).index_add(0, row, said)
@@ -236,7 +236,7 @@ def begin_reward(settings: NamedSettings[RewardConfig], base: Path, *, seed: int
     assert isinstance(found, InstructedGPT)
     torch.manual_seed(seed)
     model = RewardModel(settings_with_body(settings.model, found, settings.name), found.vocab_size)
-    model.take(found)
+    model.copy_weights(found)
     try:
         return model.equip(Tokenizer.load(Path(base) / TOKENIZER))
     except InputError as error:

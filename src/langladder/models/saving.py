@@ -153,6 +153,8 @@ def located(path: Path, target: str) -> type:
 def checked_size(path: Path, name: str, size: object) -> int:
     """A size that a file states. Raises InputError, naming the file, unless it is a whole number from 1 to MOST_IDS."""
     if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= MOST_IDS:
-        shown = size if isinstance(size, float) else f"a {type(size).__name__}" if not isinstance(size, int) else "it"
-        raise InputError(f"{path}: {name}: {shown} is not a whole number from 1 to {MOST_IDS:,}")
+        described = (
+            size if isinstance(size, float) else f"a {type(size).__name__}" if not isinstance(size, int) else "it"
+        )
+        raise InputError(f"{path}: {name}: {described} is not a whole number from 1 to {MOST_IDS:,}")
     return size

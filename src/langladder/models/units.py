@@ -90,7 +90,7 @@ class WordUnits(Units):
     @cached_property
     def index(self) -> dict[str, int]:
         """Word → id."""
-        return {word: len(NAMES) + place for place, word in enumerate(self.words)}
+        return {word: len(NAMES) + position for position, word in enumerate(self.words)}
 
     @cached_property
     def _split(self) -> Callable[[str], list[str]]:

@@ -51,10 +51,10 @@ class HierarchicalSoftmax(CountedOutput):
         score = functional.linear(hidden, self.weight, self.bias).float().flatten(0, -2)  # (N, M)
         ways = torch.cat([functional.logsigmoid(score), functional.logsigmoid(-score)], dim=1)  # (N, 2M)
         words, steps = self.signs.nonzero(as_tuple=True)  # (P,) each
-        taken = self.nodes[words, steps] + (self.signs[words, steps] < 0) * score.shape[1]  # (P,)
+        columns = self.nodes[words, steps] + (self.signs[words, steps] < 0) * score.shape[1]  # (P,)
         codes = torch.sparse_coo_tensor(
-            torch.stack([words, taken]),
-            torch.ones_like(taken, dtype=ways.dtype),
+            torch.stack([words, columns]),
+            torch.ones_like(columns, dtype=ways.dtype),
             (self.vocab_size, ways.shape[1]),
             check_invariants=False,
         )

@@ -92,14 +92,14 @@ def _join(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     parents, bits = np.zeros(2 * words - 1, dtype=np.int64), np.zeros(2 * words - 1, dtype=np.int8)
     word, joined = 0, words  # the heads of both queues
 
-    for made in range(words, 2 * words - 1):
+    for node in range(words, 2 * words - 1):
         for bit in (0, 1):
-            if word < words and (joined == made or weights[order[word]] <= weights[joined]):
+            if word < words and (joined == node or weights[order[word]] <= weights[joined]):
                 child, word = order[word], word + 1
             else:
                 child, joined = joined, joined + 1
-            weights[made] += weights[child]
-            parents[child], bits[child] = made, bit
+            weights[node] += weights[child]
+            parents[child], bits[child] = node, bit
     return parents, bits
 
 
@@ -114,11 +114,11 @@ def _paths(parents: np.ndarray, bits: np.ndarray) -> tuple[np.ndarray, np.ndarra
     depths[:words] = depths[parents[:words]] + 1
     offsets = np.concatenate([[0], np.cumsum(depths[:words])])
 
-    nodes, taken = np.empty(offsets[-1], dtype=np.int32), np.empty(offsets[-1], dtype=np.int8)
-    places, trees = offsets[1:] - 1, np.arange(words)
+    nodes, path_bits = np.empty(offsets[-1], dtype=np.int32), np.empty(offsets[-1], dtype=np.int8)
+    positions, trees = offsets[1:] - 1, np.arange(words)
     while len(trees):
-        nodes[places], taken[places] = parents[trees] - words, bits[trees]
+        nodes[positions], path_bits[positions] = parents[trees] - words, bits[trees]
         trees = parents[trees]
         climbing = trees != root
-        places, trees = places[climbing] - 1, trees[climbing]
-    return offsets, nodes, taken
+        positions, trees = positions[climbing] - 1, trees[climbing]
+    return offsets, nodes, path_bits

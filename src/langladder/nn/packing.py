@@ -18,13 +18,13 @@ class Layout(NamedTuple):
 
     Attributes:
         rows, length: B, T.
-        places: (N,) of each real position among the B·T; None: all are real.
+        positions: (N,) of each real position among the B·T; None: all are real.
         mask: (B, 1, 1, T) bool, which positions attention may read; None: all.
     """
 
     rows: int
     length: int
-    places: Tensor | None
+    positions: Tensor | None
     mask: Tensor | None
 
     @classmethod
@@ -44,18 +44,18 @@ class Layout(NamedTuple):
     def pack(self, x: Tensor) -> Tensor:
         """(B, T, …) → (N, …)."""
         flat = x.flatten(0, 1)
-        return flat if self.places is None else flat.index_select(0, self.places)
+        return flat if self.positions is None else flat.index_select(0, self.positions)
 
     def spread(self, x: Tensor) -> Tensor:
         """(N, D) → (B, T, D), 0 where there is no token."""
-        if self.places is not None:
-            x = x.new_zeros(self.rows * self.length, x.shape[1]).index_copy(0, self.places, x)
+        if self.positions is not None:
+            x = x.new_zeros(self.rows * self.length, x.shape[1]).index_copy(0, self.positions, x)
         return x.view(self.rows, self.length, -1)
 
     def part(self, x: Tensor, wanted: "Layout") -> Tensor:
         """Of (N, …) what stands at the places of another layout, all of them real here."""
-        return x if wanted.places is None else x.index_select(0, self.rank(wanted.places))
+        return x if wanted.positions is None else x.index_select(0, self.rank(wanted.positions))
 
-    def rank(self, places: Tensor) -> Tensor:
+    def rank(self, positions: Tensor) -> Tensor:
         """Places among the B·T, all of them real → the same among the N."""
-        return places if self.places is None else torch.searchsorted(self.places, places)
+        return positions if self.positions is None else torch.searchsorted(self.positions, positions)

@@ -76,14 +76,14 @@ def k_max_pool(c: torch.Tensor, mask: torch.Tensor, k: int) -> torch.Tensor:
     short = max(0, k - c.shape[1])
     c = nn.functional.pad(c.masked_fill(~mask[..., None], -math.inf), (0, 0, 0, short), value=-math.inf)
     # a stable sort: of equal values the first ones are kept, however many rows of padding follow
-    places = c.sort(dim=1, descending=True, stable=True).indices[:, :k].sort(dim=1).values  # (B, k, F)
-    kept = c.gather(1, places)
+    positions = c.sort(dim=1, descending=True, stable=True).indices[:, :k].sort(dim=1).values  # (B, k, F)
+    kept = c.gather(1, positions)
     return kept.masked_fill(kept == -math.inf, 0.0)
 
 
 def chunked_pool(c: torch.Tensor, mask: torch.Tensor, parts: int) -> torch.Tensor:
     """(B, T, F), (B, T) → (B, P, F): position t of n belongs to part ⌊P t / n⌋."""
-    place, length = mask.cumsum(dim=1) - 1, mask.sum(dim=1, keepdim=True)
-    part = torch.where(mask, place * parts // length, -1)  # (B, T)
+    position, length = mask.cumsum(dim=1) - 1, mask.sum(dim=1, keepdim=True)
+    part = torch.where(mask, position * parts // length, -1)  # (B, T)
     pooled = torch.stack([max_pool(c, part == number) for number in range(parts)], dim=1)
     return pooled.masked_fill(pooled == -math.inf, 0.0)

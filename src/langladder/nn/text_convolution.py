@@ -46,7 +46,7 @@ def zeros_around(width: int, padding: Padding) -> tuple[int, int]:
     return ((width - 1) // 2, width // 2) if padding == "same" else (width - 1, width - 1)
 
 
-def places(lengths: torch.Tensor, width: int, padding: Padding) -> torch.Tensor:
+def positions(lengths: torch.Tensor, width: int, padding: Padding) -> torch.Tensor:
     """How many places a filter has on texts of these lengths: (B,) → (B,)."""
     before, behind = zeros_around(width, padding)
     return (lengths + before + behind).clamp(min=width) - width + 1
@@ -79,7 +79,7 @@ class TextConvolution(nn.Module):
         x = x.masked_fill(~mask[..., None], 0.0)
         lengths, sums = mask.sum(dim=1), slide(self.shares(x), self._shape(x.shape[1]))
         return [
-            (c + bias, torch.arange(c.shape[1], device=c.device) < places(lengths, width, self.padding)[:, None])
+            (c + bias, torch.arange(c.shape[1], device=c.device) < positions(lengths, width, self.padding)[:, None])
             for width, bias, c in zip(self.widths, self.biases, sums, strict=True)
         ]
 
@@ -130,8 +130,8 @@ def _slide(shares: torch.Tensor, shape: Shape) -> list[torch.Tensor]:
     found = []
     for start, (width, before, length) in zip(shape.starts(), shape.sizes, strict=True):
         total = shares.new_zeros(len(shares), length, shape.filters)
-        for places_, words, columns in shape.steps(width, before, length, start):
-            total[:, places_] += shares[:, words, columns]
+        for at, words, columns in shape.steps(width, before, length, start):
+            total[:, at] += shares[:, words, columns]
         found.append(total)
     return found
 
@@ -153,9 +153,9 @@ class _Slide(torch.autograd.Function):
         shape: Shape = ctx.shape
         rows, columns_of_all = len(gradients[0]), sum(width for width, _, _ in shape.sizes) * shape.filters
         found = gradients[0].new_zeros(rows, shape.T, columns_of_all)
-        for start, size, given in zip(shape.starts(), shape.sizes, gradients, strict=True):
-            for places_, words, columns in shape.steps(*size, start):
-                found[:, words, columns] = given[:, places_]
+        for start, size, gradient in zip(shape.starts(), shape.sizes, gradients, strict=True):
+            for at, words, columns in shape.steps(*size, start):
+                found[:, words, columns] = gradient[:, at]
         return found, None
 
 

@@ -56,12 +56,12 @@ class Answering(Task, Generic[Row, Batch]):
         """Summed −log P of what is right, and the number of rows."""
         loss, right, rows = self.model.judge(batch)
         self.tally["right"] += right
-        self.tally["asked"] += rows
+        self.tally["total"] += rows
         return loss, rows
 
     def measures(self) -> dict[str, float]:
         """Share of the validation rows that are answered right, as tokens: the start and the end, or the option."""
-        return {ACCURACY: self.tally["right"] / max(1, self.tally["asked"])}
+        return {ACCURACY: self.tally["right"] / max(1, self.tally["total"])}
 
 
 class QuestionBatches(ReadingBatches[Batch]):
@@ -89,7 +89,7 @@ def train_reader(
     rows = [[row for question in split for row in model.encode(question)] for split in (train, validation)]
 
     def batch(training: bool, chosen: np.ndarray) -> Batch:
-        return model.collate([rows[0 if training else 1][place] for place in chosen])
+        return model.collate([rows[0 if training else 1][position] for position in chosen])
 
     lengths = [[row.length for row in split] for split in rows]
     batches = QuestionBatches(

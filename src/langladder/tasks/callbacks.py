@@ -253,11 +253,11 @@ class StepBar(Callback):
 
     def __init__(self, config: TrainingConfig, recorder: Recorder) -> None:
         self.config, self.recorder = config, recorder
-        self.shown = ExitStack()
+        self.stack = ExitStack()
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Show the bar at the step that training starts from."""
-        self.task = self.shown.enter_context(working("training", self.config.max_steps, "steps", always=True))
+        self.task = self.stack.enter_context(working("training", self.config.max_steps, "steps", always=True))
         self.task.done = task_of(pl_module).steps_done
 
     def on_train_batch_end(
@@ -281,7 +281,7 @@ class StepBar(Callback):
 
     def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Close the bar."""
-        self.shown.close()
+        self.stack.close()
 
 
 class Snapshots(Callback):

@@ -57,13 +57,13 @@ class Classification(Task):
         """Summed negative log-likelihood of the labels, and the number of texts."""
         log_probs = torch.log_softmax(self.model.logits(batch.reading).float(), dim=-1)  # (B, C)
         self.tally["right"] += int((log_probs.argmax(dim=-1) == batch.labels).sum())
-        self.tally["asked"] += len(batch.labels)
+        self.tally["total"] += len(batch.labels)
         chosen = log_probs.gather(1, batch.labels[:, None])  # (B, 1)
         return -float(chosen.sum(dtype=torch.float64)), len(batch.labels)
 
     def measures(self) -> dict[str, float]:
         """Share of the validation texts that get their label."""
-        return {ACCURACY: self.tally["right"] / max(1, self.tally["asked"])}
+        return {ACCURACY: self.tally["right"] / max(1, self.tally["total"])}
 
 
 def train_classifier(
@@ -119,5 +119,5 @@ def make(
     model = kind(settings.model, units.full_vocab_size, len(labels)).equip(units, labels)
     start_from_table(model, table, frozen=settings.input.frozen, spread=settings.input.spread)
     model.start()
-    made = train_classifier(model, train, validation, settings.training, run)
-    return model, replace(made, vectors_skipped=sum(damage.counts.values()))
+    result = train_classifier(model, train, validation, settings.training, run)
+    return model, replace(result, vectors_skipped=sum(damage.counts.values()))

@@ -64,7 +64,7 @@ def grown(
     """
     torch.manual_seed(seed)
     network = kind(settings_with_body(config, base, rung), tokenizer.full_vocab_size, *labels)
-    cast(Grown, network).take(base)
+    cast(Grown, network).copy_weights(base)
     return network
 
 

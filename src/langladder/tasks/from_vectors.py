@@ -54,8 +54,8 @@ def start_from_vectors(
             "writes as one token; make the vectors from the same text, or choose a tokenizer with whole words"
         )
     rows = np.array(list(words))  # (N,)
-    given = np.stack([vectors[word] for word in words.values()]).astype(np.float32)  # (N, D)
-    start_embedding(model, embedding, rows, given, frozen=settings.frozen, path=settings.vectors)
+    found = np.stack([vectors[word] for word in words.values()]).astype(np.float32)  # (N, D)
+    start_embedding(model, embedding, rows, found, frozen=settings.frozen, path=settings.vectors)
     covered = np.zeros(tokenizer.vocab_size, dtype=bool)
     covered[rows] = True
     return covered
@@ -73,8 +73,8 @@ def make(
     """Begin with the vectors that `settings.input` names, then train; see `models.making`."""
     damage = Damage(settings.input.damaged)
     start_from_vectors(model, tokenizer, settings.input, damage)
-    made = language_modelling.make(model, tokenizer, train, validation, settings=settings, run=run)
-    return replace(made, vectors_skipped=sum(damage.counts.values()))
+    result = language_modelling.make(model, tokenizer, train, validation, settings=settings, run=run)
+    return replace(result, vectors_skipped=sum(damage.counts.values()))
 
 
 def make_tuned(

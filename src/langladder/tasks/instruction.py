@@ -75,14 +75,14 @@ class JudgedSample:
     @classmethod
     def of(cls, dialogues: Sequence[Dialogue], count: int, judge: Judge, template: ChatTemplate, most: int) -> Self:
         """`count` prompts, evenly spread over all (all, if there are fewer); `most` tokens of an answer."""
-        places = np.linspace(0, len(dialogues) - 1, min(count, len(dialogues))).round().astype(np.int64)
-        return cls([dialogues[place] for place in places.tolist()], judge, template, most)
+        positions = np.linspace(0, len(dialogues) - 1, min(count, len(dialogues))).round().astype(np.int64)
+        return cls([dialogues[position] for position in positions.tolist()], judge, template, most)
 
     def reward(self, model: InstructedGPT) -> float:
         """The mean reward of greedy answers."""
         config = SamplingConfig(strategy="greedy", max_tokens=self.max_tokens)
-        said = answers(model, self.template, [one.prompt for one in self.prompts], config)
-        return float(np.mean(self.judge(self.prompts, said)))
+        texts = answers(model, self.template, [one.prompt for one in self.prompts], config)
+        return float(np.mean(self.judge(self.prompts, texts)))
 
 
 def train_instructed(

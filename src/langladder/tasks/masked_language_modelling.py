@@ -40,13 +40,13 @@ class MaskedLanguageModelling(Task):
         scores = self.model.target_log_probs(batch)
         if len(batch.strange):
             self.tally["right"] += int((self.model.follow_log_probs(batch).argmax(dim=1) == batch.strange).sum())
-            self.tally["told"] += len(batch.strange)
+            self.tally["total"] += len(batch.strange)
         return -float(scores.sum(dtype=torch.float64)), len(scores)
 
     def measures(self) -> dict[str, float]:
-        """Share of the validation pairs that are told right, where rows are pairs."""
-        right, told = self.tally["right"], self.tally["told"]
-        return {"validation_next_sentence": right / told} if told else {}
+        """Share of the validation pairs that are recognised, where rows are pairs."""
+        right, total = self.tally["right"], self.tally["total"]
+        return {"validation_next_sentence": right / total} if total else {}
 
 
 def train_encoder(

@@ -77,13 +77,13 @@ def orthogonal(matrices: list[Tensor]) -> list[Tensor]:
     """The nearest matrices with all singular values about 1, squares of one size together."""
     pieces = [_squares(matrix) for matrix in matrices]
     by_shape: dict[torch.Size, list[int]] = defaultdict(list)
-    for place, piece in enumerate(pieces):
-        by_shape[piece.shape[1:]].append(place)
-    for places in by_shape.values():
-        done = newton_schulz(torch.cat([pieces[place] for place in places]))
-        counts = [len(pieces[place]) for place in places]
-        for place, piece in zip(places, torch.split(done, counts), strict=True):
-            pieces[place] = piece
+    for position, piece in enumerate(pieces):
+        by_shape[piece.shape[1:]].append(position)
+    for positions in by_shape.values():
+        done = newton_schulz(torch.cat([pieces[position] for position in positions]))
+        counts = [len(pieces[position]) for position in positions]
+        for position, piece in zip(positions, torch.split(done, counts), strict=True):
+            pieces[position] = piece
     return [_whole(piece, matrix.shape) for piece, matrix in zip(pieces, matrices, strict=True)]
 
 

@@ -148,8 +148,8 @@ def make_optimizer(module: nn.Module, config: TrainingConfig) -> torch.optim.Opt
     """The optimiser over the module's trainable parameters, matrices decayed, vectors not."""
     parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
     hidden = hidden_matrices(module) if config.optimizer == "muon" else []
-    taken = {id(p) for p in hidden}
-    rest = [p for p in parameters if id(p) not in taken]
+    hidden_ids = {id(p) for p in hidden}
+    rest = [p for p in parameters if id(p) not in hidden_ids]
     groups: list[dict[str, object]] = [
         {"params": hidden, "weight_decay": config.weight_decay, "hidden": True, "factor": config.muon_lr / config.lr},
         {"params": [p for p in rest if p.dim() >= 2], "weight_decay": config.weight_decay},

@@ -44,13 +44,13 @@ class RewardModelling(Task):
         with scoring(self.model, self.device.type):
             rewards = self.model(batch.tokens).double()
         self.tally["right"] += int((rewards[batch.better] > rewards[batch.worse]).sum())
-        self.tally["asked"] += len(batch.better)
+        self.tally["total"] += len(batch.better)
         loss = pairwise_loss(rewards, batch.better, batch.worse, batch.weights)
         return float(loss) * batch.prompts, batch.prompts
 
     def measures(self) -> dict[str, float]:
         """Share of the validation pairs whose better response has the higher reward."""
-        return {ACCURACY: self.tally["right"] / max(1, self.tally["asked"])}
+        return {ACCURACY: self.tally["right"] / max(1, self.tally["total"])}
 
 
 def train_reward_model(
@@ -78,15 +78,15 @@ def train_reward_model(
     )
     if not rows:
         raise InputError("rankings: no two training responses of different rank that the context has room for")
-    told = template.rows([one.messages for one in demonstrations])
-    shown = [one.messages for one, row in zip(demonstrations, told, strict=True) if len(row.ids) <= model.context]
-    if not shown:
+    encoded = template.rows([one.messages for one in demonstrations])
+    kept = [one.messages for one, row in zip(demonstrations, encoded, strict=True) if len(row.ids) <= model.context]
+    if not kept:
         raise InputError("rankings: no demonstration to set the reward model's bias by; give some")
     config = config.of(len(rows))
     batches = RankingBatches(rows, held_out, batch_size=config.batch_size, seed=run.seed)
     result = train_task(RewardModelling(model, config), batches, config, run)
     model.cpu().eval()
-    model.centre(shown)
+    model.centre(kept)
     return result
 
 

@@ -76,12 +76,12 @@ class Tagging(Task, Generic[Sentence, Batch]):
         f = self.model(sentences)
         best = self.model.best(f.float(), sentences.lengths).to(tags.device)  # (B, T)
         self.tally["right"] += int(((best == tags) & self.model.inside(sentences)).sum())
-        self.tally["asked"] += int(sentences.lengths.sum())
+        self.tally["total"] += int(sentences.lengths.sum())
         return float(self.model.loss(f, sentences, tags)), int(sentences.lengths.sum())
 
     def measures(self) -> dict[str, float]:
         """Share of the validation words that get their tag."""
-        return {ACCURACY: self.tally["right"] / max(1, self.tally["asked"])}
+        return {ACCURACY: self.tally["right"] / max(1, self.tally["total"])}
 
 
 def _dropped(config: ReadingTraining, counts: np.ndarray | None) -> torch.Tensor | None:
@@ -121,8 +121,8 @@ def train_tagger(
         side = 0 if training else 1
         sentences = model.collate([encoded[side][row] for row in rows])
         padded = np.zeros((len(rows), int(sentences.lengths.max())), dtype=np.int64)
-        for place, row in enumerate(rows):
-            padded[place, : counts[side][row]] = tags[side][row]
+        for position, row in enumerate(rows):
+            padded[position, : counts[side][row]] = tags[side][row]
         return TaggedBatch(sentences, torch.from_numpy(padded))
 
     batches = TaggedBatches((lengths[0], lengths[1]), batch, batch_size=config.batch_size, seed=run.seed)
@@ -137,17 +137,17 @@ def _possible(model: AnyTagger, sentences: Sequence[Tagged]) -> None:
     """Raise InputError where tags take a step that the model forbids: such a sentence has no probability."""
     if model.crf is None or bool(model.crf.allowed.all()):
         return
-    ids = {tag: place for place, tag in enumerate(model.tags)}
+    ids = {tag: position for position, tag in enumerate(model.tags)}
     steps = model.crf.allowed
     for sentence in sentences:
         path = [ids.get(tag, 0) for tag in sentence.tags or ()]
-        bad = [place for place in range(1, len(path)) if not steps[path[place - 1], path[place]]]
+        bad = [position for position in range(1, len(path)) if not steps[path[position - 1], path[position]]]
         first, last = bool(model.crf.allowed_start[path[0]]), bool(model.crf.allowed_end[path[-1]])
         if bad or not first or not last:
-            place = bad[0] if bad else 0 if not first else len(path) - 1
-            shown = " ".join(f"{w}/{t}" for w, t in list(zip(sentence.words, sentence.tags or (), strict=True))[:12])
+            position = bad[0] if bad else 0 if not first else len(path) - 1
+            tagged = " ".join(f"{w}/{t}" for w, t in list(zip(sentence.words, sentence.tags or (), strict=True))[:12])
             raise InputError(
-                f"{shown[:200]!r}: the tag of word {place + 1} breaks the scheme of the tags (IOB2 or IOBES); "
+                f"{tagged[:200]!r}: the tag of word {position + 1} breaks the scheme of the tags (IOB2 or IOBES); "
                 "correct the data, or set model.constraints to false"
             )
 
@@ -163,10 +163,10 @@ def start_words(model: NeuralTagger, vectors: WordVectors, *, frozen: bool) -> N
     dim = vectors.matrix.shape[1]
     check_dimension(model, model.embedding, dim)
     spelt = spellings(vectors, model.words.folded)
-    rows = [place for place, word in enumerate(model.words.words) if word in spelt]
+    rows = [position for position, word in enumerate(model.words.words) if word in spelt]
     if not rows:
         raise InputError("input.vectors: have a vector for no word of the training sentences")
-    found = torch.from_numpy(np.stack([vectors[spelt[model.words.words[place]]] for place in rows]))  # (N, D)
+    found = torch.from_numpy(np.stack([vectors[spelt[model.words.words[position]]] for position in rows]))  # (N, D)
     if frozen:
         with torch.no_grad():
             model.embedding.weight.zero_()
@@ -201,5 +201,5 @@ def make(
     model = kind(settings.model, *words.sizes, len(tags)).equip(words, tags)
     if found is not None:
         start_words(model, found, frozen=chosen.frozen)
-    made = train_tagger(model, train, validation, settings.training, run)
-    return model, replace(made, vectors_skipped=sum(damage.counts.values()))
+    result = train_tagger(model, train, validation, settings.training, run)
+    return model, replace(result, vectors_skipped=sum(damage.counts.values()))

@@ -177,9 +177,9 @@ class _Validation:
     batches: Sequence[object]
 
     def __iter__(self) -> Iterator[tuple[object, bool]]:
-        for place in range(ranks().rank, len(self) * ranks().size, ranks().size):
-            counts = place < len(self.batches)
-            yield self.batches[place if counts else 0], counts
+        for position in range(ranks().rank, len(self) * ranks().size, ranks().size):
+            counts = position < len(self.batches)
+            yield self.batches[position if counts else 0], counts
 
     def __len__(self) -> int:
         return -(-len(self.batches) // ranks().size)

@@ -54,8 +54,8 @@ class TranslationTask(Task):
     def loss(self, batch: PairBatch) -> torch.Tensor:
         """Mean loss a target token, smoothed if asked for."""
         share = self.sampling * self.steps_done / self.steps
-        given = mixed_words(self.model, batch, share) if share else None
-        return self.model.loss(*batch, self.smoothing, given) / (batch[1][:, 1:] != PAD).sum()
+        inputs = mixed_words(self.model, batch, share) if share else None
+        return self.model.loss(*batch, self.smoothing, inputs) / (batch[1][:, 1:] != PAD).sum()
 
     def evaluate(self, batch: PairBatch) -> tuple[float, int]:
         """Summed loss, never smoothed, and the number of target tokens."""
@@ -96,18 +96,18 @@ def mixed_words(model: Translator, batch: PairBatch, share: float) -> torch.Tens
 
     The draws are made without dropout. BOS, EOS and PAD are neither replaced nor drawn.
     """
-    source, given = batch.source, batch.target[:, :-1].clone()
-    special = torch.tensor([PAD, BOS, EOS], device=given.device)
-    replaced = (torch.rand(given.shape, device=given.device) < share) & ~torch.isin(given, special)
+    source, inputs = batch.source, batch.target[:, :-1].clone()
+    special = torch.tensor([PAD, BOS, EOS], device=inputs.device)
+    replaced = (torch.rand(inputs.shape, device=inputs.device) < share) & ~torch.isin(inputs, special)
     training = model.training
     model.eval()
     state = model.encode(source, source != PAD)
-    for t in range(1, given.shape[1]):
-        log_probs, state, _ = model.step(given[:, :t], state)  # (B, V)
+    for t in range(1, inputs.shape[1]):
+        log_probs, state, _ = model.step(inputs[:, :t], state)  # (B, V)
         drawn = torch.multinomial(log_probs.index_fill(1, special, -math.inf).softmax(1), 1)[:, 0]  # (B,)
-        given[:, t] = torch.where(replaced[:, t], drawn, given[:, t])
+        inputs[:, t] = torch.where(replaced[:, t], drawn, inputs[:, t])
     model.train(training)
-    return given
+    return inputs
 
 
 def train_translator(
@@ -143,7 +143,7 @@ def train_translator(
         batch_tokens=config.batch_tokens,
         max_length=config.max_length,
         seed=run.seed,
-        together=config.accumulate,
+        accumulate=config.accumulate,
         padded=model.pads,
     )
     result = train_task(TranslationTask(model, config, sample), batches, config, run)

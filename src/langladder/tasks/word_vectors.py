@@ -4,7 +4,7 @@ import torch
 
 from langladder.data.skipgram_pairs import SkipGramBatches
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.method import Made
+from langladder.embeddings.method import TrainedVectors
 from langladder.embeddings.word2vec.skipgram import SkipGram, SkipGramConfig
 from langladder.ground.ranks import ranks
 from langladder.models.making import Run
@@ -45,7 +45,7 @@ def make(
     *,
     training: TrainingConfig,
     run: Run,
-) -> Made:
+) -> TrainedVectors:
     """Train a network's word vectors.
 
     Args:
@@ -72,4 +72,4 @@ def make(
     )
     about = {"method": rung.__name__, "config": settings.model_dump(mode="json"), "seed": run.seed}
     vectors = WordVectors(vocabulary.words, network.word_vectors().cpu().numpy(), vocabulary.counts, about)
-    return Made(vectors, result.curve, result.cost)
+    return TrainedVectors(vectors, result.curve, result.cost)

@@ -87,14 +87,14 @@ def pairs_of(words: np.ndarray, before: np.ndarray, after: np.ndarray, config: W
     """
     reach = np.concatenate([np.arange(-config.window, 0), np.arange(1, config.window + 1)])  # (2M,)
     there = (reach >= -before[:, None]) & (reach <= after[:, None])  # (W, 2M)
-    places = np.where(there, np.arange(len(words))[:, None] + reach, 0)
+    positions = np.where(there, np.arange(len(words))[:, None] + reach, 0)
     if config.architecture == "cbow":
         some = there.any(axis=1)
-        inputs = np.where(there, words[places] if len(words) else places, 0)
+        inputs = np.where(there, words[positions] if len(words) else positions, 0)
         return {"inputs": inputs[some], "mask": there[some], "targets": words[some]}
     centres, columns = np.nonzero(there)
     inputs = words[centres][:, None]
-    return {"inputs": inputs, "mask": np.ones_like(inputs, dtype=bool), "targets": words[places[centres, columns]]}
+    return {"inputs": inputs, "mask": np.ones_like(inputs, dtype=bool), "targets": words[positions[centres, columns]]}
 
 
 def complete(

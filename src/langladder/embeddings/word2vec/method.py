@@ -22,7 +22,7 @@ from pydantic import Field, model_validator
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from langladder.embeddings.base import WordVectors
-from langladder.embeddings.method import EmbeddingMethod, Made, Progress
+from langladder.embeddings.method import EmbeddingMethod, Progress, TrainedVectors
 from langladder.embeddings.word2vec.outputs import OUTPUTS, Output
 from langladder.embeddings.word2vec.sampling import keep_probabilities
 from langladder.ground.errors import InputError
@@ -78,7 +78,7 @@ class Word2Vec(EmbeddingMethod[Word2VecConfig]):
     approach = "prediction"
     Config: ClassVar[type[Config]] = Word2VecConfig
 
-    def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> Made:
+    def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> TrainedVectors:
         """See `EmbeddingMethod.make`. The corpus is read where it lies, chunk by chunk."""
         config: Word2VecConfig = self.config
         if len(corpus.vocabulary) < 2:
@@ -101,7 +101,7 @@ class Word2Vec(EmbeddingMethod[Word2VecConfig]):
                 f"word2vec: training diverged; lower lr ({config.lr}) in the rung's file in conf/embedding"
             )
         vocabulary = corpus.vocabulary
-        return Made(WordVectors(vocabulary.words, matrix.copy(), vocabulary.counts, self.about(seed)), curve)
+        return TrainedVectors(WordVectors(vocabulary.words, matrix.copy(), vocabulary.counts, self.about(seed)), curve)
 
 
 @dataclass
@@ -145,20 +145,20 @@ class _Run:
 
     def rate(self, step: int) -> float:
         """Learning rate of a chunk: lr (1 − share of the text that is done), not below min_lr."""
-        epoch, place = divmod(step, len(self.bounds) - 1)
-        done = (epoch + self.bounds[place] / self.bounds[-1]) / self.config.epochs
+        epoch, position = divmod(step, len(self.bounds) - 1)
+        done = (epoch + self.bounds[position] / self.bounds[-1]) / self.config.epochs
         return float(max(self.config.min_lr, self.config.lr * (1 - done)))
 
     def learn(self, step: int) -> tuple[float, float]:
         """Subsample one chunk and learn from it."""
-        epoch, place = divmod(step, len(self.bounds) - 1)
-        first, last = self.bounds[place], self.bounds[place + 1]
+        epoch, position = divmod(step, len(self.bounds) - 1)
+        first, last = self.bounds[position], self.bounds[position + 1]
         ids = self.stream.ids[first:last]
         ids.flags.writeable = False  # one type for the kernels, whether the text is mapped or in memory
         offsets = self.stream.offsets
         ends = offsets[np.searchsorted(offsets, first, side="right") : np.searchsorted(offsets, last, side="left")]
         ends = np.append(ends - first, last - first)
-        state = np.random.SeedSequence((self.seed, epoch, place)).generate_state(1, np.uint64) | np.uint64(1)
+        state = np.random.SeedSequence((self.seed, epoch, position)).generate_state(1, np.uint64) | np.uint64(1)
         chunk = subsample(ids, ends, self.keep, self.config.window, self.config.dynamic_window, state)
         return self.output.learn(chunk, self.rate(step), state)
 

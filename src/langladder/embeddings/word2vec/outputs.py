@@ -94,10 +94,10 @@ class SoftmaxOutput(Output):
         loss, pairs = 0.0, 0.0
         for first in range(0, chunk.size, SOFTMAX_BLOCK):
             centres = np.arange(first, min(first + SOFTMAX_BLOCK, chunk.size))
-            places, rows = _contexts(chunk.before[centres], chunk.after[centres], centres)
-            if len(places):
+            positions, rows = _contexts(chunk.before[centres], chunk.after[centres], centres)
+            if len(positions):
                 part = self._learn_cbow if self.cbow else self._learn_skipgram
-                loss += part(chunk.words[centres], chunk.words[places], rows, lr)
+                loss += part(chunk.words[centres], chunk.words[positions], rows, lr)
                 pairs += len(np.unique(rows)) if self.cbow else len(rows)
         return loss, pairs
 
@@ -146,9 +146,9 @@ def _contexts(before: np.ndarray, after: np.ndarray, centres: np.ndarray) -> tup
     widths = before + after + 1
     rows = np.repeat(np.arange(len(centres)), widths)
     ends = np.cumsum(widths)
-    places = np.arange(len(rows)) + np.repeat(centres - before - (ends - widths), widths)
-    others = places != centres[rows]
-    return places[others], rows[others]
+    positions = np.arange(len(rows)) + np.repeat(centres - before - (ends - widths), widths)
+    others = positions != centres[rows]
+    return positions[others], rows[others]
 
 
 OUTPUTS: dict[str, type[Output]] = {

@@ -112,8 +112,8 @@ class SkipGram(nn.Module):
         if not self.sparse:
             rows: torch.Tensor = table(words)
             return rows
-        different, places = torch.unique(words, return_inverse=True)
-        return functional.embedding(places, functional.embedding(different, table.weight, sparse=True))
+        different, positions = torch.unique(words, return_inverse=True)
+        return functional.embedding(positions, functional.embedding(different, table.weight, sparse=True))
 
 
 def in_window(before: torch.Tensor, after: torch.Tensor, window: int) -> torch.Tensor:
@@ -126,6 +126,6 @@ def in_window(before: torch.Tensor, after: torch.Tensor, window: int) -> torch.T
         (B, L + 2M, L) bool.
     """
     length = before.shape[1]
-    places = torch.arange(length + 2 * window, device=before.device) - window
-    distance = places[:, None] - torch.arange(length, device=before.device)  # (C, L)
+    positions = torch.arange(length + 2 * window, device=before.device) - window
+    distance = positions[:, None] - torch.arange(length, device=before.device)  # (C, L)
     return (distance >= -before[:, None]) & (distance <= after[:, None]) & (distance != 0)

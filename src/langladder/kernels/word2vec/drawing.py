@@ -71,9 +71,9 @@ def draw_noise(table: AliasTable, state: np.ndarray, noise: np.ndarray) -> None:
     """Fill `noise` (S,) with words drawn by an alias table; no branch, which could only be guessed at."""
     stay, other = table
     for s in range(len(noise)):
-        place = random_unit(state) * len(stay)
-        slot = int(place)
-        stays = int(place - slot < stay[slot])
+        position = random_unit(state) * len(stay)
+        slot = int(position)
+        stays = int(position - slot < stay[slot])
         noise[s] = stays * slot + (1 - stays) * other[slot]
 
 

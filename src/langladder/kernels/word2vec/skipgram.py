@@ -29,7 +29,7 @@ class PairScratch(NamedTuple):
     u: np.ndarray  # (C, D)
     du: np.ndarray  # (C, D)
     P: np.ndarray  # (L, ≥ 2M + 1) scores, then −∂J/∂score, of each centre's contexts …
-    places: np.ndarray  # (L, ≥ 2M + 1) … and where those stand
+    positions: np.ndarray  # (L, ≥ 2M + 1) … and where those stand
     back: np.ndarray  # (C, ≥ 2M + 1) the same, turned
     centres: np.ndarray  # (C, ≥ 2M + 1)
     uses: np.ndarray  # (C,) how many of a row of the last two are in use
@@ -41,9 +41,9 @@ def _pair_scratch(L: int, window: int, D: int) -> PairScratch:
     span += -span % 8
     v, dv = np.zeros((L, D), f32), np.zeros((L, D), f32)
     u, du = np.zeros((room, D), f32), np.zeros((room, D), f32)
-    P, places = np.zeros((L, span), f32), np.zeros((L, span), np.int64)
+    P, positions = np.zeros((L, span), f32), np.zeros((L, span), np.int64)
     back, centres = np.zeros((room, span), f32), np.zeros((room, span), np.int64)
-    return PairScratch(v, dv, u, du, P, places, back, centres, np.zeros(room, np.int64))
+    return PairScratch(v, dv, u, du, P, positions, back, centres, np.zeros(room, np.int64))
 
 
 @njit(nogil=True, fastmath=True)
@@ -56,7 +56,7 @@ def _learn_contexts(
     """
     words, before, after, _ = chunk
     first, size, low, high = block
-    v, dv, u, du, P, places, back, centres, uses = pairs
+    v, dv, u, du, P, positions, back, centres, uses = pairs
     f32 = np.float32
     loss, terms = 0.0, 0.0
     for j in range(high - low):
@@ -78,13 +78,13 @@ def _learn_contexts(
                     loss -= math.log(max(f32(1e-7), P[i, j]))
         # ∂J/∂score = σ(score) − 1
         for j in range(width):
-            place = begin + j
-            P[i, j], places[i, j] = f32(1) - P[i, j], place
+            position = begin + j
+            P[i, j], positions[i, j] = f32(1) - P[i, j], position
             if j != own:
-                back[place, uses[place]], centres[place, uses[place]] = P[i, j], i
-                uses[place] += 1
+                back[position, uses[position]], centres[position, uses[position]] = P[i, j], i
+                uses[position] += 1
         P[i, own] = f32(0)
-        add_combination(P, i, width, u, places, dv, i)
+        add_combination(P, i, width, u, positions, dv, i)
     fill_zero(du, high - low)
     for j in range(high - low):
         add_combination(back, j, uses[j], v, centres, du, j)

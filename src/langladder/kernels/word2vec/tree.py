@@ -5,7 +5,7 @@ Mikolov et al. 2013, "Distributed Representations …", section 2.1, eq. 3, with
     J(h, w) = −Σ_{j=1..L(w)} log σ(±u_{n(w, j)} · h),      + where bit j of w's code is 0
 
 As in the original code, a skip-gram pair has the neighbour as input and the centre as the word to be reached: so all
-inputs of a window meet the nodes of one path, and the scores are products of small matrices. What TOGETHER inputs teach
+inputs of a window meet the nodes of one path, and the scores are products of small matrices. What AT_ONCE inputs teach
 a path is computed from its vectors as they were before them, then added. All inputs of a window at once would be
 faster, but would teach less: they all pull the same nodes, from where none of them has been yet.
 
@@ -23,7 +23,7 @@ from langladder.kernels.small_products import fill_zero
 from langladder.kernels.word2vec.drawing import Chunk
 from langladder.kernels.word2vec.rows import add_scaled, gather, logistic, scatter_add
 
-TOGETHER = 2  # inputs of a path at a time: the kernels here are written for two
+AT_ONCE = 2  # inputs of a path at a time: the kernels here are written for two
 MEASURED = 64  # the loss is taken of every 64th word
 
 
@@ -40,9 +40,9 @@ def path_scores(H: np.ndarray, first: int, U: np.ndarray, nodes: np.ndarray, beg
     """G[i, j] ← H[first + i] · u_j for two inputs i and the nodes of a path (in fours), u_j = U[nodes[begin + j]]."""
     last = begin + J - 1
     for j in range(0, J, 4):
-        place = begin + j
-        n0, n1 = nodes[place], nodes[min(place + 1, last)]
-        n2, n3 = nodes[min(place + 2, last)], nodes[min(place + 3, last)]
+        position = begin + j
+        n0, n1 = nodes[position], nodes[min(position + 1, last)]
+        n2, n3 = nodes[min(position + 2, last)], nodes[min(position + 3, last)]
         s0 = s1 = s2 = s3 = t0 = t1 = t2 = t3 = zeros8()
         for d in range(0, U.shape[1], 8):
             x, y = load8(H, first, d), load8(H, first + 1, d)
@@ -112,7 +112,7 @@ def _decide(bits: np.ndarray, begin: int, J: int, rows: int, G: np.ndarray, meas
                 loss -= math.log(max(f32(1e-7), f32(1) - p if bit else p))
             # ∂J/∂score = σ(score) − (1 − bit)
             G[i, j] = (f32(0) if bit else f32(1)) - p
-        for i in range(rows, TOGETHER):
+        for i in range(rows, AT_ONCE):
             G[i, j] = f32(0)
     return loss
 
@@ -135,15 +135,15 @@ def learn_tree(
     D, f32, reach, longest = V.shape[1], np.float32, 2 * window + 2, 0
     for word in range(len(offsets) - 1):
         longest = max(longest, offsets[word + 1] - offsets[word])
-    G = np.zeros((TOGETHER, longest + (-longest) % 8), f32)
+    G = np.zeros((AT_ONCE, longest + (-longest) % 8), f32)
     x, dx, inputs = np.zeros((reach, D), f32), np.zeros((reach, D), f32), np.zeros(reach, np.int64)
     h, dh = np.zeros((2, D), f32), np.zeros((2, D), f32)
     rate, total, pairs = f32(lr), 0.0, 0.0
     for t in range(count):
         C = 0
-        for place in range(t - before[t], t + after[t] + 1):
-            if place != t:
-                inputs[C] = words[place]
+        for position in range(t - before[t], t + after[t] + 1):
+            if position != t:
+                inputs[C] = words[position]
                 C += 1
         if C == 0:
             continue
@@ -157,8 +157,8 @@ def learn_tree(
                 add_scaled(scale, x, i, h, 0)
         H, dH = (h, dh) if cbow else (x, dx)
         measure = t % MEASURED == 0
-        for first in range(0, rows, TOGETHER):
-            n = min(TOGETHER, rows - first)
+        for first in range(0, rows, AT_ONCE):
+            n = min(AT_ONCE, rows - first)
             path_scores(H, first, U, nodes, begin, J, G)
             loss = _decide(bits, begin, J, n, G, measure)
             learn_path(H, dH, first, U, nodes, begin, J, G, rate)

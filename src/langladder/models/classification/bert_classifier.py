@@ -62,9 +62,9 @@ class BERTClassifier(GrownFromBERT, NeuralClassifier):
         self.dropout = nn.Dropout(config.dropout)
         self.head = start_linear(nn.Linear(R, number_of_labels))
 
-    def take(self, base: Network) -> None:
+    def copy_weights(self, base: Network) -> None:
         """See `Grown.take`; and the base's pooler, where all its layers are taken."""
-        super().take(base)
+        super().copy_weights(base)
         whole = self.config.layers_transferred in (None, self.features.encoder.number_of_layers)
         if self.pooler is not None and self.config.pretrained and whole and getattr(base, "pooler", None) is not None:
             self.pooler.load_state_dict(base.get_submodule("pooler").state_dict())

@@ -94,7 +94,7 @@ def label_ids(examples: Sequence[Example], labels: Sequence[str]) -> np.ndarray:
     Raises:
         InputError: a label is not among `labels`, or an example has none.
     """
-    ids = {label: place for place, label in enumerate(labels)}
+    ids = {label: position for position, label in enumerate(labels)}
     for example in examples:
         if example.label not in ids:
             raise InputError(f"{example.text[:60]!r}: the label {example.label!r} is none of {', '.join(labels)[:200]}")

@@ -141,7 +141,7 @@ class FastText(CountedClassifier):
     def _features(self, tokens: Sequence[list[str]]) -> Features:
         number: dict[str, int] = {}
         flat = [number.setdefault(word, len(number)) for word in chain.from_iterable(tokens)]
-        index = {word: place for place, word in enumerate(self.units.words, start=1)}
+        index = {word: position for position, word in enumerate(self.units.words, start=1)}
         ids = np.array([index.get(word, 0) for word in number], dtype=np.int64)
         # a signed number of 32 bits, widened to 64
         hashes = np.array([fnv1a(word.encode()) for word in number], dtype=np.uint32).astype(np.int32).astype(np.int64)
@@ -162,9 +162,9 @@ class FastText(CountedClassifier):
         if new:
             self.used = np.unique(np.concatenate([bucket for bucket, _ in grams])) if grams else np.zeros(0, np.int64)
         for bucket, owner in grams:
-            place = np.searchsorted(self.used, bucket)
-            known = self.used[np.minimum(place, len(self.used) - 1)] == bucket if len(self.used) else place < 0
-            rows.append(np.where(known, 1 + len(self.units.words) + place, 0))
+            position = np.searchsorted(self.used, bucket)
+            known = self.used[np.minimum(position, len(self.used) - 1)] == bucket if len(self.used) else position < 0
+            rows.append(np.where(known, 1 + len(self.units.words) + position, 0))
             owners.append(owner)
         row, owner = np.concatenate(rows), np.concatenate(owners)
         kept = (row > 0) | (np.arange(len(row)) < len(rows[0]))  # `</s>`, and all that is known
@@ -206,21 +206,23 @@ class FastText(CountedClassifier):
         features = self.features([example])
         pieces, rows = self.units.example(example).pieces, self.parts(features)[0]
         first = len(pieces) if example.second is None else pieces.index(SECOND.strip())
-        places = np.array([place for place in range(len(pieces)) if example.second is None or place != first])  # (T,)
+        positions = np.array(
+            [position for position in range(len(pieces)) if example.second is None or position != first]
+        )  # (T,)
         if self.config.loss == "softmax":
             direction = self.output[label] - self.output.mean(axis=0)  # (D,)
         else:
             paths = self._paths()
             own = slice(paths.offsets[label], paths.offsets[label + 1])
             direction = (1.0 - 2.0 * paths.bits[own]) @ self.output[paths.nodes[own]]
-        given = self.table @ direction / len(rows)  # (F,)
+        projected = self.table @ direction / len(rows)  # (F,)
         weights = np.zeros(len(pieces))
-        np.add.at(weights, places, np.where(features.ids > 0, given[features.ids], 0.0))
-        for n, (bucket, _) in enumerate(self._buckets(features.hashes, np.zeros(len(places))), start=2):
+        np.add.at(weights, positions, np.where(features.ids > 0, projected[features.ids], 0.0))
+        for n, (bucket, _) in enumerate(self._buckets(features.hashes, np.zeros(len(positions))), start=2):
             for start, number in enumerate(bucket):
-                place = int(np.searchsorted(self.used, number))
-                if place < len(self.used) and self.used[place] == number:
-                    weights[places[start : start + n]] += given[1 + len(self.units.words) + place] / n
+                position = int(np.searchsorted(self.used, number))
+                if position < len(self.used) and self.used[position] == number:
+                    weights[positions[start : start + n]] += projected[1 + len(self.units.words) + position] / n
         return Explained(pieces, weights.tolist())
 
     def reading(self) -> dict[str, object]:

@@ -136,15 +136,15 @@ class GPTClassifier(GrownFromGPT, NeuralClassifier):
         if not self.config.lm_weight:
             return (loss,)
         # L1 = −log P(u_t | u_<t)
-        told = tokens[:, 1:] != PAD  # (R, T − 1)
-        targets = tokens[:, 1:][told]
-        language = self.gpt.head.loss(hidden[:, :-1][told], targets) / len(targets)
+        predicted = tokens[:, 1:] != PAD  # (R, T − 1)
+        targets = tokens[:, 1:][predicted]
+        language = self.gpt.head.loss(hidden[:, :-1][predicted], targets) / len(targets)
         return loss, self.config.lm_weight * language
 
     def terms(self, batch: Reading) -> tuple[int, ...]:
         """See `NeuralClassifier.terms`: texts, and told tokens (in both orders of a pair as many)."""
-        told = int((batch.tokens[:, 1:] != PAD).sum())
-        return (len(batch.lengths), told) if self.config.lm_weight else (len(batch.lengths),)
+        predicted = int((batch.tokens[:, 1:] != PAD).sum())
+        return (len(batch.lengths), predicted) if self.config.lm_weight else (len(batch.lengths),)
 
     def as_read(self, example: Example) -> Read:
         """See `NeuralClassifier.as_read`: what the context has room for."""
@@ -208,8 +208,8 @@ def _places(tokens: torch.Tensor, delimiter: int) -> torch.Tensor:
     cut = (tokens == delimiter).int().argmax(dim=1)[:, None]  # (B, 1), behind start and a
     behind = (tokens != PAD).sum(dim=1)[:, None] - 2 - cut  # words of b
     inside = (column > 0) & (column < cut + behind + 1)
-    place = torch.where(column <= behind, column + cut, torch.where(column == behind + 1, cut, column - behind - 1))
-    return torch.where(inside, place, column)
+    position = torch.where(column <= behind, column + cut, torch.where(column == behind + 1, cut, column - behind - 1))
+    return torch.where(inside, position, column)
 
 
 def choices(

@@ -123,7 +123,7 @@ class LinearClassifier(CountedClassifier):
         self.features = sorted(gram for gram, count in seen.items() if count >= self.config.min_count)
         if not self.features:
             raise InputError(f"model.min_count={self.config.min_count} leaves no n-gram; lower it")
-        self.index = {gram: place for place, gram in enumerate(self.features)}
+        self.index = {gram: position for position, gram in enumerate(self.features)}
         # idf = 1 + ln((1 + N) / (1 + n_f)), as scikit-learn smooths it
         documents = np.array([seen[gram] for gram in self.features])
         self.scale = 1.0 + np.log((1 + len(train)) / (1 + documents))
@@ -196,7 +196,7 @@ class LinearClassifier(CountedClassifier):
         """See `CountedClassifier.set_arrays`."""
         self.units = units_from(path, reading["units"])
         self.features = word_list(path, reading["features"])
-        self.index = {gram: place for place, gram in enumerate(self.features)}
+        self.index = {gram: position for position, gram in enumerate(self.features)}
         F, C = len(self.features), len(self.labels)
         self.scale = finite("scale", arrays["scale"], (F,))
         self.weight, self.bias = finite("weight", arrays["weight"], (F, C)), finite("bias", arrays["bias"], (C,))

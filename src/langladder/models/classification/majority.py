@@ -29,8 +29,8 @@ class Majority(CountedClassifier):
     def fit(self, train: Sequence[Example], validation: Sequence[Example]) -> None:
         """See `CountedClassifier.fit`."""
         del validation
-        said = [example.label for example in train]
-        self.counts = np.array([said.count(label) for label in self.labels], dtype=np.int64)
+        labels = [example.label for example in train]
+        self.counts = np.array([labels.count(label) for label in self.labels], dtype=np.int64)
 
     def log_probs(self, examples: Sequence[Example]) -> np.ndarray:
         """See `Classifier.log_probs`. A label that no training text has gets half a count."""

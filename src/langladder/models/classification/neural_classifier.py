@@ -56,8 +56,8 @@ def collate(rows: Sequence[Encoded]) -> Reading:
     """Examples as one padded batch."""
     lengths = torch.tensor([len(row.ids) for row in rows])
     tokens = np.full((len(rows), int(lengths.max())), PAD, dtype=np.int64)
-    for place, row in enumerate(rows):
-        tokens[place, : len(row.ids)] = row.ids
+    for position, row in enumerate(rows):
+        tokens[position, : len(row.ids)] = row.ids
     trees = [row.tree for row in rows if row.tree is not None]
     return Reading(torch.from_numpy(tokens), lengths, join(trees) if trees else None)
 
@@ -137,7 +137,7 @@ class NeuralClassifier(Network, Classifier):
         tree = read_tree(example)
         if len(tree.words) != words:
             raise InputError(f"{example.text[:60]!r} has {words} words, but its tree {len(tree.words)}")
-        return compile_tree(tree, {label: place for place, label in enumerate(self.labels)})
+        return compile_tree(tree, {label: position for position, label in enumerate(self.labels)})
 
     @torch.no_grad()
     def log_probs(self, examples: Sequence[Example]) -> np.ndarray:

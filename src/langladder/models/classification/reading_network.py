@@ -124,11 +124,11 @@ class ReadingNetwork(NeuralClassifier):
     def _both(self, batch: Reading) -> tuple[Reading, Reading]:
         """The texts before and behind `<sep>`, each as a batch of its own."""
         tokens = batch.tokens
-        place = (tokens == self.vocab_size - len(RESERVED)).int().argmax(dim=1)  # (B,)
+        position = (tokens == self.vocab_size - len(RESERVED)).int().argmax(dim=1)  # (B,)
         column = torch.arange(tokens.shape[1], device=tokens.device)
-        first = tokens.where(column < place[:, None], PAD)[:, : int(place.max())]
-        behind = batch.lengths.to(place.device) - place - 1
+        first = tokens.where(column < position[:, None], PAD)[:, : int(position.max())]
+        behind = batch.lengths.to(position.device) - position - 1
         width = int(behind.max())
-        source = (place[:, None] + 1 + column[:width]).clamp(max=tokens.shape[1] - 1)
+        source = (position[:, None] + 1 + column[:width]).clamp(max=tokens.shape[1] - 1)
         second = tokens.gather(1, source).where(column[:width] < behind[:, None], PAD)
-        return Reading(first, place), Reading(second, behind)
+        return Reading(first, position), Reading(second, behind)

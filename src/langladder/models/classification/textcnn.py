@@ -94,26 +94,26 @@ class TextCNN(ReadingNetwork):
             ):
                 before = zeros_around(width, self.config.padding)[0]
                 values = torch.relu(c[0]).numpy()  # (L, F)
-                places = np.argsort(-values, axis=0, kind="stable")[:top]  # (≤ top, F)
+                positions = np.argsort(-values, axis=0, kind="stable")[:top]  # (≤ top, F)
                 for number, best in enumerate(own):
-                    for place in places[:, number]:
-                        ngram = " ".join(pieces[max(0, place - before) : place - before + width])
-                        best[ngram] = max(best.get(ngram, 0.0), float(values[place, number]))
+                    for position in positions[:, number]:
+                        ngram = " ".join(pieces[max(0, position - before) : position - before + width])
+                        best[ngram] = max(best.get(ngram, 0.0), float(values[position, number]))
                     if len(best) > 8 * top:
                         own[number] = dict(sorted(best.items(), key=lambda item: -item[1])[:top])
         return [
-            self._favourite(place, number, best, top)
-            for place, own in enumerate(kept)
+            self._favourite(position, number, best, top)
+            for position, own in enumerate(kept)
             for number, best in enumerate(own)
         ]
 
-    def _favourite(self, place: int, number: int, found: dict[str, float], top: int) -> Favourite:
+    def _favourite(self, position: int, number: int, found: dict[str, float], top: int) -> Favourite:
         best = sorted((item for item in found.items() if item[1] > 0), key=lambda item: (-item[1], item[0]))[:top]
         features = self.head.weight.shape[1] // (4 if self.config.pairs == "compared" else 1) // len(self.pools)
-        columns = torch.arange(place * features + number, (place + 1) * features, self.config.filters)
+        columns = torch.arange(position * features + number, (position + 1) * features, self.config.filters)
         label = int(self.head.weight[:, columns].sum(dim=1).argmax())
         ngrams, values = [ngram for ngram, _ in best], [value for _, value in best]
-        return Favourite(self.config.widths[place], number, self.labels[label], ngrams, values)
+        return Favourite(self.config.widths[position], number, self.labels[label], ngrams, values)
 
     @torch.no_grad()
     def attention(self, example: Example) -> Explained | None:
@@ -130,7 +130,7 @@ class TextCNN(ReadingNetwork):
         for width, pool, (c, there) in zip(self.config.widths, self.pools, found, strict=True):
             assert isinstance(pool, Pool)
             before = zeros_around(width, self.config.padding)[0]
-            for place, weight in enumerate(pool.weights(torch.relu(c), there)[0].tolist()):
-                words = slice(max(0, place - before), min(len(pieces), place - before + width))
+            for position, weight in enumerate(pool.weights(torch.relu(c), there)[0].tolist()):
+                words = slice(max(0, position - before), min(len(pieces), position - before + width))
                 total[words] += weight / (words.stop - words.start) / len(self.pools)
         return Explained(pieces, total.tolist())

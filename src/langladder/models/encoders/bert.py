@@ -233,12 +233,12 @@ class BERT(Encoder):
         tokens[:, 0], tokens[:, length // 2], tokens[:, -1] = self.cls, self.separator, self.separator
         count = _masked(length)
         columns = torch.arange(count) * max(1, (length - 2) // count) + 1
-        places = (torch.arange(rows)[:, None] * length + columns.clamp(max=max(0, length - 2))).flatten()
+        positions = (torch.arange(rows)[:, None] * length + columns.clamp(max=max(0, length - 2))).flatten()
         targets = words(rows, count, self.separator).flatten()
-        tokens.view(-1)[places] = self.mask
+        tokens.view(-1)[positions] = self.mask
         segments = (torch.arange(length) > length // 2).long().expand(rows, -1)
         strange = torch.arange(rows if self.pooler is not None else 0) % 2
-        first, second = self.losses(Masked(tokens, segments, places, targets, strange))
+        first, second = self.losses(Masked(tokens, segments, positions, targets, strange))
         return first if second is None else first + second
 
     def products(self, length: int) -> float:
@@ -278,9 +278,9 @@ class BERT(Encoder):
             x = layer(x, layout)
         B, T = batch.tokens.shape
         firsts = torch.arange(B if self.pooler is not None else 0, device=x.device) * T
-        wanted = layout.rank(torch.cat([batch.places, firsts]))
+        wanted = layout.rank(torch.cat([batch.positions, firsts]))
         read = last(x, layout, wanted)  # (M + B, D)
-        return read[: len(batch.places)], read[len(batch.places) :]
+        return read[: len(batch.positions)], read[len(batch.positions) :]
 
     def _next(self, first: torch.Tensor) -> torch.Tensor:
         assert self.pooler is not None

@@ -26,7 +26,7 @@ class Masked(NamedTuple):
     Attributes:
         tokens: (B, T) int64, what the network reads, some tokens hidden; right-padded with PAD.
         segments: (B, T) int64, 0 or 1.
-        places: (M,) int64, where a token is to be told, among the B·T, ascending.
+        positions: (M,) int64, where a token is to be told, among the B·T, ascending.
         targets: (M,) int64, that token.
         strange: (B,) int64, BERT's labels: 0 where the second text follows the first, 1 where it comes from
             elsewhere; (0,) where rows are no pairs.
@@ -34,7 +34,7 @@ class Masked(NamedTuple):
 
     tokens: torch.Tensor
     segments: torch.Tensor
-    places: torch.Tensor
+    positions: torch.Tensor
     targets: torch.Tensor
     strange: torch.Tensor
 

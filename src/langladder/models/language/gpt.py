@@ -141,10 +141,10 @@ class GPTBlock(nn.Module):
         a = self._add(x, mixed, self.norm_attention)
         return self._feed(a), past
 
-    def forward_packed(self, x: torch.Tensor, layout: Layout, asked: Layout | None = None) -> torch.Tensor:
+    def forward_packed(self, x: torch.Tensor, layout: Layout, wanted: Layout | None = None) -> torch.Tensor:
         """The same of rows without their padding, (N, D) → (N, D), or of the places asked for alone."""
-        mixed = self.attention.forward_packed(self.norm_attention(x) if self.pre else x, layout, asked)
-        x = x if asked is None else layout.part(x, asked)
+        mixed = self.attention.forward_packed(self.norm_attention(x) if self.pre else x, layout, wanted)
+        x = x if wanted is None else layout.part(x, wanted)
         return self._feed(self._add(x, mixed, self.norm_attention))
 
     def _feed(self, a: torch.Tensor) -> torch.Tensor:
@@ -189,14 +189,14 @@ class GPT(NeuralLanguageModel):
         """See `NeuralLanguageModel.forward`; T must not exceed the context."""
         return self._read(tokens, None)[0], None
 
-    def packed(self, tokens: torch.Tensor, asked: torch.Tensor | None = None) -> tuple[torch.Tensor, Layout]:
+    def packed(self, tokens: torch.Tensor, wanted: torch.Tensor | None = None) -> tuple[torch.Tensor, Layout]:
         """Hidden states of the real tokens of right-padded rows (B, T): (N, D), and where they stand.
 
         The rows lie end to end, and what goes by positions is computed for no padding. They read nothing of each other:
         attention and positions are each row's own. T must not exceed the context.
 
         Args:
-            asked: (B, T) bool, the real tokens whose states are returned, which spares the last layer most of the
+            wanted: (B, T) bool, the real tokens whose states are returned, which spares the last layer most of the
                 others'; None: all.
         """
         layout = Layout.of(tokens != PAD)
@@ -204,9 +204,9 @@ class GPT(NeuralLanguageModel):
         # x⁰ = E w + P
         x = self.embedding(layout.pack(tokens)) * self.embedding_scale  # (N, D)
         x = self.dropout(x if self.position is None else x + functional.embedding(columns, self.position))
-        found = layout if asked is None else Layout.of(asked)
+        found = layout if wanted is None else Layout.of(wanted)
         for number, block in enumerate(self.blocks, start=1):
-            last = number == len(self.blocks) and asked is not None
+            last = number == len(self.blocks) and wanted is not None
             x = cast("GPTBlock", block).forward_packed(x, layout, found if last else None)
         hidden: torch.Tensor = self.norm(x)
         return hidden, found

@@ -32,7 +32,7 @@ class AbsoluteDiscounting(OrderwiseModel):
     Config: ClassVar[type[Config]] = AbsoluteDiscountingConfig
     config: AbsoluteDiscountingConfig
 
-    told_apart = 3
+    distinct_counts = 3
 
     def discounts(self, n: np.ndarray) -> np.ndarray:
         """(2,): what a count gives away, by itself: D_0 = 0, D."""

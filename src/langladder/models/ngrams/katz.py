@@ -40,7 +40,7 @@ class Katz(OrderwiseModel):
     config: KatzConfig
 
     @property
-    def told_apart(self) -> int:  # type: ignore[override]
+    def distinct_counts(self) -> int:  # type: ignore[override]
         """n_{k+1} is the last that is read."""
         return self.config.cutoff + 2
 
@@ -51,15 +51,15 @@ class Katz(OrderwiseModel):
         counts, kept = after.counts, after.kept
         discounted = np.where(kept, discounted_counts(counts, discounts), 0.0)
         totals = after.sums(counts).astype(np.float64)
-        given = totals - after.sums(discounted)
+        freed = totals - after.sums(discounted)
         if after.order == 1:
-            totals += given < NEGLIGIBLE * totals
+            totals += freed < NEGLIGIBLE * totals
             probs = discounted / totals
             probs += (1 - probs.sum()) * after.uniform
             return probs, np.ones(1)
         every_word = after.sums((kept & (counts > 0)).astype(np.int64)) == after.vocab_size - 2
         discounted = np.where(every_word[after.of], counts, discounted)
-        totals += (given < NEGLIGIBLE * totals) & ~every_word
+        totals += (freed < NEGLIGIBLE * totals) & ~every_word
         probs = discounted / totals[after.of]
         return probs, backoff_factors(after, probs)[2]
 

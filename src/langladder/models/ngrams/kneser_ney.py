@@ -48,7 +48,7 @@ class KneserNey(OrderwiseModel):
     Config: ClassVar[type[Config]] = KneserNeyConfig
     config: KneserNeyConfig
 
-    told_apart = 5
+    distinct_counts = 5
 
     def counted(self, pieces: Pieces, order: int) -> np.ndarray:
         """(G_n,) int64 a(h w) of an order."""

@@ -106,7 +106,7 @@ class NgramModel(BackoffLanguageModel):
 class OrderwiseModel(NgramModel):
     """Base of methods by which p(w | h) and b(h) follow from the counts after h and from p(· | h′)."""
 
-    told_apart: int = 0  # counts up to this one, for `discounts`
+    distinct_counts: int = 0  # counts up to this one, for `discounts`
 
     def counted(self, pieces: Pieces, order: int) -> np.ndarray:
         """(G_n,) int64 a(h w) of an order."""
@@ -134,9 +134,9 @@ class OrderwiseModel(NgramModel):
         below = np.zeros(0)
         for order in range(1, pieces.ngrams.order + 1):
             counts = self.counted(pieces, order)
-            n = np.zeros(self.told_apart + 1, dtype=np.int64)
-            for cut in pieces.cuts(order) if self.told_apart else ():
-                n += frequencies(pieces.read(counts, cut.rows), self.told_apart)
+            n = np.zeros(self.distinct_counts + 1, dtype=np.int64)
+            for cut in pieces.cuts(order) if self.distinct_counts else ():
+                n += frequencies(pieces.read(counts, cut.rows), self.distinct_counts)
             discounts = self.discounts(n)
             probs, backoffs = pieces.column(np.float64), pieces.column(np.float64)
             for _, after in extensions(pieces, order, counts, kept[order - 1], below):
@@ -173,20 +173,20 @@ def _logarithms(pieces: Pieces, values: np.ndarray, kept: np.ndarray, rows: slic
     return logarithms.astype(np.float32)
 
 
-def interpolate(after: Extensions, taken: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def interpolate(after: Extensions, discount: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """All interpolated models in one: each n-gram gives a part of its count away, which the shorter history spreads.
 
         p(w | h) = (a(h w) − D(h w)) / Σ_x a(h x) + γ(h) p(w | h′),     γ(h) = Σ_x D(h x) / Σ_x a(h x)
 
     Args:
-        taken: (E,) D(h w), between 0 and a(h w). An n-gram that is not kept gives all it has.
+        discount: (E,) D(h w), between 0 and a(h w). An n-gram that is not kept gives all it has.
 
     Returns:
         probs (E,) and backoffs (H,), γ, as `OrderwiseModel.estimate`.
     """
     if after.order == 1:
-        a, d = after.counts, taken
+        a, d = after.counts, discount
         return (a - d) / a.sum() + d.sum() / a.sum() * after.uniform, np.ones(1)
-    probs, gammas = np.empty(len(taken)), np.ones(len(after.starts) - 1)
-    kernels.interpolate(after.starts, after.counts, after.kept, taken, after.lower, probs, gammas)
+    probs, gammas = np.empty(len(discount)), np.ones(len(after.starts) - 1)
+    kernels.interpolate(after.starts, after.counts, after.kept, discount, after.lower, probs, gammas)
     return probs, gammas

@@ -59,13 +59,13 @@ def windows(length: int, room: int, stride: int) -> list[tuple[int, int]]:
     return [*found, (start, length)]
 
 
-def covering(places: np.ndarray, start: int, end: int) -> tuple[int, int] | None:
+def covering(positions: np.ndarray, start: int, end: int) -> tuple[int, int] | None:
     """The first and the last token that have characters of start … end − 1; None where no token has any.
 
     Args:
-        places: (N, 2) characters of each token, from and to.
+        positions: (N, 2) characters of each token, from and to.
     """
-    (inside,) = np.nonzero((places[:, 0] < end) & (places[:, 1] > start) & (places[:, 1] > places[:, 0]))
+    (inside,) = np.nonzero((positions[:, 0] < end) & (positions[:, 1] > start) & (positions[:, 1] > positions[:, 0]))
     return (int(inside[0]), int(inside[-1])) if len(inside) else None
 
 
@@ -190,11 +190,11 @@ class BERTSpan(GrownFromBERT, NetworkReader[Window, WindowBatch]):
 
     def encode(self, question: Question) -> list[Window]:
         """See `NetworkReader.encode`: a row a window; of several answers the first."""
-        rows, places = self._windows(question)
+        rows, positions = self._windows(question)
         if not question.answers:
             return rows
         text, start = question.answers[0]
-        span = covering(places, start, start + len(text))
+        span = covering(positions, start, start + len(text))
         if span is None:  # no token has a character of it
             return rows
         return [_with_answer(row, *span) for row in rows]
@@ -212,20 +212,20 @@ class BERTSpan(GrownFromBERT, NetworkReader[Window, WindowBatch]):
     def candidates(self, questions: Sequence[Question], count: int) -> list[list[Found]]:
         """See `Reader.candidates`."""
         read = [self._windows(question) for question in questions]
-        tables = [span_table(len(places), self.config.longest) for _, places in read]
+        tables = [span_table(len(positions), self.config.longest) for _, positions in read]
         none = np.full(len(read), np.inf)
         rows = [(number, row) for number, (own, _) in enumerate(read) for row in own]
         for chosen, batch in self._batches([row for _, row in rows]):
             scores = self(batch.tokens).double().cpu().numpy()  # (B, T, 2)
-            for place, found in zip(chosen, scores, strict=True):
-                number, row = rows[place]
+            for position, found in zip(chosen, scores, strict=True):
+                number, row = rows[position]
                 part = found[row.begins : row.begins + row.tokens]  # (W, 2)
                 add_window(tables[number], row.first, part[:, 0], part[:, 1])
                 # s_none = S·C + E·C, the least of all windows
                 none[number] = min(none[number], float(found[0].sum()))
         return [
-            _told(question, places, table, float(least), count)
-            for question, (_, places), table, least in zip(questions, read, tables, none, strict=True)
+            _found(question, positions, table, float(least), count)
+            for question, (_, positions), table, least in zip(questions, read, tables, none, strict=True)
         ]
 
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
@@ -243,16 +243,16 @@ class BERTSpan(GrownFromBERT, NetworkReader[Window, WindowBatch]):
     def _windows(self, question: Question) -> tuple[list[Window], np.ndarray]:
         """The rows of a question, and the characters of the paragraph's tokens, (N, 2)."""
         context = self.features.encoder.context
-        asked = self.tokens_of(question.question)[: (context - FRAME) // 2]
-        ids, places = self.tokenizer.encode_with_spans(question.context)
-        separator, begins = [self.vocab_size - len(RESERVED)], len(asked) + 2
+        question_ids = self.tokens_of(question.question)[: (context - FRAME) // 2]
+        ids, positions = self.tokenizer.encode_with_spans(question.context)
+        separator, begins = [self.vocab_size - len(RESERVED)], len(question_ids) + 2
         stride = self.config.stride or max(1, context // 3)
-        spans = windows(len(ids), context - FRAME - len(asked), stride)
+        spans = windows(len(ids), context - FRAME - len(question_ids), stride)
         rows = [
-            Window(_row(np.concatenate([asked, separator, ids[first:end]]), self.vocab_size), begins, first)
+            Window(_row(np.concatenate([question_ids, separator, ids[first:end]]), self.vocab_size), begins, first)
             for first, end in spans
         ]
-        return rows, places
+        return rows, positions
 
 
 def _start_and_end(width: int) -> nn.Linear:
@@ -274,12 +274,12 @@ def _with_answer(row: Window, first: int, last: int) -> Window:
     return row._replace(start=row.begins + start, end=row.begins + end)
 
 
-def _told(question: Question, places: np.ndarray, table: np.ndarray, none: float, count: int) -> list[Found]:
+def _found(question: Question, positions: np.ndarray, table: np.ndarray, none: float, count: int) -> list[Found]:
     """The best spans as characters of the paragraph; those that are white space alone are none."""
     found: list[Found] = []
     whole = total(table, none) if len(table) else 0.0
     for first, last, score in best_spans(table, count):
-        start, end = int(places[first, 0]), int(places[last, 1])
+        start, end = int(positions[first, 0]), int(positions[last, 1])
         piece = question.context[start:end]  # its first and its last token may be white space alone
         if text := piece.strip():
             start += len(piece) - len(piece.lstrip())

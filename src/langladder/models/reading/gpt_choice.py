@@ -104,15 +104,15 @@ class GPTChoice(GrownFromGPT, NetworkReader[Choice, ChoiceBatch]):
         if not self.config.lm_weight:
             return (loss,)
         # L1 = −log P(u_t | u_<t)
-        told = batch.tokens[:, 1:] != PAD  # (R, T − 1)
-        targets = batch.tokens[:, 1:][told]
-        language = self.gpt.head.loss(hidden[:, :-1][told], targets) / len(targets)
+        predicted = batch.tokens[:, 1:] != PAD  # (R, T − 1)
+        targets = batch.tokens[:, 1:][predicted]
+        language = self.gpt.head.loss(hidden[:, :-1][predicted], targets) / len(targets)
         return loss, self.config.lm_weight * language
 
     def terms(self, batch: ChoiceBatch) -> tuple[int, ...]:
         """See `NetworkReader.terms`: questions, and told tokens."""
-        told = int((batch.tokens[:, 1:] != PAD).sum())
-        return (len(batch.right), told) if self.config.lm_weight else (len(batch.right),)
+        predicted = int((batch.tokens[:, 1:] != PAD).sum())
+        return (len(batch.right), predicted) if self.config.lm_weight else (len(batch.right),)
 
     def judge(self, batch: ChoiceBatch) -> tuple[float, int, int]:
         """See `NetworkReader.judge`; without L1."""
@@ -133,16 +133,16 @@ class GPTChoice(GrownFromGPT, NetworkReader[Choice, ChoiceBatch]):
                 "spans"
             )
         context = self.tokenizer.encode(question.context)
-        asked = word_pieces(self.tokenizer, [question.question])[0]
+        question_ids = word_pieces(self.tokenizer, [question.question])[0]
         options = [self.tokenizer.encode(option) for option in question.options]
         room = self.gpt.context - len(self.marks)
         options = [option[: room // 2] for option in options]
         longest = max(map(len, options))
-        asked = asked[: min(room // 2, room - longest)]
-        context = context[: room - longest - len(asked)]
-        rows = choices(context.tolist(), asked.tolist(), [option.tolist() for option in options], self.marks)
+        question_ids = question_ids[: min(room // 2, room - longest)]
+        context = context[: room - longest - len(question_ids)]
+        rows = choices(context.tolist(), question_ids.tolist(), [option.tolist() for option in options], self.marks)
         gold = question.gold()
-        right = next((place for place, option in enumerate(question.options) if option in gold), 0)
+        right = next((position for position, option in enumerate(question.options) if option in gold), 0)
         return [Choice(tuple(np.array(row, dtype=np.int32) for row in rows), right)]
 
     def collate(self, rows: Sequence[Choice]) -> ChoiceBatch:
@@ -157,10 +157,10 @@ class GPTChoice(GrownFromGPT, NetworkReader[Choice, ChoiceBatch]):
         found: list[list[Found]] = [[] for _ in questions]
         for chosen, batch in self._batches(rows):
             log_probs = self(batch)[0].double().cpu().numpy()  # (B, K)
-            for place, own in zip(chosen, log_probs, strict=True):
-                options = questions[place].options
+            for position, own in zip(chosen, log_probs, strict=True):
+                options = questions[position].options
                 ranked = np.argsort(-own[: len(options)], kind="stable")[:count]
-                found[place] = [Found(options[k], -1, float(own[k]), float(np.exp(own[k]))) for k in ranked]
+                found[position] = [Found(options[k], -1, float(own[k]), float(np.exp(own[k]))) for k in ranked]
         return found
 
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:

@@ -102,11 +102,11 @@ class NetworkReader(Network, Reader, Generic[Row, Batch]):
         training = self.training
         self.eval()
         try:
-            order = sorted(range(len(rows)), key=lambda place: rows[place].length)
+            order = sorted(range(len(rows)), key=lambda position: rows[position].length)
             start = 0
             for end in range(1, len(order) + 1):
                 if end == len(order) or (end + 1 - start) * rows[order[end]].length > CELLS:
-                    yield order[start:end], self.collate([rows[place] for place in order[start:end]])
+                    yield order[start:end], self.collate([rows[position] for position in order[start:end]])
                     start = end
         finally:
             self.train(training)

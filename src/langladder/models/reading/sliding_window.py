@@ -48,7 +48,7 @@ class Words(NamedTuple):
     """A paragraph's words in lower case and Unicode's form NFC, and the characters of each, from and to."""
 
     words: list[str]
-    places: list[tuple[int, int]]
+    positions: list[tuple[int, int]]
 
 
 class SlidingWindow(Reader):
@@ -72,18 +72,18 @@ class SlidingWindow(Reader):
         return [(_options if self.chooses else self._spans)(question)[:count] for question in questions]
 
     def _spans(self, question: Question) -> list[Found]:
-        read, asked = words_of(question.context), words_of(question.question).words
-        wanted = grams(asked)
+        read, question_words = words_of(question.context), words_of(question.question).words
+        wanted = grams(question_words)
         ranked = []
-        for first, last in _runs(read.words, set(asked), self.config.longest):
+        for first, last in _runs(read.words, set(question_words), self.config.longest):
             begin, end = _sentence(read.words, first)
             beside = grams(read.words[begin:first]) | grams(read.words[last + 1 : end])
             shared = len(wanted & beside)
-            sw = sliding_window(read.words, {*asked, *read.words[first : last + 1]})
+            sw = sliding_window(read.words, {*question_words, *read.words[first : last + 1]})
             ranked.append((-shared, -sw, last - first, first, last))
         found = []
         for shared, _, _, first, last in sorted(ranked):
-            start, end = read.places[first][0], read.places[last][1]
+            start, end = read.positions[first][0], read.positions[last][1]
             found.append(Found(question.context[start:end], start, -shared / max(1, len(wanted))))
         return found
 
@@ -141,15 +141,15 @@ def _options(question: Question) -> list[Found]:
         raise InputError(
             f"{question.question[:60]!r}: has no options to choose from; set model.options to false to look for spans"
         )
-    passage, asked = words_of(question.context).words, words_of(question.question).words
-    most = max(1, len(set(asked))) * np.log(2)
-    scored = [(sliding_window(passage, {*asked, *words_of(option).words}), option) for option in options]
+    passage, question_words = words_of(question.context).words, words_of(question.question).words
+    most = max(1, len(set(question_words))) * np.log(2)
+    scored = [(sliding_window(passage, {*question_words, *words_of(option).words}), option) for option in options]
     return [Found(option, -1, sw / most) for sw, option in sorted(scored, key=lambda pair: -pair[0])]
 
 
-def _runs(words: Sequence[str], asked: set[str], longest: int) -> list[tuple[int, int]]:
+def _runs(words: Sequence[str], question_words: set[str], longest: int) -> list[tuple[int, int]]:
     """(first, last) of the runs of words that have no punctuation and no word of the question."""
-    free = [word[0].isalnum() and word not in asked for word in words]
+    free = [word[0].isalnum() and word not in question_words for word in words]
     return [
         (first, first + more)
         for first in range(len(words))
@@ -158,10 +158,10 @@ def _runs(words: Sequence[str], asked: set[str], longest: int) -> list[tuple[int
     ]
 
 
-def _sentence(words: Sequence[str], place: int) -> tuple[int, int]:
+def _sentence(words: Sequence[str], position: int) -> tuple[int, int]:
     """From where to where the sentence goes that has a word."""
-    begin = next((at + 1 for at in range(place - 1, -1, -1) if words[at] in _ENDS), 0)
-    return begin, next((at for at in range(place, len(words)) if words[at] in _ENDS), len(words))
+    begin = next((at + 1 for at in range(position - 1, -1, -1) if words[at] in _ENDS), 0)
+    return begin, next((at for at in range(position, len(words)) if words[at] in _ENDS), len(words))
 
 
 def make(

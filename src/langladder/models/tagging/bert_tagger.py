@@ -54,12 +54,12 @@ class Pieces(NamedTuple):
 
 
 class PieceBatch(NamedTuple):
-    """Sentences: tokens (R, T) int64, right-padded with PAD; lengths (B,), in words; places (B, W) int64, where among
-    the R·T the first piece of each word stands, 0 at padding."""
+    """Sentences: tokens (R, T) int64, right-padded with PAD; lengths (B,), in words; positions (B, W) int64, where
+    among the R·T the first piece of each word stands, 0 at padding."""
 
     tokens: torch.Tensor
     lengths: torch.Tensor
-    places: torch.Tensor
+    positions: torch.Tensor
 
 
 class BERTTagger(GrownFromBERT, NetworkTagger[Pieces, PieceBatch]):
@@ -90,12 +90,12 @@ class BERTTagger(GrownFromBERT, NetworkTagger[Pieces, PieceBatch]):
     def forward(self, batch: PieceBatch) -> torch.Tensor:
         """f: (B, W, K). What stands at padding means nothing."""
         h = self.features(batch.tokens).flatten(0, 1)  # (R·T, D)
-        f: torch.Tensor = self.head(self.dropout(h[batch.places]))
+        f: torch.Tensor = self.head(self.dropout(h[batch.positions]))
         return f
 
     def encode(self, sentence: Sequence[str]) -> Pieces:
         """A sentence as pieces, its frame not included."""
-        pieces = [self._pieces(word, place == 0) for place, word in enumerate(sentence)]
+        pieces = [self._pieces(word, position == 0) for position, word in enumerate(sentence)]
         if not pieces:
             return Pieces(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64))
         counts = np.array([len(one) for one in pieces])
@@ -113,10 +113,10 @@ class BERTTagger(GrownFromBERT, NetworkTagger[Pieces, PieceBatch]):
                 framed_rows.append(np.array(framed(one.ids[start:stop], self.vocab_size)))
         tokens = padded(framed_rows)  # (R, T)
         lengths = [len(one.firsts) for one in rows]
-        places = torch.zeros(len(rows), max(lengths), dtype=torch.int64)
-        for line, own in zip(places, where, strict=True):
+        positions = torch.zeros(len(rows), max(lengths), dtype=torch.int64)
+        for line, own in zip(positions, where, strict=True):
             line[: len(own)] = torch.tensor([row * tokens.shape[1] + column for row, column in own])
-        return PieceBatch(tokens, torch.tensor(lengths), places)
+        return PieceBatch(tokens, torch.tensor(lengths), positions)
 
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
         """See `Network.trial_loss`; every word is one piece."""

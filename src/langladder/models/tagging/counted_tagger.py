@@ -157,7 +157,7 @@ def tag_ids(sentences: Sequence[Tagged], tags: Sequence[str]) -> np.ndarray:
     Raises:
         InputError: a tag is not among `tags`, or a sentence has none.
     """
-    ids = {tag: place for place, tag in enumerate(tags)}
+    ids = {tag: position for position, tag in enumerate(tags)}
     found = []
     for sentence in sentences:
         if sentence.tags is None or len(sentence.tags) != len(sentence.words):

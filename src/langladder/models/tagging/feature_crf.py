@@ -34,28 +34,28 @@ BESIDE = (-2, -1, 1, 2)  # where the neighbours stand
 def shape(word: str) -> str:
     """`McDonald's-3` → `XxXx'x-d`: letters as x and X, digits as d, equal ones in a row once."""
     kinds = ["X" if c.isupper() else "x" if c.isalpha() else "d" if c.isdigit() else c for c in word[:50]]
-    return "".join(kind for place, kind in enumerate(kinds) if place == 0 or kind != kinds[place - 1])
+    return "".join(kind for position, kind in enumerate(kinds) if position == 0 or kind != kinds[position - 1])
 
 
 def sentence_features(words: Sequence[str]) -> list[list[str]]:
     """The features of each word of a sentence that are true."""
     lower = [word.lower() for word in words]
     shapes = [shape(word) for word in words]
-    return [list(_features(words[place], lower, shapes, place)) for place in range(len(words))]
+    return [list(_features(words[position], lower, shapes, position)) for position in range(len(words))]
 
 
-def _features(word: str, lower: Sequence[str], shapes: Sequence[str], place: int) -> Iterable[str]:
+def _features(word: str, lower: Sequence[str], shapes: Sequence[str], position: int) -> Iterable[str]:
     yield "bias"
     yield f"word={word}"
-    yield f"lower={lower[place]}"
-    yield f"shape={shapes[place]}"
+    yield f"lower={lower[position]}"
+    yield f"shape={shapes[position]}"
     for n in range(1, min(AFFIX, len(word)) + 1):
-        yield f"prefix={lower[place][:n]}"
-        yield f"suffix={lower[place][-n:]}"
+        yield f"prefix={lower[position][:n]}"
+        yield f"suffix={lower[position][-n:]}"
     if "-" in word:
         yield "hyphen"
     for offset in BESIDE:
-        other = place + offset
+        other = position + offset
         if 0 <= other < len(lower):
             yield f"lower[{offset:+d}]={lower[other]}"
             if abs(offset) == 1:
@@ -92,12 +92,12 @@ class FeatureCRF(CountedTagger):
         import pycrfsuite
 
         trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=False)
-        place = 0
+        position = 0
         for sentence in sentences:
             if sentence.words:
-                own = tags[place : place + len(sentence.words)]
+                own = tags[position : position + len(sentence.words)]
                 trainer.append(sentence_features(sentence.words), [str(tag) for tag in own])  # ids: names may be odd
-                place += len(own)
+                position += len(own)
         chosen = self.config
         trainer.set_params({"c1": chosen.l1, "c2": chosen.l2, "max_iterations": chosen.iterations})
         with tempfile.TemporaryDirectory() as folder:
@@ -107,9 +107,9 @@ class FeatureCRF(CountedTagger):
             library.open(path)
             info = library.info()
             library.close()
-        self._take(info)
+        self._read_weights(info)
 
-    def _take(self, info: Any) -> None:
+    def _read_weights(self, info: Any) -> None:
         K = len(self.tags)
         self.features = {name: row for row, name in enumerate(sorted({name for name, _ in info.state_features}))}
         rows = [self.features[name] for name, _ in info.state_features]

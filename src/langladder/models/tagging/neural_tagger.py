@@ -121,18 +121,18 @@ class NeuralTagger(NetworkTagger[Encoded, SentenceBatch]):
 
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
         """See `Network.trial_loss`; every word has a form of its own, of four letters."""
-        places = torch.arange(rows * length).view(rows, length)  # (B, T)
+        positions = torch.arange(rows * length).view(rows, length)  # (B, T)
         forms = rows * length + 1  # U
         batch = SentenceBatch(
             words(rows, length, self.vocab_size),
             torch.full((rows,), length),
             words(rows, length, self.training_vocab_size),
-            places + 1,
+            positions + 1,
             words(forms, 4, self.number_of_characters),
             torch.full((forms,), 4),
             torch.arange(forms) % SHAPES,
         )
-        return self.loss(self(batch), batch, places % self.number_of_labels)
+        return self.loss(self(batch), batch, positions % self.number_of_labels)
 
     def encode(self, sentence: Sequence[str]) -> Encoded:
         """A sentence as the network reads it."""
@@ -164,7 +164,7 @@ class NeuralTagger(NetworkTagger[Encoded, SentenceBatch]):
         tags, reading = read_reading(folder, KEYS, network.number_of_labels)
         path = Path(folder) / READING
         words = words_from(path, reading)
-        said = tuple(getattr(network, name) for name in cls.SIZES[:-1])
-        if words.sizes != said:
-            raise InputError(f"{path}: {words.sizes} ids of words and letters, but config.json says {said}")
+        sizes = tuple(getattr(network, name) for name in cls.SIZES[:-1])
+        if words.sizes != sizes:
+            raise InputError(f"{path}: {words.sizes} ids of words and letters, but config.json says {sizes}")
         return network.equip(words, tags)

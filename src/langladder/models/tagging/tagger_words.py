@@ -100,11 +100,11 @@ class TaggerWords:
     @cached_property
     def index(self) -> dict[str, int]:
         """Word → id."""
-        return {word: _FIRST + place for place, word in enumerate(self.words)}
+        return {word: _FIRST + position for position, word in enumerate(self.words)}
 
     @cached_property
     def _letters(self) -> dict[str, int]:
-        return {letter: _FIRST + place for place, letter in enumerate(self.characters)}
+        return {letter: _FIRST + position for position, letter in enumerate(self.characters)}
 
     def encode(self, words: Sequence[str]) -> Encoded:
         """A sentence as ids."""
@@ -123,14 +123,14 @@ class TaggerWords:
         tokens = np.full((len(rows), max(lengths)), PAD, dtype=np.int64)
         forms = np.zeros_like(tokens)
         distinct: dict[str, int] = {"": 0}
-        for place, row in enumerate(rows):
-            tokens[place, : lengths[place]] = row.ids
-            forms[place, : lengths[place]] = [distinct.setdefault(word, len(distinct)) for word in row.words]
+        for position, row in enumerate(rows):
+            tokens[position, : lengths[position]] = row.ids
+            forms[position, : lengths[position]] = [distinct.setdefault(word, len(distinct)) for word in row.words]
         spelt = [self.letters(word) for word in distinct]
         counts = [len(one) for one in spelt]
         letters = np.full((len(spelt), max(counts)), PAD, dtype=np.int64)
-        for place, one in enumerate(spelt):
-            letters[place, : counts[place]] = one
+        for position, one in enumerate(spelt):
+            letters[position, : counts[position]] = one
         shapes = [shape_of(word) for word in distinct]
         learned = np.where(tokens < self.sizes[1], tokens, UNK)
         return SentenceBatch(

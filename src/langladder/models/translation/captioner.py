@@ -81,8 +81,8 @@ class Captioner(Translator):
         self.begin = nn.ModuleList()
         if config.condition != "each_step":
             self.begin.extend(nn.Linear(H, L * H) for _ in range(GATES[config.cell] // 4 + 1))
-        shown = 0 if config.condition == "initial" else H
-        self.decoder = RecurrentStack(config.cell, input_width=E + shown, width=H, layers=L, dropout=config.dropout)
+        more = 0 if config.condition == "initial" else H
+        self.decoder = RecurrentStack(config.cell, input_width=E + more, width=H, layers=L, dropout=config.dropout)
         tied = cast(nn.Parameter, self.embedding.weight) if config.tied else None
         self.head = SoftmaxOutput(width=H, vocab_size=target_vocab_size, tied=tied)
         self.dropout = nn.Dropout(config.dropout)
@@ -102,8 +102,8 @@ class Captioner(Translator):
         first = [begin(v).view(-1, L, H).transpose(0, 1).float() for begin in self.begin]  # (L, B, H) each
         if not first:
             first = [v.new_zeros(L, len(x), H) for _ in range(self.decoder.states)]
-        shown = {} if self.config.condition == "initial" else {"vector": v.float()}
-        return State(shown, rows_first(tuple(first)))
+        source = {} if self.config.condition == "initial" else {"vector": v.float()}
+        return State(source, rows_first(tuple(first)))
 
     def encode(self, source: torch.Tensor, mask: torch.Tensor) -> State:  # noqa: ARG002 - PAD names no fact
         """See `Translator.encode`."""
@@ -121,7 +121,7 @@ class Captioner(Translator):
     def _decode(self, tokens: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
         """Known tokens (B, T) from a state → hidden (B, T, H), the state after them."""
         y = self.dropout(self.embedding(tokens))  # (B, T, E)
-        shown = [part.unsqueeze(1).expand(-1, y.shape[1], -1) for part in state.source.values()]  # (B, T, H)
+        vectors = [part.unsqueeze(1).expand(-1, y.shape[1], -1) for part in state.source.values()]  # (B, T, H)
         # s_t = LSTM([E y_{t−1} ; v], s_{t−1})
-        s, last = self.decoder(torch.cat([y, *shown], dim=-1), layers_first(state.decoder))  # (B, T, H)
+        s, last = self.decoder(torch.cat([y, *vectors], dim=-1), layers_first(state.decoder))  # (B, T, H)
         return self.dropout(s), State(state.source, rows_first(last))

@@ -85,18 +85,18 @@ class Translator(Network):
         source: torch.Tensor,
         target: torch.Tensor,
         smoothing: float = 0.0,
-        given: torch.Tensor | None = None,
+        inputs: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """−Σ log P(y_t | y_<t, x) in nats, summed over the batch's target tokens (EOS counts, BOS and PAD do not).
 
         Args:
             source: (B, S); target: (B, T + 1), BOS … EOS.
             smoothing: ε of label smoothing (Szegedy et al. 2016).
-            given: (B, T), what the decoder reads instead of the target without its last column.
+            inputs: (B, T), what the decoder reads instead of the target without its last column.
         """
         following = target[:, 1:]  # (B, T)
         keep = following != PAD
-        hidden = self.kept(source, target[:, :-1] if given is None else given, keep)  # (N, D)
+        hidden = self.kept(source, target[:, :-1] if inputs is None else inputs, keep)  # (N, D)
         return self.head.loss(hidden, following[keep], smoothing)
 
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:

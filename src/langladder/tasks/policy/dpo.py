@@ -39,16 +39,16 @@ class DPO(PolicyTask):
 
     def evaluate(self, batch: Answers) -> tuple[float, int]:
         """Summed loss without smoothing, and the pairs; the first batch has the policy answer validation prompts."""
-        if not self.tally["asked"] and self.held_out is not None:
+        if not self.tally["total"] and self.held_out is not None:
             self.measure(np.arange(min(len(self.held_out.ids), self.settings.validation_prompts)))
         losses, margins = self._compared(batch, 0.0)
         self.tally["right"] += int((margins > 0).sum())
-        self.tally["asked"] += len(margins)
+        self.tally["total"] += len(margins)
         return float(losses.sum(dtype=torch.float64)), len(losses)
 
     def measures(self) -> dict[str, float]:
         """See `PolicyTask.measures`, and the share of the pairs whose chosen response gains more on the reference."""
-        return super().measures() | {ACCURACY: self.tally["right"] / max(1, self.tally["asked"])}
+        return super().measures() | {ACCURACY: self.tally["right"] / max(1, self.tally["total"])}
 
     def _compared(self, batch: Answers, smoothing: float) -> tuple[torch.Tensor, torch.Tensor]:
         """Losses and margins, (N,) each."""

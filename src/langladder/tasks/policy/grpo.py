@@ -39,8 +39,8 @@ class GRPO(OnPolicy):
         config, mask = self.settings, part.mask
         states = response_states(self.model, part.tokens, part.starts, mask.shape[1])  # (M, R, D)
         log_probs, _ = response_log_probs(self.model, states, part.tokens, part.starts, mask)
-        told = (log_probs, part.log_probs, part.advantages)
+        terms = (log_probs, part.log_probs, part.advantages)
         kl = kl_estimate(log_probs, part.reference, "k3")  # (M, R)
-        self.note(clipped=token_mean(clipped_share(*told, clip=config.clip), mask), k3=token_mean(kl, mask))
+        self.note(clipped=token_mean(clipped_share(*terms, clip=config.clip), mask), k3=token_mean(kl, mask))
         mean = response_mean if config.mean == "response" else token_mean
-        return mean(clipped_surrogate(*told, clip=config.clip) + config.beta * kl, mask)
+        return mean(clipped_surrogate(*terms, clip=config.clip) + config.beta * kl, mask)

@@ -23,7 +23,7 @@ from langladder.data.prompts import RolloutPart
 from langladder.decoding.rollouts import Prompts, Rollouts, Value, roll_out
 from langladder.models.language.neural import NeuralLanguageModel
 from langladder.models.making import Row
-from langladder.tasks.policy.responses import REWARD, Experience, judged, measure, reference_log_probs, rewarded
+from langladder.tasks.policy.responses import REWARD, Experience, checked_scores, measure, reference_log_probs, rewarded
 from langladder.tasks.policy.settings import OnPolicyTraining, PolicyTraining
 from langladder.tasks.task import MONITOR, Task
 
@@ -85,7 +85,7 @@ class PolicyTask(Task):
         return self._measured | {LAST: float(self.steps_done)}
 
 
-def shown(curve: list[Row]) -> list[Row]:
+def without_step(curve: list[Row]) -> list[Row]:
     """The rows of the curve without what serves to keep the last weights only."""
     return [{name: value for name, value in row.items() if name != LAST} for row in curve]
 
@@ -136,7 +136,7 @@ class OnPolicy(PolicyTask):
 
     def loss(self, batch: RolloutPart) -> torch.Tensor:
         """The method's loss on a minibatch, and that of plain text; the first minibatch of a rollout draws it."""
-        if batch.place == 0:
+        if batch.position == 0:
             self.experience = self._draw(batch)
         assert self.experience is not None
         loss = self.objective(self.experience.take(torch.from_numpy(batch.rows).to(self.device)))
@@ -184,12 +184,12 @@ class OnPolicy(PolicyTask):
         responses = rollouts.responses(rows)
         rewards = rewarded(self.prompts, responses, config.unfinished_reward).to(self.device)  # (B,)
         reference = reference_log_probs(self.reference, rollouts)  # (B, R)
-        told = {
+        statistics = {
             "reward": rewards,
             "kl": (rollouts.log_probs - reference).sum(dim=1),
             "length": rollouts.lengths,
             "finished": rollouts.finished,
-        } | {name: judged(judge, responses, name) for name, judge in self.prompts.judges.items()}
+        } | {name: checked_scores(judge, responses, name) for name, judge in self.prompts.judges.items()}
         row = {"rollout": float(batch.rollout), "step": float(self.steps_done), "beta": self.beta}
-        self.history.append(row | {name: float(values.double().mean()) for name, values in told.items()})
+        self.history.append(row | {name: float(values.double().mean()) for name, values in statistics.items()})
         return self.assess(rollouts, rewards, reference)

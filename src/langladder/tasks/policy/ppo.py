@@ -136,15 +136,15 @@ class PPO(OnPolicy):
             self.model, states, part.tokens, part.starts, mask, entropies=bool(config.entropy_weight)
         )
         values = self.critic(part.tokens, part.starts, longest, states)
-        told = (log_probs, part.log_probs, part.advantages)
-        policy_loss = token_mean(clipped_surrogate(*told, clip=config.clip), mask)
+        terms = (log_probs, part.log_probs, part.advantages)
+        policy_loss = token_mean(clipped_surrogate(*terms, clip=config.clip), mask)
         value_loss = token_mean(clipped_value_loss(values, part.values, part.returns, clip=config.value_clip), mask)
         entropy = token_mean(entropies, mask)
         self.note(
             policy_loss=policy_loss,
             value_loss=value_loss,
             entropy=entropy,
-            clipped=token_mean(clipped_share(*told, clip=config.clip), mask),
+            clipped=token_mean(clipped_share(*terms, clip=config.clip), mask),
             moved=token_mean(kl_estimate(part.log_probs, log_probs, "k2"), mask),
         )
         # L = L_π + c_V L_V − c_H H

@@ -88,12 +88,12 @@ def response_states(network: nn.Module, tokens: torch.Tensor, starts: torch.Tens
     """
     if isinstance(network, GPT):
         followed = tokens[:, 1:] != PAD  # (B, T − 1)
-        asked = followed & (torch.arange(followed.shape[1], device=tokens.device) >= starts[:, None] - 1)
-        packed, _ = network.packed(tokens[:, :-1].masked_fill(~followed, PAD), asked)  # (N, D)
-        return Layout.of(torch.arange(longest, device=tokens.device) < asked.sum(dim=1, keepdim=True)).spread(packed)
+        wanted = followed & (torch.arange(followed.shape[1], device=tokens.device) >= starts[:, None] - 1)
+        packed, _ = network.packed(tokens[:, :-1].masked_fill(~followed, PAD), wanted)  # (N, D)
+        return Layout.of(torch.arange(longest, device=tokens.device) < wanted.sum(dim=1, keepdim=True)).spread(packed)
     hidden, _ = network(tokens[:, :-1])
-    places = (starts[:, None] - 1 + torch.arange(longest, device=tokens.device)).clamp(max=hidden.shape[1] - 1)
-    states: torch.Tensor = hidden.gather(1, places[..., None].expand(-1, -1, hidden.shape[2]))
+    positions = (starts[:, None] - 1 + torch.arange(longest, device=tokens.device)).clamp(max=hidden.shape[1] - 1)
+    states: torch.Tensor = hidden.gather(1, positions[..., None].expand(-1, -1, hidden.shape[2]))
     return states
 
 
@@ -112,11 +112,11 @@ def response_log_probs(
         states: (B, R, D), see `response_states`; tokens (B, T), starts (B,), mask (B, R).
     """
     log_probs = log_policy(policy, Layout.of(mask).pack(states))  # (N, V)
-    places = (starts[:, None] + torch.arange(mask.shape[1], device=tokens.device)).clamp(max=tokens.shape[1] - 1)
-    chosen = tokens.gather(1, places)[mask]  # (N,)
+    positions = (starts[:, None] + torch.arange(mask.shape[1], device=tokens.device)).clamp(max=tokens.shape[1] - 1)
+    chosen = tokens.gather(1, positions)[mask]  # (N,)
     nothing = torch.zeros(mask.shape, device=tokens.device)
-    told = nothing.masked_scatter(mask, log_probs.gather(1, chosen[:, None])[:, 0])
-    return told, nothing.masked_scatter(mask, entropy(log_probs)) if entropies else nothing
+    chosen_log_probs = nothing.masked_scatter(mask, log_probs.gather(1, chosen[:, None])[:, 0])
+    return chosen_log_probs, nothing.masked_scatter(mask, entropy(log_probs)) if entropies else nothing
 
 
 @torch.no_grad()
@@ -135,7 +135,7 @@ VALIDATION_STEP = 2**31
 """The step of the random numbers: no rollout's."""
 
 
-def judged(score: Score, responses: Sequence[Response], what: str = "score") -> torch.Tensor:
+def checked_scores(score: Score, responses: Sequence[Response], what: str = "score") -> torch.Tensor:
     """What a judge says of N responses, (N,) float32 on the CPU.
 
     Raises:
@@ -151,7 +151,7 @@ def judged(score: Score, responses: Sequence[Response], what: str = "score") -> 
 
 def rewarded(prompts: Prompts, responses: Sequence[Response], unfinished: float | None) -> torch.Tensor:
     """The rewards to learn from, (N,): the judge's, or `unfinished` where a response has no EOS."""
-    rewards = judged(prompts.score, responses)
+    rewards = checked_scores(prompts.score, responses)
     if unfinished is None:
         return rewards
     return torch.where(torch.tensor([one.finished for one in responses]), rewards, unfinished)
@@ -182,13 +182,13 @@ def measure(
     seed: int,
 ) -> dict[str, float]:
     """The measures of this module, of one response to each of the prompts `rows` (B,)."""
-    asked = [prompts.ids[row] for row in rows]
-    rollouts = roll_out(policy, asked, max_new_tokens=config.max_new_tokens, seed=seed, step=VALIDATION_STEP)
+    ids = [prompts.ids[row] for row in rows]
+    rollouts = roll_out(policy, ids, max_new_tokens=config.max_new_tokens, seed=seed, step=VALIDATION_STEP)
     responses = rollouts.responses(rows)
     found = {
         REWARD: rewarded(prompts, responses, config.unfinished_reward),
         "validation_kl": sequence_kl(policy, reference, rollouts),
         "validation_length": rollouts.lengths,
         "validation_finished": rollouts.finished,
-    } | {f"validation_{name}": judged(judge, responses, name) for name, judge in prompts.judges.items()}
+    } | {f"validation_{name}": checked_scores(judge, responses, name) for name, judge in prompts.judges.items()}
     return {name: float(values.double().mean()) for name, values in found.items()}

@@ -26,7 +26,7 @@ from langladder.models.reward import RewardModel
 from langladder.tasks.policy.dpo import DPO, references
 from langladder.tasks.policy.expert_iteration import ExpertIteration
 from langladder.tasks.policy.grpo import GRPO
-from langladder.tasks.policy.policy_task import OnPolicy, PolicyTask, shown
+from langladder.tasks.policy.policy_task import OnPolicy, PolicyTask, without_step
 from langladder.tasks.policy.ppo import PPO, critic_from, make_critic
 from langladder.tasks.policy.settings import (
     AlignSettings,
@@ -114,8 +114,8 @@ def train_dpo(
     check_pairs([*train, *validation], policy.context)
     task = DPO(policy, config, held_out)
     _check_held_out(task, policy, bool(validation))
-    said = references(policy, train), references(policy, validation)
-    batches = PairBatches(train, validation, said, batch_size=config.batch_size, seed=run.seed)
+    log_probs = references(policy, train), references(policy, validation)
+    batches = PairBatches(train, validation, log_probs, batch_size=config.batch_size, seed=run.seed)
     return _run(task, policy, batches, run)
 
 
@@ -153,7 +153,7 @@ def _run(
     begun = task.measured_at_start(run.seed)
     result = train_task(task, batches, config, run)
     policy.cpu().eval()
-    return replace(result, curve=[*begun, *shown(result.curve)])
+    return replace(result, curve=[*begun, *without_step(result.curve)])
 
 
 def _check_held_out(task: PolicyTask, policy: NeuralLanguageModel, validates: bool) -> None:
@@ -259,8 +259,8 @@ def prompts_of(teaching: Teaching, dialogues: Sequence[Dialogue], template: Chat
             f"instructions: none of {len(dialogues):,} prompts has at most {room} tokens, so that the base's context "
             "has room for the answer; lower training.max_new_tokens, or choose a base with a longer context"
         )
-    asked, ids = [one for one, _ in kept], [row.tolist() for _, row in kept]
-    judges = {} if teaching.judge is None else {GOLD: by_judge(teaching.judge, asked, template)}
+    with_room, ids = [one for one, _ in kept], [row.tolist() for _, row in kept]
+    judges = {} if teaching.judge is None else {GOLD: by_judge(teaching.judge, with_room, template)}
     if teaching.reward_model is not None:
         return Prompts(ids, by_reward_model(teaching.reward_model), judges)
     if GOLD not in judges:
