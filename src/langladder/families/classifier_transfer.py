@@ -3,8 +3,7 @@
 from pydantic import create_model
 
 from langladder.families.classifier import ClassifierFamily
-from langladder.families.family import Rung, Values, is_network
-from langladder.families.grown import takes_weights, unfit
+from langladder.families.family import Rung, Values, is_network, takes_weights, unfit
 from langladder.ground.schema import Config, locate
 
 

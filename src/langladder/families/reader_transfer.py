@@ -2,8 +2,7 @@
 
 from pydantic import create_model
 
-from langladder.families.family import Rung, Values
-from langladder.families.grown import takes_weights, unfit
+from langladder.families.family import Rung, Values, takes_weights, unfit
 from langladder.families.reader import ReaderFamily
 from langladder.ground.schema import Config
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import create_model
 
 from langladder.evaluation.page import Page
-from langladder.families.family import Evaluated, Family, Fields, Make, Rung, Trained, Values
-from langladder.families.grown import unfit
+from langladder.families.family import Evaluated, Family, Fields, Make, Rung, Trained, Values, unfit
 from langladder.families.instruct import INSTRUCTIONS, dialogues
 from langladder.ground.schema import Config, locate
 

@@ -2,8 +2,7 @@
 
 from pydantic import create_model
 
-from langladder.families.family import Fields, Rung, Values, is_network
-from langladder.families.grown import takes_weights, unfit
+from langladder.families.family import Fields, Rung, Values, is_network, takes_weights, unfit
 from langladder.families.tagger import TaggerFamily, tagger_parts
 from langladder.ground.schema import Config, locate
 
