@@ -31,7 +31,9 @@ def test_what_has_moved_is_there(module: str) -> None:
     assert (ROOT / "src" / module.replace(".", "/")).with_suffix(".py").is_file()
 
 
-@pytest.mark.parametrize("old", ["bert.BERT", "taggers.hmm.HMM", "gpt_choice.GPTChoice", "katz.Katz"])
+@pytest.mark.parametrize(
+    "old", ["bert.BERT", "taggers.hmm.HMM", "gpt_choice.GPTChoice", "katz.Katz", "ngrams.arpa_model.ArpaModel"]
+)
 def test_an_old_path_names_the_class_of_its_new_one(old: str) -> None:
     module, _, name = f"langladder.models.{old}".rpartition(".")
     assert locate(f"{MOVED[module]}.{name}").__name__ == name

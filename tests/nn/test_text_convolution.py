@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from langladder.nn.text_convolution import Padding, TextConvolution, places, zeros_around
+from langladder.nn.text_convolution import Padding, TextConvolution, positions, zeros_around
 
 X = [[0.2, -0.1, 0.5, 0.3, 0.8], [0.5, 0.8, -0.2, 0.1, 0.3], [-0.1, 0.3, 0.7, 0.4, -0.2], [0.4, 0.2, -0.3, 0.6, 0.5]]
 W = [[0.1, 0.2, -0.1, 0.3, 0.2], [-0.2, 0.1, 0.3, -0.1, 0.4]]
@@ -33,7 +33,7 @@ def test_golden_lengths(padding: Padding, n: int, h: int, length: int) -> None:
     convolution = TextConvolution([h], filters=2, input_width=3, padding=padding)
     ((c, there),) = convolution(torch.randn(1, n, 3), torch.ones(1, n, dtype=torch.bool))
     assert c.shape == (1, length, 2) and there.sum() == length
-    assert places(torch.tensor([n]), h, padding).item() == length
+    assert positions(torch.tensor([n]), h, padding).item() == length
 
 
 def test_golden_parameters_of_the_notes_network() -> None:
