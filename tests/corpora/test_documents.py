@@ -39,7 +39,7 @@ def tiny() -> Process:
 @pytest.fixture(scope="module")
 def documents() -> list[list[str]]:
     """A few hundred documents of size small, as lines."""
-    table = generate_documents(DocumentsConfig(size="small", sentences=4000))["train"]
+    table = generate_documents(DocumentsConfig(size="small", sentences=3000))["train"]
     found: dict[int, list[str]] = {}
     for number, line in zip(table["document"].to_pylist(), table["text"].to_pylist(), strict=True):
         found.setdefault(number, []).append(line)
@@ -118,7 +118,7 @@ def test_a_turn_keeps_the_subject_and_loses_no_probability() -> None:
 @pytest.mark.parametrize("size", ["tiny", "small"])
 def test_a_sentence_has_one_derivation_that_reading_finds(size: str) -> None:
     source, rng = process(size), Random(5)  # type: ignore[arg-type]
-    for _ in range(12):
+    for _ in range(7):
         reader = Reader()
         for sentence in source.draw(rng):
             (node,) = source.grammar(reader.memory).parse(LINE, sentence.text.split())
@@ -227,7 +227,7 @@ def test_facts_stay_true_within_a_document(documents: list[list[str]]) -> None:
                     value = towns[found[3]] if what == "home" else found[3]
                     again += (found[1], what) in facts
                     assert facts.setdefault((found[1], what), value) == value, lines
-    assert again > 15
+    assert again > 10
 
 
 def test_pronouns_agree_with_who_was_named(documents: list[list[str]]) -> None:
@@ -241,7 +241,7 @@ def test_pronouns_agree_with_who_was_named(documents: list[list[str]]) -> None:
                 assert {"he": "m", "she": "f"}[words[0]] in sexes, lines
                 checked += 1
             sexes |= {names[word].gender for word in words if word in names}
-    assert checked > 300
+    assert checked > 200
 
 
 def test_questions_are_answered_and_lists_are_complete(documents: list[list[str]]) -> None:
@@ -254,7 +254,7 @@ def test_questions_are_answered_and_lists_are_complete(documents: list[list[str]
                 answered += len(following) == 3 and any(len(one.split()) <= 4 for one in following)
             if line == "two things happened ." and len(lines) > number + 2:
                 assert [one.split()[0] for one in lines[number + 1 : number + 3]] == ["first", "second"]
-    assert open_ > 20 and answered > 0.5 * open_
+    assert open_ > 15 and answered > 0.5 * open_
 
 
 def test_moods_and_subjects_show(documents: list[list[str]]) -> None:
@@ -270,7 +270,7 @@ def test_moods_and_subjects_show(documents: list[list[str]]) -> None:
         ]
         same += sum(one == other for one, other in pairwise(signs))
         pairs += max(0, len(signs) - 1)
-    assert pairs > 60 and same / pairs > 0.65
+    assert pairs > 40 and same / pairs > 0.65
 
 
 def test_a_forgotten_memory_has_no_values(tiny: Process) -> None:
@@ -345,6 +345,6 @@ def test_english_determines_esperanto(tiny: Process) -> None:
     assert found == ["john venas el parizo .", "li aĉetis tranĉilon .", "sed ĉio estis terura ."]
     translations: dict[str, str] = {}
     rng = Random(4)
-    for _ in range(30):
+    for _ in range(20):
         for sentence in tiny.draw(rng):
             assert translations.setdefault(sentence.text, sentence.translation) == sentence.translation

@@ -12,7 +12,7 @@ from langladder.corpora.documents.language import Language, line_tilt, wording
 from langladder.corpora.documents.memory import FACTS, MOST_OF_A_SEX, UNKNOWN, Memory
 
 PRONOUNS = {"m": ("he", "him", "li"), "f": ("she", "her", "ŝi")}
-STATED: dict[str, tuple[tuple[float, str, str, str], ...]] = {
+STATEMENTS: dict[str, tuple[tuple[float, str, str, str], ...]] = {
     # fact → (share, English, Esperanto, part of the country, or "after" an Esperanto preposition)
     "job": (
         (0.5, "{who} is {value}", "{who} estas {value}", ""),
@@ -164,7 +164,7 @@ def value_symbol(fact: str, value: str, part: str = "capital") -> Symbol:
     return ("Kind", fact, value, "" if part == "after" else "n")
 
 
-def _told(memory: Memory, person: int) -> list[tuple[str, float]]:
+def _sayable(memory: Memory, person: int) -> list[tuple[str, float]]:
     """(fact, weight) of what can be said of a person now: what is known of it is said again, what is not is new."""
     question, facts = memory.question, memory.people[person].facts
     weights = []
@@ -184,7 +184,7 @@ def fact(_here: Language, memory: Memory) -> list[Rule]:
     return [
         Rule(weight * share, (("Stated", person, about),), (0,), line_tilt(about))
         for person, weight in recent(memory)
-        for about, share in _told(memory, person)
+        for about, share in _sayable(memory, person)
     ]
 
 
@@ -201,7 +201,7 @@ def stated(_here: Language, memory: Memory, person: int, about: str) -> list[Rul
             value=value_symbol(about, known, part),
             effects=(("fact", person, about, "{value}"),),
         )
-        for share, english, esperanto, part in STATED[about]
+        for share, english, esperanto, part in STATEMENTS[about]
     ]
 
 
@@ -371,7 +371,7 @@ def feeling(_here: Language, memory: Memory) -> list[Rule]:
 @remembering
 def saying(_here: Language, memory: Memory) -> list[Rule]:
     """Saying → anna says that the dog is bigger than the cat; once said, it is repeated word by word."""
-    rest: Symbol = ("Compare",) if memory.saying is None else ("Said",)
+    rest: Symbol = ("Compare",) if memory.saying is None else ("Repeated",)
     again = "" if memory.saying is None else " again"
     denove = "" if memory.saying is None else " denove"
     return [
@@ -388,8 +388,8 @@ def saying(_here: Language, memory: Memory) -> list[Rule]:
 
 
 @remembering
-def said(_here: Language, memory: Memory) -> list[Rule]:
-    """Said → the words of the saying."""
+def repeated(_here: Language, memory: Memory) -> list[Rule]:
+    """Repeated → the words of the saying."""
     assert memory.saying is not None
     if memory.saying[0] == (UNKNOWN,):
         return [Rule(1.0, (("Compare",),), (0,))]

@@ -27,7 +27,7 @@ def static(function: Callable[..., list[Rule]]) -> Callable[..., list[Rule]]:
 
 
 class _Wording(NamedTuple):
-    """Two lines with gaps, taken apart. gaps: names of the gaps of the English line, in order."""
+    """Two lines with gaps, as items. gaps: names of the gaps of the English line, in order."""
 
     source: tuple[tuple[str, bool], ...]
     target: tuple[str | int, ...]
@@ -35,7 +35,7 @@ class _Wording(NamedTuple):
 
 
 @cache
-def _taken_apart(english: str, esperanto: str) -> _Wording:
+def _compiled(english: str, esperanto: str) -> _Wording:
     source = tuple((word.strip("{}"), word.startswith("{")) for word in english.split())
     gaps = tuple(word for word, gap in source if gap)
     target = tuple(gaps.index(word.strip("{}")) if word.startswith("{") else word for word in esperanto.split())
@@ -71,10 +71,10 @@ def wording(
         means: the rule's value.
         gaps: the nonterminal of each gap.
     """
-    apart = _taken_apart(english, esperanto)
-    source = tuple([gaps[word] if gap else word for word, gap in apart.source])
-    done = _effects(effects, apart.gaps) if effects else ()
-    return Rule(weight, source, apart.target, None, means, done, anchors, turns)
+    compiled = _compiled(english, esperanto)
+    source = tuple([gaps[word] if gap else word for word, gap in compiled.source])
+    done = _effects(effects, compiled.gaps) if effects else ()
+    return Rule(weight, source, compiled.target, None, means, done, anchors, turns)
 
 
 # ---- tilts -------------------------------------------------------------------------------------------------------

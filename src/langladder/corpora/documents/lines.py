@@ -20,7 +20,7 @@ KEEPS = (("then", "poste", 0.4), ("so", "do", 0.2), ("after that ,", "post tio ,
 TURNS = (("but", "sed", 0.4), ("suddenly ,", "subite ,", 0.35), ("however ,", "tamen ,", 0.25))
 TIMES = (("yesterday", "hieraŭ", 0.5), ("last week", "pasintsemajne", 0.3), ("in the evening", "vespere", 0.2))
 ORDINALS = (("first", "unue"), ("second", "due"), ("third", "trie"))
-ASKED = {
+QUESTIONS = {
     # fact → question; a short answer, with a gap for the value
     "job": ("what does {who} do ?", "kion faras {who} ?", "{value} .", "{value} ."),
     "home": ("where does {who} live ?", "kie loĝas {who} ?", "in {value} .", "en {value} ."),
@@ -188,7 +188,7 @@ def question(_here: Language, memory: Memory) -> list[Rule]:
     rules = []
     for person, weight in recent(memory):
         known = memory.people[person].facts
-        for about, (english, esperanto, *_) in ASKED.items():
+        for about, (english, esperanto, *_) in QUESTIONS.items():
             if about in known or about in ASKABLE:
                 share = weight * (1.0 if about in known else 0.4)
                 rules.append(wording(share, english, esperanto, who=("Who", person), effects=(("ask", person, about),)))
@@ -201,7 +201,7 @@ def answer(_here: Language, memory: Memory) -> list[Rule]:
     assert memory.question is not None
     person, about = memory.question.person, memory.question.fact
     known = memory.people[person].facts.get(about, "")
-    _, _, english, esperanto = ASKED[about]
+    _, _, english, esperanto = QUESTIONS[about]
     short = wording(
         0.6,
         english,

@@ -368,8 +368,8 @@ def country_fact(here: Language, value: str) -> list[Rule]:
             for key, weight in here.shares["country"].items()
         ]
     country = here.lexicon.countries[value]
-    told = facts(country)
-    rules = [Rule(share, source, target, value=value) for share, source, target in [*told[:3], told[4], told[7]]]
+    known = facts(country)
+    rules = [Rule(share, source, target, value=value) for share, source, target in [*known[:3], known[4], known[7]]]
     food = wording(
         0.15,
         f"people in {country.name} often eat {{food}}",
