@@ -10,7 +10,7 @@ from functools import cache
 from langladder.corpora.documents.cast import MEMORABLE, recent, remembering, value_symbol
 from langladder.corpora.documents.grammar import Grammar, Rule, Symbol
 from langladder.corpora.documents.language import Language, line_tilt, wording
-from langladder.corpora.documents.memory import FACTS, MOST_OF_A_SEX, Memory
+from langladder.corpora.documents.memory import FACTS, MOST_OF_A_SEX, UNKNOWN, Memory
 
 LINE: Symbol = ("Line",)
 
@@ -144,7 +144,9 @@ def opinion(_here: Language, memory: Memory) -> list[Rule]:
 @remembering
 def country(_here: Language, memory: Memory) -> list[Rule]:
     """Country → a fact of the country that the document speaks of, or of another, of which it speaks from then on."""
-    same = wording(1.0, "{fact}", "{fact}", fact=("CountryFact", memory.country), effects=(("speak_of", "{fact}"),))
+    # Of the second country, a reader who does not know it knows that it is not the first.
+    fact = "OtherCountry" if memory.country == UNKNOWN and memory.countries == 2 else "CountryFact"
+    same = wording(1.0, "{fact}", "{fact}", fact=(fact, memory.country), effects=(("speak_of", "{fact}"),))
     if memory.countries != 1:
         return [same]
     other = wording(
