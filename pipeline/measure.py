@@ -39,6 +39,7 @@ def measure(stage: Stage, job: FamilySettings, out: Path) -> None:
         page = ClaimPage(name=claim.name, fingerprint=work.fingerprint, findings=findings)
         write_page(work, out, page, without={"findings": {"timed"}})
         work.run.metrics(findings.figures)
+        work.run.tag("outcome", findings.outcome)
         work.run.curve(curves(findings))
         if findings.timed is not None:
             work.run.file(TIMED, findings.timed.model_dump(mode="json"))

@@ -71,6 +71,10 @@ class Tracked:
         for row in rows:
             self._add({key: value for key, value in row.items() if key != "step"}, int(row["step"] or 0))
 
+    def tag(self, name: str, value: str) -> None:
+        """Mark the run with a word."""
+        self._calls.append(lambda: self.client.set_tag(self.run_id, name, value))
+
     def file(self, name: str, value: Mapping[str, object]) -> None:
         """Keep a mapping beside the run as a JSON file."""
         self._calls.append(lambda: self.client.log_dict(self.run_id, dict(value), name))

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from langladder.experiments.findings import Findings, Plot, Series, Shown, curves, opened, rounded, series
 from langladder.experiments.page import ClaimPage
+from langladder.experiments.statistics import Verdict
 from langladder.faces.report.claims import claim_views, findings_plot, separated
 from langladder.faces.report.inputs import Entry, RungMetadata, Timing
 
@@ -70,9 +71,16 @@ def test_findings_survive_json() -> None:
 
 
 def test_a_verdict_opens_with_whether_it_holds() -> None:
-    assert opened(True, "so.") == "It holds: so."
-    assert opened(False, "so.").startswith("It does not hold")
-    assert opened(None, "so.").startswith("It cannot be said")
+    assert opened(Verdict(True), "so.") == {"holds": True, "reason": "", "verdict": "It holds: so."}
+    assert opened(Verdict(False), "so.")["verdict"] == "It is refuted here: so."
+    assert opened(Verdict(None, "too few"), "so.")["verdict"] == "Not tested (too few): so."
+
+
+def test_numbers_that_are_to_decide_nothing_lose_their_verdict() -> None:
+    shown = Shown(**opened(Verdict(True), "so."), columns=[], rows=[], plots=[])
+    assert shown.outcome == "holds"
+    changed = shown.model_copy(update=shown.untested("size"))
+    assert (changed.outcome, changed.verdict) == ("not tested", "Not tested (size): so.")
 
 
 def test_a_plot_draws_every_series_and_level() -> None:
@@ -130,8 +138,8 @@ def test_nothing_measured_is_nothing_drawn() -> None:
     ("findings", "timed", "mark"),
     [
         (True, "none", "holds"),
-        (False, "none", "does not hold"),
-        (None, "none", "open"),
+        (False, "none", "refuted"),
+        (None, "none", "not tested"),
         (True, True, "holds"),
         (True, False, "holds in part"),
         (False, True, "holds in part"),

@@ -32,15 +32,15 @@ def settings(name: str) -> dict[str, Any]:
 
 
 def curve(*means: float) -> np.ndarray:
-    """(2, C, 40): two seeds, checkpoints of such means."""
-    return np.stack([np.stack([mean + NOISE for mean in means])] * 2)
+    """(5, C, 40): five seeds, checkpoints of such means."""
+    return np.stack([np.stack([mean + NOISE for mean in means])] * 5)
 
 
 def pressed(gold: tuple[float, ...], proxy: tuple[float, ...] = (0.0, 1.0, 2.0)) -> Pressed:
     forms: tuple[Form, Form] = over_optimisation.FORMS
     kl = curve(0.0, 1.0, 9.0)
     golds, proxies, kls = (dict.fromkeys(forms, values) for values in (curve(*gold), curve(*proxy), kl))
-    return Pressed(1000, 600, np.array([0.8, 0.8]), golds, proxies, kls)
+    return Pressed(1000, 600, np.array([0.8] * 5), golds, proxies, kls)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def pressed(gold: tuple[float, ...], proxy: tuple[float, ...] = (0.0, 1.0, 2.0))
 def test_over_optimisation_follows_the_numbers(
     first: tuple[float, ...], other: tuple[float, ...], proxy: tuple[float, ...], holds: bool
 ) -> None:
-    told = over_optimisation.findings({"whole": pressed(first, proxy), "few": pressed(other)}, [1, 2, 4])
+    told = over_optimisation.findings({"whole": pressed(first, proxy), "few": pressed(other)}, [1, 2, 4], 0.01)
     assert told.holds is holds
     assert f"{first[0]:.3f}" in told.verdict and f"{first[-1] - max(first):+.3f}" in told.verdict
     assert told.figures["whole_rl_last"] == pytest.approx(first[-1]) and len(told.rows) == 4
@@ -75,7 +75,7 @@ def test_where_gold_is_highest_is_chosen_by_other_prompts() -> None:
 def test_the_fitted_curve_is_that_of_the_numbers_golden() -> None:
     """R(d) = 0.5 + d (0.3 − 0.1 log d) at d = 0, 1, 3: α and β come back, d* = e^(0.3/0.1 − 1)."""
     gold = tuple(0.5 + d * (0.3 - 0.1 * np.log(max(d, 1e-9))) for d in (0.0, 1.0, 3.0))
-    told = over_optimisation.findings({"one": pressed(gold), "other": pressed((0.5, 0.6, 0.4))}, [1, 2, 4])
+    told = over_optimisation.findings({"one": pressed(gold), "other": pressed((0.5, 0.6, 0.4))}, [1, 2, 4], 0.01)
     row = dict(zip(told.columns, told.rows[0], strict=True))
     assert row["policy"] == "PPO"
     assert [row["α"], row["β"]] == pytest.approx([0.3, 0.1], rel=1e-4)
@@ -106,15 +106,15 @@ def test_wrong_settings_of_proxies_are_refused(wrong: dict[str, Any], said: str)
 
 
 def outcome(**means: float) -> Outcome:
-    """Three seeds, 40 prompts; metrics that are not given are 0."""
-    return Outcome(1000, {metric: np.stack([means.get(metric, 0.0) + NOISE] * 3) for metric in METRICS})
+    """Five seeds, 40 prompts; metrics that are not given are 0."""
+    return Outcome(1000, {metric: np.stack([means.get(metric, 0.0) + NOISE] * 5) for metric in METRICS})
 
 
 def found(name: str, by: Mapping[str, Outcome]) -> Findings:
     config = PolicyComparisonConfig.model_validate(settings(name))
     assert set(by) <= set(config.variants)
     rest = {variant: outcome() for variant in config.variants if variant not in by}
-    return policy_comparison.findings({**by, **rest}, config.expect)
+    return policy_comparison.findings({**by, **rest}, config.expect, 0.2)
 
 
 def compared(name: str, **by: dict[str, float]) -> Findings:
@@ -165,18 +165,32 @@ TAX = {"GPT": {"text": 2.0}, "SFT": {"text": 2.1}, "PPO": {"text": 2.5, "gold": 
             ),
             False,
         ),
+        (
+            found(
+                "small_aligned_large_plain",
+                {"large, plain": outcome(gold=0.1), "small, SFT": outcome(gold=0.4), "small, PPO": outcome(gold=0.4)},
+            ),
+            False,  # PPO adds nothing
+        ),
     ],
 )
 def test_verdicts_of_policies_follow_the_numbers(told: Findings, holds: bool) -> None:
     assert told.holds is holds
-    assert told.verdict.startswith("It holds" if holds else "It does not hold")
+    assert told.verdict.startswith("It holds" if holds else "It is refuted here")
+
+
+def test_nothing_is_judged_of_policies_that_have_not_learnt() -> None:
+    told = compared("unseen_kinds", SFT={"gold": 0.05, "unseen": 0.0}, PPO={"gold": 0.15, "unseen": 0.1})
+    assert told.holds is None and "the best gold reward 0.15 is not above 0.2" in told.reason
 
 
 def test_more_nats_are_worse_and_told_as_measured() -> None:
     one, other = outcome(text=2.5), outcome(text=2.0)
     assert one.gain(other, "text").mean == pytest.approx(-0.5)
-    expect = [Expected.model_validate({"variant": "one", "is": "worse", "than": "other", "metric": "text"})]
-    told = policy_comparison.findings({"one": one, "other": other}, expect)
+    expect = [
+        Expected.model_validate({"variant": "one", "is": "worse", "than": "other", "metric": "text", "margin": 0.1})
+    ]
+    told = policy_comparison.findings({"one": one, "other": other}, expect, -1.0)
     assert told.holds and "one 2.500, other 2.000, +0.500 (+0.500 to +0.500)" in told.verdict
 
 
@@ -192,10 +206,10 @@ def test_how_often_an_answer_is_preferred_golden() -> None:
         ({"variants": {"SFT": {"method": "sft"}}}, "at least 2"),
         ({"variants": {"SFT": {"method": "sft"}, "PPO": {"ppo": {"clip": 2}}}}, "clip"),
         ({"variants": {"SFT": {"method": "sft", "ppo": {"beta": 1}}, "PPO": {}}}, "changes nothing"),
-        ({"expect": [{"variant": "SFT", "is": "better", "than": "XPO"}]}, "'XPO'.*no variant"),
-        ({"expect": [{"variant": "SFT", "is": "better", "than": "SFT"}]}, "compared with itself"),
-        ({"expect": [{"variant": "SFT", "is": "better", "than": "PPO", "metric": "bleu"}]}, "metric"),
-        ({"expect": [{"variant": "SFT", "is": "nicer", "than": "PPO"}]}, "better"),
+        ({"expect": [{"variant": "SFT", "is": "better", "than": "XPO", "margin": 0}]}, "'XPO'.*no variant"),
+        ({"expect": [{"variant": "SFT", "is": "better", "than": "SFT", "margin": 0}]}, "compared with itself"),
+        ({"expect": [{"variant": "SFT", "is": "better", "than": "PPO", "metric": "bleu", "margin": 0}]}, "metric"),
+        ({"expect": [{"variant": "SFT", "is": "nicer", "than": "PPO", "margin": 0}]}, "better"),
     ],
 )
 def test_wrong_settings_of_comparisons_are_refused(wrong: dict[str, Any], said: str) -> None:
@@ -216,8 +230,8 @@ def test_wrong_settings_of_comparisons_are_refused(wrong: dict[str, Any], said: 
     ],
 )
 def test_epochs_of_sft_follow_the_numbers(loss: tuple[float, ...], gold: tuple[float, ...], holds: bool) -> None:
-    found = Curve([2.0, 4.0, 6.0], curve(*loss), curve(*gold), np.array([loss] * 2))
-    told = sft_epochs.findings(found)
+    found = Curve([2.0, 4.0, 6.0], curve(*loss), curve(*gold), np.array([(1.0, 0.5, 0.1)] * 5))
+    told = sft_epochs.findings(found, 0.01)
     assert told.holds is holds
     assert f"after 6 epochs, the loss is {min(loss):.3f} and {loss[-1]:.3f}, " in told.verdict
     assert told.figures["gold_6"] == pytest.approx(gold[-1])
@@ -227,7 +241,7 @@ def test_epochs_of_sft_follow_the_numbers(loss: tuple[float, ...], gold: tuple[f
 
 
 def learnt(*loss: float, right: float = 0.8) -> Learnt:
-    return Learnt(curve(*loss), curve(*([right] * len(loss))), np.array([loss] * 2), 4.0)
+    return Learnt(curve(*loss), curve(*([right] * len(loss))), np.array([loss] * 5), 4.0)
 
 
 @pytest.mark.parametrize(
@@ -240,7 +254,7 @@ def learnt(*loss: float, right: float = 0.8) -> Learnt:
     ],
 )
 def test_pairs_together_follow_the_numbers(together: tuple[float, ...], apart: tuple[float, ...], holds: bool) -> None:
-    told = ranking_pairs.findings({"together": learnt(*together), "apart": learnt(*apart)._replace(read=12.0)})
+    told = ranking_pairs.findings({"together": learnt(*together), "apart": learnt(*apart)._replace(read=12.0)}, 0.01)
     assert told.holds is holds
     assert f"{together[-1]:.3f} together, {apart[-1]:.3f} apart" in told.verdict
     assert "3.0 times as many answers" in told.verdict and told.figures["apart_loss_3"] == pytest.approx(apart[-1])

@@ -28,31 +28,38 @@ from langladder.nn.products import matrix_entries
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS
 from pipeline import ROOT
-from tests.experiments.test_one_setting_varied import found
+from tests.experiments.test_one_setting_varied import five, found
 
 WORDS, BOTH = "words alone", "words and next sentences"
 
 
-def steps(*values: list[float]) -> Findings:
-    return found("pretraining_steps", **dict(zip(("100", "600", "3600"), values, strict=True)))
+def steps(*values: float, wild: float = 0.1) -> Findings:
+    return found(
+        "pretraining_steps", **{n: five(one, wild) for n, one in zip(("100", "600", "3600"), values, strict=True)}
+    )
+
+
+def bodies(name: str, first: float, second: float, wild: float = 0.1) -> Findings:
+    names = [BOTH, WORDS] if name == "next_sentence" else ["15 %", "40 %"]
+    return found(name, **dict(zip(names, (five(first, wild), five(second, wild)), strict=True)))
 
 
 @pytest.mark.parametrize(
     ("findings", "holds"),
     [
-        (found("next_sentence", **{BOTH: [0.80, 0.82], WORDS: [0.81, 0.82]}), True),
-        (found("next_sentence", **{BOTH: [0.80, 0.81], WORDS: [0.70, 0.71]}), False),
-        (found("next_sentence", **{BOTH: [0.80, 0.81], WORDS: [0.90, 0.91]}), True),
-        (found("masking_rate", **{"15 %": [0.80, 0.81], "40 %": [0.80, 0.82]}), True),
-        (found("masking_rate", **{"15 %": [0.80, 0.81], "40 %": [0.70, 0.71]}), False),
-        (steps([0.6, 0.61], [0.7, 0.71], [0.8, 0.81]), True),
-        (steps([0.6, 0.61], [0.7, 0.71], [0.7, 0.71]), False),
-        (steps([0.6, 0.8], [0.7, 0.71], [0.8, 0.81]), False),  # one that seeds tell apart as much
+        (bodies("next_sentence", 0.81, 0.81), True),
+        (bodies("next_sentence", 0.80, 0.70), False),
+        (bodies("next_sentence", 0.80, 0.90), True),
+        (bodies("next_sentence", 0.81, 0.80, wild=2), None),
+        (bodies("masking_rate", 0.80, 0.81), True),
+        (bodies("masking_rate", 0.80, 0.70), False),
+        (steps(0.6, 0.7, 0.8), True),
+        (steps(0.6, 0.7, 0.7), False),
+        (steps(0.68, 0.7, 0.8, wild=2), None),
     ],
 )
-def test_verdicts_of_bodies_follow_the_numbers(findings: Findings, holds: bool) -> None:
+def test_verdicts_of_bodies_follow_the_numbers(findings: Findings, holds: bool | None) -> None:
     assert findings.holds is holds
-    assert findings.verdict.startswith("It holds" if holds else "It does not hold")
 
 
 # ---- bodies ---------------------------------------------------------------------------------------------------------
@@ -61,7 +68,7 @@ def test_verdicts_of_bodies_follow_the_numbers(findings: Findings, holds: bool) 
 SMALL: dict[str, Any] = {
     "bases": ["bert", "gpt"],
     "variants": {"one": {}, "other": {"layers": 2}},
-    "expect": [{"each": ["other"], "is": "better", "than": "one"}],
+    "expect": [{"each": ["other"], "is": "better", "than": "one", "margin": 0.01}],
     "world": "tiny",
     "width": 16,
     "layers": 1,
@@ -121,9 +128,9 @@ def test_the_tasks_labels_are_entailments() -> None:
 
 
 def curve(*accuracies: float) -> Curve:
-    """Of 200 test texts a task and two networks, after 0, 100, 500 and 2,000 steps."""
+    """Of 200 test texts a task and five networks, after 0, 100, 500 and 2,000 steps."""
     stops = (0, 100, 500, 2000)
-    right = {n: np.tile(np.arange(200) < 200 * share, (2, 1)) for n, share in zip(stops, accuracies, strict=True)}
+    right = {n: np.tile(np.arange(200) < 200 * share, (5, 1)) for n, share in zip(stops, accuracies, strict=True)}
     return Curve(1000, {"single": right, "pairs": right})
 
 
@@ -137,7 +144,7 @@ def curve(*accuracies: float) -> Curve:
     ],
 )
 def test_masked_or_causal_follows_the_numbers(bert: tuple[float, ...], gpt: tuple[float, ...], holds: bool) -> None:
-    told = masked_or_causal.findings({"bert": curve(*bert), "gpt": curve(*gpt)})
+    told = masked_or_causal.findings({"bert": curve(*bert), "gpt": curve(*gpt)}, 0.01, {"single": 0.4, "pairs": 0.4})
     assert told.holds is holds
     assert f"after 2,000 steps BERT {bert[-1]:.1%}, GPT {gpt[-1]:.1%}" in told.verdict
     assert told.figures["gpt_pairs_100"] == gpt[1] and len(told.rows) == 4
@@ -176,9 +183,9 @@ def test_curves_are_of_bodies() -> None:
 
 
 def sized(parameters: int, *accuracies: float) -> Sized:
-    """Of 200 items and four networks times orders, with 0, 1 and 4 examples."""
+    """Of 200 items and five networks, with 0, 1 and 4 examples."""
     shares = zip((0, 1, 4), accuracies, strict=True)
-    return Sized(parameters, {"verbs": {k: np.tile((np.arange(200) < 200 * one) * 1.0, (4, 1)) for k, one in shares}})
+    return Sized(parameters, {"verbs": {k: np.tile((np.arange(200) < 200 * one) * 1.0, (5, 1)) for k, one in shares}})
 
 
 @pytest.mark.parametrize(
@@ -191,7 +198,7 @@ def sized(parameters: int, *accuracies: float) -> Sized:
     ],
 )
 def test_few_shots_by_size_follow_the_numbers(small: tuple[float, ...], large: tuple[float, ...], holds: bool) -> None:
-    told = few_shot_by_size.findings({16: sized(1000, *small), 64: sized(9000, *large)}, 0.25)
+    told = few_shot_by_size.findings({16: sized(1000, *small), 64: sized(9000, *large)}, 0.25, 0.01)
     assert told.holds is holds
     assert f"{large[-1]:.1%} are right with 9,000 parameters against {small[-1]:.1%} with 1,000" in told.verdict
     assert told.figures["width_64_verbs_4_shots"] == large[-1]
@@ -251,7 +258,7 @@ def test_sparse_attention_follows_the_numbers(
     comparison = SparseAttention(SparseAttentionConfig.model_validate(file["settings"] | {"effort": 1.0}))
     names = list(comparison.config.changes())
     rows = zip(names, perplexities, products, strict=True)
-    by = {name: Measured(10, {"perplexity": [one, one], "products": [two, two]}) for name, one, two in rows}
+    by = {name: Measured(10, {"perplexity": [one] * 5, "products": [two] * 5}) for name, one, two in rows}
     assert comparison.findings({"GPT": by}).holds is holds
 
 
@@ -326,8 +333,11 @@ def test_only_texts_longer_than_the_context_are_read() -> None:
 )
 def test_the_sliding_verdict_follows_the_numbers(nats: tuple[float, ...], holds: bool) -> None:
     noise = np.linspace(0, 1, 10)
-    by = {stride: np.stack([one + noise, one - noise]) for stride, one in zip((8, 4, 1), nats, strict=True)}
-    told = sliding_window.findings(Lost(np.full(10, 10.0), by), 8)
+    by = {
+        stride: np.stack([one + noise, one - noise, one + noise, one - noise, one + 0 * noise])
+        for stride, one in zip((8, 4, 1), nats, strict=True)
+    }
+    told = sliding_window.findings(Lost(np.full(10, 10.0), by), 8, 9.0, 0.0)
     assert told.holds is holds
     assert f"{np.exp(nats[0] / 10):.2f} (stride 8)" in told.verdict
     assert told.rows[1][3] == pytest.approx((nats[0] - nats[1]) / 10)

@@ -143,7 +143,7 @@ def outcome(none: float, most: float, **more: Any) -> Any:
 def test_golden_verdicts() -> None:
     """60 % → 90 % over 40 items is a gain beyond doubt, 60 % → 62.5 % is not; 90 % is above a guess of 50 %."""
     helped, same = outcome(0.6, 0.9), outcome(0.6, 0.625)
-    assert helped.holds is True and same.holds is False
+    assert helped.holds is True and same.holds is None
     assert "GPT's context holds 3.5 of 4" in helped.verdict
     assert "GPT 90% (+30 points" in helped.verdict and "a blind guess gets 50%" in helped.verdict
     assert helped.figures == {
@@ -154,7 +154,8 @@ def test_golden_verdicts() -> None:
     }
     assert helped.rows[1][:5] == ["GPT", 1000.0, 4.0, 3.5, 0.9] and len(helped.rows) == 4
     assert outcome(0.9, 0.9, expects="above chance").holds is True
-    assert outcome(0.5, 0.5, expects="above chance").holds is False
+    assert outcome(0.5, 0.5, expects="above chance").holds is None
+    assert outcome(0.5, 0.2, expects="above chance").holds is False
     assert helped.plots[0].levels == {"chance": 0.5, "most frequent": 0.5}
 
 

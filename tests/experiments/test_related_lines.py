@@ -60,7 +60,10 @@ def test_a_comparison_arranges_what_is_learnt_and_what_is_told(
 
     monkeypatch.setattr(body_comparison, "related", watched)
     settings: dict[str, Any] = {"bases": ["bert"], "variants": {"pairs": {"next_sentence": True}, "words": {}}}
-    settings |= {"expect": [{"each": ["words"], "is": "as good", "than": "pairs"}], "documents": documents}
+    settings |= {
+        "expect": [{"each": ["words"], "is": "as good", "than": "pairs", "margin": 0.01}],
+        "documents": documents,
+    }
     settings |= {"width": 16, "layers": 1, "sequence_length": 24, "effort": 0.01, "world": "tiny", "seeds": 1}
     comparison = BodyComparison(BodyComparisonConfig.model_validate(settings))
     found = comparison.run(data, seed=1, progress=lambda _: None)

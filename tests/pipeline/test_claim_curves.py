@@ -19,7 +19,7 @@ BY_LABELS = {"TF-IDF": [0.5, 0.625, 0.75], "BERT, fine-tuned": [0.5, 0.75, 1.0]}
 class Drawing(Experiment[ExperimentConfig]):
     """Finds the same whatever it reads."""
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
         progress(f"seed {seed}, {len(data.models)} models")
         lines = [series(name, [16, 64, 256], values) for name, values in BY_LABELS.items()]
         plot = Plot(title="Accuracy by number of labels", x_label="labels", y_label="accuracy", series=lines)
@@ -48,3 +48,4 @@ def test_the_run_of_a_claim_has_a_point_for_each_number_of_labels(
         history = client.get_metric_history(run.info.run_id, f"accuracy_by_number_of_labels/{name}")
         assert [(point.step, point.value) for point in history] == list(zip([16, 64, 256], values, strict=True))
     assert run.data.metrics["tf_idf_16"] == 0.5  # the figures stay
+    assert run.data.tags["outcome"] == "holds"

@@ -28,7 +28,7 @@ from torch.nn import functional
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
 from langladder.experiments.perceptron import Activation, DeepConfig, Perceptron, Points, accuracy, shown
-from langladder.experiments.statistics import mean
+from langladder.experiments.statistics import Verdict, above, difference, every, gated, mean
 from langladder.ground import schema
 
 STEEPEST: dict[Activation, float] = {"sigmoid": 0.25}  # the largest slope; 1 or a little more for the others
@@ -60,18 +60,14 @@ class Activations(Experiment[ActivationsConfig]):
 
     Config: ClassVar[type[schema.Config]] = ActivationsConfig
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - makes its own data
-        """See `Experiment.run`."""
-        found: dict[Activation, Outcome] = {}
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - makes its own data
+        """See `Experiment.examine`."""
+        found: dict[Activation, list[Outcome]] = {}
         for activation in self.config.activations:
-            outcomes = [self._outcome(activation, number) for number in self.config.numbers(seed)]
-            gradients = [mean(layer) for layer in zip(*(one.gradients for one in outcomes), strict=True)]
-            rest = [mean(values) for values in zip(*(one[1:] for one in outcomes), strict=True)]
-            found[activation] = Outcome(gradients, *rest)
-            progress(
-                f"{shown(activation)}: accuracy {found[activation].accuracy:.0%}, dead {found[activation].dead:.0%}"
-            )
-        return findings(found, 1 / self.config.arms)
+            found[activation] = [self._outcome(activation, number) for number in self.config.numbers(seed)]
+            of = averaged(found[activation])
+            progress(f"{shown(activation)}: accuracy {of.accuracy:.0%}, dead {of.dead:.0%}")
+        return findings(found, 1 / self.config.arms, self.config.margin)
 
     def _outcome(self, activation: Activation, seed: int) -> Outcome:
         config = self.config
@@ -112,24 +108,39 @@ def slope(activation: torch.nn.Module, z: Tensor) -> Tensor:
     return found
 
 
-def findings(found: dict[Activation, Outcome], guessing: float) -> Findings:
-    """The claim holds where the sigmoid network does not learn and every other does, and ReLU units die at a high rate
-    while leaky ones do not."""
+def averaged(outcomes: Sequence[Outcome]) -> Outcome:
+    """Means over the seeds."""
+    gradients = [mean(layer) for layer in zip(*(one.gradients for one in outcomes), strict=True)]
+    return Outcome(gradients, *(mean(values) for values in zip(*(one[1:] for one in outcomes), strict=True)))
+
+
+def findings(runs: dict[Activation, list[Outcome]], guessing: float, margin: float) -> Findings:
+    """The claim holds where the sigmoid network does not reach LEARNT and every other does, and ReLU units die at a
+    high rate, by a share of `margin` more than leaky ones.
+
+    Args:
+        runs: a value a seed.
+    """
+    found = {one: averaged(outcomes) for one, outcomes in runs.items()}
+    right, dead_at = (
+        {one: [getattr(outcome, key) for outcome in outcomes] for one, outcomes in runs.items()}
+        for key in ("accuracy", "dead_high")
+    )
     reach = {one: outcome.gradients[0] / max(outcome.gradients[-1], 1e-300) for one, outcome in found.items()}
-    holds = None
+    verdict = Verdict(None, "needs sigmoid, ReLU and leaky ReLU")
     if {"sigmoid", "relu", "leaky_relu"} <= set(found):
-        learnt = {one: outcome.accuracy >= LEARNT for one, outcome in found.items()}
-        others = all(learnt[one] for one in found if one != "sigmoid")
-        dies = found["relu"].dead_high > found["leaky_relu"].dead_high
-        holds = others and not learnt["sigmoid"] and dies
+        learn = [difference(values, LEARNT).exceeds() for one, values in right.items() if one != "sigmoid"]
+        lost = difference(LEARNT, right["sigmoid"]).exceeds()
+        dies = difference(dead_at["relu"], dead_at["leaky_relu"]).exceeds(margin)
+        gate = above(max(right.values(), key=mean), guessing, "nothing was learnt: the best accuracy")
+        verdict = gated([gate], every([*learn, lost, dies]))
     said = ", ".join(f"{shown(one)} {outcome.accuracy:.0%}" for one, outcome in found.items())
     left = ", ".join(f"{shown(one)} {value:.1g}" for one, value in reach.items())
     dead = ", ".join(f"{shown(one)} {outcome.dead_high:.0%}" for one, outcome in found.items())
     layers = list(range(1, len(next(iter(found.values())).gradients) + 1))
     return Findings(
-        holds=holds,
-        verdict=opened(
-            holds,
+        **opened(
+            verdict,
             f"accuracy is {said} (guessing: {guessing:.0%}); the first layer's gradient at the start, as a multiple of "
             f"the last's, is {left}; units dead after training at a high rate: {dead}.",
         ),

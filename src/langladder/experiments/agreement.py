@@ -21,6 +21,7 @@ from pydantic import Field
 from langladder.data.language_modelling import pad_rows
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
+from langladder.experiments.statistics import Verdict, every, gated, of_shares
 from langladder.ground import schema
 from langladder.ground.errors import InputError
 from langladder.models.language.counted import CountedLanguageModel
@@ -37,6 +38,7 @@ class AgreementConfig(ExperimentConfig):
     """Settings of `Agreement`."""
 
     pairs: int = Field(default=200, ge=1)  # the first so many for each number of clauses
+    margin: float = Field(default=0.05, ge=0)  # share of the pairs: what is lost counts from there on
 
 
 class Agreement(Experiment[AgreementConfig]):
@@ -45,8 +47,8 @@ class Agreement(Experiment[AgreementConfig]):
     Config: ClassVar[type[schema.Config]] = AgreementConfig
     reads = ("agreement", "models")
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - nothing is drawn
-        """See `Experiment.run`."""
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - nothing is drawn
+        """See `Experiment.examine`."""
         pairs = read_pairs(data.agreement, self.config.pairs)
         found: dict[str, Shares] = {}
         counted: set[str] = set()
@@ -55,7 +57,7 @@ class Agreement(Experiment[AgreementConfig]):
             found[name] = {clauses: _share(model, tokenizer, some) for clauses, some in pairs.items()}
             counted |= {name} if isinstance(model, CountedLanguageModel) else set()
             progress(f"{name}: " + ", ".join(f"{share:.0%}" for share, _ in found[name].values()))
-        return findings(found, counted, data.shown)
+        return findings(found, counted, data.shown, self.config.margin)
 
 
 def read_pairs(path: Path, most: int) -> dict[int, list[tuple[str, str]]]:
@@ -100,18 +102,27 @@ def _share(model: LanguageModel, tokenizer: Tokenizer, pairs: list[tuple[str, st
     return float((good > bad).double().mean() + CHANCE * neither.double().mean()), len(pairs)
 
 
-def findings(found: dict[str, Shares], counted: set[str], shown: Callable[[str], str] = str) -> Findings:
-    """The claim holds where, over one clause and more, every network is above chance and every n-gram is not."""
+def findings(
+    found: dict[str, Shares], counted: set[str], shown: Callable[[str], str] = str, margin: float = 0.05
+) -> Findings:
+    """The claim holds where, over a clause and more, every network is as good as without one and every n-gram worse.
+
+    Nothing is judged of a model that is not above chance without a clause. Each is one model of the ladder: what is
+    said holds of it, and intervals are over the pairs.
+    """
     distances = sorted({clauses for shares in found.values() for clauses in shares})
     far = {name: _pooled(shares) for name, shares in found.items() if any(shares)}
-    above = {name: share - 2 * _error(share, count) > CHANCE for name, (share, count) in far.items()}
     networks, ngrams = [n for n in far if n not in counted], [n for n in far if n in counted]
-    holds = all(above[n] for n in networks) and not any(above[n] for n in ngrams) if networks and ngrams else None
+    verdict = Verdict(None, "needs a network, an n-gram and pairs with and without clauses")
+    if networks and ngrams and all(0 in found[name] for name in far):
+        lost = {name: of_shares(found[name][0], far[name]) for name in far}
+        gates = [_knows(shown(name), found[name][0]) for name in far]
+        kept = [(-lost[name]).within(margin) for name in networks]
+        verdict = gated(gates, every([*kept, *(lost[name].exceeds(margin) for name in ngrams)]))
     said = ", ".join(f"{shown(name)} {share:.0%}" for name, (share, _) in far.items())
     measured = f"with a clause or more between subject and verb, right are {said} (chance is 50 %)."
     return Findings(
-        holds=holds,
-        verdict=opened(holds, measured if far else "paths.agreement holds no pairs with clauses."),
+        **opened(verdict, measured if far else "paths.agreement holds no pairs with clauses."),
         columns=["model", *(f"{clauses} clauses" for clauses in distances)],
         rows=[
             [shown(name), *(rounded(shares[k][0]) if k in shares else None for k in distances)]
@@ -136,6 +147,12 @@ def findings(found: dict[str, Shares], counted: set[str], shown: Callable[[str],
         ],
         figures={f"{name}_far": rounded(share) or 0.0 for name, (share, _) in far.items()},
     )
+
+
+def _knows(name: str, near: tuple[float, int]) -> Verdict:
+    if of_shares(near, (CHANCE, 0)).low > 0:
+        return Verdict(True)
+    return Verdict(None, f"{name} is not above chance even without a clause, {near[0]:.0%}")
 
 
 def _pooled(shares: Shares) -> tuple[float, int]:

@@ -15,10 +15,11 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from langladder.evaluation.translation import BUCKETS, LengthBucket, bleu_by_length
-from langladder.experiments.experiment import Data, Experiment, Progress
-from langladder.experiments.findings import Findings, Plot, opened, rounded, series
+from langladder.evaluation.translation import BUCKETS, bleu_by_length
+from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
+from langladder.experiments.findings import Findings, Grid, Plot, lines, opened, rounded
 from langladder.experiments.small_translators import TITLES, Network, TranslationConfig, trained
+from langladder.experiments.statistics import Verdict, above, difference, every, gated, mean
 from langladder.experiments.translation_judge import Judge
 from langladder.ground import schema
 from langladder.ground.errors import InputError
@@ -31,7 +32,7 @@ LEAST = 5.0
 """BLEU of the shortest sentences below which a translator has learned too little to tell anything."""
 
 
-class AttentionByLengthConfig(TranslationConfig):
+class AttentionByLengthConfig(TranslationConfig, RepeatedConfig):
     """Settings of `AttentionByLength`."""
 
     networks: list[Network] = Field(default=["seq2seq", "attention"], min_length=1)
@@ -45,19 +46,25 @@ class AttentionByLength(Experiment[AttentionByLengthConfig]):
     Config: ClassVar[type[schema.Config]] = AttentionByLengthConfig
     reads = ("tokens/parallel",)
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """See `Experiment.run`."""
-        config, found = self.config, {}
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.examine`."""
+        config = self.config
+        found: dict[Network, dict[tuple[str, int], list[float]]] = {}
         judge, words = by_length(
             Judge.open(data), config.fewer(config.a_length), conventions_of(data.parallel, "source").split
         )
         for name in config.networks:
             lr = config.fixed_lr if name == FIXED else config.lr
             kind, settings = config.small(name)
-            model, _ = trained(kind, settings | (CHO if name == FIXED else {}), data, config, seed=seed, lr=lr)
-            found[name] = bleu_by_length(words, judge.translations(model), judge.references, judge.bleu)
-            progress(f"{TITLES[name]}: BLEU " + ", ".join(f"{row.bleu} of {row.length} words" for row in found[name]))
-        return findings(found)
+            settings |= CHO if name == FIXED else {}
+            found[name] = {}
+            for one in config.numbers(seed):
+                model, _ = trained(kind, settings, data, config, seed=one, lr=lr)
+                for row in bleu_by_length(words, judge.translations(model), judge.references, judge.bleu):
+                    found[name].setdefault((row.length, row.sentences), []).append(row.bleu)
+            said = (f"{mean(bleus):.1f} of {length} words" for (length, _), bleus in found[name].items())
+            progress(f"{TITLES[name]}: BLEU {', '.join(said)}")
+        return findings(found, config.margin)
 
 
 def by_length(judge: Judge, count: int, split: Split) -> tuple[Judge, np.ndarray]:
@@ -80,34 +87,41 @@ def by_length(judge: Judge, count: int, split: Split) -> tuple[Judge, np.ndarray
     return replace(judge, sentences=[judge.sentences[i] for i in chosen]), words[chosen]
 
 
-def findings(found: dict[Network, list[LengthBucket]]) -> Findings:
+def findings(found: dict[Network, dict[tuple[str, int], list[float]]], margin: float) -> Findings:
     """The claim holds where seq2seq's BLEU falls from the shortest to the longest sentences, and attention's less.
 
     Falls are shares of the BLEU of the shortest, so that a weaker network is not credited with a small fall.
+
+    Args:
+        found: network → (length, sentences) → BLEU, a value a seed.
+        margin: the least share that counts.
     """
-    first, last = ({name: rows[place].bleu for name, rows in found.items()} for place in (0, -1))
-    kept = {name: last[name] / first[name] if first[name] else 0.0 for name in found}
+    first, last = ({name: np.array(list(by.values())[end]) for name, by in found.items()} for end in (0, -1))  # (S,)
+    kept = {name: last[name] / np.maximum(first[name], 1e-9) for name in found}
     others = [name for name in found if name != FIXED]
-    lengths = [row.length for row in found[next(iter(found))]]
-    able = FIXED in found and len(others) > 0 and len(lengths) > 1 and min(first.values()) >= LEAST
-    holds = kept[FIXED] < 1 and all(kept[FIXED] < kept[name] for name in others) if able else None
-    said = "; ".join(f"{TITLES[name]} from {first[name]:.1f} to {last[name]:.1f}" for name in found)
+    lengths = list(next(iter(found.values())))
+    verdict = Verdict(None, f"needs {TITLES[FIXED]}, another network and two ranges of lengths")
+    if FIXED in found and others and len(lengths) > 1:
+        gates = [above(first[name], LEAST, f"{TITLES[name]} has not learnt: its BLEU") for name in found]
+        less = [difference(kept[name], kept[FIXED]).exceeds(margin) for name in others]
+        verdict = gated(gates, every([difference(1.0, kept[FIXED]).exceeds(margin), *less]))
+    grid: Grid = {TITLES[name]: {length: values for (length, _), values in by.items()} for name, by in found.items()}
+    said = "; ".join(f"{TITLES[name]} from {first[name].mean():.1f} to {last[name].mean():.1f}" for name in found)
     return Findings(
-        holds=holds,
-        verdict=opened(holds, f"from {lengths[0]} words to {lengths[-1]}, BLEU goes: {said}."),
+        **opened(verdict, f"from {lengths[0][0]} words to {lengths[-1][0]}, BLEU goes: {said}."),
         columns=["source words", "sentences", *(f"BLEU, {TITLES[name]}" for name in found)],
         rows=[
-            [length, float(rows[0].sentences), *(rounded(row.bleu) for row in rows)]
-            for length, *rows in zip(lengths, *found.values(), strict=True)
+            [length, float(sentences), *(rounded(mean(by[length, sentences])) for by in found.values())]
+            for length, sentences in lengths
         ],
         plots=[
             Plot(
                 title="BLEU by length",
                 x_label="words of the source sentence",
                 y_label="BLEU (greedy)",
-                series=[series(TITLES[name], lengths, [row.bleu for row in rows]) for name, rows in found.items()],
+                series=lines(grid),
             )
         ],
-        figures={f"{name}_bleu_of_longest": last[name] for name in found}
-        | {f"{name}_kept": rounded(share) or 0.0 for name, share in kept.items()},
+        figures={f"{name}_bleu_of_longest": rounded(float(values.mean())) or 0.0 for name, values in last.items()}
+        | {f"{name}_kept": rounded(float(values.mean())) or 0.0 for name, values in kept.items()},
     )

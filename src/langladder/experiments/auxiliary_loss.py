@@ -14,10 +14,11 @@ from langladder.experiments.body_rungs import GrowingConfig, GrownRung, grown, p
 from langladder.experiments.by_labels import CountsConfig, Measured, corpus, measured
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, opened
-from langladder.experiments.gains import change, gain_figures, gain_plot, gain_rows, gains_of
+from langladder.experiments.gains import change, gain_figures, gain_plot, gain_rows, gains_of, several
 from langladder.experiments.label_curve import accuracy_plot
 from langladder.experiments.reading_training import Texts, right_labels
 from langladder.experiments.small_bodies import Body
+from langladder.experiments.statistics import every, gated
 from langladder.ground import schema
 from langladder.text.tokenize.tokenizers import Tokenizer
 
@@ -54,14 +55,16 @@ class AuxiliaryLoss(Experiment[AuxiliaryLossConfig]):
     Config: ClassVar[type[schema.Config]] = AuxiliaryLossConfig
     reads = ("clean/labels", "tokens/text")
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """See `Experiment.run`."""
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.examine`."""
         config = self.config
         whole, rung = corpus(data, config), config.rung
         base = pretrained(config, data, seed=seed, progress=progress)[config.body_of(rung)]
         right = partial(self._right, base, data.tokenizer())
         lines = {WEIGHT.format(weight): partial(right, weight) for weight in config.weights}
-        return findings(measured(lines, whole, config, networks=list(lines), seed=seed, progress=progress))
+        return findings(
+            measured(lines, whole, config, networks=list(lines), seed=seed, progress=progress), config.margin
+        )
 
     def _right(self, base: Body, tokenizer: Tokenizer, weight: float, texts: Texts, seed: int) -> np.ndarray:
         rung, training = self.config.rung, self.config.training_on(self.config.rung, texts)
@@ -69,8 +72,8 @@ class AuxiliaryLoss(Experiment[AuxiliaryLossConfig]):
         return right_labels(grown(rung, base, tokenizer, texts, training, seed=seed, model=model), texts.test)
 
 
-def findings(measured: Measured) -> Findings:
-    """The claim holds where every λ gains with all labels, and there more than with the fewest, by more than chance.
+def findings(measured: Measured, margin: float) -> Findings:
+    """The claim holds where every λ gains with all labels, and there more than with the fewest.
 
     Args:
         measured: the first line is that of λ = 0.
@@ -80,15 +83,15 @@ def findings(measured: Measured) -> Findings:
     gains = gains_of(measured, pairs)
     fewest, last = counts[0], counts[-1]
     more = {line: change(measured, pairs[line], last, fewest) for line in lines}
-    holds = all(gains[line][last].low > 0 and more[line].low > 0 for line in lines)
-    decided = holds if len(counts) > 1 else None
+    gates = [several(counts), *(measured.learnt(line) for line in measured.right)]
+    expected = (part.exceeds(margin) for line in lines for part in (gains[line][last], more[line]))
+    verdict = gated(gates, every(expected))
     said = "; ".join(
         f"{line} gains {by[fewest]} with {fewest:,} labels and {by[last]} with all {last:,}, a change of {more[line]}"
         for line, by in gains.items()
     )
     return Findings(
-        holds=decided,
-        verdict=opened(decided, f"against {base}, {said}."),
+        **opened(verdict, f"against {base}, {said}."),
         columns=["loss", "labels", base, "this loss", "gain (95 %)"],
         rows=gain_rows(measured, gains, pairs),
         plots=[gain_plot(gains, counts), accuracy_plot(measured)],

@@ -13,24 +13,26 @@ from pydantic import Field
 
 from langladder.decoding.beam_search import BeamConfig
 from langladder.evaluation.translation import WidthResult, by_width
-from langladder.experiments.experiment import Data, Experiment, Progress
-from langladder.experiments.findings import Findings, Plot, Shown, opened, rounded, series
+from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
+from langladder.experiments.findings import Findings, Plot, Shown, lines, mean_figures, opened, rounded
 from langladder.experiments.small_translators import Network, TranslationConfig, trained
+from langladder.experiments.statistics import Verdict, above, difference, every, gated, mean
 from langladder.experiments.translation_judge import Judge
 from langladder.ground import schema
 
 USUAL = 5
 """The width beyond which the claim expects hardly better translations."""
-HARDLY = 0.5
-"""BLEU that count as hardly better."""
+LEAST = 5.0
+"""BLEU below which a translator has learnt too little to say anything."""
 
 
-class BeamWidthConfig(TranslationConfig):
+class BeamWidthConfig(TranslationConfig, RepeatedConfig):
     """Settings of `BeamWidth`."""
 
     network: Network = "transformer"
     widths: list[int] = Field(default=[1, 2, 3, 5, 10, 20], min_length=2)
     alpha: float = Field(default=0.7, ge=0, le=2)  # of the length normalisation
+    margin: float = Field(default=0.5, ge=0)  # BLEU that count as more than hardly better
 
 
 class BeamWidth(Experiment[BeamWidthConfig]):
@@ -39,74 +41,81 @@ class BeamWidth(Experiment[BeamWidthConfig]):
     Config: ClassVar[type[schema.Config]] = BeamWidthConfig
     reads = ("tokens/parallel",)
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """See `Experiment.run`."""
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.examine`."""
         config = self.config
         judge = Judge.open(data, config.fewer(config.test_sentences))
-        model, _ = trained(*config.small(config.network), data, config, seed=seed)
         beam, widths = BeamConfig(alpha=config.alpha), sorted(config.widths)
-        results = by_width(model, judge.sentences, judge.tokenizer, beam, widths, judge.bleu)
-        for result in results:
-            progress(f"width {result.width}: BLEU {result.bleu:.2f}, {result.errors.search} search errors")
-        return findings(results)
+        found: list[list[WidthResult]] = []
+        for one in config.numbers(seed):
+            model, _ = trained(*config.small(config.network), data, config, seed=one)
+            found.append(by_width(model, judge.sentences, judge.tokenizer, beam, widths, judge.bleu))
+            for result in found[-1]:
+                progress(f"width {result.width}: BLEU {result.bleu:.2f}, {result.errors.search} search errors")
+        return findings([list(some) for some in zip(*found, strict=True)], config.margin)
 
 
-def findings(results: list[WidthResult]) -> Findings:
-    """It holds where the widest beam has fewer search errors than the narrowest, and BLEU hardly rises beyond 5."""
-    first, last = results[0], results[-1]
-    narrow = [result.bleu for result in results if result.width <= USUAL]
-    gain = last.bleu - max(narrow) if narrow and last.width > USUAL else None
-    holds = None  # nothing to mend, or no width on one side of the usual one
-    if gain is not None and first.errors.search:
-        holds = last.errors.search < first.errors.search and gain < HARDLY
-    beyond = "" if gain is None else f"; beyond width {USUAL} BLEU changes by {gain:+.2f}"
-    widths = [result.width for result in results]
+def findings(results: list[list[WidthResult]], margin: float) -> Findings:
+    """It holds where the widest beam has fewer search errors than the narrowest, and BLEU hardly rises beyond 5.
+
+    Args:
+        results: of each width, a value a seed.
+    """
+    widths = [some[0].width for some in results]
+    bleu = {width: [one.bleu for one in some] for width, some in zip(widths, results, strict=True)}
+    search = {width: [float(one.errors.search) for one in some] for width, some in zip(widths, results, strict=True)}
+    first, last = widths[0], widths[-1]
+    usual = max((width for width in widths if width <= USUAL), default=None)
+    beyond, verdict = "", Verdict(None, f"needs a width beyond {USUAL} and one up to it")
+    if usual is not None and last > USUAL:
+        change = difference(bleu[last], bleu[usual])
+        beyond = f"; beyond width {usual} BLEU changes by {change.mean:+.2f}"
+        learnt = above(bleu[usual], LEAST, "nothing was learnt: BLEU")
+        to_mend = Verdict(True) if any(search[first]) else Verdict(None, "there is no search error to mend")
+        mended = difference(search[first], search[last]).exceeds()
+        verdict = gated([learnt, to_mend], every([mended, (-change).within(margin)]))
+    sentences = results[0][0].errors.sentences
     return Findings(
-        holds=holds,
-        verdict=opened(
-            holds,
-            f"from width {first.width} to {last.width}, search errors go from {first.errors.search} to "
-            f"{last.errors.search} of {first.errors.sentences} sentences, BLEU from {first.bleu:.2f} to "
-            f"{last.bleu:.2f}{beyond}.",
+        **opened(
+            verdict,
+            f"from width {first} to {last}, search errors go from {mean(search[first]):g} to {mean(search[last]):g} of "
+            f"{sentences} sentences, BLEU from {mean(bleu[first]):.2f} to {mean(bleu[last]):.2f}{beyond}.",
         ),
         columns=["width", "BLEU", "mean score", "wrong", "search errors", "model errors"],
         rows=[
-            [
-                float(one.width),
-                *map(rounded, (one.bleu, one.mean_score)),
-                *map(float, (one.errors.wrong, one.errors.search, one.errors.model)),
-            ]
-            for one in results
+            [float(width), *(rounded(mean(values)) for values in zip(*map(_figures, some), strict=True))]
+            for width, some in zip(widths, results, strict=True)
         ],
         plots=[
-            _plot("BLEU by beam width", "BLEU", widths, [one.bleu for one in results]),
-            _plot(
-                "Search errors by beam width", "search errors", widths, [float(one.errors.search) for one in results]
-            ),
+            _plot("BLEU by beam width", "BLEU", bleu),
+            _plot("Search errors by beam width", "search errors", search),
         ],
-        figures={f"bleu_{one.width}": rounded(one.bleu) or 0.0 for one in results}
-        | {f"search_errors_{one.width}": float(one.errors.search) for one in results},
+        figures=mean_figures({f"bleu_{width}": values for width, values in bleu.items()})
+        | mean_figures({f"search_errors_{width}": values for width, values in search.items()}),
         timed=timed(results),
     )
 
 
-def timed(results: list[WidthResult]) -> Shown:
+def _figures(one: WidthResult) -> tuple[float, ...]:
+    return one.bleu, one.mean_score, one.errors.wrong, one.errors.search, one.errors.model
+
+
+def timed(results: list[list[WidthResult]]) -> Shown:
     """That time grows holds where every wider beam takes longer, from the narrowest on."""
-    a_sentence = [1000 * one.seconds / one.errors.sentences for one in results]
-    holds = all(before < after for before, after in pairwise(a_sentence))
-    first, last = results[0], results[-1]
+    a_sentence = {some[0].width: [1000 * one.seconds / one.errors.sentences for one in some] for some in results}
+    means = list(map(mean, a_sentence.values()))
+    first, *_, last = a_sentence
     return Shown(
-        holds=holds,
-        verdict=opened(
-            holds,
-            f"width {last.width} takes {last.seconds / first.seconds:.1f} times as long as width {first.width}, "
-            f"{a_sentence[-1]:.1f} ms per sentence against {a_sentence[0]:.1f}.",
+        **opened(
+            Verdict(all(before < after for before, after in pairwise(means))),
+            f"width {last} takes {means[-1] / means[0]:.1f} times as long as width {first}, "
+            f"{means[-1]:.1f} ms per sentence against {means[0]:.1f}.",
         ),
         columns=["width", "ms per sentence"],
-        rows=[[float(one.width), rounded(value)] for one, value in zip(results, a_sentence, strict=True)],
-        plots=[_plot("Time by beam width", "ms per sentence", [one.width for one in results], a_sentence)],
+        rows=[[float(width), rounded(value)] for width, value in zip(a_sentence, means, strict=True)],
+        plots=[_plot("Time by beam width", "ms per sentence", a_sentence)],
     )
 
 
-def _plot(title: str, label: str, widths: list[int], values: list[float]) -> Plot:
-    return Plot(title=title, x_label="beam width", y_label=label, series=[series(label, widths, values)], log_x=True)
+def _plot(title: str, label: str, values: dict[int, list[float]]) -> Plot:
+    return Plot(title=title, x_label="beam width", y_label=label, series=lines({label: values}), log_x=True)

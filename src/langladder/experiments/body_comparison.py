@@ -66,6 +66,7 @@ class BodyComparison(Comparison[BodyComparisonConfig]):
     Config: ClassVar[type[schema.Config]] = BodyComparisonConfig
     reads = ("tokens/text", "clean/text")
     titles = TITLES
+    majorities: dict[str, float]
     metrics: ClassVar[dict[str, Metric]] = {
         "pairs": Metric("accuracy, pairs of texts", more_is_better=True),
         "single": Metric("accuracy, single texts", more_is_better=True),
@@ -79,6 +80,7 @@ class BodyComparison(Comparison[BodyComparisonConfig]):
         config = self.config
         bodies = Bodies(data, config, config.arranged(data.stream("train")))
         transfer, gaps = Transfer(bodies, config), self._gaps(data, bodies)
+        self.majorities = transfer.majorities()
 
         def one(kind: Any, settings: dict[str, object], training: dict[str, object], seed: int) -> Any:
             name: Kind = "bert" if kind is BERT else "gpt"
@@ -87,6 +89,11 @@ class BodyComparison(Comparison[BodyComparisonConfig]):
             return body.number_of_parameters(), {key: values[key] for key in self.metrics}
 
         return one
+
+    def frequencies(self, data: Data) -> dict[str, float]:
+        """See `Comparison.frequencies`."""
+        del data
+        return self.majorities
 
     def _gaps(self, data: Data, bodies: Bodies) -> Gaps:
         count = max(LEAST_HIDDEN, self.config.fewer(self.config.true_words)) if self.config.true_words else 0

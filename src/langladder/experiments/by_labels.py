@@ -19,9 +19,10 @@ from pydantic import Field, model_validator
 from langladder.data.batches import generator
 from langladder.embeddings.base import WordVectors
 from langladder.experiments.experiment import Data, Experiment, Progress
-from langladder.experiments.reading_training import ReadingConfig, Texts, fitted, right_labels
+from langladder.experiments.reading_training import ReadingConfig, Texts, fitted, majority, right_labels
 from langladder.experiments.rungs import ClassifierRung
 from langladder.experiments.small_vectors import small_vectors
+from langladder.experiments.statistics import LEAST_SEEDS, Verdict, above
 from langladder.ground.errors import InputError
 from langladder.tasks.settings import ReadingTraining
 
@@ -36,7 +37,8 @@ class CountsConfig(ReadingConfig):
     """Settings of an experiment that trains on so many labels, and on so many more."""
 
     counts: list[int] = Field(default=[16, 64, 256, 1024], min_length=1)  # of labels; those that the corpus has
-    seeds: int = Field(default=3, ge=1, le=100)
+    seeds: int = Field(default=LEAST_SEEDS, ge=1, le=100)
+    margin: float = Field(default=0.01, ge=0)  # the least difference in accuracy that counts
     epochs: float = Field(default=3.0, gt=0)  # of a network over its texts, where these are more than max_steps
 
     @model_validator(mode="after")
@@ -89,6 +91,10 @@ class Measured(NamedTuple):
     def mean(self, title: str, count: int) -> float:
         """Accuracy over all seeds."""
         return float(self.right[title][count].mean())
+
+    def learnt(self, title: str) -> Verdict:
+        """A gate: with all labels it is better than who always says the most frequent one."""
+        return above(self.right[title][self.counts[-1]], self.majority, f"{title} has not learnt: its accuracy")
 
     def spread(self, title: str, count: int) -> float:
         """Standard deviation of the accuracy between seeds; 0 for one seed."""
@@ -159,8 +165,7 @@ def measured(
         progress(f"{number:,} labels: {said}")
     ceilings = [example.ceiling for example in whole.test if example.ceiling is not None]
     ceiling = sum(ceilings) / len(ceilings) if len(ceilings) == len(whole.test) else None
-    said_labels = [example.label for example in whole.test]
-    return Measured(right, networks, ceiling, max(map(said_labels.count, whole.labels)) / len(said_labels))
+    return Measured(right, networks, ceiling, majority(whole.test))
 
 
 def corpus(data: Data, config: ReadingConfig) -> Texts:

@@ -5,17 +5,19 @@ A file of conf/experiment says it, and what would refute it:
     bases: [transformer]                                       what is trained
     variants: {whole: {}, no positions: {positions: none}}     what varies, by name; or, where it is numbers,
     vary: {heads: [1, 2, 4, 8]}                                settings and the values that they take side by side
-    expect: [{each: [no positions], is: worse, than: whole}]   the claim is refuted where one of these does not come out
+    expect: [{each: [no positions], is: worse, than: whole, margin: 0.02}]
 
-A setting is one of the network (`Config` of its class) or else one of its training. Means m over networks that only the
-seed tells apart differ where they do so by more than twice their spread s, or by more than a factor where one is given.
-Where it is kept which test texts each network gets right, they differ where an interval does not hold 0:
+A setting is one of the network (`Config` of its class) or else one of its training. Networks of one seed are compared
+in pairs, over seeds and, where it is kept which test texts each gets right, over texts (`statistics`): by d = m₁ − m₂
+and a `margin`, the least difference that counts, or by d = ln m₁ − ln m₂ and the logarithm of a `factor`. Of `some`
+variants, the best of which is picked, each interval is wider, so that all are right together 95 times in 100
+(Bonferroni).
 
-    |m₁ − m₂| > 2 max s      each: s of the two; some, which picks the best of several: s of them all
-    m₁ > factor · m₂
-    0 ∉ 95 % interval        of m₁ − m₂, over seeds and test texts (`statistics.difference`); each alone
+Nothing is judged where the best variant of a network has not learnt: where it does not beat, by its interval, what one
+gets who knows how frequent words or labels are and nothing else (`Comparison.frequencies`).
 """
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar, get_args
@@ -25,9 +27,24 @@ from pydantic import Field, model_validator
 
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
-from langladder.experiments.statistics import difference, mean, spread
+from langladder.experiments.statistics import (
+    CONFIDENCE,
+    LEAST_SEEDS,
+    Difference,
+    Verdict,
+    above,
+    below,
+    difference,
+    every,
+    gated,
+    mean,
+    some,
+    spread,
+)
 from langladder.ground.schema import Config, checked
 
+LEAST = 1e-12
+"""Of a metric whose logarithm is taken."""
 BEST = "best"
 """What a variant may be compared with beside the others: whichever of them is best."""
 TRAINING = {"optimizer", "lr", "muon_lr", "betas", "eps", "weight_decay", "schedule", "warmup_steps", "min_lr", "decay"}
@@ -51,19 +68,32 @@ class Expectation(Config):
     some: list[str] = Field(default=[])
     outcome: Literal["better", "worse", "as good"] = Field(alias="is")
     than: str  # a variant, or best: whichever is
-    factor: float | None = Field(default=None, ge=1)  # within which they count as alike; null: twice the spread
+    margin: float | None = Field(default=None, ge=0)  # the least difference that counts, in units of the metric
+    factor: float | None = Field(default=None, ge=1)  # or the least ratio
     metric: str | None = None  # another than that of the comparison
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
         if bool(self.each) == bool(self.some):
             raise ValueError(f"each={self.each}, some={self.some}: name variants in one of the two")
+        if (self.margin is None) == (self.factor is None):
+            raise ValueError(
+                f"margin={self.margin}, factor={self.factor}: say in one of the two which difference counts"
+            )
         return self
 
     @property
     def names(self) -> list[str]:
         """The variants that are looked at."""
         return self.each or self.some
+
+    def judged(self, gain: Difference) -> Verdict:
+        """gain: of the variant, positive where it is better; of logarithms where a factor is given."""
+        by = self.margin if self.factor is None else math.log(self.factor)
+        assert by is not None
+        if self.outcome == "as good":
+            return gain.within(by)
+        return (gain if self.outcome == "better" else -gain).exceeds(by)
 
 
 class ComparisonConfig(ExperimentConfig):
@@ -78,7 +108,7 @@ class ComparisonConfig(ExperimentConfig):
     what: str = "variant"  # varies, as a reader is shown it
     metric: str
     expect: list[Expectation] = Field(min_length=1)
-    seeds: int = Field(default=2, ge=1, le=100)  # networks of each variant
+    seeds: int = Field(default=LEAST_SEEDS, ge=1, le=100)  # networks of each variant
 
     def small(self, base: Any) -> tuple[Any, dict[str, object]]:
         """Class and settings of a base."""
@@ -168,8 +198,13 @@ class Comparison(Experiment[C]):
     def measure(self, data: Data) -> Measure:
         """What trains and measures one network."""
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """See `Experiment.run`."""
+    def frequencies(self, data: Data) -> Mapping[str, float]:
+        """Metric → what one gets who knows how frequent words or labels are, and nothing else."""
+        del data
+        return {}
+
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.examine`."""
         config, measure = self.config, self.measure(data)
         found: dict[str, dict[str, Measured]] = {self.titles[base]: {} for base in config.bases}
         for base, by in zip(config.bases, found.values(), strict=True):
@@ -177,29 +212,30 @@ class Comparison(Experiment[C]):
                 seeds = range(seed, seed + config.fewer(config.seeds))
                 outcomes = [measure(*config.variant(base, change), number) for number in seeds]
                 by[name] = gathered([values for _, values in outcomes], self.metrics, outcomes[0][0])
-                values = by[name].values.items()
-                said = ", ".join(f"{self.metrics[key].label} {mean(some):.3f}" for key, some in values)
+                said = ", ".join(
+                    f"{self.metrics[key].label} {mean(values):.3f}" for key, values in by[name].values.items()
+                )
                 progress(f"{self.titles[base]}, {self.shown(name)}: {said}")
-        return self.findings(found)
+        return self.findings(found, self.frequencies(data))
 
     def shown(self, variant: str) -> str:
         """What a reader is shown for a variant: its name; for numbers also what they are of."""
         return f"{self.config.what} {variant}" if self.config.vary else variant
 
-    def findings(self, found: Found) -> Findings:
-        """The claim holds where all that is expected comes out, for every base."""
+    def findings(self, found: Found, frequencies: Mapping[str, float] | None = None) -> Findings:
+        """The claim holds where all that is expected comes out, for every base, if all bases have learnt."""
         key, what = self.config.metric, self.config.what
         label = self.metrics[key].label
         rest = [other for other in self.metrics if other != key]
-        told = [(base, self.judged(expected, by)) for base, by in found.items() for expected in self.config.expect]
-        holds = all(came for _, (came, _) in told)
+        judged = [(base, *self.judged(expected, by)) for base, by in found.items() for expected in self.config.expect]
+        gates = [self._learnt(by, *level) for by in found.values() for level in (frequencies or {}).items()]
+        verdict = gated(gates, every(one for _, one, _ in judged))
         rows = [(base, name, one) for base, by in found.items() for name, one in by.items()]
         lead = {base: f"{base} " if len(found) > 1 else "" for base in found}
         means = ", ".join(f"{lead[base]}{mean(one.values[key]):.3f} ({self.shown(name)})" for base, name, one in rows)
-        said = "; ".join(f"{lead[base]}{difference}" for base, (_, difference) in told)
+        said = "; ".join(f"{lead[base]}{difference}" for base, _, difference in judged)
         return Findings(
-            holds=holds,
-            verdict=opened(holds, f"{label}: {means}; {said}."),
+            **opened(verdict, f"{label}: {means}; {said}."),
             columns=[
                 "network",
                 what,
@@ -222,37 +258,42 @@ class Comparison(Experiment[C]):
             },
         )
 
-    def judged(self, expected: Expectation, found: Mapping[str, Measured]) -> tuple[bool, str]:
-        """Whether what is expected of a base's variants came out, and the numbers that say so."""
+    def judged(self, expected: Expectation, found: Mapping[str, Measured]) -> tuple[Verdict, str]:
+        """What is expected of a base's variants, and the numbers that say whether it came out."""
         key = expected.metric or self.config.metric
         metric = self.metrics[key]
-        sign = -1 if metric.more_is_better else 1
-        values = {name: one.values[key] for name, one in found.items()}
-        means = {name: mean(some) for name, some in values.items()}
-        cost = {name: sign * value for name, value in means.items()}  # less is better
+        means = {name: mean(one.values[key]) for name, one in found.items()}
+        cost = {name: -value if metric.more_is_better else value for name, value in means.items()}
         other = min(cost, key=lambda name: cost[name]) if expected.than == BEST else expected.than
-        came, told = {}, {}
+        verdicts, said = {}, {}
         for name in expected.names:
-            sides = [found[one].right.get(key) for one in (name, other)]
-            if expected.factor is None and expected.each and sides[0] is not None and sides[1] is not None:
-                apart = difference(sides[0], sides[1])
-                worse, better, told[name] = apart.high < 0, apart.low > 0, str(apart)
-            elif expected.factor is None:
-                noise = 2 * max(spread(values[one]) or 0.0 for one in [other, *(expected.some or [name])])
-                worse, better = cost[name] - cost[other] > noise, cost[other] - cost[name] > noise
-                told[name] = f"{means[name] - means[other]:+.3f}, where {noise:.3f} is what seeds may make"
-            else:
-                more, less = (means[other], means[name]) if metric.more_is_better else (means[name], means[other])
-                worse, better = more > expected.factor * less, less > expected.factor * more
-                told[name] = f"{100 * (means[name] / means[other] - 1):+.1f} %" if means[other] else "no share"
-            came[name] = {"worse": worse, "better": better, "as good": not worse}[expected.outcome]
-        looked = expected.names
-        if expected.some:
-            looked = [min(came, key=lambda name: (not came[name], cost[name]))]
+            gain = self._gain(found[name], found[other], key, expected)
+            verdicts[name] = expected.judged(gain)
+            said[name] = _said(gain if metric.more_is_better else -gain, expected, right=key in found[name].right)
+        shown = expected.each or [min(verdicts, key=lambda name: (not verdicts[name].holds, cost[name]))]
         against = f"the best, {self.shown(other)}," if expected.than == BEST else self.shown(other)
         of = "" if key == self.config.metric else f"{metric.label}, "
-        said = "; ".join(f"{of}{self.shown(name)} against {against} {told[name]}" for name in looked)
-        return (all if expected.each else any)(came.values()), said
+        text = "; ".join(f"{of}{self.shown(name)} against {against} {said[name]}" for name in shown)
+        return (every if expected.each else some)(verdicts.values()), text
+
+    def _gain(self, one: Measured, other: Measured, key: str, expected: Expectation) -> Difference:
+        """How much better one is than another."""
+        sides: list[Any] = [one.right.get(key), other.right.get(key)]
+        if any(side is None for side in sides) or expected.factor is not None:
+            sides = [side.values[key] for side in (one, other)]
+        if expected.factor is not None:
+            sides = [np.log(np.maximum(side, LEAST)) for side in sides]
+        if not self.metrics[key].more_is_better:
+            sides.reverse()
+        return difference(sides[0], sides[1], 1 - (1 - CONFIDENCE) / max(1, len(expected.some)))
+
+    def _learnt(self, found: Mapping[str, Measured], key: str, level: float) -> Verdict:
+        """Whether the best variant of a base beats a level of a metric."""
+        metric = self.metrics[key]
+        values: list[Any] = [one.right.get(key, one.values[key]) for one in found.values()]
+        best = (max if metric.more_is_better else min)(values, key=lambda some: float(np.mean(some)))
+        gate = above if metric.more_is_better else below
+        return gate(best, level, f"the best variant has not learnt: its {metric.label}")
 
     def _plot(self, key: str, found: Found) -> Plot:
         names = list(self.config.changes())
@@ -282,3 +323,15 @@ def gathered(values: Sequence[Mapping[str, float | np.ndarray]], metrics: Iterab
             right[metric] = np.stack(kept)  # (S, N)
         found[metric] = [float(np.mean(one[metric])) for one in values]
     return Measured(parameters, found, right)
+
+
+def _said(apart: Difference, expected: Expectation, *, right: bool) -> str:
+    """A difference as it was measured, in points where it is one of shares."""
+    if expected.factor is not None:
+        middle, low, high = (f"{100 * (math.exp(min(value, 700.0)) - 1):+.1f}" for value in apart[:3])
+        return f"{middle} % ({low} to {high})" if math.isfinite(apart.low) else f"{middle} % (one seed)"
+    if right:
+        return str(apart)
+    if not math.isfinite(apart.low):
+        return f"{apart.mean:+.3f} (one seed)"
+    return f"{apart.mean:+.3f} ({apart.low:+.3f} to {apart.high:+.3f})"

@@ -13,10 +13,10 @@ from pydantic import Field, model_validator
 
 from langladder.corpora.lexicon import Size
 from langladder.experiments.drawn_reviews import drawn_reviews, operators
-from langladder.experiments.experiment import Data, Experiment, Progress
+from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
-from langladder.experiments.reading_training import ReadingConfig, Texts, fitted, right_labels
-from langladder.experiments.statistics import mean, spread
+from langladder.experiments.reading_training import ReadingConfig, Texts, fitted, majority, right_labels
+from langladder.experiments.statistics import above, difference, every, gated, mean, spread
 from langladder.ground import schema
 from langladder.text.labelled.labelled import Example
 
@@ -26,7 +26,7 @@ ENOUGH = 20
 AT_ONCE = 500
 
 
-class CompositionConfig(ReadingConfig):
+class CompositionConfig(ReadingConfig, RepeatedConfig):
     """Settings of `Composition`."""
 
     tree: str  # of the rungs: what reads trees
@@ -36,7 +36,7 @@ class CompositionConfig(ReadingConfig):
     train_texts: int = Field(default=3000, ge=8)
     each: int = Field(default=100, ge=8)  # test reviews of each number of operators, at effort 1 and above
     world: Size = "small"
-    seeds: int = Field(default=2, ge=1, le=100)
+    margin: float = Field(default=0.01, ge=0)  # of the accuracy
 
     @model_validator(mode="after")
     def _fit(self) -> Self:
@@ -57,8 +57,8 @@ class Composition(Experiment[CompositionConfig]):
 
     Config: ClassVar[type[schema.Config]] = CompositionConfig
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """See `Experiment.run`. It makes its own data."""
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.examine`. It makes its own data."""
         del data
         config, before = self.config, set[str]()
         test = self._tests(before)
@@ -67,7 +67,7 @@ class Composition(Experiment[CompositionConfig]):
         found: dict[str, dict[int, list[float]]] = {}
         for rung in config.rungs.values():
             by = found.setdefault(rung.title, {number: [] for number in test})
-            for one in range(seed, seed + config.fewer(config.seeds)):
+            for one in config.numbers(seed):
                 texts = Texts(LABELS, train, validation, [])
                 training = config.training_of(rung) if rung.training else None
                 model = fitted(rung, texts, training, seed=one)
@@ -76,7 +76,9 @@ class Composition(Experiment[CompositionConfig]):
             said = ", ".join(f"{number}: {mean(values):.1%}" for number, values in by.items())
             progress(f"{rung.title}: right by operators {said}")
         titles = [config.rungs[name].title for name in (config.tree, config.sequence)]
-        return findings(found, tree=titles[0], sequence=titles[1], trained=config.trained)
+        frequent = majority([review for number in range(config.trained + 1) for review in test[number]])
+        how = {"tree": titles[0], "sequence": titles[1]}
+        return findings(found, **how, trained=config.trained, frequent=frequent, margin=config.margin)
 
     def _tests(self, before: set[str]) -> dict[int, list[Example]]:
         """Operators → as many test reviews of each."""
@@ -104,8 +106,8 @@ class Composition(Experiment[CompositionConfig]):
         return drawn_reviews(count, size=self.config.world, seed=seed, degrees=True, before=before)
 
 
-def findings(found: Found, *, tree: str, sequence: str, trained: int) -> Findings:
-    """The claim holds where the tree leads beyond what was trained by more than chance, and by more than within it."""
+def findings(found: Found, *, tree: str, sequence: str, trained: int, frequent: float, margin: float) -> Findings:
+    """The claim holds where the tree leads beyond what was trained, and by more than within it."""
     numbers = list(found[tree])
     within, beyond = ([n for n in numbers if (n > trained) == far] for far in (False, True))
     lead = {
@@ -113,18 +115,21 @@ def findings(found: Found, *, tree: str, sequence: str, trained: int) -> Finding
         for name, part in (("within", within), ("beyond", beyond))
     }
     near, far = mean(lead["within"]), mean(lead["beyond"])
-    noise = 2 * max(spread(values) or 0.0 for values in lead.values())
-    holds = far > noise and far - near > noise
+    gates = [
+        above([_over(found[title], within, one) for one in _seeds(found[title])], frequent, f"{title} has not learnt:")
+        for title in (tree, sequence)
+    ]
+    further = difference(lead["beyond"], lead["within"])
+    verdict = gated(gates, every([difference(lead["beyond"], 0.0).exceeds(margin), further.exceeds(margin)]))
     share = {title: [mean([_over(by, part, one) for one in _seeds(by)]) for part in (within, beyond)]
              for title, by in found.items()}  # fmt: skip
     said = ", ".join(f"{title} {near_:.1%} → {far_:.1%}" for title, (near_, far_) in share.items())
     return Findings(
-        holds=holds,
-        verdict=opened(
-            holds,
+        **opened(
+            verdict,
             f"from reviews with up to {trained} operators, as trained on, to those with {trained + 1} to "
-            f"{numbers[-1]}: {said}. {tree} leads {sequence} by {100 * near:+.1f} points, then by {100 * far:+.1f}; "
-            f"{100 * noise:.1f} are what seeds may make.",
+            f"{numbers[-1]}: {said}. {tree} leads {sequence} by {100 * near:+.1f} points, then by {100 * far:+.1f}, "
+            f"{further} more.",
         ),
         columns=["reader", *(f"{number} operators" for number in numbers)],
         rows=[[title, *(rounded(mean(by[number])) for number in numbers)] for title, by in found.items()],

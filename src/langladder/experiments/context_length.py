@@ -10,7 +10,7 @@ Shape legend: N positions, c tokens of context.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -20,6 +20,7 @@ from pydantic import Field
 from langladder.data.batches import generator
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
+from langladder.experiments.statistics import Verdict, every, of_one_model
 from langladder.ground import schema
 from langladder.ground.artefacts import INFINITY, format_figure
 from langladder.ground.errors import InputError
@@ -29,10 +30,10 @@ from langladder.models.ngrams.backoff import BackoffLanguageModel
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, PAD
 
-GAIN = 1.01  # a perplexity that falls by less than this factor is said to stay
 LARGEST = 700.0  # nats per token whose perplexity is still a number
 ROWS = 256  # positions at a time
-Perplexities = dict[int, float | None]
+Losses = Mapping[int, np.ndarray | None]
+"""Tokens of context → −log P of each position, (N,)."""
 
 
 class ContextLengthConfig(ExperimentConfig):
@@ -40,6 +41,7 @@ class ContextLengthConfig(ExperimentConfig):
 
     contexts: list[int] = Field(default=[1, 2, 4, 8, 16, 32], min_length=2)  # c, rising
     positions: int = Field(default=2000, ge=1)  # N
+    margin: float = Field(default=0.01, ge=0)  # nats a token: a loss that falls by less is said to stay
 
 
 class ContextLength(Experiment[ContextLengthConfig]):
@@ -48,22 +50,24 @@ class ContextLength(Experiment[ContextLengthConfig]):
     Config: ClassVar[type[schema.Config]] = ContextLengthConfig
     reads = ("tokens/text", "models")
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """See `Experiment.run`."""
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.examine`."""
         text = data.stream("test")
         places = positions(text, max(self.config.contexts), self.config.positions, seed)
-        found: dict[str, Perplexities] = {}
+        losses: dict[str, Losses] = {}
         orders: dict[str, int] = {}
         for name, folder in data.models.items():
             model = LanguageModel.load(folder)
-            found[name] = {c: perplexity(model, text, places, c) for c in self.config.contexts}
+            losses[name] = {c: token_losses(model, text, places, c) for c in self.config.contexts}
             if isinstance(model, BackoffLanguageModel):
                 orders[name] = model.order
             progress(
                 f"{name}: "
-                + ", ".join(f"{c}: {format_figure(value, '.2f')}" for c, value in found[name].items() if value)
+                + ", ".join(
+                    f"{c}: {format_figure(value, '.2f')}" for c, value in perplexities(losses[name]).items() if value
+                )
             )
-        return findings(found, orders, data.shown)
+        return findings(losses, orders, data.shown, self.config.margin)
 
 
 def positions(text: TokenStream, longest: int, count: int, seed: int) -> np.ndarray:
@@ -83,17 +87,26 @@ def positions(text: TokenStream, longest: int, count: int, seed: int) -> np.ndar
     return np.sort(chosen)
 
 
-def perplexity(model: LanguageModel, text: TokenStream, places: np.ndarray, context: int) -> float | None:
-    """exp L(c); None where the model does not take c tokens (fewer than an n-gram reads, more than a window holds)."""
-    total = 0.0
+def token_losses(model: LanguageModel, text: TokenStream, places: np.ndarray, context: int) -> np.ndarray | None:
+    """−log P of each position, (N,); None where the model does not take c tokens.
+
+    An n-gram does not take fewer than it reads, nor a network more than its window holds.
+    """
+    found = []
     for first in range(0, len(places), ROWS):
         ends = places[first : first + ROWS]
         window = torch.from_numpy(text.ids[ends[:, None] + np.arange(-context, 1)].astype(np.int64))  # (N, c + 1)
         scores = _last_log_probs(model, window)
         if scores is None:
             return None
-        total -= float(scores.double().sum())
-    return math.exp(total / len(places)) if total / len(places) < LARGEST else math.inf
+        found.append(-scores.double().numpy())
+    return np.concatenate(found)
+
+
+def perplexities(losses: Losses) -> dict[int, float | None]:
+    """exp L(c) by context."""
+    means = {c: None if some is None else float(some.mean()) for c, some in losses.items()}
+    return {c: None if one is None else math.exp(one) if one < LARGEST else math.inf for c, one in means.items()}
 
 
 @torch.no_grad()
@@ -111,15 +124,25 @@ def _last_log_probs(model: LanguageModel, window: torch.Tensor) -> torch.Tensor 
     return model.log_probs(opened)[:, -1]
 
 
-def findings(found: dict[str, Perplexities], orders: dict[str, int], shown: Callable[[str], str]) -> Findings:
-    """The claim holds where every network gains from what lies beyond the longest n-gram's reach."""
+def findings(
+    losses: Mapping[str, Losses], orders: dict[str, int], shown: Callable[[str], str], margin: float
+) -> Findings:
+    """The claim holds where every network gains from what lies beyond the longest n-gram's reach.
+
+    That an n-gram does not is by construction, and not judged. Each is one model of the ladder; intervals are over the
+    positions.
+    """
+    found = {name: perplexities(by) for name, by in losses.items()}
     reach = max(orders.values(), default=1) - 1
     gains: dict[str, float] = {}
-    for name, by in found.items():
-        beyond = [value for c, value in by.items() if value is not None and c >= max(1, reach)]
+    verdicts = []
+    for name, by in losses.items():
+        beyond = [c for c, some in by.items() if some is not None and c >= max(1, reach)]
         if name not in orders and len(beyond) > 1:
-            gains[name] = beyond[0] / beyond[-1]
-    holds = all(gain > GAIN for gain in gains.values()) if gains and orders else None
+            first, last = (found[name][c] or math.inf for c in (beyond[0], beyond[-1]))
+            gains[name] = first / last
+            verdicts.append(of_one_model(by[beyond[0]], by[beyond[-1]]).exceeds(margin))
+    verdict = every(verdicts) if gains and orders else Verdict(None, "needs an n-gram and a network")
     said = ", ".join(f"{shown(name)} {100 * (1 - 1 / gain):.1f} %" for name, gain in gains.items())
     contexts = list(next(iter(found.values()), {}))
     measured = (
@@ -127,8 +150,7 @@ def findings(found: dict[str, Perplexities], orders: dict[str, int], shown: Call
         f"to {contexts[-1] if contexts else 0}, the perplexity falls by {said}."
     )
     return Findings(
-        holds=holds,
-        verdict=opened(holds, measured if gains else "no network is among the models."),
+        **opened(verdict, measured if gains else "no network is among the models."),
         columns=["model", *(f"{c} tokens" for c in contexts)],
         rows=[[shown(name), *(_cell(by[c]) for c in contexts)] for name, by in found.items()],
         plots=[

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from langladder.evaluation.bleu import BleuChoice
 from langladder.experiments.findings import Findings
+from langladder.experiments.statistics import LEAST_SEEDS
 from langladder.ground import schema
 from langladder.text.labelled.labelled import Example, Tagged, read_labelled, read_labels, read_tagged
 from langladder.text.storage.tables import read_column
@@ -101,6 +102,17 @@ class ExperimentConfig(schema.Config):
         return max(1, min(count, round(count * self.effort)))
 
 
+class RepeatedConfig(ExperimentConfig):
+    """Settings of an experiment that trains every network once a seed, and judges differences over the seeds."""
+
+    seeds: int = Field(default=LEAST_SEEDS, ge=1, le=100)
+    margin: float = Field(default=0.0, ge=0)  # the least difference that counts, in what the experiment judges
+
+    def numbers(self, seed: int) -> range:
+        """The seeds; fewer below effort 1."""
+        return range(seed, seed + self.fewer(self.seeds))
+
+
 C = TypeVar("C", bound=ExperimentConfig)
 
 
@@ -116,14 +128,23 @@ class Experiment(ABC, Generic[C]):
     def __init__(self, config: C) -> None:
         self.config = config
 
-    @abstractmethod
     def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """Measure.
+        """Measure and judge; below effort 1 nothing is judged.
 
         Args:
             seed: of everything random.
-            progress: told in a line how far it is.
+            progress: hears in a line how far it is.
 
         Raises:
             InputError: data is missing or too small.
         """
+        found = self.examine(data, seed=seed, progress=progress)
+        if self.config.effort >= 1:
+            return found
+        reason = f"effort {self.config.effort:g}, as at size tiny, trains nothing far enough"
+        timed = None if found.timed is None else found.timed.model_copy(update=found.timed.untested(reason))
+        return found.model_copy(update={**found.untested(reason), "timed": timed})
+
+    @abstractmethod
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """What `run` does, whatever the effort."""

@@ -17,11 +17,11 @@ from pydantic import Field, model_validator
 
 from langladder.evaluation.prompting import Item, Prompter, chance
 from langladder.evaluation.significance import crossed_interval
-from langladder.experiments.experiment import Data, Experiment, Progress
+from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
 from langladder.experiments.findings import Findings, Plot, Series, figure, opened, rounded, series
 from langladder.experiments.prompting import Prompting, PromptTask
 from langladder.experiments.small_models import TextConfig, trained
-from langladder.experiments.statistics import difference
+from langladder.experiments.statistics import above, difference, every, gated
 from langladder.ground import schema
 from langladder.models.language.gpt import GPT
 
@@ -40,7 +40,7 @@ class TaskFile(schema.Config):
     settings: PromptTask
 
 
-class FewShotConfig(TextConfig):
+class FewShotConfig(TextConfig, RepeatedConfig):
     """Settings of `FewShotBySize`. Numbers of examples, orders and items are those of all tasks."""
 
     tasks: dict[str, TaskFile] = Field(min_length=1)
@@ -50,7 +50,6 @@ class FewShotConfig(TextConfig):
     shots: list[int] = Field(default=[0, 1, 4], min_length=2)
     orders: int = Field(default=2, ge=1, le=100)
     items: int = Field(default=100, ge=1)
-    seeds: int = Field(default=2, ge=1, le=100)
 
     def gpt(self, width: int) -> dict[str, object]:
         """Settings of a network."""
@@ -104,15 +103,15 @@ class FewShotBySize(Experiment[FewShotConfig]):
     Config: ClassVar[type[schema.Config]] = FewShotConfig
     reads = ("tokens/text", "clean/text")
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """See `Experiment.run`."""
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.examine`."""
         config, tokenizer, text = self.config, data.tokenizer(), data.stream("train")
         tasks = {name: self._task(name, data, seed) for name in config.tasks}
         found: dict[int, Sized] = {}
         for width in config.widths:
             networks = [
-                trained(GPT, config.gpt(width), tokenizer.vocab_size, text, config, seed=seed + number)[0]
-                for number in range(config.fewer(config.seeds))
+                trained(GPT, config.gpt(width), tokenizer.vocab_size, text, config, seed=number)[0]
+                for number in config.numbers(seed)
             ]
             right: dict[str, dict[int, np.ndarray]] = {}
             for name, task in tasks.items():
@@ -122,7 +121,7 @@ class FewShotBySize(Experiment[FewShotConfig]):
             said = ", ".join(f"{shots} examples {found[width].all(shots).mean():.1%}" for shots in config.shots)
             progress(f"width {width}: {said}")
         guessed = float(np.mean([chance([item]) for task in tasks.values() for item in task.items]))
-        return findings(found, guessed)
+        return findings(found, guessed, config.margin)
 
     def _task(self, name: str, data: Data, seed: int) -> Asking:
         form = self.config.task(name)
@@ -137,23 +136,23 @@ class FewShotBySize(Experiment[FewShotConfig]):
         return found
 
 
-def findings(found: Mapping[int, Sized], guessed: float) -> Findings:
+def findings(found: Mapping[int, Sized], guessed: float, margin: float) -> Findings:
     """The claim holds where both gains (see the module) lie above 0 with 95 % of the intervals."""
     small, large = found[min(found)], found[max(found)]
     shots = list(next(iter(small.right.values())))
     most = shots[-1]
     size = difference(large.all(most), small.all(most))
     examples = difference(large.helped(most), small.helped(most))
-    holds = size.low > 0 and examples.low > 0
+    gate = above(large.all(most), guessed, "the largest has not learnt: its accuracy")
+    verdict = gated([gate], every([size.exceeds(margin), examples.exceeds(margin)]))
     helped = ", ".join(f"{100 * one.helped(most).mean():+.1f} (width {width})" for width, one in found.items())
-    verdict = (
+    text = (
         f"with {most} examples {large.all(most).mean():.1%} are right with {large.parameters:,} parameters against "
         f"{small.all(most).mean():.1%} with {small.parameters:,}, {size}; examples change that by {helped} points, for "
         f"the largest more than for the smallest by {examples}; a blind guess gets {guessed:.0%}."
     )
     return Findings(
-        holds=holds,
-        verdict=opened(holds, verdict),
+        **opened(verdict, text),
         columns=["width", "parameters", "task", *(f"{k} examples" for k in shots)],
         rows=[
             [float(width), float(one.parameters), task, *(rounded(float(by[k].mean())) for k in shots)]

@@ -13,11 +13,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from langladder.experiments.experiment import Data, Experiment, Progress
+from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.noise import CLEAN, KINDS, Marked, noisy
 from langladder.experiments.small_models import Network, TextConfig, measured
-from langladder.experiments.statistics import mean, spread
+from langladder.experiments.statistics import below, difference, every, gated, mean, spread
+from langladder.experiments.training import unigram_loss
 from langladder.ground import schema
 from langladder.ground.errors import InputError
 from langladder.text.clean.duplicates import DuplicatesConfig, duplicate_kinds
@@ -29,7 +30,7 @@ from langladder.text.tokenize.tokenizers import Tokenizer
 RAW, QUALITY, NEAR, BOTH = "as it is", "quality", "near-duplicates", "both"
 
 
-class FilteredTextConfig(TextConfig):
+class FilteredTextConfig(TextConfig, RepeatedConfig):
     """Settings of `FilteredText`."""
 
     base: Network = "lstm"
@@ -38,7 +39,7 @@ class FilteredTextConfig(TextConfig):
     noise: float = Field(default=0.75, gt=0, lt=1)  # share of the documents that is damaged, all kinds alike
     quality: QualitySettings = QualitySettings()
     duplicates: DuplicatesConfig = DuplicatesConfig(near="documents")
-    seeds: int = Field(default=2, ge=1)
+    margin: float = Field(default=0.01, ge=0)  # nats a token
 
 
 class Left(NamedTuple):
@@ -61,8 +62,8 @@ class FilteredText(Experiment[FilteredTextConfig]):
     Config: ClassVar[type[schema.Config]] = FilteredTextConfig
     reads = ("tokens/text", "clean/text")
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """See `Experiment.run`."""
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.examine`."""
         config = self.config
         good, pool = self._documents(data)
         left = filtered(good, noisy(pool, config.noise, seed), config, seed)
@@ -72,12 +73,12 @@ class FilteredText(Experiment[FilteredTextConfig]):
         losses: dict[str, list[float]] = {name: [] for name in left}
         kind, settings = config.small(config.base)
         for name, text in streams.items():
-            for number in range(config.fewer(config.seeds)):
+            for number in config.numbers(seed):
                 first = text.beginning(size)
-                found = measured(kind, settings, data, config, seed=seed + number, text=first)
+                found = measured(kind, settings, data, config, seed=number, text=first)
                 losses[name].append(math.log(found.perplexity))
             progress(f"{name}: {len(left[name].documents):,} documents, perplexity {math.exp(mean(losses[name])):.2f}")
-        return findings(left, losses, size)
+        return findings(left, losses, size, unigram_loss(data.stream("train").ids), config.margin)
 
     def _documents(self, data: Data) -> tuple[list[str], list[tuple[str, ...]]]:
         """Good text, and documents to damage, of consecutive lines; a third and two thirds of what there is."""
@@ -131,18 +132,18 @@ def stream(documents: Sequence[Marked], tokenizer: Tokenizer) -> TokenStream:
     return TokenStream(np.concatenate(rows).astype(np.int32), offsets)
 
 
-def findings(left: dict[str, Left], losses: dict[str, list[float]], size: int) -> Findings:
-    """The claim holds where quality alone, and both, gain more than twice the spread, and near-duplicates gain less."""
+def findings(
+    left: dict[str, Left], losses: dict[str, list[float]], size: int, unigram: float, margin: float
+) -> Findings:
+    """The claim holds where quality alone, and both, gain `margin` nats, and near-duplicates gain less than quality."""
     means = {name: mean(values) for name, values in losses.items()}
     spreads = {name: spread(values) or 0.0 for name, values in losses.items()}
-
-    def better(name: str) -> bool:
-        return means[RAW] - means[name] > 2 * max(spreads[name], spreads[RAW])
-
-    holds = better(QUALITY) and better(BOTH) and means[NEAR] > means[QUALITY]
+    pairs = [(RAW, QUALITY), (RAW, BOTH), (NEAR, QUALITY)]
+    gate = below(losses[QUALITY], unigram, "nothing was learnt: the loss")
+    verdict = gated([gate], every(difference(losses[a], losses[b]).exceeds(margin) for a, b in pairs))
     said = ", ".join(f"{name} {math.exp(means[name]):.2f}" for name in left)
     both = left[BOTH]
-    verdict = (
+    text = (
         f"from {size:,} tokens of each text the perplexity on clean text is {said}. Of what both leave, "
         f"{both.precision:.0%} is clean; of the clean documents {both.recall:.0%} stay."
     )
@@ -176,8 +177,7 @@ def findings(left: dict[str, Left], losses: dict[str, list[float]], size: int) -
         ),
     ]
     return Findings(
-        holds=holds,
-        verdict=opened(holds, verdict),
+        **opened(verdict, text),
         columns=[*columns, "perplexity", "± ln"],
         rows=rows,
         plots=plots,

@@ -6,11 +6,12 @@ decides, because only the latter is the same in every run.
 
 import math
 import re
-from collections.abc import Iterable, Sequence
-from typing import Self
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, Self, TypedDict
 
 from pydantic import Field, model_validator
 
+from langladder.experiments.statistics import Verdict, mean, spread
 from langladder.ground.schema import Config
 
 DIGITS = 6
@@ -74,10 +75,14 @@ class Graph(Config):
         return self
 
 
+Outcome = Literal["holds", "refuted", "not tested"]
+
+
 class Shown(Config):
-    """A sentence with what it rests on; `holds` says whether the claim does (None: these numbers cannot tell)."""
+    """A sentence with what it rests on; `holds` says whether the claim does (None: it was not tested, for a reason)."""
 
     holds: bool | None
+    reason: str = ""
     verdict: str
     columns: list[str]
     rows: list[list[str | float | None]]
@@ -89,6 +94,16 @@ class Shown(Config):
         if any(len(row) != len(self.columns) for row in self.rows):
             raise ValueError(f"table: every row has {len(self.columns)} cells ({', '.join(self.columns)})")
         return self
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the claim came to, in a word."""
+        return "not tested" if self.holds is None else "holds" if self.holds else "refuted"
+
+    def untested(self, reason: str) -> dict[str, object]:
+        """What changes where these numbers are to decide nothing, for `model_copy`."""
+        measured = self.verdict.removeprefix(opening(Verdict(self.holds, self.reason)))
+        return {**opened(Verdict(None, reason), measured)}
 
 
 class Findings(Shown):
@@ -153,7 +168,45 @@ def rounded(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(f"{value:.{DIGITS}g}")
 
 
-def opened(holds: bool | None, found: str) -> str:
-    """A verdict that opens with whether the claim holds."""
-    opening = {True: "It holds", False: "It does not hold here", None: "It cannot be said"}[holds]
-    return f"{opening}: {found}"
+class Opened(TypedDict):
+    """What the fields of `Shown` say of a verdict."""
+
+    holds: bool | None
+    reason: str
+    verdict: str
+
+
+Grid = Mapping[str, Mapping[Any, Sequence[float]]]
+"""What most experiments measure: title of a line → place along x → a value a seed."""
+
+
+def lines(grid: Grid) -> list[Series]:
+    """A line each: means over the seeds, with their spread."""
+    return [series(name, list(by), map(mean, by.values()), _spreads(by.values())) for name, by in grid.items()]
+
+
+def _spreads(values: Iterable[Sequence[float]]) -> list[float | None] | None:
+    found = list(map(spread, values))
+    return None if all(one is None for one in found) else found
+
+
+def mean_rows(grid: Grid) -> list[list[str | float | None]]:
+    """A row each: its title, means over the seeds."""
+    return [[name, *(rounded(mean(values)) for values in by.values())] for name, by in grid.items()]
+
+
+def mean_figures(figures: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """Means over the seeds for the metrics."""
+    return {name: rounded(mean(values)) or 0.0 for name, values in figures.items()}
+
+
+def opening(verdict: Verdict) -> str:
+    """How its sentence begins."""
+    if verdict.holds is None:
+        return f"Not tested ({verdict.reason}): "
+    return "It holds: " if verdict.holds else "It is refuted here: "
+
+
+def opened(verdict: Verdict, found: str) -> Opened:
+    """A verdict, and the sentence of its numbers, which opens with it: `Findings(**opened(verdict, …), …)`."""
+    return {"holds": verdict.holds, "reason": verdict.reason, "verdict": opening(verdict) + found}

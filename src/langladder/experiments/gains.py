@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from langladder.experiments.by_labels import Measured
 from langladder.experiments.findings import Plot, figure, rounded, series
-from langladder.experiments.statistics import Difference, difference
+from langladder.experiments.statistics import Difference, Verdict, difference
 
 Pairs = Mapping[str, tuple[str, str]]
 """Name → title of the line, title of its baseline."""
@@ -30,6 +30,11 @@ def change(measured: Measured, pair: tuple[str, str], first: int, second: int) -
     # (a_n − b_n) − (a_m − b_m)
     each = [line[count].astype(int) - base[count] for count in (first, second)]  # (S, N)
     return difference(*each)
+
+
+def several(counts: Sequence[int]) -> Verdict:
+    """A gate: one number of labels says nothing of what changes with it."""
+    return Verdict(True) if len(counts) > 1 else Verdict(None, f"{len(counts)} number of labels, two are needed")
 
 
 def gain_rows(measured: Measured, gains: Gains, pairs: Pairs) -> list[list[str | float | None]]:
@@ -60,7 +65,7 @@ def gain_plot(gains: Gains, counts: Sequence[int]) -> Plot:
                 name,
                 [float(count) for count in counts],
                 [by[count].mean for count in counts],
-                [(by[count].high - by[count].low) / 2 for count in counts],
+                [by[count].half for count in counts],
             )
             for name, by in gains.items()
         ],

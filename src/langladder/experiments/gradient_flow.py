@@ -6,24 +6,32 @@
 
 Networks as they begin, before any training, read random inputs; the loss looks at the last state only. Measured is the
 norm of the gradient with respect to the input k steps before the last, as a share of that at the last: all paths count,
-through the hidden state and through the cell.
+through the hidden state and through the cell. A plain RNN may begin with an orthogonal matrix, too (Saxe et al. 2014;
+Le, Jaitly & Hinton 2015), so the gates are held against both.
 
-Shape legend: B rows, T steps, H width.
+Shape legend: S seeds, B rows, T steps, H width.
 """
 
+import math
+from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
 from pydantic import Field
 
-from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
+from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
 from langladder.experiments.networks import CELL_TITLES, FlowCell, recurrent
+from langladder.experiments.statistics import Verdict, difference, every
 from langladder.ground import schema
 from langladder.nn.recurrent import RecurrentStack
 
+PLAIN: tuple[FlowCell, ...] = ("rnn", "rnn_orthogonal")
+GATED: tuple[FlowCell, ...] = ("gru", "lstm")
+VANISHED = 0.01  # share of the gradient below which it has vanished
 
-class GradientFlowConfig(ExperimentConfig):
+
+class GradientFlowConfig(RepeatedConfig):
     """Settings of `GradientFlow`."""
 
     cells: list[FlowCell] = Field(
@@ -32,7 +40,7 @@ class GradientFlowConfig(ExperimentConfig):
     length: int = Field(default=101, ge=2)  # T
     width: int = Field(default=64, ge=1)
     rows: int = Field(default=16, ge=1)  # random inputs a network reads
-    seeds: int = Field(default=5, ge=1)  # networks a cell; their spread is the error bar
+    margin: float = Field(default=0.7, ge=0)  # nats of the share that is left: twice as much
 
 
 class GradientFlow(Experiment[GradientFlowConfig]):
@@ -40,21 +48,22 @@ class GradientFlow(Experiment[GradientFlowConfig]):
 
     Config: ClassVar[type[schema.Config]] = GradientFlowConfig
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - reads no text
-        """See `Experiment.run`."""
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - reads no text
+        """See `Experiment.examine`."""
         config = self.config
-        shares: dict[str, torch.Tensor] = {}
+        found: dict[FlowCell, torch.Tensor] = {}
         for cell in config.cells:
             logs = []
-            for number in range(config.fewer(config.seeds)):
-                torch.manual_seed(seed + number)
+            for number in config.numbers(seed):
+                torch.manual_seed(number)
                 network = recurrent(cell, input_width=config.width, width=config.width)
                 x = torch.randn(config.rows, config.length, config.width)
                 norms = gradient_norms(network, x, torch.randn(config.width))  # (T,)
                 logs.append((norms / norms[0]).clamp(min=torch.finfo(norms.dtype).tiny).log())
-            shares[cell] = torch.stack(logs).mean(dim=0).exp()  # (T,): the geometric mean of the networks
-            progress(f"{CELL_TITLES[cell]}: {shares[cell][-1]:.1e} of the gradient after {config.length - 1} steps")
-        return findings(shares)
+            found[cell] = torch.stack(logs)  # (S, T)
+            left = float(found[cell][:, -1].mean().exp())
+            progress(f"{CELL_TITLES[cell]}: {left:.1e} of the gradient after {config.length - 1} steps")
+        return findings(found, config.margin)
 
 
 def gradient_norms(network: RecurrentStack, x: torch.Tensor, direction: torch.Tensor) -> torch.Tensor:
@@ -74,19 +83,29 @@ def gradient_norms(network: RecurrentStack, x: torch.Tensor, direction: torch.Te
     return norms.mean(dim=0).flip(0)  # (T,)
 
 
-def findings(shares: dict[str, torch.Tensor]) -> Findings:
-    """The claim holds where the gradient falls faster in the RNN than in each gated cell that begins open."""
-    length = len(next(iter(shares.values())))
+def findings(found: Mapping[FlowCell, torch.Tensor], margin: float) -> Findings:
+    """The claim holds where the plain RNN keeps less than VANISHED, and every gated cell that begins open keeps more
+    than every plain one.
+
+    Args:
+        found: cell → log share by distance, (S, T).
+        margin: nats by which it must be more.
+    """
+    length = next(iter(found.values())).shape[1]
+    shares = {cell: logs.mean(dim=0).exp() for cell, logs in found.items()}  # (T,): geometric means of the networks
     marks = [k for k in (1, 5, 10, 20, 50, 100, 200) if k < length]
+    ends = {cell: logs[:, marks[-1]].numpy() for cell, logs in found.items()}  # (S,)
     last = {cell: float(share[marks[-1]]) for cell, share in shares.items()}
     reach = {cell: _reach(share) for cell, share in shares.items()}
-    gated = [cell for cell in last if cell in ("gru", "lstm")]
-    holds = all(last[cell] > last["rnn"] for cell in gated) if "rnn" in last and gated else None
+    plain, gated = ([cell for cell in some if cell in ends] for some in (PLAIN, GATED))
+    verdict = Verdict(None, "needs the plain RNN and a gated cell")
+    if "rnn" in ends and gated:
+        vanishes = difference(math.log(VANISHED), ends["rnn"]).exceeds()
+        verdict = every([vanishes, *(difference(ends[g], ends[p]).exceeds(margin) for g in gated for p in plain)])
     left = ", ".join(f"{CELL_TITLES[cell]} {value:.1e}" for cell, value in last.items())
     steps = list(range(length))
     return Findings(
-        holds=holds,
-        verdict=opened(holds, f"{marks[-1]} steps back, the share of the gradient that is left is {left}."),
+        **opened(verdict, f"{marks[-1]} steps back, the share of the gradient that is left is {left}."),
         columns=["network", *(f"k = {k}" for k in marks), "1 % left at k"],
         rows=[
             [CELL_TITLES[cell], *(rounded(float(share[k])) for k in marks), _beyond(reach[cell], length)]

@@ -24,7 +24,7 @@ from langladder.experiments.activations import gradient_by_layer
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.perceptron import DeepConfig, accuracy, shown
-from langladder.experiments.statistics import mean
+from langladder.experiments.statistics import Verdict, above, difference, every, gated, mean
 from langladder.ground import schema
 from langladder.nn.initialisation import initialise
 
@@ -57,16 +57,13 @@ class Initialisations(Experiment[InitialisationConfig]):
 
     Config: ClassVar[type[schema.Config]] = InitialisationConfig
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - makes its own data
-        """See `Experiment.run`."""
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - makes its own data
+        """See `Experiment.examine`."""
         config = self.config
-        found: dict[Kind, Outcome] = {}
+        found: dict[Kind, list[Outcome]] = {}
         for kind in ((activation, start) for activation in config.activations for start in config.starts):
-            outcomes = [self._outcome(kind, number) for number in config.numbers(seed)]
-            by_layer = [[mean(layer) for layer in zip(*lines, strict=True)] for lines in _columns(outcomes)]
-            different, right = mean([one.different for one in outcomes]), mean([one.accuracy for one in outcomes])
-            found[kind] = Outcome(by_layer[0], by_layer[1], different, right)
-            progress(f"{_title(kind)}: accuracy {right:.0%}")
+            found[kind] = [self._outcome(kind, number) for number in config.numbers(seed)]
+            progress(f"{_title(kind)}: accuracy {averaged(found[kind]).accuracy:.0%}")
         return findings(found, 1 / config.arms)
 
     def _outcome(self, kind: Kind, seed: int) -> Outcome:
@@ -100,22 +97,35 @@ def different_units(layer: nn.Module) -> float:
     return float((counts == 1).sum()) / len(weight)
 
 
-def _columns(outcomes: list[Outcome]) -> list[list[list[float]]]:
-    return [[one.signal for one in outcomes], [one.gradient for one in outcomes]]
+def averaged(outcomes: list[Outcome]) -> Outcome:
+    """Means over the seeds."""
+    columns = [one.signal for one in outcomes], [one.gradient for one in outcomes]
+    signal, gradient = ([mean(layer) for layer in zip(*some, strict=True)] for some in columns)
+    return Outcome(
+        signal, gradient, mean([one.different for one in outcomes]), mean([one.accuracy for one in outcomes])
+    )
 
 
 def _title(kind: Kind) -> str:
     return f"{shown(kind[0])}, {TITLES.get(kind[1], kind[1])}"
 
 
-def findings(found: dict[Kind, Outcome], guessing: float) -> Findings:
-    """The claim holds where the start made for its activation learns, and zeros, constant and small learn with none."""
-    learnt = {kind: outcome.accuracy >= LEARNT for kind, outcome in found.items()}
+def findings(runs: dict[Kind, list[Outcome]], guessing: float) -> Findings:
+    """The claim holds where the start made for its activation reaches LEARNT, and zeros, constant and small do not with
+    any.
+
+    Args:
+        runs: a value a seed.
+    """
+    found = {kind: averaged(outcomes) for kind, outcomes in runs.items()}
+    right = {kind: [one.accuracy for one in outcomes] for kind, outcomes in runs.items()}
     meant: list[Kind] = [("tanh", "xavier"), ("relu", "he")]
-    holds = None
+    verdict = Verdict(None, "needs Xavier for tanh, He for ReLU, and zeros")
     if set(meant) <= set(found) and any(start == "zeros" for _, start in found):
         lost = [kind for kind in found if kind[1] in ("zeros", "constant", "small")]
-        holds = all(learnt[kind] for kind in meant) and not any(learnt[kind] for kind in lost)
+        gate = above(max(right.values(), key=mean), guessing, "nothing was learnt: the best accuracy")
+        learn = [difference(right[kind], LEARNT).exceeds() for kind in meant]
+        verdict = gated([gate], every([*learn, *(difference(LEARNT, right[kind]).exceeds() for kind in lost)]))
     said = ", ".join(f"{_title(kind)} {outcome.accuracy:.0%}" for kind, outcome in found.items())
     layers = list(range(1, len(next(iter(found.values())).signal) + 1))
     names = {"signal": "root mean square of the units", "gradient": "‖∂L/∂W‖"}
@@ -135,8 +145,7 @@ def findings(found: dict[Kind, Outcome], guessing: float) -> Findings:
         for what in names
     ]
     return Findings(
-        holds=holds,
-        verdict=opened(holds, f"accuracy after training is {said} (guessing: {guessing:.0%})."),
+        **opened(verdict, f"accuracy after training is {said} (guessing: {guessing:.0%})."),
         columns=[
             "network",
             "signal, last / first",

@@ -11,7 +11,8 @@ from pydantic import model_validator
 from langladder.experiments.by_labels import ByLabels, ByLabelsConfig, Measured
 from langladder.experiments.experiment import Data, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
-from langladder.experiments.statistics import Difference, difference
+from langladder.experiments.gains import several
+from langladder.experiments.statistics import Difference, difference, every, gated, some
 from langladder.ground import schema
 
 
@@ -33,20 +34,24 @@ class LabelCurve(ByLabels):
     Config: ClassVar[type[schema.Config]] = LabelCurveConfig
     config: LabelCurveConfig
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """See `Experiment.run`."""
-        return findings(self.measure(data, seed=seed, progress=progress), self.config.rungs[self.config.baseline].title)
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.examine`."""
+        config = self.config
+        found = self.measure(data, seed=seed, progress=progress)
+        return findings(found, config.rungs[config.baseline].title, config.margin)
 
 
-def findings(measured: Measured, baseline: str) -> Findings:
-    """The claim holds where no network is better with the fewest labels, and one is from some number on."""
+def findings(measured: Measured, baseline: str, margin: float) -> Findings:
+    """It holds where the baseline is as good as each network with the fewest labels, and one is better with all."""
     counts = measured.counts
     against = {title: _against(measured, title, baseline) for title in measured.right if title != baseline}
     since = {title: _since(by) for title, by in against.items()}
     networks = [title for title in measured.networks if title in against]
     winners = {title: start for title in networks if (start := since[title]) is not None}
-    early = [title for title in networks if against[title][counts[0]].low > 0]
-    holds = bool(winners) and not early if networks and len(counts) > 1 else None
+    early = every((-against[title][counts[0]]).within(margin) for title in networks)
+    late = some(against[title][counts[-1]].exceeds(margin) for title in networks)
+    gates = [several(counts), *([measured.learnt(max(networks, key=lambda one: measured.mean(one, counts[-1])))])]
+    verdict = gated(gates, every([early, late]))
     said = [f"{title} from {start:,} labels on, {against[title][start]}" for title, start in winners.items()]
     never = [title for title in networks if title not in winners]
     best = {count: max(measured.right, key=lambda title: measured.mean(title, count)) for count in counts}
@@ -54,8 +59,7 @@ def findings(measured: Measured, baseline: str) -> Findings:
     parts = [f"better than {baseline} by more than chance: {'; '.join(said) if said else 'no network'}"]
     parts += [f"not so: {', '.join(never)}"] if never else []
     return Findings(
-        holds=holds,
-        verdict=opened(holds, f"{'; '.join(parts)}. Best are {ends}{_known(measured)}."),
+        **opened(verdict, f"{'; '.join(parts)}. Best are {ends}{_known(measured)}."),
         columns=["rung", *(f"{count:,} labels" for count in counts), "better from", "by, with all (95 %)"],
         rows=[
             [title, *(rounded(measured.mean(title, count)) for count in counts), *_cells(title, since, against, counts)]

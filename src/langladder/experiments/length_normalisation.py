@@ -12,14 +12,18 @@ from pydantic import Field
 
 from langladder.decoding.beam_search import BeamConfig
 from langladder.evaluation.bleu import score_translations
-from langladder.experiments.experiment import Data, Experiment, Progress
-from langladder.experiments.findings import Findings, Plot, opened, rounded, series
+from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
+from langladder.experiments.findings import Findings, Plot, lines, mean_figures, opened, rounded
 from langladder.experiments.small_translators import Network, TranslationConfig, trained
+from langladder.experiments.statistics import above, difference, every, gated, mean
 from langladder.experiments.translation_judge import Judge
 from langladder.ground import schema
 
+LEAST = 5.0
+"""BLEU below which a translator has learnt too little to say anything."""
 
-class LengthNormalisationConfig(TranslationConfig):
+
+class LengthNormalisationConfig(TranslationConfig, RepeatedConfig):
     """Settings of `LengthNormalisation`."""
 
     network: Network = "transformer"
@@ -28,10 +32,12 @@ class LengthNormalisationConfig(TranslationConfig):
 
 
 class Normalised(NamedTuple):
-    """Of the translations with one α: BLEU, and their length as a share of the references'."""
+    """Of the translations with one α: BLEU, their length as a share of the references', BLEU of either half of them."""
 
     bleu: float
     ratio: float
+    chosen_by: float
+    judged_by: float
 
 
 class LengthNormalisation(Experiment[LengthNormalisationConfig]):
@@ -40,50 +46,70 @@ class LengthNormalisation(Experiment[LengthNormalisationConfig]):
     Config: ClassVar[type[schema.Config]] = LengthNormalisationConfig
     reads = ("tokens/parallel",)
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """See `Experiment.run`."""
-        config, found = self.config, {}
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.examine`."""
+        config = self.config
+        found: dict[float, list[Normalised]] = {alpha: [] for alpha in sorted(config.alphas)}
         judge = Judge.open(data, config.fewer(config.test_sentences))
-        model, _ = trained(*config.small(config.network), data, config, seed=seed)
-        for alpha in sorted(config.alphas):
-            outputs = judge.translations(model, BeamConfig(width=config.beam, alpha=alpha))
-            score = score_translations(outputs, judge.references, judge.bleu)
-            found[alpha] = Normalised(score.bleu, score.hypothesis_length / score.reference_length)
-            progress(f"α = {alpha}: BLEU {score.bleu:.2f}, length ratio {found[alpha].ratio:.3f}")
-        return findings(found)
+        for one in config.numbers(seed):
+            model, _ = trained(*config.small(config.network), data, config, seed=one)
+            for alpha, some in found.items():
+                some.append(_normalised(judge, judge.translations(model, BeamConfig(width=config.beam, alpha=alpha))))
+                progress(f"α = {alpha}: BLEU {some[-1].bleu:.2f}, length ratio {some[-1].ratio:.3f}")
+        return findings(found, config.margin)
 
 
-def findings(found: dict[float, Normalised]) -> Findings:
-    """It holds where the smallest α gives too short translations, the largest longer, and some larger α better."""
+def _normalised(judge: Judge, outputs: list[str]) -> Normalised:
+    whole = score_translations(outputs, judge.references, judge.bleu)
+    halves = [score_translations(outputs[part::2], judge.references[part::2], judge.bleu).bleu for part in (0, 1)]
+    return Normalised(whole.bleu, whole.hypothesis_length / whole.reference_length, *halves)
+
+
+def findings(found: dict[float, list[Normalised]], margin: float) -> Findings:
+    """It holds where the smallest α gives too short translations, the largest longer, and the best α better ones.
+
+    The best α of a network is the one with the highest BLEU of every second sentence; the others judge it.
+
+    Args:
+        margin: BLEU, and hundredths of the length, that count.
+    """
     alphas = sorted(found)
-    least, most = found[alphas[0]], found[alphas[-1]]
-    best = max(alphas[1:], key=lambda alpha: found[alpha].bleu)
-    holds = least.ratio < 1 and most.ratio > least.ratio and found[best].bleu > least.bleu
+    bleu = {alpha: [one.bleu for one in found[alpha]] for alpha in alphas}
+    ratio = {alpha: [one.ratio for one in found[alpha]] for alpha in alphas}
+    least, most = alphas[0], alphas[-1]
+    gains = []
+    for number, plain in enumerate(found[least]):
+        chosen = max((found[alpha][number] for alpha in alphas[1:]), key=lambda one: one.chosen_by)
+        gains.append(chosen.judged_by - plain.judged_by)
+    gate = above(bleu[most], LEAST, "nothing was learnt: BLEU")
+    short = difference(1.0, ratio[least]).exceeds(margin / 100)
+    longer = difference(ratio[most], ratio[least]).exceeds(margin / 100)
+    verdict = gated([gate], every([short, longer, difference(gains, 0.0).exceeds(margin)]))
+    best = max(alphas[1:], key=lambda alpha: mean(bleu[alpha]))
     return Findings(
-        holds=holds,
-        verdict=opened(
-            holds,
-            f"from α = {alphas[0]:g} to {alphas[-1]:g} the translations' length goes from {least.ratio:.3f} to "
-            f"{most.ratio:.3f} of the references'; BLEU is {least.bleu:.2f} at {alphas[0]:g} and, at best of the "
-            f"others, {found[best].bleu:.2f} at {best:g}.",
+        **opened(
+            verdict,
+            f"from α = {least:g} to {most:g} the translations' length goes from {mean(ratio[least]):.3f} to "
+            f"{mean(ratio[most]):.3f} of the references'; BLEU is {mean(bleu[least]):.2f} at {least:g} and, at best of "
+            f"the others, {mean(bleu[best]):.2f} at {best:g}. At the α that every second sentence chooses, BLEU of the "
+            f"others changes by {mean(gains):+.2f}.",
         ),
         columns=["α", "BLEU", "length ratio"],
-        rows=[[alpha, rounded(one.bleu), rounded(one.ratio)] for alpha, one in sorted(found.items())],
+        rows=[[alpha, rounded(mean(bleu[alpha])), rounded(mean(ratio[alpha]))] for alpha in alphas],
         plots=[
-            _plot("BLEU by length normalisation", "BLEU", alphas, [found[alpha].bleu for alpha in alphas], {}),
+            _plot("BLEU by length normalisation", "BLEU", bleu, {}),
             _plot(
                 "Length by length normalisation",
                 "length, share of the references'",
-                alphas,
-                [found[alpha].ratio for alpha in alphas],
+                ratio,
                 {"the references' length": 1.0},
             ),
         ],
-        figures={f"bleu_{alpha:g}": rounded(found[alpha].bleu) or 0.0 for alpha in alphas}
-        | {f"ratio_{alpha:g}": rounded(found[alpha].ratio) or 0.0 for alpha in alphas},
+        figures=mean_figures({f"bleu_{alpha:g}": bleu[alpha] for alpha in alphas})
+        | mean_figures({f"ratio_{alpha:g}": ratio[alpha] for alpha in alphas}),
     )
 
 
-def _plot(title: str, label: str, alphas: list[float], values: list[float], levels: dict[str, float]) -> Plot:
-    lines = [series(label, alphas, values)]
-    return Plot(title=title, x_label="α of the length normalisation", y_label=label, series=lines, levels=levels)
+def _plot(title: str, label: str, values: dict[float, list[float]], levels: dict[str, float]) -> Plot:
+    what = {"x_label": "α of the length normalisation", "y_label": label}
+    return Plot(title=title, **what, series=lines({label: values}), levels=levels)

@@ -15,21 +15,20 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from langladder.experiments.experiment import Data, Experiment, Progress
+from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.small_bodies import TITLES, Bodies, Body, Kind
-from langladder.experiments.statistics import Difference, difference
+from langladder.experiments.statistics import Difference, above, difference, every, gated
 from langladder.experiments.transfer import TASKS, Transfer, TransferConfig
 from langladder.ground import schema
 
 KINDS: tuple[Kind, Kind] = ("bert", "gpt")
 
 
-class MaskedOrCausalConfig(TransferConfig):
+class MaskedOrCausalConfig(TransferConfig, RepeatedConfig):
     """Settings of `MaskedOrCausal`."""
 
     checkpoints: list[int] = Field(default=[100, 500, 2000], min_length=2)  # steps of pre-training, at effort 1
-    seeds: int = Field(default=2, ge=1, le=100)
 
     @model_validator(mode="after")
     def _rise(self) -> Self:
@@ -55,12 +54,12 @@ class MaskedOrCausal(Experiment[MaskedOrCausalConfig]):
     Config: ClassVar[type[schema.Config]] = MaskedOrCausalConfig
     reads = ("tokens/text",)
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """See `Experiment.run`."""
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.examine`."""
         config = self.config
         bodies = Bodies(data, config)
         transfer = Transfer(bodies, config)
-        seeds = range(seed, seed + config.fewer(config.seeds))
+        seeds = config.numbers(seed)
         found: dict[Kind, Curve] = {}
         for kind in KINDS:
             by_seed = [self._measured(kind, bodies, transfer, one) for one in seeds]
@@ -70,7 +69,7 @@ class MaskedOrCausal(Experiment[MaskedOrCausalConfig]):
             found[kind] = Curve(bodies.fresh(kind, seed=seed).number_of_parameters(), right)
             said = ", ".join(f"{steps} steps {found[kind].both(steps).mean():.1%}" for steps in by_seed[0])
             progress(f"{TITLES[kind]}: {said}")
-        return findings(found)
+        return findings(found, config.margin, transfer.majorities())
 
     def _measured(self, kind: Kind, bodies: Bodies, transfer: Transfer, seed: int) -> dict[int, dict[str, np.ndarray]]:
         """Steps → task → what is right."""
@@ -87,21 +86,25 @@ class MaskedOrCausal(Experiment[MaskedOrCausalConfig]):
         return {step: transfer.right(body, seed=seed) for step, body in kept.items()}
 
 
-def findings(found: Mapping[Kind, Curve]) -> Findings:
-    """The claim holds where BERT is behind at a checkpoint and ahead at the last, both by more than chance."""
+def findings(found: Mapping[Kind, Curve], margin: float, majorities: Mapping[str, float]) -> Findings:
+    """The claim holds where BERT is behind at the first checkpoint and ahead at the last."""
     bert, gpt = (found[kind] for kind in KINDS)
     steps = list(next(iter(bert.right.values())))
     ahead = {step: difference(bert.both(step), gpt.both(step)) for step in steps if step}
     last = steps[-1]
-    behind = [step for step, one in ahead.items() if one.high < 0]
-    holds = bool(behind) and ahead[last].low > 0
+    gates = [
+        above(found[kind].right[task][last], level, f"{TITLES[kind]} has not learnt: its accuracy of {task}")
+        for kind in KINDS
+        for task, level in majorities.items()
+    ]
+    first = next(iter(ahead))
+    verdict = gated(gates, every([(-ahead[first]).exceeds(margin), ahead[last].exceeds(margin)]))
     since = [step for step in ahead if all(one.low > 0 for later, one in ahead.items() if later >= step)]
     parts = [f"from scratch {_both(bert, gpt, 0)}"]
     parts += [f"after {step:,} steps {_both(bert, gpt, step)}, {one}" for step, one in ahead.items()]
     parts.append(f"BERT is ahead by more than chance from {since[0]:,} steps on" if since else "BERT is never ahead")
     return Findings(
-        holds=holds,
-        verdict=opened(holds, "; ".join(parts) + "."),
+        **opened(verdict, "; ".join(parts) + "."),
         columns=["network", "parameters", "task", *(f"{step:,} steps" for step in steps)],
         rows=[
             [TITLES[kind], float(curve.parameters), task, *(rounded(float(by[step].mean())) for step in steps)]
@@ -151,7 +154,7 @@ def _differences(ahead: Mapping[int, Difference]) -> Plot:
                 "BERT − GPT",
                 [float(step) for step in ahead],
                 [one.mean for one in ahead.values()],
-                [(one.high - one.low) / 2 for one in ahead.values()],
+                [one.half for one in ahead.values()],
             )
         ],
     )

@@ -15,16 +15,16 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from pydantic import Field
 
-from langladder.experiments.experiment import Data, Experiment, Progress
+from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
 from langladder.experiments.findings import Findings, Plot, Series, opened, rounded, series
 from langladder.experiments.small_translators import TranslationConfig, trained
-from langladder.experiments.statistics import mean, spread
+from langladder.experiments.statistics import below, difference, every, gated, mean, spread
+from langladder.experiments.training import unigram_loss
 from langladder.experiments.translation_judge import tokenizer
 from langladder.ground import schema
-from langladder.text.storage.token_streams import PairStream, count_ids
-from langladder.text.tokenize.specials import BOS
 
 Norm = Literal["post", "pre"]
 
@@ -47,12 +47,11 @@ class Setting(NamedTuple):
         return f"{self.norm}_{'warm' if self.warm else 'cold'}_{self.layers}_layers"
 
 
-class NormByDepthConfig(TranslationConfig):
+class NormByDepthConfig(TranslationConfig, RepeatedConfig):
     """Settings of `NormByDepth`; `layers` is not used."""
 
     depths: list[int] = Field(default=[2, 4, 8], min_length=2)
     warmup: float = Field(default=0.5, gt=0, le=1)  # share of the steps, where there is a warm-up
-    seeds: int = Field(default=2, ge=1)
 
 
 class NormByDepth(Experiment[NormByDepthConfig]):
@@ -61,8 +60,8 @@ class NormByDepth(Experiment[NormByDepthConfig]):
     Config: ClassVar[type[schema.Config]] = NormByDepthConfig
     reads = ("tokens/parallel",)
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """See `Experiment.run`."""
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.examine`."""
         config = self.config
         kind, base = config.small("transformer")
         guessing = math.log(tokenizer(data, "target").vocab_size)
@@ -71,12 +70,12 @@ class NormByDepth(Experiment[NormByDepthConfig]):
         for setting in (Setting(norm, n, warm) for warm in (True, False) for norm in norms for n in config.depths):
             change = {"norm": setting.norm, "layers": setting.layers}
             warmup, last = round(config.warmup * steps) if setting.warm else 0, []
-            for number in range(seed, seed + config.fewer(config.seeds)):
+            for number in config.numbers(seed):
                 losses = trained(kind, base | change, data, config, seed=number, warmup_steps=warmup)[1]
                 last.append(end_loss(losses, guessing))
             found[setting] = last
             progress(f"{setting.line}, {setting.layers} layers: loss {mean(last):.3f}")
-        return findings(found, unigram_loss(data.pairs("train")))
+        return findings(found, unigram_loss(data.pairs("train").target.ids), config.margin)
 
 
 def end_loss(losses: Sequence[float], guessing: float) -> float:
@@ -85,38 +84,30 @@ def end_loss(losses: Sequence[float], guessing: float) -> float:
     return min(value, guessing) if math.isfinite(value) else guessing
 
 
-def unigram_loss(pairs: PairStream) -> float:
-    """Entropy in nats of the target tokens by their frequency, EOS among them."""
-    count = count_ids(pairs.target.ids)
-    count[BOS] = 0
-    share = count[count > 0] / count.sum()
-    return float(-(share * np.log(share)).sum())
-
-
-def findings(found: Mapping[Setting, Sequence[float]], unigram: float) -> Findings:
-    """The claim holds where, without warm-up, post-norm falls behind pre-norm as the network gets deeper.
-
-    That is: by more at the largest depth than at the smallest, and by more than twice the spread between the seeds of
-    these two. (Half-way between them one seed may fail and another not, whose spread says nothing of either.)
+def findings(found: Mapping[Setting, Sequence[float]], unigram: float, margin: float) -> Findings:
+    """The claim holds where, without warm-up, post-norm is behind pre-norm by more at the largest depth than at the
+    smallest, and by more than with warm-up, which is what mends it.
     """
     means = {setting: mean(losses) for setting, losses in found.items()}
     depths = sorted({setting.layers for setting in found})
-    compared = [setting for setting in found if not setting.warm and setting.layers in (depths[0], depths[-1])]
-    noise = max(spread(found[setting]) or 0.0 for setting in compared)
     behind, behind_warm = (
         {n: means[Setting("post", n, warm)] - means[Setting("pre", n, warm)] for n in depths} for warm in (False, True)
     )
     failed = {setting: sum(loss >= unigram for loss in losses) / len(losses) for setting, losses in found.items()}
     # If even the shallow pre-norm network has learned nothing, nothing can be said of depth.
-    able = failed[Setting("pre", depths[0], False)] < 1
-    holds = behind[depths[-1]] > max(2 * noise, behind[depths[0]]) if able else None
+    gate = below(found[Setting("pre", depths[0], False)], unigram, "nothing was learnt: the shallow pre-norm loss")
+    shallow, deep_cold, deep_warm = (
+        np.subtract(found[Setting("post", n, warm)], found[Setting("pre", n, warm)])  # (S,)
+        for n, warm in ((depths[0], False), (depths[-1], False), (depths[-1], True))
+    )
+    others: list[ArrayLike] = [0.0, shallow, deep_warm]
+    verdict = gated([gate], every(difference(deep_cold, other).exceeds(margin) for other in others))
     deep = {setting.line: means[setting] for setting in found if setting.layers == depths[-1]}
     said = ", ".join(f"{value:.2f} with {name}" for name, value in deep.items())
     lost = sum(failed[setting] * len(found[setting]) for setting in found)
     return Findings(
-        holds=holds,
-        verdict=opened(
-            holds,
+        **opened(
+            verdict,
             f"at {depths[-1]} layers the loss is {said}; without warm-up post-norm is behind by "
             + ", ".join(f"{value:.2f} at {n}" for n, value in behind.items())
             + " layers, with it by "

@@ -14,10 +14,10 @@ from typing import ClassVar, Literal, Self
 import torch
 from pydantic import Field, model_validator
 
-from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
+from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
 from langladder.experiments.findings import Findings, Plot, Series, opened, rounded, series
-from langladder.experiments.statistics import mean, spread
-from langladder.experiments.training import train_language_model
+from langladder.experiments.statistics import Verdict, below, difference, every, gated, mean, spread
+from langladder.experiments.training import train_language_model, unigram_loss
 from langladder.ground import schema
 from langladder.models.language.nnlm import NNLM, NNLMConfig
 from langladder.tasks.settings import LMTrainingConfig
@@ -37,10 +37,12 @@ SETTINGS: dict[Optimizer, dict[str, object]] = {
     "adamw": {"weight_decay": 0.01},
 }
 LAST = 0.1  # share of the steps, at the end, whose mean loss counts
+PLAIN: tuple[Optimizer, ...] = ("sgd", "momentum")
+ADAPTIVE: tuple[Optimizer, ...] = ("adam", "adamw")
 POINTS = 25  # of a drawn curve
 
 
-class OptimisersConfig(ExperimentConfig):
+class OptimisersConfig(RepeatedConfig):
     """Settings of `Optimisers`."""
 
     rates: dict[Optimizer, list[float]] = Field(
@@ -60,7 +62,7 @@ class OptimisersConfig(ExperimentConfig):
     max_steps: int = Field(default=150, ge=2)  # at effort 1
     batch_size: int = Field(default=8, ge=1)
     sequence_length: int = Field(default=16, ge=2)
-    seeds: int = Field(default=2, ge=1)  # of the best rate's runs; the search itself has one
+    margin: float = Field(default=0.05, ge=0)  # nats a token; seeds are of the best rate's runs, the search has one
 
     @model_validator(mode="after")
     def _one_budget(self) -> Self:
@@ -76,17 +78,17 @@ class Optimisers(Experiment[OptimisersConfig]):
     Config: ClassVar[type[schema.Config]] = OptimisersConfig
     reads = ("tokens/text",)
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """See `Experiment.run`."""
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.examine`."""
         found: dict[Optimizer, dict[float, list[list[float]]]] = {}
         for name, rates in self.config.rates.items():
             found[name] = {rate: [self._losses(data, name, rate, seed)] for rate in rates}
             best = min(rates, key=lambda rate: last_loss(found[name][rate][0]))
-            for number in range(1, self.config.fewer(self.config.seeds)):
-                found[name][best].append(self._losses(data, name, best, seed + number))
+            for number in self.config.numbers(seed)[1:]:
+                found[name][best].append(self._losses(data, name, best, number))
             said = ", ".join(f"{rate:g}: {last_loss(runs[0]):.3f}" for rate, runs in found[name].items())
             progress(f"{TITLES[name]}: loss by rate {said}")
-        return findings(found)
+        return findings(found, unigram_loss(data.stream("train").ids), self.config.margin)
 
     def _losses(self, data: Data, name: Optimizer, rate: float, seed: int) -> list[float]:
         """The loss of each step of one run."""
@@ -108,22 +110,20 @@ def last_loss(losses: list[float]) -> float:
     return value if math.isfinite(value) else math.inf
 
 
-def findings(found: dict[Optimizer, dict[float, list[list[float]]]]) -> Findings:
-    """The claim holds where Adam and AdamW end lower than SGD and momentum, by more than twice the seeds' spread."""
+def findings(found: dict[Optimizer, dict[float, list[list[float]]]], unigram: float, margin: float) -> Findings:
+    """The claim holds where Adam and AdamW end lower than SGD and momentum."""
     best = {name: min(runs, key=lambda rate: last_loss(runs[rate][0])) for name, runs in found.items()}
     ends = {name: [last_loss(run) for run in found[name][best[name]]] for name in found}
     loss = {name: mean(values) for name, values in ends.items()}
-    noise = 2 * max([spread(values) or 0.0 for values in ends.values() if math.isfinite(mean(values))], default=0.0)
-    holds = None
+    verdict = Verdict(None, "needs SGD, momentum, Adam and AdamW")
     if {"sgd", "momentum", "adam", "adamw"} <= set(found):
-        holds = max(loss["adam"], loss["adamw"]) < min(loss["sgd"], loss["momentum"]) - noise
+        gates = [below(ends[name], unigram, f"{TITLES[name]} has not learnt: its loss") for name in ADAPTIVE]
+        lower = (difference(ends[slow], ends[fast]).exceeds(margin) for slow in PLAIN for fast in ADAPTIVE)
+        verdict = gated(gates, every(lower))
     order = sorted(loss, key=lambda name: loss[name])
     said = ", ".join(f"{TITLES[name]} {loss[name]:.3f} (rate {best[name]:g})" for name in order)
     return Findings(
-        holds=holds,
-        verdict=opened(
-            holds, f"the loss at the end, each at its best rate, is {said}; {noise:.3f} is what seeds make."
-        ),
+        **opened(verdict, f"the loss at the end, each at its best rate, is {said}."),
         columns=[
             "optimiser",
             "best rate",

@@ -24,8 +24,20 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
-from langladder.experiments.findings import Findings, Plot, Shown, opened, rounded, series
+from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
+from langladder.experiments.findings import (
+    Findings,
+    Grid,
+    Plot,
+    Shown,
+    lines,
+    mean_figures,
+    mean_rows,
+    opened,
+    rounded,
+    series,
+)
+from langladder.experiments.statistics import Verdict, below, difference, gated, mean
 from langladder.experiments.training import train
 from langladder.ground import schema
 from langladder.nn.output import OutputLayer
@@ -38,7 +50,7 @@ PARTNER = 0.5  # probability that the next word is the partner
 FREQUENCIES = 1_000_000  # running words that the layers are told the frequencies of
 
 
-class OutputLayersConfig(ExperimentConfig):
+class OutputLayersConfig(RepeatedConfig):
     """Settings of `OutputLayers`."""
 
     layers: list[Layer] = Field(default=["softmax", "hierarchical", "adaptive", "sampled"], min_length=1)
@@ -49,6 +61,8 @@ class OutputLayersConfig(ExperimentConfig):
     lr: float = Field(default=0.02, gt=0)
     test_pairs: int = Field(default=10000, ge=1)
     passes: int = Field(default=7, ge=1)  # timed ones; the median counts
+    margin: float = Field(default=0.01, ge=0)  # nats per word
+    converged: float = Field(default=0.5, gt=0)  # nats above the floor at which the full layer has learnt
 
 
 class Outcome(NamedTuple):
@@ -63,15 +77,17 @@ class OutputLayers(Experiment[OutputLayersConfig]):
 
     Config: ClassVar[type[schema.Config]] = OutputLayersConfig
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - makes its own text
-        """See `Experiment.run`."""
-        found: dict[Layer, dict[int, Outcome]] = {layer: {} for layer in self.config.layers}
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - makes its own text
+        """See `Experiment.examine`."""
+        found: dict[Layer, dict[int, list[Outcome]]] = {layer: {} for layer in self.config.layers}
         for size in self.config.vocabularies:
             for layer in self.config.layers:
-                found[layer][size] = self._measure(layer, size, seed)
-            said = ", ".join(f"{TITLES[name]} {by[size].excess:.3f}" for name, by in found.items())
+                found[layer][size] = [self._measure(layer, size, one) for one in self.config.numbers(seed)]
+            said = ", ".join(
+                f"{TITLES[name]} {mean([one.excess for one in by[size]]):.3f}" for name, by in found.items()
+            )
             progress(f"{size:,} words, nats above the floor: {said}")
-        return findings(found)
+        return findings(found, self.config.margin, self.config.converged)
 
     def _measure(self, layer: Layer, size: int, seed: int) -> Outcome:
         config, text = self.config, ZipfText(size, seed)
@@ -129,28 +145,33 @@ class ZipfText:
         return (PARTNER * (following == words ^ 1) + (1 - PARTNER) * self.zipf[following]).log()
 
 
-def findings(found: dict[Layer, dict[int, Outcome]]) -> Findings:
+def findings(found: dict[Layer, dict[int, list[Outcome]]], margin: float, converged: float) -> Findings:
     """The claim's first part holds where the hierarchical layer's loss is above the full one's at the largest V."""
     sizes = list(next(iter(found.values())))
-    excess = {name: [outcome.excess for outcome in by.values()] for name, by in found.items()}
-    holds = excess["hierarchical"][-1] > excess["softmax"][-1] if {"softmax", "hierarchical"} <= set(found) else None
-    said = ", ".join(f"{TITLES[name]} {values[-1]:.3f}" for name, values in excess.items())
+    excess = {name: {size: [one.excess for one in some] for size, some in by.items()} for name, by in found.items()}
+    verdict = Verdict(None, "needs the full and the hierarchical layer")
+    if {"softmax", "hierarchical"} <= set(found):
+        full, tree = excess["softmax"][sizes[-1]], excess["hierarchical"][sizes[-1]]
+        gate = below(full, converged, "not trained far enough: what the full layer loses above the floor")
+        verdict = gated([gate], difference(tree, full).exceeds(margin))
+    seconds = {name: [mean([one.seconds for one in some]) for some in by.values()] for name, by in found.items()}
+    grid: Grid = {TITLES[name]: by for name, by in excess.items()}
+    said = ", ".join(f"{name} {mean(by[sizes[-1]]):.3f}" for name, by in grid.items())
     return Findings(
-        holds=holds,
-        verdict=opened(holds, f"with {sizes[-1]:,} words the loss ends above the floor by, in nats per word, {said}."),
+        **opened(verdict, f"with {sizes[-1]:,} words the loss ends above the floor by, in nats per word, {said}."),
         columns=["output layer", *(f"{size:,} words" for size in sizes)],
-        rows=[[TITLES[name], *map(rounded, values)] for name, values in excess.items()],
+        rows=mean_rows(grid),
         plots=[
             Plot(
                 title="Loss by vocabulary",
                 x_label="words in the vocabulary",
                 y_label="nats per word above the floor",
                 log_x=True,
-                series=[series(TITLES[name], sizes, values) for name, values in excess.items()],
+                series=lines(grid),
             )
         ],
-        figures={f"{name}_excess": rounded(values[-1]) or 0.0 for name, values in excess.items()},
-        timed=_timed({name: [outcome.seconds for outcome in by.values()] for name, by in found.items()}, sizes),
+        figures=mean_figures({f"{name}_excess": by[sizes[-1]] for name, by in excess.items()}),
+        timed=_timed(seconds, sizes),
     )
 
 
@@ -164,12 +185,12 @@ def _timed(seconds: dict[Layer, list[float]], sizes: list[int]) -> Shown:
     }
     times = faster.get("hierarchical", [])
     gains = all(less < more for less, more in pairwise(times))
-    holds = gains and times[-1] > 1 if "softmax" in seconds and len(times) > 1 else None
+    able = "softmax" in seconds and len(times) > 1
+    verdict = Verdict(gains and times[-1] > 1) if able else Verdict(None, "needs two vocabularies and the full layer")
     said = ", ".join(f"{TITLES[name]} {', '.join(f'{by:.1f}' for by in times)}" for name, times in faster.items())
     return Shown(
-        holds=holds,
-        verdict=opened(
-            holds,
+        **opened(
+            verdict,
             f"with {', '.join(f'{size:,}' for size in sizes)} words, loss and gradient are so many times as fast as "
             f"the full layer's: {said}.",
         ),

@@ -24,11 +24,11 @@ from langladder.decoding.judging import by_reward_model
 from langladder.evaluation.over_optimisation import Form, RewardFit, fit_reward
 from langladder.evaluation.reward import judge_rewards, rewards_of
 from langladder.experiments.chain_settings import ChainConfig
-from langladder.experiments.experiment import Data, Experiment, Progress
+from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.policy_answers import DRAWN, Judged, Judges, with_interval
 from langladder.experiments.small_policies import Chains
-from langladder.experiments.statistics import Difference, difference
+from langladder.experiments.statistics import Difference, Verdict, above, difference, every, gated
 from langladder.ground import schema
 from langladder.models.language.instructed import InstructedGPT
 from langladder.models.reward import RewardModel
@@ -45,14 +45,13 @@ class Proxy(schema.Config):
     ranked: int | None = Field(default=None, ge=1)
 
 
-class OverOptimisationConfig(ChainConfig):
+class OverOptimisationConfig(ChainConfig, RepeatedConfig):
     """Settings of `OverOptimisation`."""
 
     proxies: dict[str, Proxy] = Field(min_length=2)  # the first one is compared with the others
     checkpoints: int = Field(default=8, ge=2)  # of PPO, evenly spread
     most: int = Field(default=64, ge=2)  # samples of a prompt that best-of-n chooses from
     best_prompts: int = Field(default=100, ge=2)
-    seeds: int = Field(default=2, ge=1, le=100)
 
     @model_validator(mode="after")
     def _are_no_deeper(self) -> Self:
@@ -91,10 +90,9 @@ class Course(NamedTuple):
     fall: Difference
     climb: Difference
 
-    @property
-    def over_optimised(self) -> bool:
-        """Whether gold falls while the proxy climbs, each by more than chance."""
-        return self.fall.high < 0 and self.climb.low > 0
+    def over_optimised(self, margin: float) -> Verdict:
+        """Gold falls while the proxy climbs."""
+        return every([(-self.fall).exceeds(margin), self.climb.exceeds(margin)])
 
 
 class OverOptimisation(Experiment[OverOptimisationConfig]):
@@ -103,10 +101,10 @@ class OverOptimisation(Experiment[OverOptimisationConfig]):
     Config: ClassVar[type[schema.Config]] = OverOptimisationConfig
     reads = ("tokens/text",)
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """See `Experiment.run`."""
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.examine`."""
         config, chains = self.config, Chains(data, self.config)
-        seeds = range(seed, seed + config.fewer(config.seeds))
+        seeds = config.numbers(seed)
         found: dict[str, list[Pressed]] = {name: [] for name in config.proxies}
         base = chains.sft(seed=seed)
         progress(f"SFT: {base.number_of_parameters():,} parameters")
@@ -116,7 +114,7 @@ class OverOptimisation(Experiment[OverOptimisationConfig]):
                 found[name].append(self._pressed(chains, base, proxy, samples, number, seed))
                 told = found[name][-1].gold["rl"].mean(axis=(0, 2))
                 progress(f"{name}, seed {number}: gold {told[0]:.3f} to {told[-1]:.3f}, at most {told.max():.3f}")
-        return findings({name: _together(some) for name, some in found.items()}, self.numbers())
+        return findings({name: _together(some) for name, some in found.items()}, self.numbers(), config.margin)
 
     def numbers(self) -> list[int]:
         """1, 2, 4, … up to the samples that there are."""
@@ -189,19 +187,20 @@ def course(one: Pressed) -> Course:
     )
 
 
-def findings(found: Mapping[str, Pressed], numbers: Sequence[int]) -> Findings:
+def findings(found: Mapping[str, Pressed], numbers: Sequence[int], margin: float) -> Findings:
     """The claim holds where the first proxy's gold falls while it climbs, and the others' end lower still."""
     courses = {name: course(one) for name, one in found.items()}
     first, *others = found
     ends = {name: difference(found[name].gold["rl"][:, -1], found[first].gold["rl"][:, -1]) for name in others}
-    holds = courses[first].over_optimised and all(one.high < 0 for one in ends.values())
+    gate = above(found[first].accuracy, 0.5, f"{first} has not learnt: its share of held-out pairs")
+    lower = [(-one).exceeds(margin) for one in ends.values()]
+    verdict = gated([gate], every([courses[first].over_optimised(margin), *lower]))
     parts = [_told(name, found[name], courses[name]) for name in found]
     parts += [f"in the end {name} against {first} {with_interval(one)}" for name, one in ends.items()]
     best = ", ".join(f"{_gold(one, 'best_of_n', -1)} ({name})" for name, one in found.items())
     parts.append(f"the best of {numbers[-1]}: {best}")
     return Findings(
-        holds=holds,
-        verdict=opened(holds, "; ".join(parts) + "."),
+        **opened(verdict, "; ".join(parts) + "."),
         columns=[
             *OF,
             "gold at first",

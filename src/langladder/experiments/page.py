@@ -12,4 +12,4 @@ class ClaimPage(Page):
 
     def figures(self) -> dict[str, object]:
         """See `Page.figures`."""
-        return {"holds": self.findings.holds, **self.findings.figures}
+        return {"holds": self.findings.holds, "outcome": self.findings.outcome, **self.findings.figures}

@@ -18,7 +18,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from langladder.experiments.experiment import ExperimentConfig
+from langladder.experiments.experiment import RepeatedConfig
 from langladder.experiments.training import train
 from langladder.nn.initialisation import initialise
 from langladder.tasks.optimisation import TrainingConfig
@@ -122,7 +122,7 @@ def shown(activation: str) -> str:
     return SHOWN.get(activation, activation)
 
 
-class DeepConfig(ExperimentConfig):
+class DeepConfig(RepeatedConfig):
     """Settings of experiments on what depth does: a perceptron of L layers, trained by momentum on the spirals."""
 
     layers: int = Field(default=10, ge=1)  # L
@@ -132,11 +132,6 @@ class DeepConfig(ExperimentConfig):
     batch_size: int = Field(default=64, ge=1)
     max_steps: int = Field(default=500, ge=2)  # at effort 1
     lr: float = Field(default=0.01, gt=0)
-    seeds: int = Field(default=2, ge=1)
-
-    def numbers(self, seed: int) -> range:
-        """The seeds to repeat it with."""
-        return range(seed, seed + self.fewer(self.seeds))
 
     def start(self, activation: Activation, seed: int) -> tuple[Points, Perceptron]:
         """The points and an untrained network of a seed."""

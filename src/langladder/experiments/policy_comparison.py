@@ -1,7 +1,7 @@
 """Policies that one setting tells apart, answering the same prompts: which of them earns more gold reward, and at what.
 
     variants: {leash: {ppo: {beta: 0.1}}, none: {ppo: {beta: 0.0}}}     what each variant changes, see `Variant`
-    expect: [{variant: none, is: worse, than: leash}]                   the claim is refuted where one does not come out
+    expect: [{variant: none, is: worse, than: leash, margin: 0.02}]     what must come out, and the least that counts
 
     gold     reward of the gold judge, test prompts of the kinds that were shown
     unseen   the same of kinds that were not
@@ -9,9 +9,9 @@
     kl       KL to the base, nats a response
     text     −log P of plain text, nats a token; less is better
 
-Two variants differ in a metric where the 95 % interval of their difference leaves out 0: by a bootstrap over seeds and
-prompts (windows of text) at once, both kept in pairs (`by_labels.difference`). One of another is preferred with a
-probability of P(gold higher) + ½ P(equal).
+Two variants are compared in pairs over seeds and prompts (windows of text), see `statistics`. One is preferred to
+another with a probability of P(gold higher) + ½ P(equal). Nothing is judged where no variant's gold reward lies above
+`learnt`.
 
 Seeds are of labels, reward model and policy; the SFT model, and what it begins from, is the same for all of them.
 
@@ -31,7 +31,7 @@ from langladder.experiments.findings import Findings, Plot, figure, opened, roun
 from langladder.experiments.policy_answers import Judged, Judges, text_loss
 from langladder.experiments.prompted_gpt import answered_in_words
 from langladder.experiments.small_policies import Chains
-from langladder.experiments.statistics import Difference, difference
+from langladder.experiments.statistics import LEAST_SEEDS, Difference, Verdict, above, difference, every, gated
 from langladder.ground import schema
 from langladder.models.language.instructed import InstructedGPT
 from langladder.models.reward import RewardModel
@@ -82,10 +82,13 @@ class Expected(schema.Config):
     outcome: Literal["better", "worse", "as good"] = Field(alias="is")
     than: str
     metric: Name = "gold"
+    margin: float = Field(ge=0)  # the least difference that counts, in units of the metric
 
-    def came(self, gain: Difference) -> bool:
-        """Whether it does. gain: of the variant, positive where it is better."""
-        return {"better": gain.low > 0, "worse": gain.high < 0, "as good": gain.high >= 0}[self.outcome]
+    def judged(self, gain: Difference) -> Verdict:
+        """gain: of the variant, positive where it is better."""
+        if self.outcome == "as good":
+            return gain.within(self.margin)
+        return (gain if self.outcome == "better" else -gain).exceeds(self.margin)
 
 
 class PolicyComparisonConfig(ChainConfig):
@@ -93,7 +96,8 @@ class PolicyComparisonConfig(ChainConfig):
 
     variants: dict[str, Variant] = Field(min_length=2)
     expect: list[Expected] = Field(min_length=1)
-    seeds: int = Field(default=2, ge=1, le=100)
+    seeds: int = Field(default=LEAST_SEEDS, ge=1, le=100)
+    learnt: float = 0.2  # gold reward that the best variant must exceed; of responses that say nothing it is about 0
     windows: int = Field(default=200, ge=2)  # of plain text, as long as the context
 
     @model_validator(mode="after")
@@ -136,8 +140,8 @@ class PolicyComparison(Experiment[PolicyComparisonConfig]):
     Config: ClassVar[type[schema.Config]] = PolicyComparisonConfig
     reads = ("tokens/text",)
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """See `Experiment.run`."""
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.examine`."""
         config, chains = self.config, Chains(data, self.config)
         seeds = range(seed, seed + config.fewer(config.seeds))
         found: dict[str, Outcome] = {}
@@ -146,7 +150,7 @@ class PolicyComparison(Experiment[PolicyComparisonConfig]):
             values = {metric: np.stack([one.values[metric] for one in some]) for metric in METRICS}
             found[name] = Outcome(some[0].parameters, values)
             progress(f"{name}: " + ", ".join(f"{metric} {found[name].mean(metric):.3f}" for metric in METRICS))
-        return findings(found, config.expect)
+        return findings(found, config.expect, config.learnt)
 
     def _measured(self, data: Data, chains: Chains, variant: Variant, seed: int, base_seed: int) -> Outcome:
         """One policy; values (N,)."""
@@ -196,17 +200,16 @@ class PolicyComparison(Experiment[PolicyComparisonConfig]):
         return judges.drawn(policy, base, reward)
 
 
-def findings(found: Mapping[str, Outcome], expect: list[Expected]) -> Findings:
+def findings(found: Mapping[str, Outcome], expect: list[Expected], learnt: float) -> Findings:
     """The claim holds where all that is expected comes out."""
-    told = []
-    for one in expect:
-        gain = found[one.variant].gain(found[one.than], one.metric)
-        told.append((one.came(gain), _said(one, gain, found)))
-    holds = all(came for came, _ in told)
+    gains = [found[one.variant].gain(found[one.than], one.metric) for one in expect]
+    best = max(found.values(), key=lambda one: one.mean("gold"))
+    gate = above(best.values["gold"], learnt, "no policy has learnt: the best gold reward")
+    verdict = gated([gate], every(one.judged(gain) for one, gain in zip(expect, gains, strict=True)))
+    text = "; ".join(_said(one, gain, found) for one, gain in zip(expect, gains, strict=True)) + "."
     shown: dict[Name, str] = {metric: label for metric, (label, _) in METRICS.items()}
     return Findings(
-        holds=holds,
-        verdict=opened(holds, "; ".join(said for _, said in told) + "."),
+        **opened(verdict, text),
         columns=["policy", "parameters", *shown.values()],
         rows=[[name, float(one.parameters), *(rounded(one.mean(m)) for m in shown)] for name, one in found.items()],
         plots=[_plot(found, metric) for metric in dict.fromkeys(["gold", *(one.metric for one in expect)])],
@@ -236,7 +239,7 @@ def _plot(found: Mapping[str, Outcome], metric: Name) -> Plot:
     halves = []
     for one in found.values():
         interval = difference(one.values[metric], np.zeros_like(one.values[metric]))
-        halves.append((interval.high - interval.low) / 2)
+        halves.append(interval.half)
     means = [one.mean(metric) for one in found.values()]
     return Plot(
         title=label[0].upper() + label[1:],

@@ -18,6 +18,7 @@ from langladder.experiments.experiment import Data, Experiment, ExperimentConfig
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.prompt_items import items_of
 from langladder.experiments.prompt_sources import Source
+from langladder.experiments.statistics import Difference, Verdict, every
 from langladder.ground import schema
 from langladder.models.language.counted import CountedLanguageModel
 from langladder.models.language.language_model import LanguageModel
@@ -35,6 +36,7 @@ class PromptTask(PromptFormat, ExperimentConfig):
     items: int = Field(default=200, ge=1)  # at effort 1
     options: int = Field(default=4, ge=2, le=100)  # of items whose wrong answers are those of others
     expects: Literal["examples help", "above chance"] = "examples help"
+    margin: float = Field(default=0.02, ge=0)  # share of the items: what is gained counts from there on
 
     @model_validator(mode="after")
     def _shots_rise(self) -> Self:
@@ -58,8 +60,8 @@ class Prompting(Experiment[PromptTask]):
 
     Config: ClassVar[type[schema.Config]] = PromptTask
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """See `Experiment.run`."""
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.examine`."""
         config = self.config
         items, examples = self.items(data, seed)
         found = {}
@@ -94,8 +96,8 @@ def findings(
         levels["best possible"] = best
     blind = max(levels["chance"], share or 0.0)
     gains = {name: _gain(one, scoring, most, blind, config.expects) for name, one in found.items()}
-    networks = [low > 0 for name, (_, (low, _)) in gains.items() if found[name].network]
-    holds = all(networks) if networks else None
+    networks = [Difference(gain, *bounds) for name, (gain, bounds) in gains.items() if found[name].network]
+    verdict = every(gain.exceeds(config.margin) for gain in networks) if networks else Verdict(None, "needs a network")
     what = f"{most} examples against none" if config.expects == "examples help" else "above a blind guess"
     said = ", ".join(
         f"{shown[name]} {_accuracy(found[name].by_shots[most], scoring):.0%} ({100 * gain:+.0f} points, "
@@ -107,8 +109,7 @@ def findings(
         said += "; " + ", ".join(f"{shown[name]}'s context holds {used:.1f} of {most}" for name, used in short.items())
     others = [f"accuracy, {SCORINGS.get(one, one)}" for one in config.scorings[1:]]
     return Findings(
-        holds=holds,
-        verdict=opened(holds, f"{what}, {len(items)} items: {said}; a blind guess gets {blind:.0%}."),
+        **opened(verdict, f"{what}, {len(items)} items: {said}; a blind guess gets {blind:.0%}."),
         columns=["model", "parameters", "examples", "in the prompt", "accuracy", "95 % from", "to", *others],
         rows=[
             [shown[name], float(one.parameters), float(k), *_row(shots, config.scorings)]

@@ -20,11 +20,11 @@ from pydantic import Field
 
 from langladder.evaluation.reward import rewards_of
 from langladder.experiments.chain_settings import ChainConfig
-from langladder.experiments.experiment import Data, Experiment, Progress
+from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.policy_answers import with_interval
 from langladder.experiments.small_policies import Chains
-from langladder.experiments.statistics import Difference, difference
+from langladder.experiments.statistics import Difference, above, difference, gated
 from langladder.ground import schema
 from langladder.models.reward import RewardModel
 from langladder.text.labelled.instructions import Ranking
@@ -33,11 +33,10 @@ Way = Literal["together", "apart"]
 WAYS: tuple[Way, Way] = ("together", "apart")
 
 
-class RankingPairsConfig(ChainConfig):
+class RankingPairsConfig(ChainConfig, RepeatedConfig):
     """Settings of `RankingPairs`."""
 
     passes: int = Field(default=6, ge=2)
-    seeds: int = Field(default=2, ge=1, le=100)
 
 
 class Learnt(NamedTuple):
@@ -55,17 +54,17 @@ class RankingPairs(Experiment[RankingPairsConfig]):
     Config: ClassVar[type[schema.Config]] = RankingPairsConfig
     reads = ("tokens/text",)
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """See `Experiment.run`."""
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.examine`."""
         config, chains = self.config, Chains(data, self.config)
         found: dict[Way, Learnt] = {}
         for way in WAYS:
-            some = [self._learnt(chains, way, one, seed) for one in range(seed, seed + config.fewer(config.seeds))]
+            some = [self._learnt(chains, way, one, seed) for one in config.numbers(seed)]
             loss, right, train = (np.stack([getattr(one, name) for one in some]) for name in ("loss", "right", "train"))
             found[way] = Learnt(loss, right, train, some[0].read)
             told = ", ".join(f"{value:.3f}" for value in loss.mean(axis=(0, 2)))
             progress(f"{way}: held-out loss {told}")
-        return findings(found)
+        return findings(found, config.margin)
 
     def _learnt(self, chains: Chains, way: Way, seed: int, base_seed: int) -> Learnt:
         """One reward model, without the dimension of seeds."""
@@ -111,7 +110,7 @@ def judged(model: RewardModel, rankings: list[Ranking]) -> tuple[np.ndarray, np.
     return np.array(losses), np.array(right)
 
 
-def findings(found: Mapping[Way, Learnt]) -> Findings:
+def findings(found: Mapping[Way, Learnt], margin: float) -> Findings:
     """The claim holds where, after the last pass, the pairs apart lose more on held-out rankings than together."""
     together, apart = (found[way] for way in WAYS)
     passes = together.loss.shape[1]
@@ -120,7 +119,8 @@ def findings(found: Mapping[Way, Learnt]) -> Findings:
         return difference(getattr(apart, what)[:, place], getattr(together, what)[:, place])
 
     last, first = gap(-1, "loss"), gap(0, "loss")
-    holds = last.low > 0
+    gate = above(together.right.mean(axis=2).max(axis=1), 0.5, "nothing was learnt: the share of held-out pairs")
+    verdict = gated([gate], last.exceeds(margin))
     parts = [
         f"after {passes} passes the held-out loss is {_mean(together.loss, -1)} together, {_mean(apart.loss, -1)} "
         f"apart, {with_interval(last)}, the pairs right {_mean(together.right, -1)} and {_mean(apart.right, -1)}, "
@@ -130,8 +130,7 @@ def findings(found: Mapping[Way, Learnt]) -> Findings:
         f"{apart.read / together.read:.1f} times as many answers are read apart",
     ]
     return Findings(
-        holds=holds,
-        verdict=opened(holds, "; ".join(parts) + "."),
+        **opened(verdict, "; ".join(parts) + "."),
         columns=["pairs", "passes", "training loss", "held-out loss", "held-out pairs right"],
         rows=[
             [

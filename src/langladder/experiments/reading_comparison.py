@@ -17,7 +17,7 @@ from langladder.experiments.by_labels import corpus, stratified
 from langladder.experiments.comparison import Measure, Metric, Values
 from langladder.experiments.drawn_reviews import drawn_reviews, operators
 from langladder.experiments.experiment import Data, Source
-from langladder.experiments.reading_training import ReadingConfig, Texts, fitted, right_labels, scored
+from langladder.experiments.reading_training import ReadingConfig, Texts, fitted, majority, right_labels, scored
 from langladder.experiments.rung_comparison import RungComparison, RungComparisonConfig
 from langladder.experiments.rungs import ClassifierRung
 from langladder.experiments.small_vectors import small_vectors
@@ -40,6 +40,7 @@ class LabelComparison(RungComparison[ReadingComparisonConfig]):
 
     Config: ClassVar[type[schema.Config]] = ReadingComparisonConfig
     reads: ClassVar[tuple[Source, ...]] = ("clean/labels",)
+    majority: float  # share of the most frequent label among the test texts
     metrics: ClassVar[dict[str, Metric]] = {
         "accuracy": Metric("accuracy", more_is_better=True),
         "loss": Metric("−log P per text", drawn=False),
@@ -48,6 +49,8 @@ class LabelComparison(RungComparison[ReadingComparisonConfig]):
     def measure(self, data: Data) -> Measure:
         """See `Comparison.measure`."""
         whole = self.texts(data)
+
+        self.majority = majority(whole.test)
 
         def one(rung: Any, model: dict[str, object], rest: dict[str, object], seed: int) -> Any:
             texts, given = self.part(whole, seed), self.config.given(rest)
@@ -59,6 +62,11 @@ class LabelComparison(RungComparison[ReadingComparisonConfig]):
             return learnt(found), self.measures(found, texts.test)
 
         return one
+
+    def frequencies(self, data: Data) -> dict[str, float]:
+        """See `Comparison.frequencies`."""
+        del data
+        return {"accuracy": self.majority}
 
     def fit(self, data: Data, rung: Any, texts: Texts, training: Any, *, seed: int, model: Any, given: Any) -> Any:
         """A trained classifier: a rung of such settings, and what it is given."""

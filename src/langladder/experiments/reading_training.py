@@ -142,3 +142,9 @@ def right_labels(classifier: Classifier, examples: Sequence[Example]) -> np.ndar
     """Whether each example gets its label: (N,) bool."""
     found: np.ndarray = classifier.log_probs(examples).argmax(axis=1) == label_ids(examples, classifier.labels)
     return found
+
+
+def majority(examples: Sequence[Example]) -> float:
+    """Share of the most frequent label."""
+    labels = [example.label for example in examples]
+    return max(map(labels.count, set(labels))) / len(labels)

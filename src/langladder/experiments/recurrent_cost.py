@@ -21,6 +21,7 @@ from pydantic import Field
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
 from langladder.experiments.findings import Findings, Plot, Shown, opened, rounded, series
 from langladder.experiments.networks import CELL_TITLES, FlowCell, recurrent
+from langladder.experiments.statistics import Verdict
 from langladder.ground import schema
 from langladder.nn.recurrent import GATES, RecurrentStack
 
@@ -42,8 +43,8 @@ class RecurrentCost(Experiment[RecurrentCostConfig]):
 
     Config: ClassVar[type[schema.Config]] = RecurrentCostConfig
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - reads no text
-        """See `Experiment.run`."""
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - reads no text
+        """See `Experiment.examine`."""
         config = self.config
         torch.manual_seed(seed)
         parameters: dict[str, list[int]] = {cell: [] for cell in CELLS}
@@ -81,8 +82,10 @@ def findings(widths: list[int], parameters: dict[str, list[int]], seconds: dict[
     said = " : ".join(f"{ratios[cell]:g}" for cell in CELLS)
     counts = ", ".join(f"{parameters[cell][-1]:,}" for cell in CELLS)
     return Findings(
-        holds=None,
-        verdict=f"RNN : GRU : LSTM = {said} in parameters, by construction ({counts} at width {widths[-1]}).",
+        **opened(
+            Verdict(None, "that of the parameters is arithmetic"),
+            f"RNN : GRU : LSTM = {said} in parameters, by construction ({counts} at width {widths[-1]}).",
+        ),
         columns=["network", *(f"parameters at {width}" for width in widths), "ratio"],
         rows=[[CELL_TITLES[cell], *map(float, parameters[cell]), rounded(ratios[cell])] for cell in CELLS],
         plots=[],
@@ -95,10 +98,9 @@ def _timed(widths: list[int], seconds: dict[str, list[float]]) -> Shown:
     """The claim holds where the times at the largest width stand as the gates do, within NEAR."""
     multiples = {cell: [s / rnn for s, rnn in zip(seconds[cell], seconds["rnn"], strict=True)] for cell in CELLS}
     said = " : ".join(f"{multiples[cell][-1]:.1f}" for cell in CELLS)
-    holds = all(abs(multiples[cell][-1] / GATES[cell] - 1) <= NEAR for cell in CELLS)
+    verdict = Verdict(all(abs(multiples[cell][-1] / GATES[cell] - 1) <= NEAR for cell in CELLS))
     return Shown(
-        holds=holds,
-        verdict=opened(holds, f"RNN : GRU : LSTM = {said} in time per token, in training at width {widths[-1]}."),
+        **opened(verdict, f"RNN : GRU : LSTM = {said} in time per token, in training at width {widths[-1]}."),
         columns=["network", *(f"µs per token at {width}" for width in widths)],
         rows=[[CELL_TITLES[cell], *(rounded(1e6 * s) for s in seconds[cell])] for cell in CELLS],
         plots=[

@@ -21,23 +21,22 @@ from pydantic import Field
 
 from langladder.data.instructions import dialogue_batch
 from langladder.experiments.chain_settings import ChainConfig
-from langladder.experiments.experiment import Data, Experiment, Progress
+from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.policy_answers import Judges, with_interval
 from langladder.experiments.small_policies import Chains
-from langladder.experiments.statistics import difference
+from langladder.experiments.statistics import below, difference, every, gated
 from langladder.ground import schema
 from langladder.models.language.instructed import InstructedGPT
 from langladder.text.labelled.templates import DialogueIds
 from langladder.text.tokenize.specials import PAD
 
 
-class SFTEpochsConfig(ChainConfig):
+class SFTEpochsConfig(ChainConfig, RepeatedConfig):
     """Settings of `SFTEpochs`; `demonstrations` are learnt `epochs` times at effort 1."""
 
     epochs: int = Field(default=16, ge=2)
     looks: int = Field(default=8, ge=2)  # evenly spread over the epochs
-    seeds: int = Field(default=2, ge=1, le=100)
 
 
 class Curve(NamedTuple):
@@ -55,16 +54,16 @@ class SFTEpochs(Experiment[SFTEpochsConfig]):
     Config: ClassVar[type[schema.Config]] = SFTEpochsConfig
     reads = ("tokens/text",)
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """See `Experiment.run`."""
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.examine`."""
         config, chains = self.config, Chains(data, self.config)
-        some = [self._curve(chains, number, seed) for number in range(seed, seed + config.fewer(config.seeds))]
+        some = [self._curve(chains, number, seed) for number in config.numbers(seed)]
         parts = [np.stack([getattr(one, name) for one in some]) for name in ("loss", "gold", "train")]
         found = Curve(some[0].epochs, *parts)
         for place, epoch in enumerate(found.epochs):
             told = f"loss {found.loss[:, place].mean():.3f}, gold {found.gold[:, place].mean():.3f}"
             progress(f"{epoch:.1f} epochs: {told}")
-        return findings(found)
+        return findings(found, config.margin)
 
     def _curve(self, chains: Chains, seed: int, base_seed: int) -> Curve:
         """Of one seed, without its dimension; the GPT that is tuned is the same for all."""
@@ -103,26 +102,26 @@ def losses(model: InstructedGPT, rows: Sequence[DialogueIds]) -> np.ndarray:
     return np.array(found)
 
 
-def findings(found: Curve) -> Findings:
-    """The claim holds where the loss has grown since its lowest and the reward has, too, each by more than chance."""
+def findings(found: Curve, margin: float) -> Findings:
+    """The claim holds where the loss has grown since its lowest, and the reward has, too."""
     lowest = int(found.loss[:, :, ::2].mean(axis=(0, 2)).argmin())
     rest: Any = slice(1, None, 2)
     growth = difference(found.loss[:, -1, rest], found.loss[:, lowest, rest])
     gain = difference(found.gold[:, -1, rest], found.gold[:, lowest, rest])
-    holds = growth.low > 0 and gain.low > 0
+    fell = below(found.train[:, -1], float(found.train[:, 0].mean()), "nothing was learnt: the training loss")
+    verdict = gated([fell], every([growth.exceeds(margin), gain.exceeds(margin)]))
     loss, gold = found.loss.mean(axis=(0, 2)), found.gold.mean(axis=(0, 2))
     of_loss, of_gold = (
         f"{values[:, lowest, rest].mean():.3f} and {values[:, -1, rest].mean():.3f}, {with_interval(one)}"
         for values, one in ((found.loss, growth), (found.gold, gain))
     )
-    verdict = (
+    text = (
         f"half of the dialogues have their lowest loss after {found.epochs[lowest]:.0f} epochs; of the others, then "
         f"and after {found.epochs[-1]:.0f} epochs, the loss is {of_loss}, in nats a token, the gold reward {of_gold}."
     )
     train = found.train.mean(axis=0)
     return Findings(
-        holds=holds,
-        verdict=opened(holds, verdict),
+        **opened(verdict, text),
         columns=["epochs", "training loss", "validation loss", "gold reward"],
         rows=[
             [rounded(float(epoch)), *(rounded(float(values[place])) for values in (train, loss, gold))]

@@ -17,10 +17,11 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from langladder.data.language_modelling import document_batches
-from langladder.evaluation.significance import crossed_interval
-from langladder.experiments.experiment import Data, Experiment, Progress
+from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
 from langladder.experiments.small_models import TextConfig, trained
+from langladder.experiments.statistics import Difference, below, difference, every, gated
+from langladder.experiments.training import unigram_loss
 from langladder.ground import schema
 from langladder.ground.errors import InputError
 from langladder.models.language.gpt import GPT
@@ -28,11 +29,10 @@ from langladder.models.language.language_model import predicted
 from langladder.text.storage.token_streams import TokenStream
 
 
-class SlidingWindowConfig(TextConfig):
+class SlidingWindowConfig(TextConfig, RepeatedConfig):
     """Settings of `SlidingWindow`; the context is `sequence_length`."""
 
     strides: list[int] = Field(default=[64, 32, 16, 4, 1], min_length=2)  # s, falling
-    seeds: int = Field(default=2, ge=1, le=100)
 
     @model_validator(mode="after")
     def _fall(self) -> Self:
@@ -52,10 +52,9 @@ class Lost(NamedTuple):
         """exp L(s), the mean of the networks' losses."""
         return float(np.exp(self.nats[stride].sum(axis=1).mean() / self.tokens.sum()))
 
-    def gain(self, stride: int, other: int) -> tuple[float, tuple[float, float]]:
-        """L(other) − L(stride) in nats a token, and its 95 % interval over networks and documents."""
-        each = (self.nats[other] - self.nats[stride]) / self.tokens.mean()  # (S, N)
-        return float(each.mean()), crossed_interval(each)
+    def gain(self, stride: int, other: int) -> Difference:
+        """L(other) − L(stride) in nats a token, over networks and documents."""
+        return difference(self.nats[other] / self.tokens.mean(), self.nats[stride] / self.tokens.mean())  # (S, N)
 
 
 class SlidingWindow(Experiment[SlidingWindowConfig]):
@@ -64,21 +63,22 @@ class SlidingWindow(Experiment[SlidingWindowConfig]):
     Config: ClassVar[type[schema.Config]] = SlidingWindowConfig
     reads = ("tokens/text",)
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """See `Experiment.run`."""
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.examine`."""
         config, text = self.config, longer(data.stream("test"), self.config.sequence_length)
         kind, settings = config.small("gpt")
         found: list[Lost] = []
-        for number in range(config.fewer(config.seeds)):
+        for number in config.numbers(seed):
             vocab_size, train = data.tokenizer().vocab_size, data.stream("train")
-            model, _ = trained(kind, settings, vocab_size, train, config, seed=seed + number)
+            model, _ = trained(kind, settings, vocab_size, train, config, seed=number)
             assert isinstance(model, GPT)
             tokens = max(1000, config.fewer(config.test_tokens))
             one = lost(model, text, config.strides, tokens)
             progress(", ".join(f"stride {stride}: {one.perplexity(stride):.2f}" for stride in config.strides))
             found.append(one)
         nats = {stride: np.concatenate([one.nats[stride] for one in found]) for stride in config.strides}
-        return findings(Lost(found[0].tokens, nats), config.sequence_length)
+        unigram = unigram_loss(data.stream("train").ids)
+        return findings(Lost(found[0].tokens, nats), config.sequence_length, unigram, config.margin)
 
 
 def longer(text: TokenStream, context: int) -> TokenStream:
@@ -110,31 +110,32 @@ def lost(model: GPT, text: TokenStream, strides: list[int], tokens: int) -> Lost
     return Lost(np.array(count, dtype=np.float64), {stride: np.array([by]) for stride, by in nats.items()})
 
 
-def findings(measured: Lost, context: int) -> Findings:
-    """The claim holds where each smaller stride is better than the one before, by more than chance."""
+def findings(measured: Lost, context: int, unigram: float, margin: float) -> Findings:
+    """The claim holds where each smaller stride is better than the one before, by `margin` nats a token."""
     strides = list(measured.nats)
     steps = {stride: measured.gain(stride, before) for before, stride in pairwise(strides)}
-    holds = all(low > 0 for _, (low, _) in steps.values())
+    a_token = measured.nats[strides[-1]].sum(axis=1) / measured.tokens.sum()  # (S,)
+    gate = below(a_token, unigram, "nothing was learnt: the loss")
+    verdict = gated([gate], every(step.exceeds(margin) for step in steps.values()))
     perplexity = {stride: measured.perplexity(stride) for stride in strides}
-    whole, (low, high) = measured.gain(strides[-1], strides[0])
+    whole = measured.gain(strides[-1], strides[0])
     half = min(strides, key=lambda stride: abs(stride - context / 2))
-    share = measured.gain(half, strides[0])[0] / whole if whole > 0 else None
+    share = measured.gain(half, strides[0]).mean / whole.mean if whole.mean > 0 else None
     said = ", ".join(f"{value:.2f} (stride {stride})" for stride, value in perplexity.items())
-    worse = [str(stride) for stride, (_, (_, most)) in steps.items() if most < 0]
-    alike = [str(stride) for stride, (_, (least, most)) in steps.items() if least <= 0 <= most]
-    verdict = (
+    worse = [str(stride) for stride, step in steps.items() if step.high < 0]
+    alike = [str(stride) for stride, step in steps.items() if step.low <= 0 <= step.high]
+    text = (
         f"perplexity per token by a window of {context}: {said}; from stride {strides[0]} to {strides[-1]}, "
-        f"which reads {strides[0] / strides[-1]:.0f} times as much, {whole:+.3f} nats a token are gained "
-        f"({low:+.3f} to {high:+.3f})"
+        f"which reads {strides[0] / strides[-1]:.0f} times as much, {whole.mean:+.3f} nats a token are gained "
+        f"({whole.low:+.3f} to {whole.high:+.3f})"
     )
     if share is not None and half not in strides[:1]:
-        verdict += f", {share:.0%} of them" if 0 <= share <= 1 else f", and {measured.gain(half, strides[0])[0]:+.3f}"
-        verdict += f" by stride {half}"
-    verdict += f"; no gain beyond chance at stride {', '.join(alike)}" if alike else ""
-    verdict += f"; worse than the stride before, by more than chance, at stride {', '.join(worse)}" if worse else ""
+        text += f", {share:.0%} of them" if 0 <= share <= 1 else f", and {measured.gain(half, strides[0]).mean:+.3f}"
+        text += f" by stride {half}"
+    text += f"; no gain beyond chance at stride {', '.join(alike)}" if alike else ""
+    text += f"; worse than the stride before, by more than chance, at stride {', '.join(worse)}" if worse else ""
     return Findings(
-        holds=holds,
-        verdict=opened(holds, f"{verdict}."),
+        **opened(verdict, f"{text}."),
         columns=["stride", "tokens read for each", "perplexity per token", "nats gained by this step", "from", "to"],
         rows=[
             [float(stride), rounded(context / stride), rounded(perplexity[stride]), *_cells(steps.get(stride))]
@@ -153,5 +154,5 @@ def findings(measured: Lost, context: int) -> Findings:
     )
 
 
-def _cells(step: tuple[float, tuple[float, float]] | None) -> list[str | float | None]:
-    return [None, None, None] if step is None else [rounded(step[0]), *map(rounded, step[1])]
+def _cells(step: Difference | None) -> list[str | float | None]:
+    return [None, None, None] if step is None else [*map(rounded, step[:3])]

@@ -15,10 +15,11 @@ import torch
 from pydantic import Field
 
 from langladder.data.translation import pad
-from langladder.experiments.experiment import Data, Experiment, Progress
+from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
 from langladder.experiments.small_translators import TranslationConfig, trained
-from langladder.experiments.statistics import mean, spread
+from langladder.experiments.statistics import below, difference, every, gated, mean, spread
+from langladder.experiments.training import unigram_loss
 from langladder.experiments.translation_judge import Judge
 from langladder.ground import schema
 from langladder.ground.errors import InputError
@@ -29,19 +30,18 @@ FIRST = 3
 """Target tokens that count as the first ones."""
 
 
-class SourceReversalConfig(TranslationConfig):
+class SourceReversalConfig(TranslationConfig, RepeatedConfig):
     """Settings of `SourceReversal`."""
 
-    seeds: int = Field(default=2, ge=1)
     positions: int = Field(default=20, ge=FIRST + 1)  # target tokens that are looked at one by one
 
 
 class Measured(NamedTuple):
-    """Of one way of reading: each network's loss per token and BLEU; the mean loss at each target position."""
+    """Of one way of reading: each network's loss per token, BLEU, and loss at each target position (S, T)."""
 
     losses: list[float]
     bleus: list[float]
-    by_position: list[float]
+    by_position: np.ndarray
 
 
 class SourceReversal(Experiment[SourceReversalConfig]):
@@ -50,21 +50,22 @@ class SourceReversal(Experiment[SourceReversalConfig]):
     Config: ClassVar[type[schema.Config]] = SourceReversalConfig
     reads = ("tokens/parallel",)
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """See `Experiment.run`."""
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.examine`."""
         config, found = self.config, {}
         judge = Judge.open(data, config.fewer(config.test_sentences))
         kind, settings = config.small("seq2seq")
         for name, reverse in (("forwards", False), ("backwards", True)):
             scores, positions = [], []
-            for number in range(seed, seed + config.fewer(config.seeds)):
+            for number in config.numbers(seed):
                 model, _ = trained(kind, settings | {"reverse_source": reverse}, data, config, seed=number)
                 scores.append(judge.score(model))
                 positions.append(position_losses(model, judge, config.positions))
             losses, bleus = [score.loss for score in scores], [score.bleu for score in scores]
-            found[name] = Measured(losses, bleus, np.mean(positions, axis=0).tolist())
+            found[name] = Measured(losses, bleus, np.stack(positions))
             progress(f"{name}: loss {mean(losses):.3f}, BLEU {mean(bleus):.1f}")
-        return findings(found["forwards"], found["backwards"])
+        unigram = unigram_loss(data.pairs("train").target.ids)
+        return findings(found["forwards"], found["backwards"], unigram, config.margin)
 
 
 def position_losses(model: Translator, judge: Judge, positions: int) -> np.ndarray:
@@ -83,19 +84,20 @@ def position_losses(model: Translator, judge: Judge, positions: int) -> np.ndarr
     return losses
 
 
-def findings(forwards: Measured, backwards: Measured) -> Findings:
-    """It holds where the loss falls by more than twice its spread, and more at the first words than after them."""
+def findings(forwards: Measured, backwards: Measured, unigram: float, margin: float) -> Findings:
+    """It holds where the loss falls by `margin` nats, and more at the first words than after them."""
     gain = mean(forwards.losses) - mean(backwards.losses)
-    noise = max(spread(one.losses) or 0.0 for one in (forwards, backwards))
-    gains = [one - other for one, other in zip(forwards.by_position, backwards.by_position, strict=True)]
-    early, late = mean(gains[:FIRST]), mean(gains[FIRST:])
-    holds = gain > 2 * noise and early > late
-    steps = list(range(1, len(gains) + 1))
+    gains = forwards.by_position - backwards.by_position  # (S, T)
+    first, after = gains[:, :FIRST].mean(axis=1), gains[:, FIRST:].mean(axis=1)  # (S,) each
+    early, late = float(first.mean()), float(after.mean())
+    gate = below(backwards.losses, unigram, "nothing was learnt: the loss")
+    helps = difference(forwards.losses, backwards.losses).exceeds(margin)
+    verdict = gated([gate], every([helps, difference(first, after).exceeds(margin)]))
+    steps = list(range(1, gains.shape[1] + 1))
     ways = {"forwards": forwards, "backwards": backwards}
     return Findings(
-        holds=holds,
-        verdict=opened(
-            holds,
+        **opened(
+            verdict,
             f"reading backwards takes {gain:.3f} nats off the {mean(forwards.losses):.3f} a token (BLEU "
             f"{mean(forwards.bleus):.1f} → {mean(backwards.bleus):.1f}): {early:.3f} at each of the first {FIRST} "
             f"tokens, {late:.3f} at each of those after them.",
@@ -104,7 +106,10 @@ def findings(forwards: Measured, backwards: Measured) -> Findings:
         rows=[
             [
                 name,
-                *map(rounded, (mean(one.losses), spread(one.losses), mean(one.by_position[:FIRST]), mean(one.bleus))),
+                *map(
+                    rounded,
+                    (mean(one.losses), spread(one.losses), float(one.by_position[:, :FIRST].mean()), mean(one.bleus)),
+                ),
             ]
             for name, one in ways.items()
         ],
@@ -113,9 +118,14 @@ def findings(forwards: Measured, backwards: Measured) -> Findings:
                 title="Loss by target position",
                 x_label="target token",
                 y_label="−log P of the reference, nats",
-                series=[series(name, steps, one.by_position) for name, one in ways.items()],
+                series=[series(name, steps, one.by_position.mean(axis=0).tolist()) for name, one in ways.items()],
             )
         ],
         figures={f"{name}_loss": rounded(mean(one.losses)) or 0.0 for name, one in ways.items()}
         | {f"{name}_bleu": rounded(mean(one.bleus)) or 0.0 for name, one in ways.items()},
     )
+
+
+def _first(one: Measured) -> float:
+    """The mean loss at the first tokens."""
+    return float(one.by_position[:, :FIRST].mean())

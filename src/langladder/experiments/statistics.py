@@ -1,17 +1,166 @@
-"""Means and spreads over repetitions with other seeds, and differences with intervals.
+"""Means and spreads over seeds, differences with intervals, and what these decide.
 
-Shape legend: S seeds, N test texts, R resamples.
+A difference d is measured once a seed, on the same N test texts where there are any. Both are drawn at random, so the
+variance of the mean has a part of each, and Student's t has the degrees of freedom of Welch and Satterthwaite:
+
+    v = s²(d of a seed) / S + s²(d of a text) / N        95 %:  mean d ± t(ν) √v
+    ν = v² / Σ v_i² / (n_i − 1)
+
+A claim ends in one of three ways (Schuirmann 1987 on equivalence): with `by`, the least difference that counts,
+
+                 holds                  refuted              not tested
+    better       the interval above 0   all of it below by   the rest: too few seeds, or too little power
+    as good      all of it above −by    all of it below −by  likewise
+
+Shape legend: S seeds, N test texts.
 """
 
+import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from langladder.data.batches import generator
+LEAST_SEEDS = 5
+"""Below these Student's t of a spread is too wide, and a spread too often small by chance, to decide anything."""
+CONFIDENCE = 0.95
+Z = 1.96
 
-RESAMPLES = 1000
+
+class Verdict(NamedTuple):
+    """Whether a claim holds; None: it was not tested, for a reason."""
+
+    holds: bool | None
+    reason: str = ""
+
+
+def every(verdicts: Iterable[Verdict]) -> Verdict:
+    """All of them hold; one that is refuted refutes."""
+    found = list(verdicts)
+    if any(one.holds is False for one in found):
+        return Verdict(False)
+    open_ones = list(dict.fromkeys(one.reason for one in found if one.holds is None))
+    return Verdict(None, "; ".join(open_ones)) if open_ones else Verdict(True)
+
+
+def some(verdicts: Iterable[Verdict]) -> Verdict:
+    """One of them holds; all that are refuted refute."""
+    found = list(verdicts)
+    if any(one.holds for one in found):
+        return Verdict(True)
+    open_ones = list(dict.fromkeys(one.reason for one in found if one.holds is None))
+    return Verdict(None, "; ".join(open_ones)) if open_ones else Verdict(False)
+
+
+def gated(gates: Iterable[Verdict], verdict: Verdict) -> Verdict:
+    """The verdict where all gates hold; else not tested, for the reason that a gate gives."""
+    closed = list(dict.fromkeys(gate.reason for gate in gates if not gate.holds))
+    return Verdict(None, "; ".join(closed)) if closed else verdict
+
+
+class Difference(NamedTuple):
+    """The mean of one less that of another, with a 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+    seeds: int = LEAST_SEEDS
+
+    def __str__(self) -> str:
+        if not math.isfinite(self.low):
+            return f"{100 * self.mean:+.1f} points (one seed)"
+        return f"{100 * self.mean:+.1f} points ({100 * self.low:+.1f} to {100 * self.high:+.1f})"
+
+    @property
+    def half(self) -> float:
+        """Of the interval, as an error bar."""
+        return (self.high - self.low) / 2
+
+    def exceeds(self, by: float = 0.0) -> Verdict:
+        """Better; see the module.
+
+        Args:
+            by: the least difference that counts.
+        """
+        if (lacking := self._lacking()) is not None:
+            return lacking
+        if self.high <= by:
+            return Verdict(False)
+        return Verdict(True) if self.low > 0 else self._undecided()
+
+    def within(self, by: float) -> Verdict:
+        """As good; see the module."""
+        if (lacking := self._lacking()) is not None:
+            return lacking
+        if self.high < -by:
+            return Verdict(False)
+        return Verdict(True) if self.low > -by else self._undecided()
+
+    def __neg__(self) -> "Difference":
+        return Difference(-self.mean, -self.high, -self.low, self.seeds)
+
+    def _lacking(self) -> Verdict | None:
+        if self.seeds >= LEAST_SEEDS:
+            return None
+        return Verdict(None, f"{self.seeds} seed{'s' * (self.seeds > 1)}, {LEAST_SEEDS} are needed")
+
+    def _undecided(self) -> Verdict:
+        return Verdict(None, f"too little power: {self.low:+.3g} to {self.high:+.3g} says neither")
+
+
+def difference(first: ArrayLike, second: ArrayLike, confidence: float = CONFIDENCE) -> Difference:
+    """Of (S,) values, or (S, N) where what each test text gets is kept; both sides in pairs. A number is a level."""
+    from scipy.special import stdtrit  # takes time to load
+
+    each = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
+    each = each[:, None] if each.ndim == 1 else each  # (S, N)
+    middle, parts = float(each.mean()), list[tuple[float, int]]()
+    for axis in (1, 0):
+        means = each.mean(axis=axis)
+        if len(means) > 1:
+            parts.append((float(means.var(ddof=1)) / len(means), len(means) - 1))
+    # v = s²/S + s²/N
+    variance = sum(part for part, _ in parts)
+    if not parts or math.isnan(variance):
+        return Difference(middle, -math.inf, math.inf, len(each))
+    if variance < np.finfo(np.float64).eps ** 2:
+        return Difference(middle, middle, middle, len(each))
+    # ν = v² / Σ v_i² / (n_i − 1)
+    freedom = variance**2 / sum(part**2 / count for part, count in parts)
+    half = float(stdtrit(freedom, (1 + confidence) / 2)) * math.sqrt(variance)
+    return Difference(middle, middle - half, middle + half, len(each))
+
+
+def of_shares(first: tuple[float, int], second: tuple[float, int]) -> Difference:
+    """Of two shares of so many items each, of one model: its interval is over items (Wald); a count of 0 is a level."""
+    parts = [share * (1 - share) / count if count else 0.0 for share, count in (first, second)]
+    middle, half = first[0] - second[0], Z * math.sqrt(sum(parts))
+    return Difference(middle, middle - half, middle + half)
+
+
+def of_one_model(first: ArrayLike, second: ArrayLike) -> Difference:
+    """Of (N,) values of the items: see `of_shares`."""
+    each = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
+    middle, half = float(each.mean()), Z * float(each.std(ddof=1)) / math.sqrt(len(each)) if len(each) > 1 else math.inf
+    return Difference(middle, middle - half, middle + half)
+
+
+def above(values: ArrayLike, level: float, what: str) -> Verdict:
+    """A gate: values, one a seed, lie above a level, by their interval."""
+    gap = difference(values, level)
+    if gap.seeds >= LEAST_SEEDS and gap.low > 0:
+        return Verdict(True)
+    return Verdict(None, f"{what} {gap.mean + level:.3g} is not above {level:.3g}, by its interval")
+
+
+def below(values: ArrayLike, level: float, what: str) -> Verdict:
+    """A gate: values, one a seed, lie below a level, by their interval."""
+    gap = difference(values, level)
+    if gap.seeds >= LEAST_SEEDS and gap.high < 0:
+        return Verdict(True)
+    return Verdict(None, f"{what} {gap.mean + level:.3g} is not below {level:.3g}, by its interval")
 
 
 def mean(values: Sequence[float]) -> float:
@@ -22,27 +171,3 @@ def mean(values: Sequence[float]) -> float:
 def spread(values: Sequence[float]) -> float | None:
     """Standard deviation between repetitions; None where there is only one."""
     return statistics.stdev(values) if len(values) > 1 else None
-
-
-class Difference(NamedTuple):
-    """Accuracy of one less that of another, with a 95 % interval."""
-
-    mean: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{100 * self.mean:+.1f} points ({100 * self.low:+.1f} to {100 * self.high:+.1f})"
-
-
-def difference(first: np.ndarray, second: np.ndarray) -> Difference:
-    """Of (S, N) bool each; the interval by a bootstrap over seeds and test texts at once, both kept in pairs."""
-    each = first.astype(np.float64) - second  # (S, N)
-    S, N = each.shape
-    random = generator(0)
-    seeds = random.multinomial(S, np.full(S, 1 / S), RESAMPLES) / S  # (R, S) shares
-    texts = random.multinomial(N, np.full(N, 1 / N), RESAMPLES) / N  # (R, N)
-    # d_r = Σ_s Σ_n u_rs (a_sn − b_sn) v_rn
-    drawn = np.einsum("rn,rn->r", seeds @ each, texts)  # (R,)
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return Difference(float(each.mean()), float(low), float(high))

@@ -4,6 +4,7 @@ Some words of every sentence may be hidden (`tagger_training`); how many of thes
 of the words around.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from random import Random
 from typing import Any, ClassVar, Literal
@@ -52,6 +53,7 @@ class TaggerComparison(RungComparison[TaggerComparisonConfig]):
 
     Config: ClassVar[type[schema.Config]] = TaggerComparisonConfig
     reads: ClassVar[tuple[Source, ...]] = ("clean/tags",)
+    majority: float  # share of the most frequent tag in the test sentences
     metrics: ClassVar[dict[str, Metric]] = {
         "accuracy": Metric("accuracy", more_is_better=True),
         "hidden": Metric("accuracy of hidden words", more_is_better=True),
@@ -62,6 +64,8 @@ class TaggerComparison(RungComparison[TaggerComparisonConfig]):
         config, whole = self.config, self.sentences(data)
         parts = [hidden(part, config.hidden, number) for number, part in enumerate(whole[1:])]
         sentences = Sentences(whole.tags, *parts)
+        tags = Counter(tag for sentence in sentences.test for tag in sentence.tags or ())
+        self.majority = max(tags.values()) / tags.total()
 
         def one(rung: Any, model: dict[str, object], rest: dict[str, object], seed: int) -> Any:
             training = config.training_of(rung, **config.trained(rest))
@@ -69,6 +73,11 @@ class TaggerComparison(RungComparison[TaggerComparisonConfig]):
             return found.number_of_parameters(), self.measures(found, sentences.test)
 
         return one
+
+    def frequencies(self, data: Data) -> dict[str, float]:
+        """See `Comparison.frequencies`."""
+        del data
+        return {"accuracy": self.majority}
 
     def sentences(self, data: Data) -> Sentences:
         """All that the taggers may see.

@@ -1,5 +1,6 @@
 """`Comparison` of language models on the corpus, by perplexity on the test text."""
 
+import math
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
@@ -7,6 +8,7 @@ from pydantic import Field
 from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.small_models import TITLES, Network, TextConfig, measured
+from langladder.experiments.training import unigram_loss
 from langladder.ground import schema
 
 
@@ -24,6 +26,10 @@ class TextComparison(Comparison[TextComparisonConfig]):
     reads = ("tokens/text",)
     titles = TITLES
     metrics: ClassVar[dict[str, Metric]] = {"perplexity": Metric("perplexity per token")}
+
+    def frequencies(self, data: Data) -> dict[str, float]:
+        """See `Comparison.frequencies`."""
+        return {"perplexity": math.exp(unigram_loss(data.stream("train").ids))}
 
     def measure(self, data: Data) -> Measure:
         """See `Comparison.measure`."""

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -16,7 +17,8 @@ from langladder.models.language.language_model import LanguageModel, predicted
 from langladder.models.language.neural import NeuralLanguageModel
 from langladder.tasks.optimisation import TrainingConfig, make_optimizer, set_learning_rate
 from langladder.tasks.settings import LMTrainingConfig
-from langladder.text.storage.token_streams import TokenStream
+from langladder.text.storage.token_streams import TokenStream, count_ids
+from langladder.text.tokenize.specials import BOS
 
 
 def train(
@@ -90,3 +92,11 @@ def loss_a_token(model: LanguageModel, text: TokenStream, *, tokens: int) -> flo
         total -= float(model.log_probs(batch).sum(dtype=torch.float64))
         count += int(predicted(batch).sum())
     return total / count
+
+
+def unigram_loss(ids: np.ndarray) -> float:
+    """Entropy in nats of tokens by their frequency, EOS among them: what one loses who knows it and nothing else."""
+    count = count_ids(ids)
+    count[BOS] = 0
+    share = count[count > 0] / count.sum()
+    return float(-(share * np.log(share)).sum())

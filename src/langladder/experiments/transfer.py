@@ -17,7 +17,7 @@ from pydantic import Field
 
 from langladder.corpora.labelled import LabelledWorldConfig, drawing
 from langladder.corpora.lexicon import Size
-from langladder.experiments.reading_training import LEAST, Texts, right_labels
+from langladder.experiments.reading_training import LEAST, Texts, majority, right_labels
 from langladder.experiments.small_bodies import CLASSIFIERS, Bodies, Body, BodyConfig, fine_tuned
 from langladder.ground.errors import InputError
 from langladder.models.encoders.bert import BERT
@@ -81,6 +81,10 @@ class Transfer:
     def accuracy(self, body: Body, *, seed: int) -> dict[str, float]:
         """Task → share of the test texts that get their label."""
         return {name: float(right.mean()) for name, right in self.right(body, seed=seed).items()}
+
+    def majorities(self) -> dict[str, float]:
+        """Task → share of the most frequent label among its test texts."""
+        return {name: majority(texts.test) for name, texts in self.tasks.items()}
 
     def _right(self, body: Body, texts: Texts, seed: int) -> np.ndarray:
         settings: dict[str, object] = {"dropout": 0.0}

@@ -18,12 +18,12 @@ from langladder.experiments.body_rungs import GrowingConfig, GrownRung, grown, p
 from langladder.experiments.by_labels import CountsConfig, Line, Measured, corpus, measured
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, opened
-from langladder.experiments.gains import change, gain_figures, gain_plot, gain_rows, gains_of
+from langladder.experiments.gains import change, gain_figures, gain_plot, gain_rows, gains_of, several
 from langladder.experiments.label_curve import accuracy_plot
 from langladder.experiments.reading_training import Texts, right_labels
 from langladder.experiments.small_bodies import Body
 from langladder.experiments.small_vectors import small_vectors
-from langladder.experiments.statistics import Difference
+from langladder.experiments.statistics import Difference, every, gated
 from langladder.ground import schema
 from langladder.text.tokenize.tokenizers import Tokenizer
 
@@ -57,12 +57,12 @@ class TransferByLabels(Experiment[TransferByLabelsConfig]):
     Config: ClassVar[type[schema.Config]] = TransferByLabelsConfig
     reads = ("clean/labels", "clean/text", "tokens/text")
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """See `Experiment.run`."""
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.examine`."""
         whole = corpus(data, self.config)
         lines = self._lines(data, pretrained(self.config, data, seed=seed, progress=progress), seed)
         found = measured(lines, whole, self.config, networks=list(lines), seed=seed, progress=progress)
-        return findings(found, [rung.title for rung in self.config.rungs.values()])
+        return findings(found, [rung.title for rung in self.config.rungs.values()], self.config.margin)
 
     def _lines(self, data: Data, bases: Mapping[str, Body], seed: int) -> dict[str, Line]:
         config, tokenizer, lines = self.config, data.tokenizer(), dict[str, Line]()
@@ -109,8 +109,8 @@ class Told(NamedTuple):
     enough: int | None
 
 
-def findings(measured: Measured, rungs: list[str]) -> Findings:
-    """The claim holds where every rung gains by more than chance, and less with all labels by more than chance.
+def findings(measured: Measured, rungs: list[str], margin: float) -> Findings:
+    """The claim holds where every rung gains most with fewer labels than all, and less with all.
 
     Args:
         rungs: titles of those that are pre-trained; the others are looked at beside them.
@@ -122,8 +122,8 @@ def findings(measured: Measured, rungs: list[str]) -> Findings:
         pairs |= {line: (line, scratch) for line in (vectors, title) if line in measured.right}
     gains = gains_of(measured, pairs)
     told = {title: _told(measured, pairs[title], gains[title]) for title in rungs}
-    holds = all(one.best < counts[-1] and one.gain.low > 0 and one.less.low > 0 for one in told.values())
-    decided = holds if len(counts) > 1 else None
+    gates = [several(counts), *(measured.learnt(title) for title in rungs)]
+    verdict = gated(gates, every(part.exceeds(margin) for one in told.values() for part in (one.gain, one.less)))
     said = [
         f"{title} gains most with {one.best:,} labels, {one.gain}, and with all {counts[-1]:,} {one.last}, "
         f"which is less by {one.less}; {_enough(title, one.enough, counts[-1])}"
@@ -135,8 +135,7 @@ def findings(measured: Measured, rungs: list[str]) -> Findings:
         if line not in told
     ]
     return Findings(
-        holds=decided,
-        verdict=opened(decided, f"{'; '.join(said)}."),
+        **opened(verdict, f"{'; '.join(said)}."),
         columns=["network", "labels", "from scratch", "begun so", "gain (95 %)"],
         rows=gain_rows(measured, gains, pairs),
         plots=[accuracy_plot(measured), gain_plot(gains, counts)],

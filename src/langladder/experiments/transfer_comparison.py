@@ -43,10 +43,10 @@ class TransferComparison(LabelComparison):
     config: TransferComparisonConfig
     made: Mapping[str, Body]
 
-    def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """See `Experiment.run`."""
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.examine`."""
         self.made = pretrained(self.config, data, seed=seed, progress=progress)
-        return super().run(data, seed=seed, progress=progress)
+        return super().examine(data, seed=seed, progress=progress)
 
     def fit(self, data: Data, rung: Any, texts: Texts, training: Any, *, seed: int, model: Any, given: Any) -> Any:
         """See `LabelComparison.fit`."""

@@ -7,6 +7,7 @@ from pydantic import Field
 from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.small_translators import TITLES, Network, TranslationConfig, trained
+from langladder.experiments.training import unigram_loss
 from langladder.experiments.translation_judge import Judge
 from langladder.ground import schema
 
@@ -30,6 +31,10 @@ class TranslatorComparison(Comparison[TranslatorComparisonConfig]):
         "bleu": Metric("BLEU", more_is_better=True),
         "exact": Metric("exact, share", more_is_better=True, drawn=False),
     }
+
+    def frequencies(self, data: Data) -> dict[str, float]:
+        """See `Comparison.frequencies`."""
+        return {"loss": unigram_loss(data.pairs("train").target.ids)}
 
     def measure(self, data: Data) -> Measure:
         """See `Comparison.measure`."""

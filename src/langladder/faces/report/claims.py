@@ -86,12 +86,10 @@ def claim_views(claims: Claims) -> list[ClaimView]:
 
 
 def _mark(claim: Entry[ClaimPage]) -> str:
-    """What the seed and the machine's speed decide, in a word."""
-    shown = (claim.page.findings, claim.timing.timed)
-    outcomes = {one.holds for one in shown if one is not None and one.holds is not None}
-    if len(outcomes) == 1:
-        return "holds" if outcomes == {True} else "does not hold"
-    return "holds in part" if outcomes else "open"
+    """What the seed and the machine's speed decide, in a word: that of the part that was tested, where it is one."""
+    outcomes = {one.outcome for one in (claim.page.findings, claim.timing.timed) if one is not None}
+    tested = sorted(outcomes - {"not tested"})
+    return "holds in part" if len(tested) == 2 else tested[0] if tested else "not tested"
 
 
 def _parts(claim: Entry[ClaimPage]) -> Iterator[ShownView]:
