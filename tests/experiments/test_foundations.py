@@ -258,7 +258,7 @@ def test_the_penalties_verdict_follows_the_numbers() -> None:
             "l2": [l2],
             "dropout": [fit(1, 0)],
         }
-        return regularisation.findings([regularisation.Run(fit(2.0, 0), found)] * 5, matter=2, margin=0.005).holds
+        return regularisation.findings([regularisation.Paths(fit(2.0, 0), found)] * 5, matter=2, margin=0.005).holds
 
     assert holds(fit(1.0, 6), fit(1.0, 0)) is True
     assert holds(fit(1.0, 2), fit(1.0, 0)) is False  # too few zeros

@@ -137,11 +137,11 @@ def findings(
     gains: dict[str, float] = {}
     verdicts = []
     for name, by in losses.items():
-        beyond = [c for c, some in by.items() if some is not None and c >= max(1, reach)]
+        beyond = {c: some for c, some in by.items() if some is not None and c >= max(1, reach)}
         if name not in orders and len(beyond) > 1:
-            first, last = (found[name][c] or math.inf for c in (beyond[0], beyond[-1]))
-            gains[name] = first / last
-            verdicts.append(of_one_model(by[beyond[0]], by[beyond[-1]]).exceeds(margin))
+            first, last = min(beyond), max(beyond)
+            gains[name] = (found[name][first] or math.inf) / (found[name][last] or math.inf)
+            verdicts.append(of_one_model(beyond[first], beyond[last]).exceeds(margin))
     verdict = every(verdicts) if gains and orders else Verdict(None, "needs an n-gram and a network")
     said = ", ".join(f"{shown(name)} {100 * (1 - 1 / gain):.1f} %" for name, gain in gains.items())
     contexts = list(next(iter(found.values()), {}))

@@ -69,7 +69,7 @@ class Fitted(NamedTuple):
         return float((self.w == 0).double().mean())
 
 
-class Run(NamedTuple):
+class Paths(NamedTuple):
     """Of one seed: without a penalty, and the path of each over its strengths."""
 
     plain: Fitted
@@ -84,7 +84,7 @@ class Regularisation(Experiment[RegularisationConfig]):
     def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - makes its own data
         """See `Experiment.examine`."""
         config, steps = self.config, self.config.steps(self.config.max_steps)
-        runs: list[Run] = []
+        runs: list[Paths] = []
         for number in config.numbers(seed):
             train, held_out = made_up(config, number)
             plain = fitted("l2", 0.0, train, held_out, steps, number)
@@ -97,7 +97,7 @@ class Regularisation(Experiment[RegularisationConfig]):
                     f"{TITLES[penalty]}: held-out loss {best.held_out:.3f} at {best.strength:g}, "
                     f"without {plain.held_out:.3f}"
                 )
-            runs.append(Run(plain, found))
+            runs.append(Paths(plain, found))
         return findings(runs, config.matter, config.margin)
 
 
@@ -146,7 +146,7 @@ def shrunk(v: Tensor, by: float) -> Tensor:
     return v.sign() * (v.abs() - by).clamp(min=0)
 
 
-def findings(runs: Sequence[Run], matter: int, margin: float) -> Findings:
+def findings(runs: Sequence[Paths], matter: int, margin: float) -> Findings:
     """The claim holds where each lowers the held-out loss, and L1 sets most weights without use to 0, and more of them
     than of the others, while L2 and dropout set none.
 
