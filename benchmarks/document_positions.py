@@ -61,12 +61,10 @@ def lines(source: Process, document: list[tuple[str, float]]) -> list[Line]:
 
 def surprise(model: LanguageModel, tokenizer: Tokenizer, document: list[tuple[str, float]]) -> list[float]:
     """−log P of each line under a model that reads the document from its beginning."""
-    coded = [tokenizer.encode(sentence).tolist() for sentence, _ in document]
-    ids = torch.tensor([[BOS, *(one for line in coded for one in (*line, EOS))]])  # (1, T + 1)
+    coded = [[BOS, *tokenizer.encode(sentence).tolist(), EOS] for sentence, _ in document]
     with torch.no_grad():
-        scores = model.log_probs(ids)[0].numpy()  # (T,) or (T + 1,)
-    ends = np.cumsum([len(line) + 1 for line in coded])
-    return [-float(part.sum()) for part in np.split(scores[-ends[-1] :], ends[:-1])]
+        scores = model.log_probs(torch.tensor([[one for line in coded for one in line]]))[0].numpy()  # (T,), 0 at BOS
+    return [-float(part.sum()) for part in np.split(scores, np.cumsum([len(line) for line in coded])[:-1])]
 
 
 @click.command()
