@@ -8,10 +8,26 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from langladder.experiments import autodiff
-from langladder.experiments.autodiff import Node, backward, in_order, maximum, negative_log, relu, sigmoid, tanh
-from langladder.experiments.backprop import BackpropConfig, descended, differences, findings, network, weights_of
 from langladder.experiments.findings import Graph, GraphNode
+from langladder.experiments.foundations import autodiff
+from langladder.experiments.foundations.autodiff import (
+    Node,
+    backward,
+    in_order,
+    maximum,
+    negative_log,
+    relu,
+    sigmoid,
+    tanh,
+)
+from langladder.experiments.foundations.backprop import (
+    BackpropConfig,
+    descended,
+    differences,
+    findings,
+    network,
+    weights_of,
+)
 from langladder.faces.report.graphs import draw_computation
 
 
@@ -148,7 +164,7 @@ def test_a_wrong_rule_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     right = findings_of()
     assert right.holds is None and "theorem" in right.reason
     monkeypatch.setattr(
-        "langladder.experiments.backprop.relu",
+        "langladder.experiments.foundations.backprop.relu",
         lambda x: Node(np.maximum(x.value, 0), "", "relu", (x,), lambda g: (g * 0.5,)),
     )
     assert findings_of().holds is False

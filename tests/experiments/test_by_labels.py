@@ -8,14 +8,22 @@ import torch
 from pydantic import ValidationError
 from toy_rungs import MEAN
 
-from langladder.experiments import reading_training
-from langladder.experiments.by_labels import Measured, corpus, fitting, stratified, subset
 from langladder.experiments.experiment import Data
-from langladder.experiments.label_curve import LabelCurve, LabelCurveConfig, findings
-from langladder.experiments.reading_training import Texts, fitted, right_labels, scored
-from langladder.experiments.small_vectors import small_vectors
+from langladder.experiments.reading import reading_training
+from langladder.experiments.reading.by_labels import (
+    LabelCurve,
+    LabelCurveConfig,
+    Measured,
+    corpus,
+    curve_findings,
+    fitting,
+    stratified,
+    subset,
+    vector_findings,
+)
+from langladder.experiments.reading.reading_training import Texts, fitted, right_labels, scored
+from langladder.experiments.reading.small_vectors import small_vectors
 from langladder.experiments.statistics import difference
-from langladder.experiments.vectors_by_labels import findings as gains_found
 from langladder.models.classification.neural_classifier import NeuralClassifier
 from langladder.text.labelled.labelled import Example
 from pipeline.tracking.code_version import files_of
@@ -96,7 +104,7 @@ def measured(**accuracies: list[float]) -> Measured:
 def test_the_verdict_says_from_how_many_labels_on_a_network_is_better(
     network: list[float], holds: bool, start: str
 ) -> None:
-    found = findings(measured(base=[0.5, 0.7, 0.8], net=network), "base", 0.01)
+    found = curve_findings(measured(base=[0.5, 0.7, 0.8], net=network), "base", 0.01)
     assert found.holds is holds
     assert [row[-2] for row in found.rows] == ["baseline", start]
     assert (f"net from {start} labels on" in found.verdict) is (start != "never")
@@ -105,10 +113,10 @@ def test_the_verdict_says_from_how_many_labels_on_a_network_is_better(
 
 def test_vectors_help_where_they_gain_and_less_with_all_labels() -> None:
     helped = {"net": [0.5, 0.6, 0.8], "net, pre-trained": [0.6, 0.8, 0.82]}
-    assert gains_found(measured(**helped), 0.01).holds is True
-    assert gains_found(measured(**{"net": helped["net"], "net, pre-trained": [0.5, 0.6, 0.9]}), 0.01).holds is False
-    assert gains_found(measured(**{"net": helped["net"], "net, pre-trained": helped["net"]}), 0.01).holds is False
-    assert gains_found(measured(net=helped["net"]), 0.01).holds is None
+    assert vector_findings(measured(**helped), 0.01).holds is True
+    assert vector_findings(measured(**{"net": helped["net"], "net, pre-trained": [0.5, 0.6, 0.9]}), 0.01).holds is False
+    assert vector_findings(measured(**{"net": helped["net"], "net, pre-trained": helped["net"]}), 0.01).holds is False
+    assert vector_findings(measured(net=helped["net"]), 0.01).holds is None
 
 
 def test_a_network_ends_with_its_best_validation_weights(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,8 +192,11 @@ def test_settings_that_say_something_wrong_are_refused(changes: dict[str, Any], 
 
 def test_an_edit_of_a_rungs_code_runs_the_claim_again() -> None:
     value = {
-        "experiment": {"_target_": "langladder.experiments.label_curve.LabelCurve", "settings": {"rungs": {"m": MEAN}}}
+        "experiment": {
+            "_target_": "langladder.experiments.reading.by_labels.LabelCurve",
+            "settings": {"rungs": {"m": MEAN}},
+        }
     }
     names = {file.name for file in files_of("experiment", value)}
-    assert {"mean_embedding.py", "label_curve.py", "neural_classifier.py", "inputs.py"} <= names
+    assert {"mean_embedding.py", "by_labels.py", "neural_classifier.py", "inputs.py"} <= names
     assert "textcnn.py" not in names

@@ -5,10 +5,22 @@ from collections import Counter
 
 import numpy as np
 
-from langladder.experiments import filtered_text
-from langladder.experiments.filtered_text import BOTH, NEAR, QUALITY, RAW, FilteredTextConfig, Left, filtered, findings
 from langladder.experiments.findings import Findings
-from langladder.experiments.noise import CLEAN, KINDS, Marked, noisy
+from langladder.experiments.language import filtered_text
+from langladder.experiments.language.filtered_text import (
+    BOTH,
+    CLEAN,
+    KINDS,
+    NEAR,
+    QUALITY,
+    RAW,
+    FilteredTextConfig,
+    Left,
+    Marked,
+    filtered,
+    findings,
+    noisy,
+)
 from langladder.text.filtering.quality import QualitySettings
 
 Documents = list[tuple[str, ...]]

@@ -8,8 +8,15 @@ from pydantic import ValidationError
 from torch import nn
 from torch.nn import functional
 
-from langladder.experiments import activations, initialisation, losses, normalisation, optimisers, regularisation
-from langladder.experiments.perceptron import ACTIVATIONS, Activation, Perceptron, accuracy, learn, spirals
+from langladder.experiments.foundations import (
+    activations,
+    initialisation,
+    losses,
+    normalisation,
+    optimisers,
+    regularisation,
+)
+from langladder.experiments.foundations.perceptron import ACTIVATIONS, Activation, Perceptron, accuracy, learn, spirals
 from langladder.tasks.optimisation import TrainingConfig
 
 # ---- losses ------------------------------------------------------------------------------------------------------

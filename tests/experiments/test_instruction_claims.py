@@ -9,12 +9,12 @@ import yaml
 from pydantic import ValidationError
 
 from langladder.evaluation.over_optimisation import Form
-from langladder.experiments import over_optimisation, policy_comparison, ranking_pairs, sft_epochs
+from langladder.experiments.alignment import over_optimisation, policy_comparison, ranking_pairs, sft_epochs
+from langladder.experiments.alignment.over_optimisation import OverOptimisation, OverOptimisationConfig, Pressed, course
+from langladder.experiments.alignment.policy_comparison import METRICS, Expected, Outcome, PolicyComparisonConfig
+from langladder.experiments.alignment.ranking_pairs import Learnt
+from langladder.experiments.alignment.sft_epochs import Curve
 from langladder.experiments.findings import Findings
-from langladder.experiments.over_optimisation import OverOptimisation, OverOptimisationConfig, Pressed, course
-from langladder.experiments.policy_comparison import METRICS, Expected, Outcome, PolicyComparisonConfig
-from langladder.experiments.ranking_pairs import Learnt
-from langladder.experiments.sft_epochs import Curve
 from langladder.ground.errors import InputError
 from pipeline import ROOT
 

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from langladder.experiments.comparison import TRAINING, Comparison, Expectation, Measured, gathered
 from langladder.experiments.findings import Findings
-from langladder.experiments.text_comparison import TextComparison, TextComparisonConfig
-from langladder.experiments.translator_comparison import TranslatorComparison, TranslatorComparisonConfig
+from langladder.experiments.language.text_comparison import TextComparison, TextComparisonConfig
+from langladder.experiments.translation.translator_comparison import TranslatorComparison, TranslatorComparisonConfig
 from langladder.ground.schema import locate
 from pipeline import ROOT
 

@@ -10,17 +10,18 @@ from pydantic import ValidationError
 
 from langladder.corpora.entailment import LABELS
 from langladder.evaluation.encoder import fill_rows
-from langladder.experiments import few_shot_by_size, masked_or_causal, sliding_window
-from langladder.experiments.body_comparison import BodyComparison, BodyComparisonConfig
 from langladder.experiments.experiment import Data
-from langladder.experiments.few_shot_by_size import FewShotConfig, Sized
 from langladder.experiments.findings import Findings
-from langladder.experiments.masked_or_causal import Curve, MaskedOrCausal, MaskedOrCausalConfig
-from langladder.experiments.sliding_window import Lost, SlidingWindowConfig, longer, lost
-from langladder.experiments.small_bodies import Kind
-from langladder.experiments.sparse_attention import SparseAttention, SparseAttentionConfig, attention_products
+from langladder.experiments.language import few_shot_by_size, sliding_window
+from langladder.experiments.language.few_shot_by_size import FewShotConfig, Sized
+from langladder.experiments.language.sliding_window import Lost, SlidingWindowConfig, longer, lost
+from langladder.experiments.language.text_comparison import SparseAttention, SparseAttentionConfig, attention_products
+from langladder.experiments.pretraining import masked_or_causal
+from langladder.experiments.pretraining.body_comparison import BodyComparison, BodyComparisonConfig
+from langladder.experiments.pretraining.masked_or_causal import Curve, MaskedOrCausal, MaskedOrCausalConfig
+from langladder.experiments.pretraining.small_bodies import Kind
+from langladder.experiments.pretraining.transfer import TransferConfig
 from langladder.experiments.training import loss_a_token
-from langladder.experiments.transfer import TransferConfig
 from langladder.ground.errors import InputError
 from langladder.models.language.gpt import GPT, GPTConfig
 from langladder.models.language.language_model import predicted
@@ -95,7 +96,7 @@ def test_masked_words_are_told_at_one_rate_whatever_was_learnt(data: Data, monke
         shares.append(how["share"])
         return fill_rows(*args, **how)
 
-    monkeypatch.setattr("langladder.experiments.body_comparison.fill_rows", watched)
+    monkeypatch.setattr("langladder.experiments.pretraining.body_comparison.fill_rows", watched)
     rates = {"variants": {"one": {}, "other": {"masking": {"share": 0.4}}}, "bases": ["bert"], "masked_share": 0.2}
     BodyComparison(BodyComparisonConfig.model_validate(SMALL | rates)).run(data, seed=1, progress=lambda _: None)
     assert shares == [0.2, 0.2]
@@ -162,7 +163,7 @@ def test_the_checkpoints_are_of_one_training(data: Data, monkeypatch: pytest.Mon
         kept.append(body.embedding.weight.detach().clone())
         return dict.fromkeys(("single", "pairs"), np.zeros(4, dtype=bool) | bool(seed))
 
-    monkeypatch.setattr("langladder.experiments.transfer.Transfer.right", watched)
+    monkeypatch.setattr("langladder.experiments.pretraining.transfer.Transfer.right", watched)
     MaskedOrCausal(config.model_copy(update={"seeds": 1})).run(data, seed=1, progress=lambda _: None)
     assert len(kept) == 6
     assert all(not torch.equal(one, other) for one, other in ((kept[0], kept[1]), (kept[1], kept[2])))

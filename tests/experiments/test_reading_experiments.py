@@ -8,13 +8,13 @@ import pytest
 from pydantic import ValidationError
 from toy_rungs import MEAN
 
-from langladder.experiments import composition
 from langladder.experiments.comparison import Comparison, Measured
-from langladder.experiments.composition import Composition, CompositionConfig
-from langladder.experiments.drawn_reviews import drawn_reviews, operators
 from langladder.experiments.experiment import Data
 from langladder.experiments.findings import Findings
-from langladder.experiments.reading_comparison import (
+from langladder.experiments.reading import composition
+from langladder.experiments.reading.composition import Composition, CompositionConfig
+from langladder.experiments.reading.drawn_reviews import drawn_reviews, operators
+from langladder.experiments.reading.reading_comparison import (
     LabelComparison,
     ReadingComparisonConfig,
     ReviewComparison,
@@ -23,8 +23,15 @@ from langladder.experiments.reading_comparison import (
     VectorComparisonConfig,
     shuffled,
 )
-from langladder.experiments.tagger_comparison import NameComparison, NameComparisonConfig, TaggerComparisonConfig
-from langladder.experiments.tagger_training import HIDDEN, fitted_tagger, hidden, words_right
+from langladder.experiments.reading.tagger_comparison import (
+    HIDDEN,
+    NameComparison,
+    NameComparisonConfig,
+    TaggerComparisonConfig,
+    fitted_tagger,
+    hidden,
+    words_right,
+)
 from langladder.models.tagging.tagger import Tagger
 from langladder.text.labelled.labelled import Example, Tagged
 

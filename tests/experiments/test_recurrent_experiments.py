@@ -5,10 +5,10 @@ import math
 import pytest
 import torch
 
-from langladder.experiments import gradient_flow, output_layers, recurrent_cost
-from langladder.experiments.copy_task import CopyConfig, CopyTask, Network, copy_rows, findings
 from langladder.experiments.experiment import Data
-from langladder.experiments.networks import FlowCell, recurrent
+from langladder.experiments.foundations import gradient_flow, output_layers, recurrent_cost
+from langladder.experiments.foundations.copy_task import CopyConfig, CopyTask, Network, copy_rows, findings
+from langladder.experiments.foundations.networks import FlowCell, recurrent
 
 
 def test_gradient_norms_golden_of_a_linear_network() -> None:

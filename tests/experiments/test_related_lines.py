@@ -5,10 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from langladder.experiments import body_comparison
-from langladder.experiments.body_comparison import BodyComparison, BodyComparisonConfig
 from langladder.experiments.experiment import Data
-from langladder.experiments.related_lines import rarest_shared, related
+from langladder.experiments.pretraining import body_comparison
+from langladder.experiments.pretraining.body_comparison import (
+    BodyComparison,
+    BodyComparisonConfig,
+    rarest_shared,
+    related,
+)
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from langladder.experiments.experiment import Data
-from langladder.experiments.small_bodies import CLASSIFIERS, KINDS, Bodies, BodyConfig, Kind, fine_tuned
+from langladder.experiments.pretraining.small_bodies import CLASSIFIERS, KINDS, Bodies, BodyConfig, Kind, fine_tuned
+from langladder.experiments.pretraining.transfer import TASKS, Transfer, TransferConfig, drawn_texts
 from langladder.experiments.training import train_language_model
-from langladder.experiments.transfer import TASKS, Transfer, TransferConfig, drawn_texts
 from langladder.ground.errors import InputError
 from langladder.models.growing import TOKENIZER
 from langladder.models.making import Run
@@ -138,7 +138,7 @@ def test_no_text_of_a_task_stands_in_two_splits(task: Any) -> None:
 
 
 def test_more_texts_than_a_world_has_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("langladder.experiments.transfer.TRIES", 1)
+    monkeypatch.setattr("langladder.experiments.pretraining.transfer.TRIES", 1)
     with pytest.raises(InputError, match="world='tiny'"):
         drawn_texts("questions", 5000, size="tiny")
 

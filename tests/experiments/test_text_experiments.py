@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from langladder.experiments import agreement, clipping, context_length, data_size, units
 from langladder.experiments.experiment import Data, Experiment
-from langladder.experiments.output_layers import ZipfText
-from langladder.experiments.small_models import first_part
+from langladder.experiments.foundations import clipping
+from langladder.experiments.foundations.output_layers import ZipfText
+from langladder.experiments.language import agreement, context_length, data_size, units
+from langladder.experiments.language.small_models import first_part
 from langladder.experiments.training import loss_a_token, train, train_language_model
 from langladder.ground.errors import InputError
 from langladder.models.language.gpt import GPT, GPTConfig

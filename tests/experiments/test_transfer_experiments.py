@@ -10,18 +10,17 @@ from pydantic import ValidationError
 from toy_bodies import BERT_BODY, BERT_RUNG, GPT_BODY, GPT_RUNG, TRANSFER
 from toy_rungs import MEAN
 
-from langladder.experiments import auxiliary_loss, body_rungs, small_bodies, transfer_by_labels
-from langladder.experiments.auxiliary_loss import AuxiliaryLossConfig
-from langladder.experiments.body_rungs import GrowingConfig, grown, pretrained, unlabelled
-from langladder.experiments.by_labels import Measured, corpus
 from langladder.experiments.experiment import Data
 from langladder.experiments.findings import Findings
-from langladder.experiments.gains import change, gain_figures, gains_of
-from langladder.experiments.reading_training import train_network
-from langladder.experiments.small_bodies import pretrain
-from langladder.experiments.small_vectors import small_vectors
-from langladder.experiments.transfer_by_labels import TransferByLabels, TransferByLabelsConfig
-from langladder.experiments.transfer_comparison import TransferComparison, TransferComparisonConfig
+from langladder.experiments.pretraining import auxiliary_loss, body_rungs, small_bodies, transfer_by_labels
+from langladder.experiments.pretraining.auxiliary_loss import AuxiliaryLossConfig
+from langladder.experiments.pretraining.body_rungs import GrowingConfig, grown, pretrained, unlabelled
+from langladder.experiments.pretraining.small_bodies import pretrain
+from langladder.experiments.pretraining.transfer_by_labels import TransferByLabels, TransferByLabelsConfig
+from langladder.experiments.pretraining.transfer_comparison import TransferComparison, TransferComparisonConfig
+from langladder.experiments.reading.by_labels import Measured, change, corpus, gain_figures, gains_of
+from langladder.experiments.reading.reading_training import train_network
+from langladder.experiments.reading.small_vectors import small_vectors
 from langladder.models.encoders.bert import BERT
 from langladder.models.language.gpt import GPT
 from langladder.text.tokenize.tokenizers import word_tokens
@@ -277,7 +276,7 @@ def test_a_variant_that_cannot_grow_is_refused() -> None:
 
 
 def test_an_edit_of_a_body_runs_the_claim_again() -> None:
-    target = "langladder.experiments.transfer_by_labels.TransferByLabels"
+    target = "langladder.experiments.pretraining.transfer_by_labels.TransferByLabels"
     value = {"experiment": {"_target_": target, "settings": TRANSFER}}
     names = {Path(file).name for file in files_of("experiment", value)}
     assert {

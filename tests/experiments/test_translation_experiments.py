@@ -8,21 +8,21 @@ import pytest
 import torch
 
 from langladder.evaluation.translation import BUCKETS, SearchErrors, WidthResult
-from langladder.experiments import (
+from langladder.experiments.experiment import Data
+from langladder.experiments.findings import Findings
+from langladder.experiments.training import unigram_loss
+from langladder.experiments.translation import (
     attention_by_length,
     beam_width,
     length_normalisation,
     norm_by_depth,
     source_reversal,
 )
-from langladder.experiments.experiment import Data
-from langladder.experiments.findings import Findings
-from langladder.experiments.length_normalisation import Normalised
-from langladder.experiments.norm_by_depth import Setting
-from langladder.experiments.small_translators import Network, TranslationConfig, trained
-from langladder.experiments.source_reversal import Measured
-from langladder.experiments.training import unigram_loss
-from langladder.experiments.translation_judge import Judge, tokenizer
+from langladder.experiments.translation.length_normalisation import Normalised
+from langladder.experiments.translation.norm_by_depth import Setting
+from langladder.experiments.translation.small_translators import Network, TranslationConfig, trained
+from langladder.experiments.translation.source_reversal import Measured
+from langladder.experiments.translation.translation_judge import Judge, tokenizer
 from langladder.ground.errors import InputError
 from langladder.models.making import Run
 from langladder.models.translation.translator import Translator

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from langladder.answers.chat import Conversation
     from langladder.answers.loading import LoadedModel
     from langladder.evaluation.prompting import Item, Prompter
-    from langladder.experiments.prompting import PromptTask
+    from langladder.experiments.language.prompting import PromptTask
 
 COLUMNS = ("text", "model", "per word", "bits per character", "bits per byte", "per token", "tokens", "unknown")
 
@@ -219,7 +219,7 @@ def prompt(
     if task is not None:
         if text is not None or choices:
             raise click.UsageError("--task brings its own texts and options; give either it or TEXT with --option")
-        from langladder.experiments.prompt_files import read_task
+        from langladder.experiments.language.prompt_files import read_task
 
         changes = {} if items is None else {"items": items}
         settings = read_task(task, world=world, data=data, shots=shots, **changes)
@@ -254,7 +254,7 @@ def _do_task(loaded: "LoadedModel", settings: "PromptTask", show: int, seed: int
     from langladder.evaluation.prompting import Prompter, chance
     from langladder.evaluation.significance import crossed_interval
     from langladder.experiments.experiment import Data
-    from langladder.experiments.prompting import Prompting
+    from langladder.experiments.language.prompting import Prompting
 
     chosen, orders = Prompting(settings).items(Data(), seed)
     prompter = Prompter(loaded.model, loaded.tokenizer, settings)

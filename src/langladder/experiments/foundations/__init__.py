@@ -1,0 +1,1 @@
+"""Claims on the foundations of training, on networks and data of their own."""

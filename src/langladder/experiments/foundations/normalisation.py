@@ -1,0 +1,230 @@
+"""Batch norm against layer norm, by batch size and by padding (Ioffe & Szegedy 2015; Ba, Kiros & Hinton 2016).
+
+    batch norm   (z − mean over the batch) / deviation over the batch      each feature by itself; at test the running
+                                                                           means of training stand in
+    layer norm   (z − mean over the features) / deviation over the features     each example by itself
+
+What a batch norm makes of an example depends on the rest of the batch: with few rows its statistics are noise (Wu & He
+2018), and with texts of different length the padding counts among them. Measured are
+
+    by batch size   the accuracy of a perceptron on spirals, after the same number of examples
+    by padding      a reader of short sentences, in batches of which every second has a long one among them, so that the
+                    others are mostly padding: its accuracy on short ones, and how far the score of one sentence moves
+                    as its company changes
+
+A sentence is of two kinds of words that matter and others that do not; its label is which kind is there more often.
+
+Shape legend: B rows, T words, V vocabulary, D embedding, H width.
+"""
+
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional
+
+from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
+from langladder.experiments.findings import Findings, Plot, opened, rounded, series
+from langladder.experiments.foundations.perceptron import Perceptron, accuracy, learn, spirals
+from langladder.experiments.statistics import above, difference, every, gated, mean, spread
+from langladder.experiments.training import train
+from langladder.ground import schema
+from langladder.tasks.optimisation import TrainingConfig
+
+Norm = Literal["batch", "layer"]
+TITLES: dict[Norm, str] = {"batch": "batch norm", "layer": "layer norm"}
+PAD, KIND, WORDS = 0, 6, 40  # V: 1 … 6 are of one kind, 7 … 12 of the other, the rest means nothing
+SHORT = (3, 8)  # words of a usual sentence
+ROUNDING = 1e-6  # below which a score has not moved
+COMPANIES = 16  # other batches in which the same sentence is read
+
+
+class NormalisationConfig(RepeatedConfig):
+    """Settings of `Normalisation`."""
+
+    batch_sizes: list[int] = Field(default=[2, 8, 32, 128], min_length=2)
+    examples: int = Field(default=6000, ge=10)  # at effort 1: read in training, whatever the batch size
+    lengths: list[int] = Field(default=[8, 32, 128], min_length=2)  # words of the long sentences
+    rows: int = Field(default=16, ge=8)  # B of the sentences
+    max_steps: int = Field(default=200, ge=2)  # at effort 1, of the reader
+    width: int = Field(default=32, ge=2)  # H
+    arms: int = Field(default=3, ge=2)
+    lr: float = Field(default=0.01, gt=0)  # of Adam
+    margin: float = Field(default=0.01, ge=0)  # of the accuracy
+
+
+class Sentences(NamedTuple):
+    """Words (B, T) int64, right-padded with 0, and the label of each (B,)."""
+
+    words: Tensor
+    labels: Tensor
+
+
+class Reader(nn.Module):
+    """Embedding → linear → norm → ReLU, at each word → mean over the words → two scores."""
+
+    def __init__(self, norm: Norm, width: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(WORDS, width, padding_idx=PAD)
+        self.linear, self.head = nn.Linear(width, width), nn.Linear(width, 2)
+        self.norm: nn.Module = nn.BatchNorm1d(width) if norm == "batch" else nn.LayerNorm(width)
+
+    def forward(self, words: Tensor) -> Tensor:
+        """(B, T) → (B, 2). Padding is not in the mean, but it is among what a batch norm takes its statistics of."""
+        z = self.linear(self.embedding(words))  # (B, T, H)
+        a = torch.relu(self.norm(z.flatten(0, 1)).view_as(z))
+        real = (words != PAD)[..., None]
+        scores: Tensor = self.head((a * real).sum(dim=1) / real.sum(dim=1))
+        return scores
+
+
+class Read(NamedTuple):
+    """Of readers: accuracy on short sentences, a value a seed; how far scores move with their company (a share)."""
+
+    accuracy: list[float]
+    moved: float
+
+
+class Normalisation(Experiment[NormalisationConfig]):
+    """Accuracy by batch size and by the length of the longest sentence."""
+
+    Config: ClassVar[type[schema.Config]] = NormalisationConfig
+
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - makes its own data
+        """See `Experiment.examine`."""
+        config = self.config
+        seeds = config.numbers(seed)
+        by_rows: dict[Norm, dict[int, list[float]]] = {norm: {} for norm in TITLES}
+        by_length: dict[Norm, dict[int, Read]] = {norm: {} for norm in TITLES}
+        for norm in TITLES:
+            for rows in config.batch_sizes:
+                by_rows[norm][rows] = [self._points(norm, rows, number) for number in seeds]
+            for length in config.lengths:
+                found = [self._sentences(norm, length, number) for number in seeds]
+                by_length[norm][length] = Read([right for right, _ in found], mean([moved for _, moved in found]))
+            said = ", ".join(f"{mean(values):.1%} at {rows}" for rows, values in by_rows[norm].items())
+            progress(f"{TITLES[norm]}: accuracy by batch size {said}")
+        return findings(by_rows, by_length, 1 / config.arms, config.margin)
+
+    def _points(self, norm: Norm, rows: int, seed: int) -> float:
+        config = self.config
+        points = spirals(600, arms=config.arms, seed=seed)
+        torch.manual_seed(seed)
+        network = Perceptron([2, config.width, config.width, config.arms], "relu", norm)
+        training = self._training(max(2, config.steps(config.examples) // rows))
+        learn(network, points, functional.cross_entropy, training, rows=rows, seed=seed)
+        return accuracy(network, spirals(600, arms=config.arms, seed=seed + 1000))
+
+    def _sentences(self, norm: Norm, length: int, seed: int) -> tuple[float, float]:
+        """Accuracy on short sentences, and how far scores move with their company."""
+        config, draw = self.config, torch.Generator().manual_seed(seed)
+        torch.manual_seed(seed)
+        network = Reader(norm, config.width)
+
+        def loss(_: int) -> Tensor:
+            batch = sentences(config.rows, length, draw)
+            return functional.cross_entropy(network(batch.words), batch.labels)
+
+        train(network, loss, self._training(config.steps(config.max_steps)))
+        moved = moved_by_company(network, config.rows, length, draw)
+        test = sentences(1024, SHORT[1], draw)
+        with torch.no_grad():
+            right = (network(test.words).argmax(dim=1) == test.labels).double().mean()
+        return float(right), moved
+
+    def _training(self, steps: int) -> TrainingConfig:
+        return TrainingConfig(optimizer="adam", lr=self.config.lr, schedule="constant", max_steps=steps, clip_norm=None)
+
+
+def sentences(rows: int, longest: int, draw: torch.Generator) -> Sentences:
+    """Short sentences, and among them, in every second batch or so, one of up to `longest` words."""
+    lengths = torch.randint(SHORT[0], SHORT[1] + 1, (rows,), generator=draw)
+    if torch.rand(1, generator=draw) < 0.5:
+        lengths[0] = longest
+    words = torch.randint(1, WORDS, (rows, int(lengths.max())), generator=draw)
+    words[:, 0] = torch.randint(1, 2 * KIND + 1, (rows,), generator=draw)  # each has a word that matters
+    words.masked_fill_(torch.arange(words.shape[1]) >= lengths[:, None], PAD)
+    first = ((words >= 1) & (words <= KIND)).sum(dim=1)
+    second = ((words > KIND) & (words <= 2 * KIND)).sum(dim=1)
+    return Sentences(words, (second >= first).long())
+
+
+@torch.no_grad()
+def moved_by_company(network: Reader, rows: int, longest: int, draw: torch.Generator) -> float:
+    """Deviation of a sentence's score over batches that are else other, as a share of the scores' own deviation."""
+    network.train()
+    one = sentences(rows, SHORT[1], draw).words[1:2]
+    scores, others = [], []
+    for _ in range(COMPANIES):
+        words = sentences(rows, longest, draw).words
+        words[1] = functional.pad(one[0], (0, max(0, words.shape[1] - one.shape[1])))[: words.shape[1]]
+        found = network(words)  # (B, 2)
+        gaps = found[:, 1] - found[:, 0]
+        scores.append(gaps[1])
+        others.append(gaps)
+    network.eval()
+    moved = float(torch.stack(scores).std() / torch.cat(others).std())
+    return moved if moved > ROUNDING else 0.0
+
+
+def findings(
+    by_rows: dict[Norm, dict[int, list[float]]], by_length: dict[Norm, dict[int, Read]], guessing: float, margin: float
+) -> Findings:
+    """The claim holds where batch norm is behind layer norm at the smallest batch, and by more than at the largest.
+
+    That a score moves with its batch follows from the equation of batch norm; how far is shown, and not judged.
+    """
+    small, large = min(by_rows["batch"]), max(by_rows["batch"])
+    behind = {rows: np.subtract(by_rows["layer"][rows], by_rows["batch"][rows]) for rows in (small, large)}  # (S,)
+    moved = {norm: max(read.moved for read in reads.values()) for norm, reads in by_length.items()}
+    gates = [above(by[large], guessing, f"{TITLES[norm]} has not learnt: its accuracy") for norm, by in by_rows.items()]
+    expected = [difference(behind[small], 0.0), difference(behind[small], behind[large])]
+    verdict = gated(gates, every(one.exceeds(margin) for one in expected))
+    said = ", ".join(f"{TITLES[norm]} {mean(by[small]):.1%} and {mean(by[large]):.1%}" for norm, by in by_rows.items())
+    longest = max(by_length["batch"])
+    read = ", ".join(f"{TITLES[norm]} {mean(reads[longest].accuracy):.1%}" for norm, reads in by_length.items())
+    return Findings(
+        **opened(
+            verdict,
+            f"accuracy in batches of {small} and of {large} is {said}; with one of {longest} words among short "
+            f"sentences {read}, and a score moves with the rest of its batch by {moved['batch']:.1%} with batch norm, "
+            f"{moved['layer']:.1%} with layer norm.",
+        ),
+        columns=["norm", *(f"accuracy, batch of {rows}" for rows in by_rows["batch"])]
+        + [f"{what}, longest {length}" for length in by_length["batch"] for what in ("accuracy", "score moves")],
+        rows=[
+            [TITLES[norm], *(rounded(mean(values)) for values in by_rows[norm].values())]
+            + [rounded(value) for one in by_length[norm].values() for value in (mean(one.accuracy), one.moved)]
+            for norm in TITLES
+        ],
+        plots=[
+            Plot(
+                title="Accuracy by batch size",
+                x_label="rows of a batch",
+                y_label="accuracy on points not trained on",
+                log_x=True,
+                series=[
+                    series(TITLES[norm], list(by), map(mean, by.values()), map(spread, by.values()))
+                    for norm, by in by_rows.items()
+                ],
+            ),
+            Plot(
+                title="What its company does to a sentence's score",
+                x_label="words of the long sentence",
+                y_label="deviation between batches, share of all",
+                log_x=True,
+                series=[
+                    series(TITLES[norm], list(reads), [one.moved for one in reads.values()])
+                    for norm, reads in by_length.items()
+                ],
+            ),
+        ],
+        figures={
+            f"{norm}_norm_accuracy_batch_{rows}": rounded(mean(values)) or 0.0
+            for norm, by in by_rows.items()
+            for rows, values in by.items()
+        }
+        | {f"{norm}_norm_moved": rounded(value) or 0.0 for norm, value in moved.items()},
+    )

@@ -1,0 +1,116 @@
+"""What gates cost: parameters and time of RNN, GRU and LSTM at the same width.
+
+    RNN   h_t = tanh(W x_t + U h_{t−1} + b)      1 matrix from the input, 1 from the state, 1 bias
+    GRU   reset, update, candidate                3 of each
+    LSTM  forget, input, output, candidate        4 of each
+
+so the parameters stand 1 : 3 : 4, whatever the widths: that is arithmetic, and no finding. (torch's fused layers keep a
+second bias of as many rows; the ratio stays.) Whether the time does is measured, and depends on the machine: the
+products of all gates are one larger product.
+
+Shape legend: B rows, T steps, H width.
+"""
+
+import statistics
+import time
+from typing import ClassVar
+
+import torch
+from pydantic import Field
+
+from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
+from langladder.experiments.findings import Findings, Plot, Shown, opened, rounded, series
+from langladder.experiments.foundations.networks import CELL_TITLES, FlowCell, recurrent
+from langladder.experiments.statistics import Verdict
+from langladder.ground import schema
+from langladder.nn.recurrent import GATES, RecurrentStack
+
+CELLS: tuple[FlowCell, ...] = ("rnn", "gru", "lstm")
+NEAR = 0.2  # times within this share of 1 : 3 : 4 are said to stand so
+
+
+class RecurrentCostConfig(ExperimentConfig):
+    """Settings of `RecurrentCost`."""
+
+    widths: list[int] = Field(default=[64, 128, 256], min_length=1)  # H, also of the input
+    rows: int = Field(default=16, ge=1)
+    length: int = Field(default=48, ge=1)
+    passes: int = Field(default=20, ge=1)  # forward and backward; the median counts
+
+
+class RecurrentCost(Experiment[RecurrentCostConfig]):
+    """Parameters and time per token by width, as multiples of the RNN's."""
+
+    Config: ClassVar[type[schema.Config]] = RecurrentCostConfig
+
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - reads no text
+        """See `Experiment.examine`."""
+        config = self.config
+        torch.manual_seed(seed)
+        parameters: dict[str, list[int]] = {cell: [] for cell in CELLS}
+        seconds: dict[str, list[float]] = {cell: [] for cell in CELLS}
+        for width in config.widths:
+            x = torch.randn(config.rows, config.length, width)
+            for cell in CELLS:
+                network = recurrent(cell, input_width=width, width=width)
+                parameters[cell].append(number_of_parameters(network))
+                seconds[cell].append(_seconds(network, x, config.fewer(config.passes)) / (config.rows * config.length))
+            said = ", ".join(f"{CELL_TITLES[cell]} {1e6 * seconds[cell][-1]:.2f}" for cell in CELLS)
+            progress(f"width {width}: microseconds per token {said}")
+        return findings(config.widths, parameters, seconds)
+
+
+def number_of_parameters(network: RecurrentStack) -> int:
+    """Of the equations: torch's second bias, which adds to the first, is not counted twice."""
+    return sum(part.numel() for layer in network.layers for part in layer.matrices())  # type: ignore[operator]
+
+
+def _seconds(network: RecurrentStack, x: torch.Tensor, passes: int) -> float:
+    """Median time of a forward and a backward pass, after one to warm up."""
+    taken = []
+    for _ in range(passes + 1):
+        started = time.perf_counter()
+        hidden, _ = network(x)
+        hidden.sum().backward()
+        taken.append(time.perf_counter() - started)
+    return statistics.median(taken[1:])
+
+
+def findings(widths: list[int], parameters: dict[str, list[int]], seconds: dict[str, list[float]]) -> Findings:
+    """Parameters stand as the gates do by construction, which decides nothing: the clock does."""
+    ratios = {cell: parameters[cell][-1] / parameters["rnn"][-1] for cell in CELLS}
+    said = " : ".join(f"{ratios[cell]:g}" for cell in CELLS)
+    counts = ", ".join(f"{parameters[cell][-1]:,}" for cell in CELLS)
+    return Findings(
+        **opened(
+            Verdict(None, "that of the parameters is arithmetic"),
+            f"RNN : GRU : LSTM = {said} in parameters, by construction ({counts} at width {widths[-1]}).",
+        ),
+        columns=["network", *(f"parameters at {width}" for width in widths), "ratio"],
+        rows=[[CELL_TITLES[cell], *map(float, parameters[cell]), rounded(ratios[cell])] for cell in CELLS],
+        plots=[],
+        figures={f"{cell}_parameters": float(parameters[cell][-1]) for cell in CELLS},
+        timed=_timed(widths, seconds),
+    )
+
+
+def _timed(widths: list[int], seconds: dict[str, list[float]]) -> Shown:
+    """The claim holds where the times at the largest width stand as the gates do, within NEAR."""
+    multiples = {cell: [s / rnn for s, rnn in zip(seconds[cell], seconds["rnn"], strict=True)] for cell in CELLS}
+    said = " : ".join(f"{multiples[cell][-1]:.1f}" for cell in CELLS)
+    verdict = Verdict(all(abs(multiples[cell][-1] / GATES[cell] - 1) <= NEAR for cell in CELLS))
+    return Shown(
+        **opened(verdict, f"RNN : GRU : LSTM = {said} in time per token, in training at width {widths[-1]}."),
+        columns=["network", *(f"µs per token at {width}" for width in widths)],
+        rows=[[CELL_TITLES[cell], *(rounded(1e6 * s) for s in seconds[cell])] for cell in CELLS],
+        plots=[
+            Plot(
+                title="Time per token",
+                x_label="width of the hidden state",
+                y_label="time per token, multiples of the RNN's",
+                log_x=True,
+                levels={"as parameters: GRU": 3.0, "as parameters: LSTM": 4.0},
+                series=[series(CELL_TITLES[cell], widths, multiples[cell]) for cell in CELLS],
+            )
+        ],
+    )

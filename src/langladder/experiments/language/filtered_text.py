@@ -1,0 +1,243 @@
+"""Filtering noisy text as for GPT-3 (Brown et al. 2020, section 2.2, appendix A): what goes, and what it is worth.
+
+Documents of the training text, a known share of them damaged (`noisy`), are filtered by the pipeline's own quality
+filter and near-duplicates. The same small network then learns from as many tokens of each: the noisy text, what each
+part leaves of it, both, and the clean documents alone. Perplexity is that of clean test text.
+
+Documents are damaged in ways that a filter should find, each marked by its kind:
+
+shuffled     the words of every line in random order: single words tell nothing of it
+characters   letters replaced by others: words that nobody writes
+foreign      other lines in place of the document's own: here Esperanto of microworld's grammar
+boilerplate  a copy of one of a few documents with one line of another: good text that is there many times
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import islice
+from random import Random
+from string import ascii_lowercase
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from langladder.corpora.microworld import MicroworldConfig, generate_parallel
+from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
+from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
+from langladder.experiments.language.small_models import Network, TextConfig, measured
+from langladder.experiments.statistics import below, difference, every, gated, mean, spread
+from langladder.experiments.training import unigram_loss
+from langladder.ground import schema
+from langladder.ground.errors import InputError
+from langladder.text.clean.duplicates import DuplicatesConfig, duplicate_kinds
+from langladder.text.filtering.quality import QualityModel, QualitySettings
+from langladder.text.storage.token_streams import TokenStream
+from langladder.text.tokenize.encoding import framed
+from langladder.text.tokenize.tokenizers import Tokenizer
+
+KINDS = ("shuffled", "characters", "foreign", "boilerplate")
+CLEAN = "clean"
+REPLACED = 0.15  # of the letters
+PAIRS = 400  # sentences that foreign lines are drawn from
+TEMPLATES = 4  # documents that boilerplate is copied from
+
+
+class Marked(NamedTuple):
+    """A document of some lines, and what was done to it (`CLEAN`: nothing)."""
+
+    lines: tuple[str, ...]
+    kind: str
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return "\n".join(self.lines)
+
+
+def noisy(clean: Sequence[tuple[str, ...]], share: float, seed: int) -> list[Marked]:
+    """The documents, a share of them damaged, all kinds alike, in random order.
+
+    Args:
+        clean: documents as their lines; those that boilerplate is copied from are among them.
+    """
+    random = Random(f"{seed} noise")
+    damaged = round(share * len(clean))
+    foreign = generate_parallel(MicroworldConfig(size="tiny", pairs=PAIRS))["train"]["target"].to_pylist()
+    templates = clean[-TEMPLATES:]
+    found = [Marked(lines, CLEAN) for lines in clean[damaged:]]
+    for number, lines in enumerate(clean[:damaged]):
+        kind = KINDS[number % len(KINDS)]
+        if kind == "shuffled":
+            made = tuple(" ".join(random.sample(line.split(), len(line.split()))) for line in lines)
+        elif kind == "characters":
+            made = tuple("".join(_letter(letter, random) for letter in line) for line in lines)
+        elif kind == "foreign":
+            made = tuple(random.choice(foreign) for _ in lines)
+        else:
+            made = (*random.choice(templates)[: len(lines) - 1], lines[-1])
+        found.append(Marked(made, kind))
+    random.shuffle(found)
+    return found
+
+
+def _letter(letter: str, random: Random) -> str:
+    return random.choice(ascii_lowercase) if letter.isalpha() and random.random() < REPLACED else letter
+
+
+RAW, QUALITY, NEAR, BOTH = "as it is", "quality", "near-duplicates", "both"
+
+
+class FilteredTextConfig(TextConfig, RepeatedConfig):
+    """Settings of `FilteredText`."""
+
+    base: Network = "lstm"
+    documents: int = Field(default=2000, ge=60)  # at most, and half as many of good text beside them
+    lines: int = Field(default=20, ge=2)  # of a document
+    noise: float = Field(default=0.75, gt=0, lt=1)  # share of the documents that is damaged, all kinds alike
+    quality: QualitySettings = QualitySettings()
+    duplicates: DuplicatesConfig = DuplicatesConfig(near="documents")
+    margin: float = Field(default=0.01, ge=0)  # nats a token
+
+
+class Left(NamedTuple):
+    """What a filter leaves: the documents, and of each kind the share that stays.
+
+    Attributes:
+        precision: share of what is left that is clean.
+        recall: share of the clean documents that are left.
+    """
+
+    documents: list[Marked]
+    stays: dict[str, float]
+    precision: float
+    recall: float
+
+
+class FilteredText(Experiment[FilteredTextConfig]):
+    """Perplexity after training on noisy text, and on what filters leave of it."""
+
+    Config: ClassVar[type[schema.Config]] = FilteredTextConfig
+    reads = ("tokens/text", "clean/text")
+
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.examine`."""
+        config = self.config
+        good, pool = self._documents(data)
+        left = filtered(good, noisy(pool, config.noise, seed), config, seed)
+        tokenizer = data.tokenizer()
+        streams = {name: stream(one.documents, tokenizer) for name, one in left.items()}
+        size = min(len(one.ids) for one in streams.values())
+        losses: dict[str, list[float]] = {name: [] for name in left}
+        kind, settings = config.small(config.base)
+        for name, text in streams.items():
+            for number in config.numbers(seed):
+                first = text.beginning(size)
+                found = measured(kind, settings, data, config, seed=number, text=first)
+                losses[name].append(math.log(found.perplexity))
+            progress(f"{name}: {len(left[name].documents):,} documents, perplexity {math.exp(mean(losses[name])):.2f}")
+        return findings(left, losses, size, unigram_loss(data.stream("train").ids), config.margin)
+
+    def _documents(self, data: Data) -> tuple[list[str], list[tuple[str, ...]]]:
+        """Good text, and documents to damage, of consecutive lines; a third and two thirds of what there is."""
+        lines = data.lines("train")
+        most = self.config.documents + self.config.documents // 2
+        found: list[tuple[str, ...]] = []
+        while len(some := tuple(islice(lines, self.config.lines))) == self.config.lines and len(found) < most:
+            found.append(some)
+        if len(found) < 2 * len(KINDS):
+            raise InputError(
+                f"experiment.settings.lines: {self.config.lines} lines a document make {len(found)} of the training "
+                "text; fewer lines make more (conf/experiment/filtered_text.yaml)"
+            )
+        return ["\n".join(one) for one in found[2::3]], [one for place, one in enumerate(found) if place % 3 != 2]
+
+
+def filtered(good: Sequence[str], raw: list[Marked], config: FilteredTextConfig, seed: int) -> dict[str, Left]:
+    """What each filter leaves of the raw documents."""
+    model = QualityModel(config.quality, seed)
+    model.fit(good, [one.text for one in raw])
+    scores = model.scores([one.text for one in raw])
+    chosen = [one for one, score in zip(raw, scores, strict=True) if model.keeps(one.text, float(score))]
+    chosen = chosen or [raw[int(scores.argmax())]]  # of a few dozen documents none may stay
+    kept = {RAW: raw, QUALITY: chosen, NEAR: new(raw, config.duplicates), BOTH: new(chosen, config.duplicates)}
+    kept["clean alone"] = [one for one in raw if one.kind == CLEAN]
+    if empty := [name for name, documents in kept.items() if not documents]:
+        raise InputError(f"experiment: {', '.join(empty)} leaves no document (conf/experiment/filtered_text.yaml)")
+    return {name: score_filter(documents, raw) for name, documents in kept.items()}
+
+
+def new(documents: Sequence[Marked], config: DuplicatesConfig) -> list[Marked]:
+    """The documents that are no duplicates of earlier ones."""
+    kinds = duplicate_kinds([one.text for one in documents], config, "documents")
+    return [one for one, kind in zip(documents, kinds, strict=True) if kind == 0]
+
+
+def score_filter(documents: list[Marked], raw: Sequence[Marked]) -> Left:
+    """How right a filter was."""
+
+    def of(kind: str, some: Sequence[Marked]) -> int:
+        return sum(one.kind == kind for one in some)
+
+    stays = {kind: of(kind, documents) / max(1, of(kind, raw)) for kind in (CLEAN, *KINDS)}
+    return Left(documents, stays, of(CLEAN, documents) / len(documents), stays[CLEAN])
+
+
+def stream(documents: Sequence[Marked], tokenizer: Tokenizer) -> TokenStream:
+    """The documents as ids, each a row."""
+    rows = [np.concatenate(list(map(framed, tokenizer.encode_lines(one.lines)))) for one in documents]
+    offsets = np.cumsum([0, *map(len, rows)])
+    return TokenStream(np.concatenate(rows).astype(np.int32), offsets)
+
+
+def findings(
+    left: dict[str, Left], losses: dict[str, list[float]], size: int, unigram: float, margin: float
+) -> Findings:
+    """The claim holds where quality alone, and both, gain `margin` nats, and near-duplicates gain less than quality."""
+    means = {name: mean(values) for name, values in losses.items()}
+    spreads = {name: spread(values) or 0.0 for name, values in losses.items()}
+    pairs = [(RAW, QUALITY), (RAW, BOTH), (NEAR, QUALITY)]
+    gate = below(losses[QUALITY], unigram, "nothing was learnt: the loss")
+    verdict = gated([gate], every(difference(losses[a], losses[b]).exceeds(margin) for a, b in pairs))
+    said = ", ".join(f"{name} {math.exp(means[name]):.2f}" for name in left)
+    both = left[BOTH]
+    text = (
+        f"from {size:,} tokens of each text the perplexity on clean text is {said}. Of what both leave, "
+        f"{both.precision:.0%} is clean; of the clean documents {both.recall:.0%} stay."
+    )
+    kinds = [CLEAN, *KINDS]
+    rows: list[list[Any]] = [
+        [
+            name,
+            *map(
+                rounded, (len(one.documents), one.precision, *one.stays.values(), math.exp(means[name]), spreads[name])
+            ),
+        ]
+        for name, one in left.items()
+    ]
+    columns = ["training text", "documents", "of it clean", *(f"{kind} that stays" for kind in kinds)]
+    figures = {figure(name, "perplexity"): rounded(math.exp(means[name])) or 0.0 for name in left}
+    for name in (QUALITY, NEAR, BOTH):
+        figures[figure(name, "precision")] = rounded(left[name].precision) or 0.0
+        figures[figure(name, "recall")] = rounded(left[name].recall) or 0.0
+    plots = [
+        Plot(
+            title="Perplexity by training text",
+            x_label="training text",
+            y_label="perplexity per token (clean test text)",
+            series=[series("small network", list(left), [math.exp(means[name]) for name in left])],
+        ),
+        Plot(
+            title="What the filters leave",
+            x_label="kind of document",
+            y_label="share that stays",
+            series=[series(name, kinds, [left[name].stays[kind] for kind in kinds]) for name in (QUALITY, NEAR, BOTH)],
+        ),
+    ]
+    return Findings(
+        **opened(verdict, text),
+        columns=[*columns, "perplexity", "± ln"],
+        rows=rows,
+        plots=plots,
+        figures=figures,
+    )

@@ -1,0 +1,71 @@
+"""A task's file of conf/prompt/ as it is, without the rest of the settings: what the command line asks by.
+
+What the ladder's size sets there (`${…}`) is left at its default, or said on the command line.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from langladder.experiments.language.prompting import PromptTask
+from langladder.ground.errors import InputError
+from langladder.ground.schema import checked
+
+CONF = Path("conf/prompt")
+
+
+def read_task(task: str, *, world: str, data: Path | None = None, **changes: object) -> PromptTask:
+    """The settings of a task.
+
+    Args:
+        task: a file, or the name of one in conf/prompt/.
+        world: size of microworld, where its items are drawn from it.
+        data: a file of items, in place of those that the task names.
+        changes: to single settings; None leaves one as it is. shots: one number of examples.
+
+    Raises:
+        InputError: no such file, no YAML, or no settings of a task in it.
+    """
+    path = _file(task)
+    try:
+        value = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+        raise InputError(f"{path}: not YAML ({' '.join(str(error).split())[:200]})") from error
+    settings = value.get("settings") if isinstance(value, dict) else None
+    if not isinstance(settings, dict):
+        raise InputError(f"{path}: has no `settings`; docs/prompting.md shows a task's file")
+    settings = _without_references(settings)
+    if data is not None:
+        settings["source"] = {"kind": "file", "folder": str(data.parent), "file": data.name}
+    elif isinstance(settings.get("source"), dict):
+        settings["source"] = _completed(settings["source"], world)
+    changes = {key: value for key, value in changes.items() if value is not None}
+    if (shots := changes.pop("shots", None)) is not None:
+        changes |= {"shots": [shots], "expects": "above chance"}
+    return checked(PromptTask, settings | changes, str(path))
+
+
+def _file(task: str) -> Path:
+    named = CONF / f"{task}.yaml"
+    for path in (Path(task), named):
+        try:
+            if path.is_file():
+                return path
+        except (OSError, ValueError):  # too long for any name
+            continue
+    known = sorted(path.stem for path in CONF.glob("*.yaml"))
+    raise InputError(f"{task[:200]}: neither a file nor a task of {CONF}/ ({', '.join(known) or 'none is there'})")
+
+
+def _without_references(settings: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in settings.items() if not str(value).startswith("${")}
+
+
+def _completed(source: dict[str, object], world: str) -> dict[str, object]:
+    source = _without_references(source)
+    if source.get("kind") == "microworld":
+        source = {"size": world} | source
+    elif source.get("kind") == "file":
+        source = {"folder": "input/prompts"} | source
+    return source

@@ -1,0 +1,192 @@
+"""A task given to the trained language models in words: accuracy by examples in the prompt, and by size (Brown et al.
+2020, figures 1.2 and 3.1).
+
+What is expected is one of two things, of every network: with the most examples it is right more often than with none,
+or it is right more often than who guesses, or always names the most frequent answer. The intervals are over items and
+orders of examples at once.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from langladder.evaluation.prompting import Item, Prompter, PromptFormat, Shots, ceiling, chance, majority, orders
+from langladder.evaluation.significance import crossed_interval
+from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
+from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
+from langladder.experiments.language.prompt_items import items_of
+from langladder.experiments.language.prompt_sources import Source
+from langladder.experiments.statistics import Difference, Verdict, every
+from langladder.ground import schema
+from langladder.models.language.counted import CountedLanguageModel
+from langladder.models.language.language_model import LanguageModel
+from langladder.text.tokenize.tokenizers import Tokenizer
+
+SCORINGS = {"per_token": "per token", "contextual": "calibrated in context"}  # what a reader is shown
+
+
+class PromptTask(PromptFormat, ExperimentConfig):
+    """Settings of `Prompting`: the task in words, where its items come from, what is measured."""
+
+    source: Source
+    shots: list[int] = Field(default=[0, 1, 4, 16], min_length=1)  # examples in the prompt, rising
+    orders: int = Field(default=3, ge=1, le=100)  # of examples, each of its own
+    items: int = Field(default=200, ge=1)  # at effort 1
+    options: int = Field(default=4, ge=2, le=100)  # of items whose wrong answers are those of others
+    expects: Literal["examples help", "above chance"] = "examples help"
+    margin: float = Field(default=0.02, ge=0)  # share of the items: what is gained counts from there on
+
+    @model_validator(mode="after")
+    def _shots_rise(self) -> Self:
+        if sorted(set(self.shots)) != self.shots or self.shots[0] < 0:
+            raise ValueError(f"shots={self.shots}: rising numbers, 0 or more")
+        if self.expects == "examples help" and (self.shots[0] != 0 or len(self.shots) < 2):
+            raise ValueError(f"shots={self.shots}: to see whether examples help, 0 and another number are needed")
+        return self
+
+
+class Asked(NamedTuple):
+    """A model and what it got right: number of examples → `Shots`."""
+
+    parameters: int
+    network: bool
+    by_shots: dict[int, Shots]
+
+
+class Prompting(Experiment[PromptTask]):
+    """Accuracy by examples; a line a trained model."""
+
+    Config: ClassVar[type[schema.Config]] = PromptTask
+
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
+        """See `Experiment.examine`."""
+        config = self.config
+        items, examples = self.items(data, seed)
+        found = {}
+        for name, folder in data.models.items():
+            model, tokenizer = LanguageModel.load(folder), Tokenizer.load(folder / "tokenizer.json")
+            prompter = Prompter(model, tokenizer, config)
+            by_shots = {shots: prompter.measure(items, examples, shots) for shots in config.shots}
+            network = not isinstance(model, CountedLanguageModel)
+            found[name] = Asked(model.number_of_parameters(), network, by_shots)
+            said = ", ".join(f"{k}: {_accuracy(one, config.scorings[0]):.0%}" for k, one in by_shots.items())
+            progress(f"{name}, by examples {said}")
+        return findings(config, found, items, {name: data.shown(name) for name in found})
+
+    def items(self, data: Data, seed: int) -> tuple[list[Item], list[list[Item]]]:
+        """The items, and the orders of examples."""
+        config, most = self.config, max(self.config.shots)
+        count = config.fewer(config.items)
+        drawn = max(count, 4 * most)  # enough to draw examples from, however few items there are
+        items, pool = items_of(config, config.source, data, count=drawn, options=config.options, seed=seed)
+        return items[:count], orders(pool, config.fewer(config.orders), most, seed)
+
+
+def findings(
+    config: PromptTask, found: Mapping[str, Asked], items: Sequence[Item], shown: Mapping[str, str]
+) -> Findings:
+    """See the module; the first of the scorings is the one that is judged and drawn."""
+    scoring, most = config.scorings[0], config.shots[-1]
+    levels = {"chance": chance(items)}
+    if (share := majority(items)) is not None:
+        levels["most frequent"] = share
+    if (best := ceiling(items)) is not None:
+        levels["best possible"] = best
+    blind = max(levels["chance"], share or 0.0)
+    gains = {name: _gain(one, scoring, most, blind, config.expects) for name, one in found.items()}
+    networks = [Difference(gain, *bounds) for name, (gain, bounds) in gains.items() if found[name].network]
+    verdict = every(gain.exceeds(config.margin) for gain in networks) if networks else Verdict(None, "needs a network")
+    what = f"{most} examples against none" if config.expects == "examples help" else "above a blind guess"
+    said = ", ".join(
+        f"{shown[name]} {_accuracy(found[name].by_shots[most], scoring):.0%} ({100 * gain:+.0f} points, "
+        f"{100 * low:+.0f} to {100 * high:+.0f})"
+        for name, (gain, (low, high)) in gains.items()
+    )
+    short = {name: one.by_shots[most].used for name, one in found.items() if one.by_shots[most].used < most}
+    if short:
+        said += "; " + ", ".join(f"{shown[name]}'s context holds {used:.1f} of {most}" for name, used in short.items())
+    others = [f"accuracy, {SCORINGS.get(one, one)}" for one in config.scorings[1:]]
+    return Findings(
+        **opened(verdict, f"{what}, {len(items)} items: {said}; a blind guess gets {blind:.0%}."),
+        columns=["model", "parameters", "examples", "in the prompt", "accuracy", "95 % from", "to", *others],
+        rows=[
+            [shown[name], float(one.parameters), float(k), *_row(shots, config.scorings)]
+            for name, one in found.items()
+            for k, shots in one.by_shots.items()
+        ],
+        plots=_plots(config, found, shown, {name: rounded(level) or 0.0 for name, level in levels.items()}),
+        figures={
+            figure(name, f"{k} shots"): rounded(_accuracy(shots, scoring)) or 0.0
+            for name, one in found.items()
+            for k, shots in one.by_shots.items()
+        },
+    )
+
+
+def _gain(one: Asked, scoring: str, most: int, blind: float, expects: str) -> tuple[float, tuple[float, float]]:
+    """What is gained with the most examples, over none or over a blind guess, and its 95 % interval."""
+    right = one.by_shots[most].right[scoring]  # (S, N)
+    difference = right - (one.by_shots[0].right[scoring] if expects == "examples help" else blind)
+    return float(difference.mean()), crossed_interval(difference)
+
+
+def _accuracy(shots: Shots, scoring: str) -> float:
+    return float(shots.right[scoring].mean())
+
+
+def _row(shots: Shots, scorings: Sequence[str]) -> list[str | float | None]:
+    low, high = crossed_interval(shots.right[scorings[0]])
+    figures = [shots.used, _accuracy(shots, scorings[0]), low, high]
+    return [rounded(value) for value in [*figures, *(_accuracy(shots, one) for one in scorings[1:])]]
+
+
+def _plots(
+    config: PromptTask, found: Mapping[str, Asked], shown: Mapping[str, str], levels: dict[str, float]
+) -> list[Plot]:
+    scoring = config.scorings[0]
+    by_examples = [
+        series(
+            shown[name],
+            [float(k) for k in one.by_shots],
+            [_accuracy(shots, scoring) for shots in one.by_shots.values()],
+            [_half(shots, scoring) for shots in one.by_shots.values()],
+        )
+        for name, one in found.items()
+    ]
+    plots = [
+        Plot(
+            title="Accuracy by examples",
+            x_label="examples in the prompt",
+            y_label="accuracy",
+            levels=levels,
+            series=by_examples,
+        )
+    ]
+    networks = sorted((one for one in found.values() if one.network), key=lambda one: one.parameters)
+    if len({one.parameters for one in networks}) > 1:
+        by_size = [
+            series(
+                f"{k} examples",
+                [float(one.parameters) for one in networks],
+                [_accuracy(one.by_shots[k], scoring) for one in networks],
+            )
+            for k in config.shots
+        ]
+        plots.append(
+            Plot(
+                title="Accuracy by size of the network",
+                x_label="parameters",
+                y_label="accuracy",
+                log_x=True,
+                levels=levels,
+                series=by_size,
+            )
+        )
+    return plots
+
+
+def _half(shots: Shots, scoring: str) -> float:
+    low, high = crossed_interval(shots.right[scoring])
+    return float(np.subtract(high, low)) / 2

@@ -1,0 +1,92 @@
+"""`Comparison` of language models on the corpus, by perplexity on the test text.
+
+`SparseAttention` compares dense and locally banded attention also by what is computed (Child et al. 2019; Brown et al.
+2020, section 2.1). Of T positions each layer's attention multiplies, for its scores and for the mixing of values,
+
+    dense     2 D T²
+    banded    2 D T · min(T, 2w)     every block of w reads itself and the block before (`nn.multi_head_attention`)
+
+What a mask then takes away is computed, too, and counted. Matrices cost the same in both.
+"""
+
+import math
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
+from langladder.experiments.experiment import Data
+from langladder.experiments.language.small_models import TITLES, Network, TextConfig, measured
+from langladder.experiments.training import unigram_loss
+from langladder.ground import schema
+from langladder.models.language.gpt import GPTConfig
+
+
+class TextComparisonConfig(TextConfig, ComparisonConfig):
+    """Settings of `TextComparison`."""
+
+    bases: list[Network] = Field(min_length=1)
+    metric: Literal["perplexity"] = "perplexity"
+
+
+class TextComparison(Comparison[TextComparisonConfig]):
+    """Variants of a small LSTM or GPT."""
+
+    Config: ClassVar[type[schema.Config]] = TextComparisonConfig
+    reads = ("tokens/text",)
+    titles = TITLES
+    metrics: ClassVar[dict[str, Metric]] = {"perplexity": Metric("perplexity per token")}
+
+    def frequencies(self, data: Data) -> dict[str, float]:
+        """See `Comparison.frequencies`."""
+        return {"perplexity": math.exp(unigram_loss(data.stream("train").ids))}
+
+    def measure(self, data: Data) -> Measure:
+        """See `Comparison.measure`."""
+
+        def one(kind: Any, settings: dict[str, object], training: dict[str, object], seed: int) -> Any:
+            parameters, perplexity = measured(kind, settings, data, self.config, seed=seed, changes=training)
+            return parameters, {"perplexity": perplexity}
+
+        return one
+
+
+class SparseAttentionConfig(TextComparisonConfig):
+    """Settings of `SparseAttention`."""
+
+    bases: list[Literal["gpt"]] = Field(min_length=1)  # type: ignore[assignment]
+    metric: Literal["perplexity", "products"] = "perplexity"  # type: ignore[assignment]
+
+
+class SparseAttention(TextComparison):
+    """Variants of a small GPT, with what their attention computes."""
+
+    Config: ClassVar[type[schema.Config]] = SparseAttentionConfig
+    metrics: ClassVar[dict[str, Metric]] = {
+        **TextComparison.metrics,
+        "products": Metric("multiplications of attention per token"),
+    }
+    config: SparseAttentionConfig
+
+    def measure(self, data: Data) -> Measure:
+        """See `Comparison.measure`."""
+        perplexity = super().measure(data)
+
+        def one(kind: Any, settings: dict[str, Any], training: dict[str, Any], seed: int) -> Any:
+            parameters, values = perplexity(kind, settings, training, seed)
+            length = int(training.get("sequence_length", self.config.sequence_length))
+            products = attention_products(GPTConfig.model_validate(settings), length) / length
+            return parameters, {**values, "products": products}
+
+        return one
+
+
+def attention_products(config: GPTConfig, length: int) -> float:
+    """Multiplications of scores and of mixed values in all layers, of one row of `length` tokens."""
+    total = 0
+    for layer in range(config.layers):
+        window = config.sparse_window if layer % 2 else None
+        read = length if window is None or window >= length else min(length, 2 * window)
+        # 2 D T S, S the positions whose scores are computed for each
+        total += 2 * config.width * length * read
+    return float(total)

@@ -1,0 +1,1 @@
+"""Claims on what pre-trained networks are worth to other tasks."""

@@ -1,0 +1,95 @@
+"""What a pre-trained body is worth to two tasks that experiments draw from microworld, whatever the labels are.
+
+    single   questions, by what they ask for: a person, a place, a number, …
+    pairs    two sentences: entailment, contradiction or neutral
+
+None of the texts is ambiguous, and no test text is among the others. The body is fine-tuned on each task with the same
+few labels (`small_bodies.fine_tuned`); of questions with fewer, since a thousand teach nearly any network all of it.
+
+Shape legend: N test texts of both tasks.
+"""
+
+from random import Random
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from langladder.corpora.labelled import LabelledWorldConfig, drawing
+from langladder.corpora.lexicon import Size
+from langladder.experiments.pretraining.small_bodies import CLASSIFIERS, Bodies, Body, BodyConfig, fine_tuned
+from langladder.experiments.reading.reading_training import LEAST, Texts, majority, right_labels
+from langladder.ground.errors import InputError
+from langladder.models.encoders.bert import BERT
+from langladder.text.labelled.labelled import Example
+
+Drawing = Literal["questions", "entailment"]
+TASKS: dict[str, Drawing] = {"single": "questions", "pairs": "entailment"}
+TRIES = 40  # draws for each text that is asked for
+
+
+class TransferConfig(BodyConfig):
+    """Settings of an experiment that judges bodies by what grows from them."""
+
+    world: Size = "small"
+    train_texts: int = Field(default=1000, ge=LEAST)  # pairs, at effort 1 and above; an eighth to choose by
+    single_texts: int = Field(default=256, ge=LEAST)  # questions, likewise
+    test_texts: int = Field(default=500, ge=LEAST)
+    pooling: Literal["pooler", "first", "mean"] = "mean"  # what a BERT's output reads
+
+    def texts(self, drawn: Drawing) -> Texts:
+        """The texts of a task; the same for all bodies and seeds."""
+        wanted = self.single_texts if drawn == "questions" else self.train_texts
+        test, train = (max(LEAST, self.fewer(count)) for count in (self.test_texts, wanted))
+        held = max(LEAST, train // 8)
+        found = drawn_texts(drawn, test + held + train, size=self.world)
+        labels = sorted({example.label or "" for example in found})
+        return Texts(labels, train=found[test + held :], validation=found[test : test + held], test=found[:test])
+
+
+def drawn_texts(task: Drawing, count: int, *, size: Size, seed: int = 1) -> list[Example]:
+    """So many different texts, or pairs of texts, with their labels.
+
+    Raises:
+        InputError: there are not so many.
+    """
+    draw = drawing(LabelledWorldConfig(size=size, task=task, ambiguity=0.0))
+    random = Random(f"{seed} transfer {task}")
+    found: dict[tuple[str, str | None], Example] = {}
+    for _ in range(TRIES * count):
+        row = draw(random)
+        found.setdefault((row["text"], row.get("second")), Example(row["text"], row.get("second"), row["label"]))
+        if len(found) == count:
+            return list(found.values())
+    raise InputError(
+        f"experiment.settings: {count} different texts of {task!r} are not to be had of world={size!r}; set "
+        "train_texts, single_texts or test_texts lower, or world larger"
+    )
+
+
+class Transfer:
+    """Fine-tunes bodies on the tasks of a run, which are drawn once."""
+
+    def __init__(self, bodies: Bodies, config: TransferConfig) -> None:
+        self.bodies, self.config = bodies, config
+        self.tasks = {name: config.texts(drawn) for name, drawn in TASKS.items()}
+
+    def right(self, body: Body, *, seed: int) -> dict[str, np.ndarray]:
+        """Task → whether each test text gets its label, bool."""
+        return {name: self._right(body, texts, seed) for name, texts in self.tasks.items()}
+
+    def accuracy(self, body: Body, *, seed: int) -> dict[str, float]:
+        """Task → share of the test texts that get their label."""
+        return {name: float(right.mean()) for name, right in self.right(body, seed=seed).items()}
+
+    def majorities(self) -> dict[str, float]:
+        """Task → share of the most frequent label among its test texts."""
+        return {name: majority(texts.test) for name, texts in self.tasks.items()}
+
+    def _right(self, body: Body, texts: Texts, seed: int) -> np.ndarray:
+        settings: dict[str, object] = {"dropout": 0.0}
+        # GPT without its auxiliary loss, so that both learn the same
+        settings |= {"pooling": self.config.pooling} if isinstance(body, BERT) else {"lm_weight": 0.0}
+        tokenizer, training = self.bodies.tokenizer, self.config.tuning()
+        config = CLASSIFIERS["bert" if isinstance(body, BERT) else "gpt"].Config.model_validate(settings)
+        return right_labels(fine_tuned(body, tokenizer, texts, training, seed=seed, config=config), texts.test)

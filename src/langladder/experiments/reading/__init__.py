@@ -1,0 +1,1 @@
+"""Claims on classifiers and taggers."""

@@ -1,0 +1,150 @@
+"""How the experiments train classifiers: rungs of the ladder, in a bare loop.
+
+A network ends with the weights that were best on the validation texts, by accuracy, then by loss; a counted classifier
+chooses the strength of its regularisation there, as on the ladder.
+
+Shape legend: N examples, C labels.
+"""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from pydantic import Field
+
+from langladder.data.reading import ReadingBatches
+from langladder.embeddings.base import WordVectors
+from langladder.experiments.experiment import ExperimentConfig
+from langladder.experiments.reading.rungs import ClassifierRung
+from langladder.experiments.training import train
+from langladder.ground.errors import InputError
+from langladder.models.classification.classifier import Classifier, label_ids
+from langladder.models.classification.counted_classifier import CountedClassifier
+from langladder.models.classification.neural_classifier import NeuralClassifier, Reading, collate
+from langladder.tasks.inputs import start_from_table, units_for
+from langladder.tasks.settings import ReadingTraining
+from langladder.text.labelled.labelled import Example
+
+VALIDATIONS = 8
+"""How often a network in training looks at the validation texts."""
+LEAST = 32
+"""Texts below which no effort shortens a corpus."""
+
+
+class Texts(NamedTuple):
+    """Labelled texts: `train` to fit, `validation` to choose by, `test` to measure on."""
+
+    labels: list[str]
+    train: Sequence[Example]
+    validation: Sequence[Example]
+    test: Sequence[Example]
+
+
+class ReadingConfig(ExperimentConfig):
+    """Settings of an experiment that trains classifiers."""
+
+    rungs: dict[str, ClassifierRung] = Field(min_length=1)
+    max_steps: int = Field(default=300, ge=2)  # of each network, at effort 1
+    batch_size: int = Field(default=16, ge=1)
+    test_texts: int | None = Field(default=None, ge=1)  # at effort 1 and above; null: all
+
+    def few(self, examples: Sequence[object], most: int | None) -> list[Any]:
+        """The first `most` of some examples; fewer where effort is below 1, but not under LEAST."""
+        return list(examples[: None if most is None else max(LEAST, self.fewer(most))])
+
+    def training_of(self, rung: ClassifierRung, **changes: Any) -> ReadingTraining:
+        """How a rung is trained here: as its file says, but for the number of steps and the size of a batch."""
+        steps = self.steps(changes.pop("max_steps", self.max_steps))
+        values = {"max_steps": steps, "warmup_steps": steps // 10, "epochs": None, "batch_size": self.batch_size}
+        found: ReadingTraining = rung.trained(**values | changes)
+        return found
+
+
+def fitted(
+    rung: ClassifierRung,
+    texts: Texts,
+    training: ReadingTraining | None,
+    *,
+    seed: int,
+    model: Any = None,
+    vectors: WordVectors | None = None,
+    frozen: bool = False,
+) -> Classifier:
+    """A rung, trained on `texts`.
+
+    Args:
+        training: how, where it is a network.
+        model: settings other than those of the rung.
+        vectors: to begin with; of the same dimension as its embedding. frozen: and to stay with.
+
+    Raises:
+        InputError: no word is left to read; vectors that share no word with the texts; a label that is none.
+    """
+    config = rung.config() if model is None else model
+    if issubclass(rung.kind, CountedClassifier):
+        counted: CountedClassifier = rung.kind(config, texts.labels)
+        counted.fit(texts.train, texts.validation)
+        return counted
+    assert training is not None, rung.name
+    units, table = units_for(rung.input, texts.train, vectors=vectors)
+    torch.manual_seed(seed)
+    network: NeuralClassifier = rung.kind(config, units.full_vocab_size, len(texts.labels))
+    network.equip(units, texts.labels)
+    start_from_table(network, table, frozen=frozen)
+    network.start()
+    train_network(network, texts, training, seed=seed)
+    return network
+
+
+def train_network(network: NeuralClassifier, texts: Texts, training: ReadingTraining, *, seed: int) -> list[float]:
+    """Train in place on cross-entropy, as `tasks.classification` does it; the loss of each step.
+
+    Raises:
+        InputError: there is no training text.
+    """
+    if not texts.train:
+        raise InputError("classification: no training text; see the report of the stage `clean`")
+    encoded = [network.encode(example) for example in texts.train]
+    labels = torch.from_numpy(label_ids(texts.train, network.labels))
+
+    def batch(_training: bool, rows: np.ndarray) -> tuple[Reading, torch.Tensor]:
+        return collate([encoded[row] for row in rows]), labels[rows]
+
+    lengths = [len(one.ids) for one in encoded]
+    batches = ReadingBatches((lengths, []), batch, batch_size=training.batch_size, seed=seed)
+    best: tuple[tuple[float, float], dict[str, torch.Tensor]] | None = None
+    every = max(1, -(-training.max_steps // VALIDATIONS))
+
+    def look(step: int) -> None:
+        nonlocal best
+        if texts.validation and (step % every == 0 or step == training.max_steps):
+            score = scored(network, texts.validation)
+            if best is None or score > best[0]:
+                best = score, deepcopy(network.state_dict())
+
+    losses = train(network, lambda step: network.loss(*batches.train(step), training.label_smoothing), training, look)
+    if best is not None:
+        network.load_state_dict(best[1])
+    return losses
+
+
+def scored(classifier: Classifier, examples: Sequence[Example]) -> tuple[float, float]:
+    """Accuracy, and the mean log P of the right labels, in nats."""
+    log_probs = classifier.log_probs(examples)  # (N, C)
+    wanted = label_ids(examples, classifier.labels)
+    right = float((log_probs.argmax(axis=1) == wanted).mean())
+    return right, float(log_probs[np.arange(len(wanted)), wanted].mean())
+
+
+def right_labels(classifier: Classifier, examples: Sequence[Example]) -> np.ndarray:
+    """Whether each example gets its label: (N,) bool."""
+    found: np.ndarray = classifier.log_probs(examples).argmax(axis=1) == label_ids(examples, classifier.labels)
+    return found
+
+
+def majority(examples: Sequence[Example]) -> float:
+    """Share of the most frequent label."""
+    labels = [example.label for example in examples]
+    return max(map(labels.count, set(labels))) / len(labels)

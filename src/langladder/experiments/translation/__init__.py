@@ -1,0 +1,1 @@
+"""Claims on translators."""

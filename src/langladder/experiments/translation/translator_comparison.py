@@ -1,0 +1,48 @@
+"""`Comparison` of translators on the sentence pairs, by the references' loss or by BLEU of greedy translations."""
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
+from langladder.experiments.experiment import Data
+from langladder.experiments.training import unigram_loss
+from langladder.experiments.translation.small_translators import TITLES, Network, TranslationConfig, trained
+from langladder.experiments.translation.translation_judge import Judge
+from langladder.ground import schema
+
+
+class TranslatorComparisonConfig(TranslationConfig, ComparisonConfig):
+    """Settings of `TranslatorComparison`."""
+
+    bases: list[Network] = Field(min_length=1)
+    metric: Literal["loss", "perplexity", "bleu", "exact"] = "loss"
+
+
+class TranslatorComparison(Comparison[TranslatorComparisonConfig]):
+    """Variants of a small translator."""
+
+    Config: ClassVar[type[schema.Config]] = TranslatorComparisonConfig
+    reads = ("tokens/parallel",)
+    titles = TITLES
+    metrics: ClassVar[dict[str, Metric]] = {
+        "loss": Metric("loss per token"),
+        "perplexity": Metric("perplexity per token", drawn=False),
+        "bleu": Metric("BLEU", more_is_better=True),
+        "exact": Metric("exact, share", more_is_better=True, drawn=False),
+    }
+
+    def frequencies(self, data: Data) -> dict[str, float]:
+        """See `Comparison.frequencies`."""
+        return {"loss": unigram_loss(data.pairs("train").target.ids)}
+
+    def measure(self, data: Data) -> Measure:
+        """See `Comparison.measure`."""
+        judge = Judge.open(data, self.config.fewer(self.config.test_sentences))
+
+        def one(kind: Any, settings: dict[str, object], training: dict[str, object], seed: int) -> Any:
+            model, _ = trained(kind, settings, data, self.config, seed=seed, **training)
+            score = judge.score(model)
+            return model.number_of_parameters(), {key: getattr(score, key) for key in self.metrics}
+
+        return one
