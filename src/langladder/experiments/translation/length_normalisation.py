@@ -111,5 +111,5 @@ def findings(found: dict[float, list[Normalised]], margin: float) -> Findings:
 
 
 def _plot(title: str, label: str, values: dict[float, list[float]], levels: dict[str, float]) -> Plot:
-    what = {"x_label": "α of the length normalisation", "y_label": label}
-    return Plot(title=title, **what, series=lines({label: values}), levels=levels)
+    axis = "α of the length normalisation"
+    return Plot(title=title, x_label=axis, y_label=label, series=lines({label: values}), levels=levels)
