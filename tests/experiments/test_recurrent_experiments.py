@@ -53,6 +53,14 @@ def test_the_gradients_verdict_follows_the_numbers(rates: dict[FlowCell, float],
     assert found.figures["rnn_left_after_50"] == pytest.approx(rates["rnn"] ** 50, rel=1e-4)
 
 
+@pytest.mark.parametrize(("effort", "outcomes"), [(0.5, {"not tested"}), (1.0, {"holds", "refuted"})])
+def test_below_effort_1_nothing_is_judged(effort: float, outcomes: set[str]) -> None:
+    config = gradient_flow.GradientFlowConfig(effort=effort, length=20, width=8, rows=2, margin=0.0)
+    found = gradient_flow.GradientFlow(config).run(Data(), seed=1, progress=lambda _: None)
+    assert found.outcome in outcomes
+    assert found.verdict.startswith("Not tested (effort 0.5, as at size tiny") is (effort < 1)
+
+
 def test_parameters_golden_one_to_three_to_four() -> None:
     """With input width D and state width H the RNN has H·D + H·H + H."""
     counts = [
