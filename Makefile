@@ -60,11 +60,11 @@ test: setup ## set up, then run all tests
 	@pytest -n auto --dist loadfile --no-loadscope-reorder -m "not long and not full and not cluster and not browser"
 
 .PHONY: test-long
-test-long: setup ## every command of the README, own text through the DAG, locks against the index, in copies (ten minutes)
+test-long: setup ## every command of the README, own text through the DAG, locks against the index; what repeats make test for every rung
 	@pytest -n 2 --dist loadfile --no-loadscope-reorder -m long
 
 .PHONY: test-full
-test-full: setup ## train every rung that conf/ has, twenty steps each, as `make repro LADDER=full` does (ten minutes)
+test-full: setup ## train every rung that conf/ has, twenty steps each, and write the report of the full ladder (ten minutes)
 	@pytest -m full
 
 .PHONY: test-cluster
