@@ -4,9 +4,12 @@
 What is expected is one of two things, of every network: with the most examples it is right more often than with none,
 or it is right more often than who guesses, or always names the most frequent answer. The intervals are over items and
 orders of examples at once.
+
+Drawn examples become items with their options in words (`items_of`).
 """
 
 from collections.abc import Mapping, Sequence
+from random import Random
 from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -16,12 +19,13 @@ from langladder.evaluation.prompting import Item, Prompter, PromptFormat, Shots,
 from langladder.evaluation.significance import crossed_interval
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
-from langladder.experiments.language.prompt_items import items_of
-from langladder.experiments.language.prompt_sources import Source
+from langladder.experiments.language.prompt_sources import Drawn, Source
 from langladder.experiments.statistics import Difference, Verdict, every
 from langladder.ground import schema
+from langladder.ground.errors import InputError
 from langladder.models.language.counted import CountedLanguageModel
 from langladder.models.language.language_model import LanguageModel
+from langladder.text.labelled.templates import Template
 from langladder.text.tokenize.tokenizers import Tokenizer
 
 SCORINGS = {"per_token": "per token", "contextual": "calibrated in context"}  # what a reader is shown
@@ -190,3 +194,56 @@ def _plots(
 def _half(shots: Shots, scoring: str) -> float:
     low, high = crossed_interval(shots.right[scoring])
     return float(np.subtract(high, low)) / 2
+
+
+def items_of(
+    form: PromptFormat, source: Source, data: Data, *, count: int, options: int, seed: int
+) -> tuple[list[Item], list[Item]]:
+    """The items of a task and the pool that its examples are drawn from; no item is in the pool.
+
+    Args:
+        count: most items. options: of an item whose wrong answers are those of others.
+
+    Raises:
+        InputError: a label has no words, a field of the template is missing, or there is no other answer.
+    """
+    drawn, pool = source.draw(data, count, seed)
+    if not drawn:
+        raise InputError(f"prompt: the source {source.kind!r} has no item; see the report of the stage `clean`")
+    form_fields = Template(form.template)
+    form_fields.context(drawn[0].fields), form_fields.whole(drawn[0].fields, "")
+    random = Random(f"{seed} options")
+    if form.verbalisers:
+        return [_labelled(one, form.verbalisers) for one in drawn], [_labelled(one, form.verbalisers) for one in pool]
+    others = _answers([*drawn, *pool])
+    return (
+        [_open(one, others[one.among], options, random) for one in drawn],
+        [_open(one, others[one.among], options, random) for one in pool],
+    )
+
+
+def _labelled(one: Drawn, words: Mapping[str, str]) -> Item:
+    if one.answer not in words:
+        raise InputError(
+            f"verbalisers: no words for {one.answer!r}, the label of {next(iter(one.fields.values()), '')[:60]!r}; "
+            f"there are words for {', '.join(words)}"
+        )
+    return Item(one.fields, tuple(words.values()), list(words).index(one.answer), one.ceiling)
+
+
+def _answers(drawn: Sequence[Drawn]) -> dict[str, list[str]]:
+    """Sort → the different answers of that sort."""
+    found: dict[str, dict[str, None]] = {}
+    for one in drawn:
+        found.setdefault(one.among, {})[one.answer] = None
+    return {among: list(answers) for among, answers in found.items()}
+
+
+def _open(one: Drawn, others: Sequence[str], count: int, random: Random) -> Item:
+    if one.options:
+        return Item(one.fields, one.options, one.options.index(one.answer), one.ceiling)
+    wrong = [other for other in others if other != one.answer]
+    if not wrong:
+        raise InputError(f"prompt: {one.answer!r} is the only answer there is; name options, or verbalisers")
+    options = sorted([one.answer, *random.sample(wrong, min(len(wrong), count - 1))])
+    return Item(one.fields, tuple(options), options.index(one.answer), one.ceiling)
