@@ -1,12 +1,11 @@
 """Configuration errors, collected and said at once: key, value, what is allowed, which file."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import get_args
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 
 from langladder.ground.errors import InputError
 from langladder.ground.remote import without_secrets
@@ -73,7 +72,10 @@ def near(key: str, known: Collection[str]) -> str:
 
 
 def _line(
-    detail: ErrorDetails, file_of: Callable[[tuple[str, ...]], str], prefix: tuple[str, ...], known: Collection[str]
+    detail: Mapping[str, Any],
+    file_of: Callable[[tuple[str, ...]], str],
+    prefix: tuple[str, ...],
+    known: Collection[str],
 ) -> str:
     location = prefix + tuple(str(part) for part in detail["loc"])
     key, value, file = ".".join(location), short(detail["input"]), file_of(location)

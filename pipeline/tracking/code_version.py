@@ -118,7 +118,7 @@ def family_code(stage: str) -> ModuleCode:
                     pending.append((where, what))
                 else:
                     imports += [where, origin]
-            elif isinstance(used, ast.Name):
+            elif isinstance(used, ast.Name) and isinstance(used.ctx, ast.Load):
                 pending.append((module, used.id))
             elif isinstance(used, ast.Attribute) and isinstance(used.value, ast.Name | ast.Call):  # self.… or super().…
                 pending += [(base, used.attr) for base in bases if _is_own(used.value)]

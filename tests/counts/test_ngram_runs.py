@@ -77,7 +77,7 @@ def test_workers_elsewhere_do_not_share_temporary_files(monkeypatch: pytest.Monk
     asked = []
 
     class Elsewhere(Serial):
-        here = False
+        is_local = False
 
     def watched(*given: Any) -> NgramCounts:
         asked.append(type(given[4]))

@@ -114,7 +114,13 @@ def follow(read: Steps | Words, text: str) -> dict[str, object]:
         "symbols": [read.show(symbol) for symbol in symbols],
         "begins": [sum(lengths[:index]) for index in range(len(lengths))],
         "steps": [
-            step._asdict() | {part: read.show(getattr(step, part)) for part in ("left", "right", "made")}
+            {
+                "left": read.show(step.left),
+                "right": read.show(step.right),
+                "made": read.show(step.merged),
+                "rank": step.rank,
+                "places": step.positions,
+            }
             for step in merges
         ],
     }

@@ -3,11 +3,10 @@
 import importlib
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
-from pydantic_core import ErrorDetails
 
 from langladder.ground.errors import InputError
 
@@ -127,7 +126,7 @@ def checked(kind: type[C], value: object, where: str) -> C:
         raise InputError(f"{where}: {'; '.join(map(_message_of, error.errors(include_url=False)))}") from error
 
 
-def _message_of(problem: ErrorDetails) -> str:
+def _message_of(problem: Mapping[str, Any]) -> str:
     key = ".".join(map(str, problem["loc"]))
     message = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "missing" or isinstance(problem["input"], dict):  # the message names keys and values itself

@@ -193,13 +193,6 @@ def skipped(root: File, facts: FileFacts, endings: tuple[str, ...]) -> ReadRepor
     return {"skipped_files": len(found), "skipped": named} if found else {}
 
 
-def not_read(report: ReadReport) -> str:
-    """The skipped files of a data report in a sentence; "" if there are none."""
-    named = ", ".join(f"{one['file']} ({one['why']})" for one in report.get("skipped", []))
-    more = report.get("skipped_files", 0) - len(report.get("skipped", []))
-    return f"not read: {named}{f' and {more:,} more' if more else ''}" if named else ""
-
-
 def _unread(root: File, facts: FileFacts, endings: tuple[str, ...]) -> list[tuple[str, str]]:
     others = [file for file in in_order(root.rglob("*")) if file not in facts.read and file.name not in _OWN_FILES]
     others = [file for file in others if file.is_file() or _broken(file)]
