@@ -9,7 +9,7 @@ from langladder.families.sides import SIDES
 from langladder.ground.artefacts import write_json
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.schema import locate_function
-from langladder.text.read.lines import not_read
+from langladder.text.storage.tables import not_read
 from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.schema import DemonstrateJob
 from pipeline.settings.stage import stage

@@ -96,13 +96,6 @@ class ReadReport(TypedDict, total=False):
     warnings: list[str]
 
 
-def not_read(report: ReadReport) -> str:
-    """The skipped files of a data report in a sentence; "" if there are none."""
-    named = ", ".join(f"{one['file']} ({one['why']})" for one in report.get("skipped", []))
-    more = report.get("skipped_files", 0) - len(report.get("skipped", []))
-    return f"not read: {named}{f' and {more:,} more' if more else ''}" if named else ""
-
-
 @dataclass
 class FileFacts:
     """What was corrected while reading, which files were read, and which were empty."""

@@ -5,7 +5,7 @@ Raw, filtered and clean text has the columns of `TEXT` and stands in shards; par
 Parquet, as all other tables are. One row is one line of text; the lines of one document follow one another.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import compress, groupby, islice
 from operator import itemgetter
@@ -254,3 +254,10 @@ def document_batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
     iterator = iter(documents)
     while batch := list(islice(iterator, DOCUMENTS)):
         yield batch
+
+
+def not_read(report: Mapping[str, Any]) -> str:
+    """The skipped files of a data report in a sentence; "" if there are none."""
+    named = ", ".join(f"{one['file']} ({one['why']})" for one in report.get("skipped", []))
+    more = report.get("skipped_files", 0) - len(report.get("skipped", []))
+    return f"not read: {named}{f' and {more:,} more' if more else ''}" if named else ""
