@@ -284,7 +284,7 @@ def _computed(key: str, name: str, everything: Values, chosen: params.Choices, r
                 )
             return {"name": name, "path": chosen.given[name]}
         case "rungs":
-            return titles.titles_of(chosen)
+            return titles.titles_of(chosen, rung)
         case "countings":
             counted = (
                 family.counting(rung(key, one)) for key, family in families().items() for one in chosen.rungs(key)

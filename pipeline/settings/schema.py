@@ -73,6 +73,7 @@ class RungTitle(Config):
     claim: str | None = None
     base: str | None = None
     reads: str | None = None
+    also_given: str = ""
 
 
 class ImportedModel(Config):

@@ -4,7 +4,8 @@ A rung's file in conf/ says its title and year for the reader alone: neither sta
 that makes the rung, so that mending one trains nothing.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import Field
@@ -74,12 +75,31 @@ def in_order(rungs: Mapping[str, Iterable[str]]) -> dict[str, dict[str, Descript
     return found
 
 
-def titles_of(chosen: params.Choices) -> dict[str, dict[str, Values]]:
-    """Family → rung, in order of history → title, year, claim, base and what it reads, for the report."""
+def title_of(rung: str) -> str:
+    """The title in the file of a rung, `family/name`; of a network from elsewhere its name."""
+    family, _, name = rung.partition("/")
+    with suppress(InputError):
+        return description(family, name).title
+    return name
+
+
+def titles_of(chosen: params.Choices, settings: Callable[[str, str], Values]) -> dict[str, dict[str, Values]]:
+    """Family → rung, in order of history → title, year, claim, base, what it reads and is given, for the report.
+
+    Args:
+        settings: of a family and a rung; an InputError of theirs is the rung's own job's to report.
+    """
     dated = in_order({family: chosen.rungs(family) for family in families()})
+
+    def also_given(family: str, name: str) -> str:
+        with suppress(InputError):
+            return families()[family].also_given(settings(family, name), title_of)
+        return ""
+
     return {
         family: {
             name: described.model_dump()
+            | {"also_given": also_given(family, name)}
             | {key: value for key, value in chosen.changes(family).get(name, {}).items() if key in ("title", "claim")}
             | {"base": chosen.bases(family).get(name)}
             | ({"reads": chosen.reads(family)[name]} if families()[family].beside else {})

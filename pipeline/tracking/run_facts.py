@@ -21,6 +21,7 @@ from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
 from pipeline import ROOT
 from pipeline.settings import params, plan
+from pipeline.settings.titles import title_of
 from pipeline.settings.yaml_files import Values
 
 if TYPE_CHECKING:
@@ -138,7 +139,10 @@ def choice() -> dict[str, str]:
 
 def _description(job: Job, chosen: Mapping[str, str]) -> str:
     lines = [f"**{job.rung['title']}**: {job.rung.get('claim') or job.experiment}; stage `{job.stage}`."]
-    side = families()[job.family].side
+    family = families()[job.family]
+    side = family.side
+    if also := family.also_given(job.rung, title_of):
+        lines.append(f"Also given: {also}.")
     if chosen:
         lines.append(f"Corpus {chosen.get(side, side)}, size {chosen['size']}, tokenizer {chosen['tokenizer']}.")
     lines.append(f"Settings: `conf/{job.family}/{job.rung['name']}.yaml`, whole in the artifact `resolved.yaml`.")

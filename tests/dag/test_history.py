@@ -54,3 +54,51 @@ def test_year_and_title_are_among_the_reports_settings_alone() -> None:
             assert with_unwatched(values)["lm"]["title"] == "LSTM"
         told = compositions.job(plan.Job(plan.stages()["report"], "report", ""))["rungs"]["lm"]["lstm"]
     assert told["year"] == 1997 and told["title"] == "LSTM"
+
+
+def test_what_a_rung_is_given_beside_the_data_follows_from_its_settings() -> None:
+    """So that no table compares a rung that reads gold trees, say, with others and does not say so."""
+    chosen = params.load().model_copy(
+        update={
+            "embeddings": ["lexicon", "skipgram"],
+            "lms": ["kneser_ney", "gpt"],
+            "encoders": ["bert_mini"],
+            "classifiers": ["logistic", "tree_lstm", "tree_lstm_n_ary", "textcnn"],
+            "classifier": {
+                "tree_lstm": {"model": {"loss": "root"}},
+                "textcnn": {"input": {"vectors": "input/vectors"}},
+            },
+            "classifier_transfers": {
+                name: params.Growth(base=base)
+                for name, base in {
+                    "bert_fine_tuned": "encoder/bert_mini",
+                    "bert_scratch": "encoder/bert_mini",
+                    "textcnn_skipgram": "embedding/skipgram",
+                }.items()
+            },
+            "taggers": ["hmm", "feature_crf"],
+            "corpora": ["instructions"],
+            "instructs": {"sft": params.Growth(base="lm/gpt")},
+            "rewards": {"reward": params.GrowthBeside(base="instruct/sft", reads="data/preferences/sft")},
+            "aligns": {
+                "ppo": params.GrowthBeside(base="instruct/sft", reads="models/reward/reward"),
+                "grpo": params.GrowthBeside(base="instruct/sft", reads="data/clean/instructions"),
+            },
+        }
+    )
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        found = titles.titles_of(chosen, Compositions(chosen).rung)
+    given = {f"{family}/{name}": one["also_given"] for family, rungs in found.items() for name, one in rungs.items()}
+    assert {name: what for name, what in given.items() if what} == {
+        "embedding/lexicon": "a lexicon",
+        "classifier/tree_lstm": "trees",
+        "classifier/tree_lstm_n_ary": "trees, labels of their nodes",
+        "classifier/textcnn": "word vectors: input/vectors",
+        "classifier_transfer/bert_fine_tuned": "pre-training: BERT",
+        "classifier_transfer/textcnn_skipgram": "word vectors: Skip-gram, negative sampling",
+        "tagger/feature_crf": "hand-made features",
+        "instruct/sft": "pre-training: GPT",
+        "reward/reward": "pre-training: GPT, supervised fine-tuning; preferences",
+        "align/ppo": "pre-training: GPT, supervised fine-tuning; rewards: Reward model",
+        "align/grpo": "pre-training: GPT, supervised fine-tuning; the gold judge",
+    }

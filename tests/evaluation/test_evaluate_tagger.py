@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from langladder.evaluation.significance import ratio_interval
-from langladder.evaluation.tagger import TaggerPage, evaluate_tagger
+from langladder.evaluation.tagger import FEWEST, TaggerPage, evaluate_tagger
 from langladder.ground.errors import InputError
 from langladder.models.tagging.tagger import Tagger
 from langladder.text.labelled.labelled import Tagged
@@ -51,7 +51,7 @@ def test_golden_figures():
     scores = page.scores
     assert (page.sentences, page.words, page.right) == (2, 5, [2, 2])
     assert scores.accuracy == 0.8 and scores.sentences_right == 0.5
-    assert (scores.unknown_words, scores.unknown_accuracy) == (2, 1.0)
+    assert (scores.unknown_words, scores.unknown_accuracy) == (2, None)  # too few
     # F₁: D 1, N 2·3/(3 + 4), V 0
     assert scores.macro_f1 == pytest.approx((1 + 6 / 7 + 0) / 3, abs=1e-6)
     assert scores.cross_entropy == pytest.approx(-(4 * np.log(0.8) + np.log(0.1)) / 5, abs=1e-6)
@@ -63,6 +63,15 @@ def test_golden_figures():
         "word": "sleeps", "tag": "V", "said": "N", "probability": 0.8, "unknown": False,
     }  # fmt: skip
     assert TaggerPage.model_validate(page.model_dump(mode="json")) == page
+
+
+@pytest.mark.parametrize(("copies", "share"), [(FEWEST // 2, 0.5), (FEWEST // 2 - 1, None)])
+def test_a_share_of_too_few_unknown_words_is_left_out(copies: int, share: float | None):
+    """Each sentence has two unknown words, one of them right."""
+    page = judged([Tagged(("old", "sees"), ("N", "V"))] * copies, {("old", "sees"): ["N", "N"]})
+    assert page.scores.unknown_words == 2 * copies and page.scores.unknown_accuracy == share
+    assert (page.scores.unknown_interval is None) == (share is None)
+    assert ("unknown_accuracy" in page.figures()) == (share is not None)
 
 
 def test_golden_entities():

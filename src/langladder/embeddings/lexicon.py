@@ -48,6 +48,12 @@ class LexiconVectors(EmbeddingMethod[LexiconConfig]):
     approach = "without text"
     Config: ClassVar[type[Config]] = LexiconConfig
 
+    @classmethod
+    def also_given(cls, config: Config) -> str:
+        """The lexicon, and of the text its vocabulary alone."""
+        del config
+        return "a lexicon"
+
     def warm_up(self, corpus: WordCorpus) -> None:
         """Nothing is compiled."""
 

@@ -66,6 +66,12 @@ class EmbeddingMethod(ABC, Generic[Settings]):
     def __init__(self, config: Settings) -> None:
         self.config = config
 
+    @classmethod
+    def also_given(cls, config: Config) -> str:
+        """What such vectors are made of beside the text: a lexicon; "" of most."""
+        del config
+        return ""
+
     @abstractmethod
     def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> TrainedVectors:
         """Make the vectors; same corpus, settings and seed: same bytes (unless a setting asks for lock-free threads).

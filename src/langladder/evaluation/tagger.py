@@ -36,6 +36,9 @@ from langladder.text.labelled.labelled import Tagged, bad_steps, scheme_of
 EXAMPLES = 12
 """Sentences that a page shows."""
 
+FEWEST = 20
+"""A share of fewer unknown words says nothing of a tagger: it is left out."""
+
 LONGEST = 40  # words of a sentence that is shown
 
 
@@ -45,7 +48,8 @@ class TaggerScores(Measured):
     Attributes:
         accuracy: share of the words that get their tag; its interval by the bootstrap over sentences.
         sentences_right: share of the sentences whose words all get theirs.
-        unknown_words: words that the training text lacks; unknown_accuracy: share of them that get their tag.
+        unknown_words: words that the training text lacks; unknown_accuracy: share of them that get their tag,
+            None where there are too few of them (`FEWEST`).
         macro_f1: mean over tags. cross_entropy: nats per word. calibration_error: ECE.
         invalid_sequences: sentences whose tags break their scheme; entity_*: of whole phrases, by seqeval, and the
             interval of their F₁ by the bootstrap over sentences. None where tags bracket nothing.
@@ -90,7 +94,7 @@ class TaggerScores(Measured):
         float | None,
         Metric(
             "unknown words",
-            "accuracy on words that the training text lacks",
+            f"accuracy on words that the training text lacks; left out where the test has fewer than {FEWEST} of them",
             unit="share",
             better="higher",
             brief=True,
@@ -234,6 +238,7 @@ def evaluate_tagger(model: Tagger, test: Sequence[Tagged], *, known: Collection[
     right, sure = predicted == gold, np.exp(log_probs[words, predicted])
     unknown = np.array([word not in known for one in sentences for word in one])
     rights, unknowns, both = (_by_sentence(part, lengths) for part in (right, unknown, right & unknown))
+    enough = int(unknown.sum()) >= FEWEST
     matrix = confusion(gold, predicted, len(model.tags))
     labels, bins = per_label(matrix, model.tags), reliability(sure, right)
     entities = _entities(model.tags, test, tagged)
@@ -250,8 +255,8 @@ def evaluate_tagger(model: Tagger, test: Sequence[Tagged], *, known: Collection[
             accuracy_interval=ratio_interval(rights, lengths),
             sentences_right=round(float((rights == lengths).mean()), 6),
             unknown_words=int(unknown.sum()),
-            unknown_accuracy=round(float(right[unknown].mean()), 6) if unknown.any() else None,
-            unknown_interval=ratio_interval(both, unknowns),
+            unknown_accuracy=round(float(right[unknown].mean()), 6) if enough else None,
+            unknown_interval=ratio_interval(both, unknowns) if enough else None,
             macro_f1=macro_f1(labels),
             cross_entropy=round(-float(np.maximum(log_probs[words, gold], -1e3).mean()), 6),
             calibration_error=calibration_error(bins),

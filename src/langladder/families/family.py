@@ -263,6 +263,29 @@ class Family(Generic[Settings]):
         """Why such a rung cannot grow from such a base; None where it can. Both are checked settings."""
         return None
 
+    def also_given(self, value: Values, title: Callable[[str], str]) -> str:
+        """What such a rung is given that others of its table are not, for those who compare them; "" of most.
+
+        It follows from the rung's class, its base, what it reads beside that, and files of word vectors.
+
+        Args:
+            value: its checked settings. title: of another rung (`family/name`).
+        """
+        found = []
+        model: Values = value.get("model") or {}
+        if value.get("_target_"):
+            kind: Any = self.rung_class(value)
+            if hasattr(kind, "also_given"):
+                found.append(kind.also_given(checked(kind.Config, model, f"{self.name}.{value['name']}.model")))
+        if (base := value.get("base")) and model.get("pretrained", True):
+            found.append(f"{'word vectors' if base.startswith('embedding/') else 'pre-training'}: {title(base)}")
+        if "vectors" in (files := self.inputs(value)):
+            found.append(f"word vectors: {files['vectors']}")
+        if reads := value.get("reads"):
+            rewards = f"rewards: {title(reads.removeprefix('models/'))}" if reads.startswith("models/") else ""
+            found.append(rewards or ("preferences" if reads.startswith("data/preferences/") else "the gold judge"))
+        return "; ".join(filter(None, found))
+
     def training_inputs(self, rung: Settings) -> dict[str, Path]:
         """What all its rungs read to be trained: name → file or folder. What a rung names itself is `inputs`."""
         raise NotImplementedError

@@ -33,6 +33,12 @@ class Model(ABC):
     config: schema.Config
     normalisation: Normalisation = Normalisation()
 
+    @classmethod
+    def also_given(cls, config: schema.Config) -> str:
+        """What such a model has to be given beside texts and what is asked of them: trees; "" of most."""
+        del config
+        return ""
+
     @abstractmethod
     def number_of_parameters(self) -> int:
         """Stored numbers that were estimated or learnt, shared ones counted once."""

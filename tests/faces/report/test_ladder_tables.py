@@ -88,6 +88,27 @@ def test_markdown_tables_are_whole(inputs: ReportInputs) -> None:
     assert text.endswith("|\n")
 
 
+def test_what_a_rung_is_given_more_stands_in_every_table(inputs: ReportInputs) -> None:
+    assert not any(table.gifts for table in ladder_rows(inputs)) and "also given" not in build_page(inputs)
+    first, *others = inputs.of("lm")
+    trees = replace(first, metadata=first.metadata.model_copy(update={"also_given": "gold trees", "year": 1995}))
+    inputs = with_rungs(inputs, "lm", [trees, *others])
+    markdown = to_markdown(brief(ladder_rows(inputs)))
+    assert "| rung | also given | perplexity per word |" in markdown
+    assert "| Kneser–Ney 3-gram | gold trees | 44.21 |" in markdown and "| LSTM | – | 35.20 |" in markdown
+    assert markdown.count("also given") == 1  # in its own table alone
+    assert "Kneser–Ney 3-gram (also given gold trees)" in printed(inputs, 160)
+    page = build_page(inputs)
+    assert '<td data-value="gold trees">gold trees</td>' in page and "† behind a name" in page
+    assert "Kneser–Ney 3-gram †, 1995" in page  # on the plot's axis
+    assert 'rung, <span class="faint small">year of the method</span>' in page
+    assert ladder_summary(inputs)["lm"][0]["also_given"] == "gold trees"
+    assert "also_given" not in ladder_summary(inputs)["lm"][1]
+    worse = [replace(one, page=one.page.model_copy(update={"scores": first.page.scores})) for one in others]
+    best = headline(with_rungs(inputs, "lm", [trees, *worse]), "lm")
+    assert best and best[1].startswith("Kneser–Ney 3-gram (also given gold trees), with")
+
+
 def test_markdown_escapes_bars() -> None:
     rung = entry("lm", language_model("a", "P(w|h)", 20.0, 1000))
     assert "P(w\\|h)" in to_markdown(ladder_rows(report_of(lm=[rung])))

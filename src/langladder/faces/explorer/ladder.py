@@ -147,7 +147,8 @@ def _table(table: LadderTable, runs: Mapping[tuple[str, str], str | None], track
         for row in found:
             cells = [{"text": cell.text, "value": cell.sorted_by, "best": cell.best} for cell in row.cells]
             run = runs.get((table.family, row.name))
-            about = {"place": position, "name": row.name, "title": row.title, "year": row.year, "cells": cells}
+            about = {"place": position, "name": row.name, "title": row.title, "year": row.year}
+            about |= {"also_given": row.also_given, "cells": cells}
             rows.append(about | {"run": run, "link": link(run, tracking)})
             position += 1
         groups.append({"approach": approach, "rows": rows})

@@ -52,7 +52,7 @@ def headline(inputs: ReportInputs, family: str) -> tuple[str, str] | None:
     if not rungs:
         return None
     best = min(rungs, key=lambda rung: loss(rung.page))
-    text = f"{best.title}, which labels {numbers.share(best.page.scores.accuracy)} of the test texts right"
+    text = f"{best.title_with_given}, which labels {numbers.share(best.page.scores.accuracy)} of the test texts right"
     if best.page.below_best is not None:
         below = 100 * best.page.below_best
         where = f"{abs(below):.1f} points {'below' if below >= 0 else 'above'}"

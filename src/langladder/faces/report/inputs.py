@@ -24,6 +24,10 @@ P_co = TypeVar("P_co", bound=Page, covariant=True)
 Checked = TypeVar("Checked")
 
 
+MARK = "†"
+"""Behind the title of a rung that is given more than others."""
+
+
 class Part(BaseModel):
     """Base of what is read beside the pages: frozen; keys that it does not know are left out."""
 
@@ -33,8 +37,9 @@ class Part(BaseModel):
 class RungMetadata(Part):
     """What people call a rung, when it came into the world, what it claims, which rung (`family/name`) it grew from.
 
-    `reads` is the folder that it reads beside that one: `models/reward/reward`, or data. All this is said for the
-    report alone: no rung is made or measured anew for it.
+    `reads` is the folder that it reads beside that one: `models/reward/reward`, or data. `also_given`: what it has that
+    others of its table have not (`Family.also_given`). All this is said for the report alone: no rung is made or
+    measured anew for it.
     """
 
     title: str = ""
@@ -42,6 +47,7 @@ class RungMetadata(Part):
     claim: str | None = None
     base: str | None = None
     reads: str | None = None
+    also_given: str = ""
 
 
 class Timing(Part):
@@ -99,6 +105,16 @@ class Entry(Generic[P_co]):
     def title(self) -> str:
         """For people; the name, where it has none."""
         return self.metadata.title or self.name
+
+    @property
+    def marked(self) -> str:
+        """The title, with a mark where a column elsewhere says what else it is given."""
+        return f"{self.title} {MARK}" if self.metadata.also_given else self.title
+
+    @property
+    def title_with_given(self) -> str:
+        """The title, and what else it is given: where rungs are compared and no column says so."""
+        return f"{self.title} (also given {also})" if (also := self.metadata.also_given) else self.title
 
     @property
     def approach(self) -> str:

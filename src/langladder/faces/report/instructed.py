@@ -59,7 +59,7 @@ def headline(inputs: ReportInputs, family: str) -> tuple[str, str] | None:
     best = min(rungs, key=lambda rung: loss(rung.page) or 0.0)
     found = best.page.scores["test"].gold
     assert found is not None
-    text = f"{best.title}, whose answers have a mean gold reward of {found.reward:.3f} of 1"
+    text = f"{best.title_with_given}, whose answers have a mean gold reward of {found.reward:.3f} of 1"
     return "Best at following instructions", text
 
 
@@ -151,7 +151,7 @@ def _played(title: str, split: str, players: Sequence[Entry[InstructedPage]], ot
     order = sorted(range(len(players)), key=lambda player: -found[player].rating)
     rows = [
         Placed(
-            players[i].title,
+            players[i].marked,
             numbers.whole(found[i].rating),
             _between(found[i].interval, numbers.whole),
             [_match(found[i], j) for j in order],
@@ -209,7 +209,7 @@ def taxes(inputs: ReportInputs, rungs: Sequence[Entry[InstructedPage]]) -> list[
         sign = "" if abs(change) < 0.05 else "+" if change > 0 else "−"
         found.append(
             Tax(
-                rung.title,
+                rung.marked,
                 base.title,
                 numbers.perplexity(before),
                 numbers.perplexity(after),
@@ -390,7 +390,7 @@ def fitted(found: Sequence[Course]) -> list[Fitted]:
         highest = max(one.gold, key=lambda point: point[1])
         rows.append(
             Fitted(
-                one.rung.title,
+                one.rung.marked,
                 FORMS[one.form],
                 three(one.fit.alpha),
                 three(one.fit.beta),

@@ -160,7 +160,7 @@ def paired(
             )
             for other in order[index + 1 :]
         ]
-        rows.append((rung.title, numbers.share(score(rung.page)), below))
+        rows.append((rung.marked, numbers.share(score(rung.page)), below))
     return Paired(rows, _sentence(rows), items, len(found))
 
 

@@ -69,7 +69,7 @@ def headline(inputs: ReportInputs, family: str) -> tuple[str, str] | None:
         return None
     best = min(measured, key=lambda rung: loss(rung.page))
     name, value = best.page.scores.headline
-    text = f"{best.title}, with {name} {headline_text(name, value)}"
+    text = f"{best.title_with_given}, with {name} {headline_text(name, value)}"
     above = best.page.scores.above_floor_percent
     text += "" if above is None else f", {numbers.percent(above)} above the floor"
     return "Best language model on this text", text

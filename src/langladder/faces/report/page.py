@@ -24,7 +24,7 @@ from markupsafe import Markup
 from langladder.faces.report import numbers
 from langladder.faces.report.bidi import enclosing, isolated, plain
 from langladder.faces.report.graphs import draw_pipeline, family_tree_sections, grouped
-from langladder.faces.report.inputs import ReportInputs
+from langladder.faces.report.inputs import MARK, ReportInputs
 from langladder.faces.report.numbers import DASH, significant, whole
 from langladder.faces.report.plots import bleu_curves_plot, curves_plot, reward_curves_plot
 from langladder.faces.report.section import (
@@ -36,7 +36,7 @@ from langladder.faces.report.section import (
     family_picture,
     family_sections,
 )
-from langladder.faces.report.tables import ladder_rows
+from langladder.faces.report.tables import GIVEN, ladder_rows
 from langladder.families.sides import SIDES
 from langladder.ground.artefacts import write_text
 
@@ -56,7 +56,7 @@ def build_page(inputs: ReportInputs) -> str:
     assert loader is not None
     style, *scripts = (loader.get_source(environment, name)[0] for name in ("page.css", *SCRIPTS))
     script = "\n".join(scripts)
-    shared: dict[str, object] = {"numbers": numbers, "zip": partial(zip, strict=True)}
+    shared: dict[str, object] = {"numbers": numbers, "zip": partial(zip, strict=True), "given": GIVEN, "mark": MARK}
     shared["enclosing"] = lambda text, side=None: enclosing(text, inputs.languages.get(side))
     shared["isolated"] = lambda text, side=None: isolated(text, inputs.languages.get(side))
     headlines = [family_headline(family, inputs) for family in inputs.families]

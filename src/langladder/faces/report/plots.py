@@ -302,8 +302,8 @@ def line_plot(
 
 
 def dated(rung: Entry[Page]) -> str:
-    """The title of a rung with its year."""
-    return rung.title if rung.metadata.year is None else f"{rung.title}, {rung.metadata.year}"
+    """The title of a rung with the year of its method."""
+    return rung.marked if rung.metadata.year is None else f"{rung.marked}, {rung.metadata.year}"
 
 
 def approach_marks(figure: Figure, approaches: list[str]) -> dict[str, tuple[str, str]]:

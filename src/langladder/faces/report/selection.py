@@ -73,5 +73,5 @@ def aligned(rungs: Sequence[Entry[P]], items: Callable[[P], Iterable[tuple[K, V]
     """`items` gives the keys and values of a rung's page."""
     columns = [dict(items(rung.page)) for rung in rungs]
     keys = dict.fromkeys(key for column in columns for key in column)
-    names = [(rung.name, rung.title) for rung in rungs]
+    names = [(rung.name, rung.marked) for rung in rungs]
     return Aligned(names, [(key, [column.get(key) for column in columns]) for key in keys])

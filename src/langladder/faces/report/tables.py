@@ -24,6 +24,8 @@ from langladder.faces.report.inputs import Entry, ReportInputs
 from langladder.faces.report.section import Column, family_columns
 from langladder.ground.errors import printable
 
+GIVEN = "also given"
+"""The column of what a rung has that others of its table have not: trees, a lexicon, another rung's training."""
 NAME_WIDTH = 24  # characters that a rung's name has on each of its lines, at least
 HEADING_WIDTH = 9  # of a heading that takes several lines
 
@@ -54,13 +56,14 @@ class Heading:
 
 @dataclass(frozen=True)
 class Row:
-    """A rung and its cells, one a column."""
+    """A rung and its cells, one a column; the year of its method; what it is given that others are not."""
 
     name: str
     title: str
     cells: list[Cell]
     approach: str = ""
     year: int | None = None
+    also_given: str = ""
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,11 @@ class LadderTable:
     title: str
     columns: list[Heading]
     rows: list[Row]
+
+    @property
+    def gifts(self) -> bool:
+        """Whether any of the rungs is given what others are not, which is a column then."""
+        return any(row.also_given for row in self.rows)
 
     def approaches(self) -> list[tuple[str, list[Row]]]:
         """The rows by approach, the approach whose first rung stands lowest on the ladder first."""
@@ -103,8 +111,9 @@ def _table(family: str, title: str, columns: Sequence[Column[Any]], rungs: Seque
     measured = [(column, values) for column, values in read if any(value is not None for value in values)]
     cells = [_cells(column, values) for column, values in measured]
     rows = [
-        Row(rung.name, rung.title, [column[i] for column in cells], rung.approach, rung.metadata.year)
+        Row(rung.name, rung.title, [column[i] for column in cells], rung.approach, about.year, about.also_given)
         for i, rung in enumerate(rungs)
+        for about in [rung.metadata]
     ]
     headings = [Heading(c.title, c.explanation, c.better, c.brief) for c, _ in measured]
     return LadderTable(family, title, headings, rows)
@@ -125,11 +134,12 @@ def to_markdown(tables: Sequence[LadderTable]) -> str:
 
 
 def _markdown(table: LadderTable) -> str:
-    head = ["rung", *(column.title for column in table.columns)]
-    lines = [head, ["---", *("---:" for _ in table.columns)]]
-    lines += [
-        [row.title, *(f"**{cell.text}**" if cell.best else cell.text for cell in row.cells)] for row in table.rows
-    ]
+    texts = ["rung", *([GIVEN] if table.gifts else [])]
+    lines = [[*texts, *(column.title for column in table.columns)]]
+    lines += [[*("---" for _ in texts), *("---:" for _ in table.columns)]]
+    for row in table.rows:
+        texts = [row.title, *([row.also_given or numbers.DASH] if table.gifts else [])]
+        lines.append([*texts, *(f"**{cell.text}**" if cell.best else cell.text for cell in row.cells)])
     return "".join("| " + " | ".join(text.replace("|", "\\|") for text in line) + " |\n" for line in lines)
 
 
@@ -176,7 +186,10 @@ def narrow_table(title: str, headings: Sequence[str], rows: Sequence[tuple[str, 
 
 def _rich(table: LadderTable) -> RichTable:
     rows = [
-        (row.title, [Text(cell.text, style="bold green" if cell.best else "") for cell in row.cells])
+        (
+            f"{row.title} ({GIVEN} {row.also_given})" if row.also_given else row.title,
+            [Text(cell.text, style="bold green" if cell.best else "") for cell in row.cells],
+        )
         for row in table.rows
     ]
     return narrow_table(table.title, [column.title for column in table.columns], rows)
@@ -189,6 +202,7 @@ def ladder_summary(inputs: ReportInputs) -> dict[str, Any]:
             {"title": rung.title}
             | rung.page.summary()
             | rung.metadata.model_dump(include={"year", "base", "reads"}, exclude_none=True)
+            | ({"also_given": rung.metadata.also_given} if rung.metadata.also_given else {})
             | {"name": rung.name}
             for rung in inputs.of(family.name)
         ]

@@ -48,6 +48,12 @@ class TreeLSTM(ReadingNetwork):
     Config: ClassVar[type[schema.Config]] = TreeLSTMConfig
     config: TreeLSTMConfig
 
+    @classmethod
+    def also_given(cls, config: schema.Config) -> str:
+        """The trees of all texts, and the labels of their nodes where it learns from them."""
+        assert isinstance(config, TreeLSTMConfig), config
+        return "trees, labels of their nodes" if config.loss == "nodes" else "trees"
+
     def __init__(self, config: TreeLSTMConfig, vocab_size: int, number_of_labels: int) -> None:
         super().__init__(config, vocab_size, number_of_labels)
         sizes = {"input_width": config.embedding_dim, "width": config.width}

@@ -87,6 +87,12 @@ class FeatureCRF(CountedTagger):
     weights: csr_matrix  # (F, K)
     transitions: np.ndarray  # (K, K)
 
+    @classmethod
+    def also_given(cls, config: schema.Config) -> str:
+        """See `sentence_features`."""
+        del config
+        return "hand-made features"
+
     def fit(self, sentences: Sequence[Tagged], tags: np.ndarray) -> None:
         """See `CountedTagger.fit`."""
         import pycrfsuite

@@ -12,10 +12,11 @@ function cellOf(column, cell) {
 
 function rowOf(table, approach, row, runs) {
   const year = row.year ? make("span", { class: "faint small" }, ` ${row.year}`) : null;
+  const given = row.also_given ? make("div", { class: "faint small" }, `also given: ${row.also_given}`) : null;
   const cells = row.cells.map((cell, place) => cellOf(table.columns[place], cell));
   const run = row.link ? make("a", { href: row.link, rel: "noreferrer", target: "_blank", "aria-label": `The MLflow run of ${row.title}` }, "run") : row.run ? make("code", { class: "small" }, row.run.slice(0, 8)) : "–";
   const last = runs ? [make("td", { class: "more", "data-value": "" }, run)] : [];
-  return make("tr", { "data-place": row.place, "data-approach": approach }, make("th", { scope: "row" }, row.title, year), ...cells, ...last);
+  return make("tr", { "data-place": row.place, "data-approach": approach }, make("th", { scope: "row" }, row.title, year, given), ...cells, ...last);
 }
 
 function tableOf(table, runs) {
@@ -28,7 +29,7 @@ function tableOf(table, runs) {
   const drawn = make(
     "table",
     { class: "sortable", "data-family": table.family },
-    make("caption", {}, "Bold: the best of its column. A dash: not measured. Press a heading to sort."),
+    make("caption", {}, "Bold: the best of its column. A dash: not measured. Beside a rung: the year of its method. Press a heading to sort."),
     make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "rung"), ...heads)),
     ...bodies,
   );
