@@ -2,7 +2,7 @@
 
     python benchmarks/document_positions.py FOLDER
 
-FOLDER: a checkout whose DAG has run with `corpus: microworld_documents`. Its models (models/lm/*) score the test
+FOLDER: a checkout whose DAG has run with `corpus: microworld`. Its models (models/lm/*) score the test
 documents, each as a whole. The floor is that of who reads whole documents: exp(−Σ log P(x_t | x_1 … x_{t−1}) / words).
 """
 

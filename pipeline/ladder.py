@@ -30,6 +30,8 @@ from pipeline.settings.plan import jobs
 FOLDER = Path("ladders/full")  # ignored by git and by the checkout's DVC
 LINKED = ("src", "pipeline", "conf", "dvc.yaml", ".dvcignore")
 GENERATED = ("data", "models")  # where paths.* name what the ladder makes itself
+WITH_TREES = "microworld_sentences"
+"""Instead of microworld's documents: labelled texts for the classifiers that read trees."""
 HEADER = "# Written by `make repro LADDER=full` from the params.yaml of the checkout. Edit that one.\n"
 
 
@@ -55,6 +57,8 @@ def every_rung(chosen: params.Choices) -> params.Choices:
     """The choices with every rung of conf/ listed, in order of history."""
     described = titles.in_order({family: params.conf_names(family) for family in families()})
     listed: dict[str, object] = {"prompted": "tune", "corpora": list(ON_REQUEST)}
+    if chosen.labels == "microworld":
+        listed["labels"] = WITH_TREES
     for name, family in families().items():
         bases = {rung: titles.own_growth(name, rung) for rung in described[name]} if family.bases else None
         listed[family.listed] = list(described[name]) if bases is None else bases

@@ -66,7 +66,7 @@ _DECLARED = (
         unit="lines",
         group="corpus",
         sources={
-            "microworld": Source(f"{_CORPORA}.microworld.MicroworldConfig", f"{_CORPORA}.microworld.write_text"),
+            "sentences": Source(f"{_CORPORA}.microworld.MicroworldConfig", f"{_CORPORA}.microworld.write_text"),
             "documents": Source(f"{_WRITING}.DocumentsConfig", f"{_WRITING}.write_documents"),
             "files": Source(f"{_READ}.files.TextSource", f"{_READ}.files.read_text"),
             "hub": Source(f"{_READ}.hub.HubSource", f"{_READ}.hub.read_hub"),
@@ -83,7 +83,7 @@ _DECLARED = (
         unit="pairs",
         group="parallel",
         sources={
-            "microworld": Source(f"{_CORPORA}.microworld.MicroworldConfig", f"{_CORPORA}.microworld.write_parallel"),
+            "sentences": Source(f"{_CORPORA}.microworld.MicroworldConfig", f"{_CORPORA}.microworld.write_parallel"),
             "documents": Source(f"{_WRITING}.PairedDocumentsConfig", f"{_WRITING}.write_paired_documents"),
             "files": Source(f"{_READ}.pairs.ParallelSource", f"{_READ}.pairs.read_parallel"),
             "hub": Source(f"{_READ}.hub.HubParallelSource", f"{_READ}.hub.read_hub_parallel"),
@@ -100,7 +100,7 @@ _DECLARED = (
         unit="examples",
         group="labels",
         sources={
-            "microworld": Source(f"{_CORPORA}.labelled.LabelledWorldConfig", f"{_CORPORA}.labelled.write_labels"),
+            "sentences": Source(f"{_CORPORA}.labelled.LabelledWorldConfig", f"{_CORPORA}.labelled.write_labels"),
             "documents": Source(f"{_WRITING}.LabelledDocumentsConfig", f"{_WRITING}.write_labelled_documents"),
             "files": Source(f"{_LABELLED}.label_files.LabelledSource", f"{_LABELLED}.label_files.read_labels"),
         },
@@ -115,7 +115,7 @@ _DECLARED = (
         unit="sentences",
         group="tags",
         sources={
-            "microworld": Source(f"{_CORPORA}.labelled.TaggedWorldConfig", f"{_CORPORA}.labelled.write_tags"),
+            "sentences": Source(f"{_CORPORA}.labelled.TaggedWorldConfig", f"{_CORPORA}.labelled.write_tags"),
             "files": Source(f"{_LABELLED}.tag_files.TaggedSource", f"{_LABELLED}.tag_files.read_tags"),
         },
         languages=("language",),
