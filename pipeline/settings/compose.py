@@ -33,8 +33,8 @@ MANY = 32  # rungs that one holds; more of them make every step of it slower
 def prepare() -> None:
     """Tell Hydra of the families, and of what files of conf/ compute.
 
-    `${steps:400}` is 400 at size small, more and fewer at others; `${warmup:400}` the warm-up of so many steps: that of
-    the size, at most half of them; `${at_once:1}` how many jobs of one thread run here.
+    `${steps:400}` is 400 at size small, more and fewer at others; `${warmup:400}` the warm-up of 400 steps: that of the
+    size, at most half of them; `${at_once:1}` how many jobs of one thread run here.
 
     conf/config.yaml takes the default rung of each family, so that `lm=gpt` can choose another.
     """
@@ -55,7 +55,7 @@ def _steps(count: int, *, _root_: DictConfig) -> int:
 
 
 def _warmup(count: int, *, _root_: DictConfig) -> int:
-    return min(int(_root_.size.warmup), _steps(count, _root_=_root_) // 2)
+    return min(int(_root_.size.warmup), count // 2)
 
 
 class Compositions:

@@ -14,8 +14,11 @@ from langladder.data.instructions import (
     ranking_rows,
 )
 from langladder.ground.errors import InputError
+from langladder.tasks.language_modelling import mixed_windows
+from langladder.tasks.settings import PretrainingMix
 from langladder.text.labelled.instructions import Dialogue, Ranking
 from langladder.text.labelled.templates import ChatTemplate
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 from tests.models.spoken import DIALOGUES, RANKINGS, SAY, TOKENIZER, TWICE, V, asked, dialogue
 
@@ -48,6 +51,25 @@ def test_golden_batch_learns_on_responses_only_and_padding_is_not_learnt() -> No
     ]
 
 
+def test_windows_of_text_come_beside_and_are_shared_out_with_the_dialogues() -> None:
+    text = TokenStream(4 + np.arange(40, dtype=np.int32) % (V - 4), np.array([0, 40]))
+    mixed = mixed_windows(PretrainingMix(weight=1.0, windows=3, length=5), 12, text, 1)
+    batches = DialogueBatches(rows(DIALOGUES), [], batch_size=4, seed=1, text=mixed)
+    batch = batches.train(0)
+    assert mixed is not None and batch.text is not None
+    assert torch.equal(batch.text, mixed.train(0).tokens) and batch.text.shape == (3, 6)
+    assert not torch.equal(batch.text, batches.train(1).text)
+    learnt = int((batch.targets != PAD).sum())
+    assert batches.terms(batch) == (learnt, 3 * 5) and batches.size(batch) == learnt
+    shares = [batches.share(0, number, 4) for number in range(4)]  # of the last, dialogues alone
+    assert [len(one.batch.text) for one in shares] == [1, 1, 1, 0]
+    assert torch.equal(torch.cat([one.batch.text for one in shares]), batch.text)
+    assert [sum(weights) for weights in zip(*(one.weights for one in shares), strict=True)] == pytest.approx([1, 1])
+    plain = DialogueBatches(rows(DIALOGUES), [], batch_size=4, seed=1)
+    assert plain.train(0).text is None and torch.equal(plain.train(0).tokens, batch.tokens)
+    assert plain.terms(plain.train(0)) == (learnt,)
+
+
 def test_golden_pairs_of_four_responses_and_what_they_weigh() -> None:
     tied = Ranking(asked("say cat"), ("cat", "dog", "king"), (1, 2, 2))
     batch = ranking_batch(ranked([tied, RANKINGS[0]]))
@@ -65,7 +87,7 @@ def test_every_dialogue_comes_once_an_epoch_and_the_step_alone_says_which() -> N
     again = DialogueBatches(rows(DIALOGUES), rows(SAY), batch_size=3, seed=5)
     seen = []
     for step in range(batches.per_epoch):
-        assert all(torch.equal(a, b) for a, b in zip(batches.train(step), again.train(step), strict=True))
+        assert all(torch.equal(a, b) for a, b in zip(batches.train(step)[:2], again.train(step)[:2], strict=True))
         batch = batches.train(step)
         assert batches.size(batch) == int((batch.targets != PAD).sum())
         seen += [tuple(row[row != PAD].tolist()) for row in batch.tokens]

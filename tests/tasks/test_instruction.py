@@ -4,6 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -17,7 +18,8 @@ from langladder.tasks.instruction import InstructionTuning, JudgedSample, make
 from langladder.tasks.settings import InstructionTraining
 from langladder.text.labelled.instructions import Dialogue
 from langladder.text.labelled.templates import ChatTemplate
-from langladder.text.tokenize.specials import PAD
+from langladder.text.storage.token_streams import TokenStream
+from langladder.text.tokenize.specials import BOS, PAD
 from tests.models.spoken import DIALOGUES, SAY, TOKENIZER, asked, judge, saved_base
 from tests.tasks.small_run import moved, stop_at
 
@@ -32,7 +34,7 @@ def training(**changes: Any) -> InstructionTraining:
 
 def tuned(folder: Path, place: str = "a", **changes: Any) -> tuple[InstructedGPT, TrainingResult]:
     dropout = changes.pop("dropout", 0.0)
-    more = {"judge": judge} | {name: changes.pop(name) for name in ("judge",) if name in changes}
+    more = {"judge": judge} | {name: changes.pop(name) for name in ("judge", "text") if name in changes}
     train, validation = changes.pop("train", DIALOGUES), changes.pop("validation", DIALOGUES)
     rung = SimpleNamespace(name="sft", dropout=dropout, training=training(**changes))
     base = saved_base(folder / "base")
@@ -66,6 +68,46 @@ def test_the_loss_that_is_trained_and_validated_is_that_of_the_responses(tmp_pat
     assert found[1] == count and found[0] == pytest.approx(total, rel=1e-5)
 
 
+MIX = {"weight": 2.0, "windows": 3, "length": 6}
+
+
+def text() -> TokenStream:
+    ids = np.random.default_rng(1).integers(4, TOKENIZER.vocab_size, 60).astype(np.int32)
+    return TokenStream(ids, np.array([0, 60]))
+
+
+def test_plain_text_is_learnt_beside_by_its_weight(tmp_path: Path) -> None:
+    model = begin(saved_base(tmp_path / "base"), seed=1)[0].eval()
+    task = InstructionTuning(model, training(pretraining=MIX))
+    alone = dialogue_batch(dialogue_rows(TEMPLATE, DIALOGUES, 12, too_long="refuse", split="train"))
+    windows = torch.from_numpy(text().ids[:14].astype(np.int64)).view(2, 7)
+    scores = torch.log_softmax(model.head(model(windows[:, :-1])[0]).detach().double(), dim=-1)  # (2, 6, V)
+    said = -float(scores.gather(2, windows[:, 1:, None]).mean())
+    assert task.loss(alone._replace(text=windows)).item() == pytest.approx(
+        task.loss(alone).item() + 2.0 * said, rel=1e-5
+    )
+    answered, nothing = task.means(alone._replace(text=windows[:0]))
+    assert answered.item() == pytest.approx(task.loss(alone).item()) and nothing.item() == 0.0
+
+
+def test_with_plain_text_it_forgets_less_of_it(tmp_path: Path) -> None:
+    def loss(model: InstructedGPT) -> float:
+        return -float(model.log_probs(torch.tensor([[BOS, *text().ids[:11].tolist()]])).sum())
+
+    short = {"max_steps": 40, "lr": 0.01}
+    (plain, _), (mixed, _) = (
+        tuned(tmp_path, place, text=text(), **short, **more) for place, more in (("a", {}), ("b", {"pretraining": MIX}))
+    )
+    assert loss(mixed) < loss(plain) - 1.0
+
+
+def test_a_mix_without_text_or_beyond_the_context_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"pretraining.weight=2.0: there is no plain text"):
+        tuned(tmp_path, pretraining=MIX)
+    with pytest.raises(InputError, match=r"pretraining.length=13 exceeds the model's context of 12"):
+        tuned(tmp_path, text=text(), pretraining=MIX | {"length": 13})
+
+
 def test_padding_and_what_the_user_says_are_not_learnt(tmp_path: Path) -> None:
     task = InstructionTuning(begin(saved_base(tmp_path / "base"), seed=1)[0].eval(), training())
     batch = dialogue_batch(dialogue_rows(TEMPLATE, SAY, 12, too_long="refuse", split="train"))
@@ -97,7 +139,7 @@ def test_the_reward_chooses_the_weights_though_the_loss_has_risen(tmp_path: Path
 
 @pytest.mark.parametrize("step", [1, 6, 11])
 def test_a_killed_run_ends_with_the_same_bits(step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    short = {"max_steps": 12, "validations": 3, "dropout": 0.2}
+    short = {"max_steps": 12, "validations": 3, "dropout": 0.2, "text": text(), "pretraining": MIX}
     with monkeypatch.context() as patch:
         stop_at(patch, InstructionTuning, step)
         with pytest.raises(KeyError):

@@ -68,7 +68,7 @@ def test_plain_text_that_is_not_there(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match=r"pretraining.weight=1.0: there is no plain text"):
         train(None)
-    with pytest.raises(InputError, match="length=25 exceeds the policy's context of 24"):
+    with pytest.raises(InputError, match="length=25 exceeds the model's context of 24"):
         train(make_text(), length=25)
 
 

@@ -1,9 +1,9 @@
 """Dialogues and rankings as batches: rows of the chat template of about the same length (`data.reading`).
 
-A row of T + 1 tokens is read up to its last but one, and learnt where its responses stand. A ranking brings a row for
-each of its K responses, all in one batch, and its pairs name them.
+A row of T + 1 tokens is read up to its last but one, and learnt where its responses stand. Windows of plain text may
+be learnt beside. A ranking brings a row for each of its K responses, all in one batch, and its pairs name them.
 
-Shape legend: B rows, T positions, R rows of all responses, P pairs.
+Shape legend: B rows, T positions, W windows of L + 1 tokens, R rows of all responses, P pairs.
 """
 
 from collections.abc import Sequence
@@ -12,9 +12,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 import torch
 
-from langladder.data.language_modelling import pad_rows
+from langladder.data.language_modelling import WindowBatches, pad_rows
 from langladder.data.reading import ReadingBatches
 from langladder.ground.errors import InputError
+from langladder.models.language.language_model import predicted
 from langladder.text.labelled.instructions import ASSISTANT, Dialogue, Message, Ranking
 from langladder.text.labelled.templates import ChatTemplate, DialogueIds
 from langladder.text.tokenize.specials import PAD
@@ -23,10 +24,14 @@ TooLong = Literal["refuse", "leave_out"]
 
 
 class DialogueBatch(NamedTuple):
-    """tokens (B, T) int64, right-padded; targets (B, T), the token after each, PAD where it is not learnt."""
+    """tokens (B, T) int64, right-padded; targets (B, T), the token after each, PAD where it is not learnt.
+
+    text: (W, L + 1) tokens of plain text to be learnt beside; None: none.
+    """
 
     tokens: torch.Tensor
     targets: torch.Tensor
+    text: torch.Tensor | None = None
 
 
 class RankedRows(NamedTuple):
@@ -54,11 +59,18 @@ class RankingBatch(NamedTuple):
 
 
 class DialogueBatches(ReadingBatches[DialogueBatch]):
-    """Batches of dialogues; a batch weighs what it has of learnt tokens."""
+    """Batches of dialogues; a batch weighs what it has of learnt tokens. text: windows of plain text by step."""
 
     def __init__(
-        self, train: Sequence[DialogueIds], validation: Sequence[DialogueIds], *, batch_size: int, seed: int
+        self,
+        train: Sequence[DialogueIds],
+        validation: Sequence[DialogueIds],
+        *,
+        batch_size: int,
+        seed: int,
+        text: WindowBatches | None = None,
     ) -> None:
+        self.text = text
         sides = [validation, train]
         lengths = [len(row.ids) for row in train], [len(row.ids) for row in validation]
 
@@ -67,9 +79,24 @@ class DialogueBatches(ReadingBatches[DialogueBatch]):
 
         super().__init__(lengths, batch, batch_size=batch_size, seed=seed)
 
+    def train(self, step: int) -> DialogueBatch:
+        """See `StepBatches.train`."""
+        batch = super().train(step)
+        return batch if self.text is None else batch._replace(text=self.text.train(step).tokens)
+
+    def take(self, step: int, batch: DialogueBatch, rows: np.ndarray) -> DialogueBatch:
+        """Some of the dialogues, and the windows of the same numbers: there may be none."""
+        part = super().take(step, batch, rows)
+        return part if batch.text is None else part._replace(text=batch.text[rows[rows < len(batch.text)]])
+
     def size(self, batch: DialogueBatch) -> int:
-        """Tokens that are learnt."""
+        """Tokens of responses that are learnt."""
         return int((batch.targets != PAD).sum())
+
+    def terms(self, batch: DialogueBatch) -> tuple[int, ...]:
+        """Tokens of responses, and of plain text where there is any."""
+        learnt = (self.size(batch),)
+        return learnt if batch.text is None else (*learnt, int(predicted(batch.text[:, 1:]).sum()))
 
 
 class RankingBatches(ReadingBatches[RankingBatch]):

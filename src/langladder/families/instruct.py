@@ -92,13 +92,16 @@ class InstructFamily(Family["AnsweringRung"]):
         return InstructedPage
 
     def training_inputs(self, rung: "AnsweringRung") -> dict[str, Path]:
-        """The dialogues."""
-        return {"instructions": INSTRUCTIONS}
+        """The dialogues, and the plain text."""
+        return {"instructions": INSTRUCTIONS, "tokens": TOKENS}
 
     def train(self, rung: "AnsweringRung", job: "Job", make: Make) -> Trained:
         """From the training dialogues, watched on the validation dialogues."""
+        from langladder.text.storage.token_streams import TokenStream
+
         base, (train, validation) = Path("models") / rung.base, dialogues("train", "validation")
-        return answering(base, *make(base, train, validation, settings=rung, judge=gold_rewards(train, validation)))
+        beside = {"judge": gold_rewards(train, validation), "text": TokenStream.open(TOKENS / "train.arrow")}
+        return answering(base, *make(base, train, validation, settings=rung, **beside))
 
     def evaluation_inputs(self, rung: "AnsweringRung", job: "Job") -> dict[str, Path]:
         """The dialogues, and the plain text."""

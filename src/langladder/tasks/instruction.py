@@ -1,10 +1,14 @@
 """Supervised fine-tuning: a language model learns from demonstrations to answer (Ouyang et al. 2022, section 3.5).
 
-    L = −(1/N) Σ_t log P(r_t | prompt, r_<t)    over the N tokens of the responses, each response's EOS among them
+    L = −(1/N) Σ_t log P(r_t | prompt, r_<t) − (γ/M) Σ_t log P(w_t | w_<t)
 
-What the user says is read and not learnt. Rows lie end to end without padding and read nothing of each other
-(`GPT.packed`). Validation measures the loss and, where there is a judge, the mean reward of greedy answers: the paper's
-models overfit by the loss after one epoch, and are still preferred more after several, so the reward chooses.
+The first sum is over the N tokens of the responses, each response's EOS among them. The second is over the M tokens of
+windows of plain text, learnt beside: without them (γ = 0) a small network forgets what the text says, facts among it.
+The paper mixes the text into PPO alone (PPO-ptx). What the user says is read and not learnt.
+
+Rows lie end to end without padding and read nothing of each other (`GPT.packed`). Validation measures the loss and,
+where there is a judge, the mean reward of greedy answers: the paper's models overfit by the loss after one epoch, and
+are still preferred more after several, so the reward chooses.
 """
 
 from collections.abc import Sequence
@@ -23,11 +27,13 @@ from langladder.ground.errors import InputError
 from langladder.models.language.instructed import InstructedGPT, begin
 from langladder.models.language.neural import scoring
 from langladder.models.making import Run, TrainingResult
+from langladder.tasks.language_modelling import mixed_windows
 from langladder.tasks.settings import InstructedSettings, InstructionTraining
 from langladder.tasks.task import Task
 from langladder.tasks.training import train_task
 from langladder.text.labelled.instructions import Dialogue
 from langladder.text.labelled.templates import ChatTemplate
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import PAD
 from langladder.text.tokenize.tokenizers import Tokenizer
 
@@ -40,13 +46,24 @@ class InstructionTuning(Task):
     def __init__(self, model: InstructedGPT, config: InstructionTraining, sample: "JudgedSample | None" = None) -> None:
         super().__init__(config)
         self.model, self.smoothing, self.sample = model, config.label_smoothing, sample
+        self.weight = config.pretraining.weight
         if config.early_stopping == "reward":
             self.monitor, self.mode = REWARD, "max"
 
     def loss(self, batch: DialogueBatch) -> torch.Tensor:
-        """Mean cross-entropy of the learnt tokens, in nats."""
+        """Mean cross-entropy of the learnt tokens, in nats, and γ times that of plain text."""
+        return torch.stack(self.means(batch)).sum()
+
+    def means(self, batch: DialogueBatch) -> tuple[torch.Tensor, ...]:
+        """See `Task.means`: of the responses, and of plain text where there is any."""
         hidden, layout = self.model.packed(batch.tokens)  # (N, D)
-        return self.model.loss(hidden, layout.pack(batch.targets), self.smoothing)
+        answered = self.model.loss(hidden, layout.pack(batch.targets), self.smoothing)
+        if batch.text is None:
+            return (answered,)
+        if not len(batch.text):  # the windows of this step are with other processes
+            return answered, torch.zeros_like(answered)
+        hidden, _ = self.model(batch.text[:, :-1])  # (W, L, D)
+        return answered, self.weight * self.model.loss(hidden, batch.text[:, 1:])
 
     @torch.no_grad()
     def evaluate(self, batch: DialogueBatch) -> tuple[float, int]:
@@ -94,12 +111,16 @@ def train_instructed(
     run: Run,
     *,
     judge: Judge | None = None,
+    text: TokenStream | None = None,
 ) -> TrainingResult:
     """Train `model` in place; it ends with its best validation weights, on the CPU, in evaluation mode.
 
+    Args:
+        text: plain text, of which windows are learnt beside where `pretraining` weighs them.
+
     Raises:
         InputError: nothing to learn from, a dialogue that is too long, early stopping by a reward without a judge or
-            without prompts; see also `train_task`.
+            without prompts; see also `mixed_windows` and `train_task`.
     """
     if config.early_stopping == "reward" and (judge is None or not validation):
         raise InputError(
@@ -117,7 +138,8 @@ def train_instructed(
     if judge is not None and validation:
         sample = JudgedSample.of(validation, config.judged, judge, template, config.max_tokens)
     config = config.of(len(rows))
-    batches = DialogueBatches(rows, held_out, batch_size=config.batch_size, seed=run.seed)
+    mixed = mixed_windows(config.pretraining, model.context, text, run.seed)
+    batches = DialogueBatches(rows, held_out, batch_size=config.batch_size, seed=run.seed, text=mixed)
     task = InstructionTuning(model, config, sample)
     result = train_task(task, batches, config, run)
     model.cpu().eval()
@@ -132,12 +154,14 @@ def make(
     settings: InstructedSettings,
     run: Run,
     judge: Judge | None = None,
+    text: TokenStream | None = None,
 ) -> tuple[InstructedGPT, TrainingResult]:
     """Begin with the network in `base`, whose tokenizer lies beside it, and learn from dialogues.
 
     Args:
         settings: what the rung's file says: `dropout` (null: as its base's) and `training`.
         judge: see `Judge`; None: the loss alone is measured.
+        text: see `train_instructed`.
 
     Raises:
         InputError: as `begin` and `train_instructed`.
@@ -151,4 +175,5 @@ def make(
         settings.training,
         run,
         judge=judge,
+        text=text,
     )

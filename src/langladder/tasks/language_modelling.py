@@ -6,6 +6,7 @@ the rung describes, which may learn with another dropout (fine-tuning: Dai & Le 
 
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from langladder.data.language_modelling import LanguageBatch, StreamBatches, WindowBatches
@@ -16,7 +17,7 @@ from langladder.models.language.language_model import LanguageModel, predicted
 from langladder.models.language.neural import NeuralLanguageModel
 from langladder.models.making import Run, TrainingResult, TrainingSettings
 from langladder.models.network import start_from
-from langladder.tasks.settings import LMTrainingConfig, TunedSettings
+from langladder.tasks.settings import LMTrainingConfig, PretrainingMix, TunedSettings
 from langladder.tasks.task import Task
 from langladder.tasks.training import train_task
 from langladder.text.storage.token_streams import TokenStream
@@ -91,6 +92,28 @@ def train_language_model(
     result = train_task(LanguageModelling(model, config), batches, config, run)
     model.cpu().eval()
     return result
+
+
+def mixed_windows(
+    mix: PretrainingMix, context: int | None, text: TokenStream | None, seed: int
+) -> WindowBatches | None:
+    """Windows of plain text to learn beside something else; None where they weigh nothing.
+
+    Raises:
+        InputError: there is no text, or less than a window; the windows exceed the model's context.
+    """
+    if not mix.weight:
+        return None
+    if text is None:
+        raise InputError(
+            f"training.pretraining.weight={mix.weight}: there is no plain text to learn beside; set it to 0"
+        )
+    if context is not None and mix.length > context:
+        raise InputError(
+            f"training.pretraining.length={mix.length} exceeds the model's context of {context} tokens; lower it"
+        )
+    nothing = TokenStream(np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
+    return WindowBatches(text, nothing, batch_size=mix.windows, sequence_length=mix.length, seed=seed)
 
 
 def make(

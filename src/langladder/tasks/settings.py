@@ -94,6 +94,17 @@ class ReadingTraining(EpochTraining):
     label_smoothing: float = Field(default=0.0, ge=0, lt=1)
 
 
+class PretrainingMix(Config):
+    """Plain text that is learnt beside, against forgetting, as in PPO-ptx (Ouyang et al. 2022, section 3.5)."""
+
+    weight: float = Field(default=0.0, ge=0, le=1000)
+    """γ of the mean cross-entropy in nats per token; 0: none. The paper's 27.8 belongs to losses weighed otherwise."""
+    windows: int = Field(default=8, ge=1)
+    """Windows of plain text an update."""
+    length: int = Field(default=64, ge=1)
+    """Tokens of each."""
+
+
 class InstructionTraining(EpochTraining):
     """Training settings of supervised fine-tuning on dialogues."""
 
@@ -106,6 +117,7 @@ class InstructionTraining(EpochTraining):
     """Of such an answer, at most."""
     too_long: Literal["refuse", "leave_out"] = "refuse"
     """Dialogues that exceed the model's context."""
+    pretraining: PretrainingMix = PretrainingMix()
 
 
 class RewardTraining(EpochTraining):

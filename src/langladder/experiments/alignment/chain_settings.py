@@ -11,7 +11,7 @@ from langladder.experiments.experiment import ExperimentConfig
 from langladder.ground.schema import checked
 from langladder.models.language.gpt import GPTConfig
 from langladder.tasks.policy.settings import DPOTraining, PPOTraining
-from langladder.tasks.settings import InstructionTraining, LMTrainingConfig, RewardTraining
+from langladder.tasks.settings import InstructionTraining, LMTrainingConfig, PretrainingMix, RewardTraining
 
 Method = Literal["ppo", "dpo"]
 LEAST = 28
@@ -33,12 +33,14 @@ class ChainConfig(ExperimentConfig):
     sft_steps: int = Field(default=2500, ge=1)
     sft_batch_size: int = Field(default=32, ge=1)
     sft_lr: float = Field(default=0.004, gt=0)
+    sft_text: float = Field(default=1.0, ge=0)  # γ of plain text, as much a step as the GPT learnt; 0: it is forgotten
     ranked: int = Field(default=2000, ge=LEAST)  # prompts whose answers are ranked
     samples: int = Field(default=4, ge=2)  # K answers to each
     noise: NoiseConfig = NoiseConfig()
     reward_epochs: float = Field(default=2.0, gt=0)  # fewer at smaller effort
     reward_batch_size: int = Field(default=16, ge=1)  # prompts
     reward_lr: float = Field(default=0.001, gt=0)
+    likelihood: bool = True  # of reward models, as conf/reward/reward.yaml has it
     prompts: int = Field(default=1000, ge=LEAST)  # of rollouts
     max_new_tokens: int = Field(default=20, ge=1)
     ppo_steps: int = Field(default=160, ge=1)  # updates
@@ -66,6 +68,8 @@ class ChainConfig(ExperimentConfig):
         """How it learns the demonstrations."""
         values = _loop(self.sft_lr, self.steps(changes.pop("max_steps", self.sft_steps)))
         values |= {"batch_size": self.sft_batch_size, "too_long": "leave_out"}
+        mix = {"weight": self.sft_text, "windows": self.gpt_batch_size, "length": self.context}
+        values["pretraining"] = PretrainingMix.model_validate(mix)
         return InstructionTraining.model_validate(values | changes)
 
     def rewarding(self, prompts: int, **changes: Any) -> RewardTraining:

@@ -95,7 +95,7 @@ def losses(model: InstructedGPT, rows: Sequence[DialogueIds]) -> np.ndarray:
     found = []
     for row in rows:
         if len(row.ids) - 1 <= model.context:
-            tokens, targets = dialogue_batch([row])  # (1, T) each
+            tokens, targets, _ = dialogue_batch([row])  # (1, T) each
             hidden, _ = model(tokens)
             learnt = targets != PAD
             found.append(-float(model.head.target_log_probs(hidden[learnt], targets[learnt]).double().mean()))

@@ -25,7 +25,6 @@ from langladder.corpora.instructions.demonstrations import InstructionsConfig, d
 from langladder.corpora.instructions.judge import NoiseConfig, PreferencesConfig, gold_rewards, preferences
 from langladder.corpora.instructions.kinds import REWORDED
 from langladder.data.instructions import DialogueBatches, RankingBatches, dialogue_rows, ranking_rows
-from langladder.data.language_modelling import WindowBatches
 from langladder.data.preference_pairs import PairBatches
 from langladder.data.prompts import RolloutBatches
 from langladder.decoding.judging import by_reward_model
@@ -41,6 +40,7 @@ from langladder.models.language.gpt import GPT
 from langladder.models.language.instructed import InstructedGPT
 from langladder.models.reward import RewardConfig, RewardModel
 from langladder.tasks.instruction import InstructionTuning
+from langladder.tasks.language_modelling import mixed_windows
 from langladder.tasks.policy.dpo import DPO, references
 from langladder.tasks.policy.ppo import PPO, critic_from, make_critic
 from langladder.tasks.policy.settings import DPOTraining, PPOTraining
@@ -108,8 +108,9 @@ class Chains:
         torch.manual_seed(seed)
         model, config = InstructedGPT.grown_from(base), self.config.tuning(**changes)
         rows = dialogue_rows(self.template, shown, model.context, too_long="leave_out", split="train")
+        mixed = mixed_windows(config.pretraining, model.context, self.text, seed)
         batches, task = (
-            DialogueBatches(rows, [], batch_size=config.batch_size, seed=seed),
+            DialogueBatches(rows, [], batch_size=config.batch_size, seed=seed, text=mixed),
             InstructionTuning(model, config),
         )
         told = None if watch is None else lambda step: watch(model, step)
@@ -186,7 +187,7 @@ class Chains:
             rankings = [ranking_of(pair) for one in rankings for pair in one.preferences()]
         torch.manual_seed(seed)
         body = base.config.model_copy(update={"layers": layers or base.config.layers})
-        model = RewardModel(RewardConfig(body=body, dropout=0.0), base.vocab_size)
+        model = RewardModel(RewardConfig(body=body, dropout=0.0, likelihood=self.config.likelihood), base.vocab_size)
         model.copy_weights(base)
         model.equip(self.tokenizer)
         rows = ranking_rows(self.template, rankings, model.context, too_long="leave_out", split="train")
@@ -231,10 +232,7 @@ class Chains:
         critic = (
             critic_from(reward) if config.critic == "reward" else make_critic(policy, shared=config.critic == "shared")
         )
-        mix, text = config.pretraining, None
-        if mix.weight:
-            how = {"batch_size": mix.windows, "sequence_length": mix.length, "validation_tokens": 1}
-            text = WindowBatches(self.text, self.text, seed=seed, **how)
+        text = mixed_windows(config.pretraining, policy.context, self.text, seed)
         counts = {"per_rollout": config.prompts, "kept": config.kept, "epochs": config.inner_epochs}
         batches = RolloutBatches(len(ids), 0, **counts, minibatches=config.minibatches, seed=seed, text=text)
         return PPO(policy, critic, config, Prompts(ids, by_reward_model(reward))), batches

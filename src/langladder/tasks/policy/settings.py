@@ -7,17 +7,7 @@ from pydantic import Field, model_validator
 from langladder.ground.schema import Config
 from langladder.models.making import TrainingSettings
 from langladder.tasks.optimisation import TrainingConfig
-
-
-class PretrainingMix(Config):
-    """PPO-ptx (Ouyang et al. 2022, section 3.5): plain text is learnt beside, against forgetting."""
-
-    weight: float = Field(default=0.0, ge=0, le=1000)
-    """γ of the mean cross-entropy in nats per token; 0: none. It was 27.8 there, whose losses are weighed otherwise."""
-    windows: int = Field(default=8, ge=1)
-    """Windows of plain text an update."""
-    length: int = Field(default=64, ge=1)
-    """Tokens of each."""
+from langladder.tasks.settings import PretrainingMix
 
 
 class PolicyTraining(TrainingConfig):

@@ -10,10 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import torch
 
-from langladder.data.language_modelling import WindowBatches
 from langladder.data.preference_pairs import PairBatches, TokenPair, check_pairs
 from langladder.data.prompts import RolloutBatches
 from langladder.decoding.judging import Judge, by_judge, by_reward_model
@@ -23,6 +21,7 @@ from langladder.models.language.instructed import InstructedGPT, read_instructed
 from langladder.models.language.neural import NeuralLanguageModel
 from langladder.models.making import Run, TrainingResult
 from langladder.models.reward import RewardModel
+from langladder.tasks.language_modelling import mixed_windows
 from langladder.tasks.policy.dpo import DPO, references
 from langladder.tasks.policy.expert_iteration import ExpertIteration
 from langladder.tasks.policy.grpo import GRPO
@@ -141,7 +140,7 @@ def _train(
         epochs=config.inner_epochs,
         minibatches=config.minibatches,
         seed=run.seed,
-        text=_windows(config, policy, text, run.seed),
+        text=mixed_windows(config.pretraining, policy.context, text, run.seed),
     )
     return _run(task, policy, batches, run), task.history
 
@@ -163,25 +162,6 @@ def _check_held_out(task: PolicyTask, policy: NeuralLanguageModel, validates: bo
     measured = validates and (task.held_out is not None or settings.keep != "validation_reward")
     if settings.keep != "last" and not measured:
         raise InputError(f"training.keep={settings.keep}: there is nothing to validate on; set it to last")
-
-
-def _windows(
-    config: OnPolicyTraining, policy: NeuralLanguageModel, text: TokenStream | None, seed: int
-) -> WindowBatches | None:
-    """Windows of plain text, where they weigh something."""
-    mix = config.pretraining
-    if not mix.weight:
-        return None
-    if text is None:
-        raise InputError(
-            f"training.pretraining.weight={mix.weight}: there is no plain text to learn beside; set it to 0"
-        )
-    if policy.context is not None and mix.length > policy.context:
-        raise InputError(
-            f"training.pretraining.length={mix.length} exceeds the policy's context of {policy.context} tokens"
-        )
-    nothing = TokenStream(np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
-    return WindowBatches(text, nothing, batch_size=mix.windows, sequence_length=mix.length, seed=seed)
 
 
 GOLD = "gold"
