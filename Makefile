@@ -45,15 +45,16 @@ $(VENV)/ready-dev: requirements.lock requirements-dev.lock pyproject.toml script
 setup: $(VENV)/ready-dev ## create the virtual environment from the lock files (TORCH=cpu, TORCH=cuda: that build of torch)
 
 # What is misspelt would run the default ladder, for hours.
-ifneq ($(filter-out full,$(LADDER)),)
-$(error LADDER=$(LADDER): there is LADDER=full, every rung of conf/; without it the ladder of params.yaml is run)
+LADDERS := full $(notdir $(basename $(wildcard conf/ladder/*.yaml)))
+ifneq ($(filter-out $(LADDERS),$(LADDER)),)
+$(error LADDER=$(LADDER): there is LADDER=full, every rung of conf/, and a file each in conf/ladder/ ($(LADDERS)); without it the ladder of params.yaml is run)
 endif
 
 .PHONY: repro
-repro: $(VENV)/ready ## set up, then run the whole DAG: corpus → models → reports/index.html (JOBS=n at a time; LADDER=full)
+repro: $(VENV)/ready ## set up, then run the whole DAG: corpus → models → reports/index.html (JOBS=n at a time; LADDER=full, LADDER=history)
 	@# the tracking store takes seconds to make: beside the first stages, which do not need it
 	@test -f mlflow.db || echo "== beside the first stages: making mlflow.db"
-	@test -f mlflow.db || { python -m pipeline.runs prepare & }; python -m pipeline.$(if $(filter full,$(LADDER)),ladder,parallel --summary)
+	@test -f mlflow.db || { python -m pipeline.runs prepare & }; python -m pipeline.$(if $(LADDER),ladder $(LADDER),parallel --summary)
 
 .PHONY: test
 test: setup ## set up, then run all tests
@@ -148,7 +149,7 @@ sbom: ## what the lock files name, as CycloneDX → outputs/sbom.json
 
 .PHONY: clean
 clean: ## remove everything that the pipeline made (not the environment, not DVC's cache, not the MLflow runs)
-	@for place in . ladders/full; do test ! -d $$place || (cd $$place || exit; \
+	@for place in . ladders/*; do test ! -d $$place || (cd $$place || exit; \
 	  rm -rf resolved metrics curves checkpoints outputs multirun; \
 	  rm -rf $$(grep -oE '(data|models|reports)/[a-z]+' $(CURDIR)/dvc.yaml | sort -u) reports/{index.html,ladder.*,timings.json}; \
 	  find data models reports -type d -empty -delete 2>/dev/null || true); done # what else stands there is the user's

@@ -1,10 +1,12 @@
-"""The full ladder: every rung that conf/ has, in ladders/full/ (`make repro LADDER=full`); params.yaml stays as it is.
+"""Another ladder than that of params.yaml, which stays as it is: `make repro LADDER=…`, in ladders/<name>/.
 
-    python -m pipeline.ladder          # as many jobs as processors, at most 8; JOBS=… for another number
+    python -m pipeline.ladder full     # every rung that conf/ has
+    python -m pipeline.ladder history  # those that conf/ladder/history.yaml lists, as any other file there does
 
-Rungs that the default ladder has made are taken from DVC's cache. Its report is ladders/full/reports/index.html.
+As many jobs as processors run at a time, at most 8; JOBS=… for another number. Rungs that the default ladder has made
+are taken from DVC's cache. Its report is ladders/<name>/reports/index.html.
 
-DVC reads which jobs there are from the lists in params.yaml, which are the user's: so the full ladder has a params.yaml
+DVC reads which jobs there are from the lists in params.yaml, which are the user's: so such a ladder has a params.yaml
 and a dvc.lock of its own, and leaves those of the checkout as they are. All else is the checkout's: code, conf/,
 dvc.yaml and files from outside are links, so an edit is seen at once and runs what it touches; DVC's cache is shared,
 so that a rung made by either ladder is taken from there by the other; MLflow's runs and checkpoints as well
@@ -25,32 +27,59 @@ from langladder.ground.errors import InputError
 from langladder.ground.remote import is_url
 from pipeline import ROOT
 from pipeline.settings import params, titles
+from pipeline.settings.errors import explain
 from pipeline.settings.plan import jobs
+from pipeline.settings.yaml_files import read_yaml
 
-FOLDER = Path("ladders/full")  # ignored by git and by the checkout's DVC
+LADDERS = Path("ladders")  # ignored by git and by the checkout's DVC
+FULL = "full"
+GROUP = "ladder"
+"""The folder of conf/ with a file a ladder: lists of rungs, as params.yaml has them."""
 LINKED = ("src", "pipeline", "conf", "dvc.yaml", ".dvcignore")
 GENERATED = ("data", "models")  # where paths.* name what the ladder makes itself
 WITH_TREES = "microworld_sentences"
 """Instead of microworld's documents: labelled texts for the classifiers that read trees."""
-HEADER = "# Written by `make repro LADDER=full` from the params.yaml of the checkout. Edit that one.\n"
+HEADER = "# Written by `make repro LADDER={}` from the params.yaml of the checkout. Edit that one{}.\n"
 
 
 def main() -> None:
+    name = sys.argv[1] if len(sys.argv) > 1 else FULL
     try:
         chosen = params.load()
-        folder = make(chosen)
+        folder, listed = make(chosen, name), ladder(chosen, name)
     except InputError as error:
         print(f"ladder: {error}", file=sys.stderr)
         sys.exit(2)
-    every = every_rung(chosen)
-    rungs = sum(len(every.rungs(family)) for family in families())
-    print(f"ladder: {rungs} rungs and claims, {1 + len(jobs(every))} jobs → {FOLDER}/reports/index.html")
+    rungs = sum(len(listed.rungs(family)) for family in families())
+    print(f"ladder: {rungs} rungs and claims, {1 + len(jobs(listed))} jobs → {LADDERS / name}/reports/index.html")
     print("ladder: how many of them are to be made follows", flush=True)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder / "src"), str(folder)])}
     python = [sys.executable, "-m"]
     for command in ([*python, "pipeline.parallel"], [*python, "pipeline.summary"]):
         if code := subprocess.run(command, cwd=folder, env=environment, check=False).returncode:
             sys.exit(code)
+
+
+def ladder(chosen: params.Choices, name: str) -> params.Choices:
+    """The choices with the rungs of a ladder.
+
+    Raises:
+        InputError: there is no such ladder, or its file lists what params.yaml could not.
+    """
+    if name == FULL:
+        return every_rung(chosen)
+    if name not in (names := params.conf_names(GROUP)):
+        raise InputError(f"{name[:80]!r} is no ladder: there are {', '.join([FULL, *names])}; see conf/{GROUP}/")
+    file = params.conf_file(GROUP, name)
+    listed = read_yaml(file) or {}
+    empty: dict[str, object] = {family.listed: {} if family.bases else [] for family in families().values()}
+    allowed = [*empty, "corpora", "prompted"]
+    if unknown := [str(key) for key in listed if key not in allowed]:
+        raise InputError(
+            f"{file.relative_to(ROOT)}: {', '.join(unknown)[:200]}: not allowed; a ladder has {', '.join(allowed)}"
+        )
+    with explain(file_of=lambda _: f"{file.relative_to(ROOT)}"):
+        return params.schema().model_validate(chosen.model_dump() | empty | {"corpora": []} | listed)
 
 
 def every_rung(chosen: params.Choices) -> params.Choices:
@@ -65,34 +94,35 @@ def every_rung(chosen: params.Choices) -> params.Choices:
     return chosen.model_copy(update=listed)
 
 
-def make(chosen: params.Choices) -> Path:
-    """Make ladders/full/, or bring it up to date; nothing that stands there already is removed.
+def make(chosen: params.Choices, name: str = FULL) -> Path:
+    """Make ladders/<name>/, or bring it up to date; nothing that stands there already is removed.
 
     Raises:
-        InputError: something that is no link stands in a link's place.
+        InputError: there is no such ladder; something that is no link stands in a link's place.
     """
-    folder = ROOT / FOLDER
+    values = ladder(chosen, name).model_dump()
+    folder = ROOT / LADDERS / name
     (folder / ".dvc").mkdir(parents=True, exist_ok=True)
-    values = every_rung(chosen).model_dump()
     links = {*LINKED}
     for outside in (values["paths"], values["given"]):
         for name, path in outside.items():
             if is_url(path):
                 continue
             first = PurePosixPath(path).parts[0]
-            if first == "..":  # another place from ladders/full/: only this one's first stage runs again
+            if first == "..":  # another place from ladders/<name>/: only this one's first stage runs again
                 outside[name] = str((ROOT / path).resolve())
             elif not Path(path).is_absolute() and first not in GENERATED:
                 links.add(first)
     for link in sorted(links):
         _link(folder / link, ROOT / link)
-    _write(folder / "params.yaml", HEADER + yaml.safe_dump(values, sort_keys=False, allow_unicode=True))
+    header = HEADER.format(name, "" if name == FULL else f" or conf/{GROUP}/{name}.yaml")
+    _write(folder / "params.yaml", header + yaml.safe_dump(values, sort_keys=False, allow_unicode=True))
     _write(folder / ".dvc" / "config", _dvc_config())
     return folder
 
 
 def _link(link: Path, target: Path) -> None:
-    relative = Path(*[".."] * len(FOLDER.parts), target.name)
+    relative = Path("..", "..", target.name)
     if link.is_symlink() and link.readlink() == relative:
         return
     if link.is_symlink() or link.exists():

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pipeline import ROOT
 
 TABLE = re.compile(r"\*\*(?P<title>[^*\n]+)\*\*\n\n(?P<rows>(?:\|.*\n)+)")
-RUNS = ("reports/ladder.md", "ladders/full/reports/ladder.md")
+RUNS = ("reports/ladder.md", "ladders/*/reports/ladder.md")
 PUBLISHED = "README.md"
 
 
@@ -26,7 +26,8 @@ class Table(NamedTuple):
 @cache
 def tables() -> dict[str, Table]:
     """Title of a family → its table; of several runs that with the most rungs."""
-    files = [name for name in RUNS if (ROOT / name).is_file()] or [PUBLISHED]
+    runs = [file.relative_to(ROOT).as_posix() for pattern in RUNS for file in sorted(ROOT.glob(pattern))]
+    files = runs or [PUBLISHED]
     found: dict[str, Table] = {}
     for name in files:
         for title, table in read_tables(name, (ROOT / name).read_text(encoding="utf-8")):

@@ -19,7 +19,7 @@ from langladder.families import families
 from langladder.ground.errors import InputError
 from langladder.ground.schema import locate
 from pipeline import ROOT
-from pipeline.ladder import every_rung
+from pipeline.ladder import every_rung, ladder
 from pipeline.settings import compose, params, plan, schema
 from pipeline.settings.compose import Compositions, prepare, resolve
 from pipeline.settings.yaml_files import for_hydra
@@ -82,6 +82,10 @@ def test_every_choice_composes_and_checks(file: Path, monkeypatch: pytest.Monkey
         compositions = every
         for stage in (stage for stage in plan.stages().values() if group in stage.keys):
             compositions.job(plan.Job(stage, name, f"{group}={name}"))
+    elif group == "ladder":
+        for size in ("tiny", "small"):
+            jobs = resolve(ladder(BASE.model_copy(update={"size": size}), name))
+            assert len(jobs) > 20 and "report/report" in jobs
     elif group in ("labels", "tags", "instructions"):
         those, side = chosen(**{group: name}), f"side={group}"
         prepare()

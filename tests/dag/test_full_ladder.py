@@ -79,6 +79,39 @@ def test_files_from_outside_are_those_of_the_checkout(project: Path, tmp_path: P
     assert paths["analogies"].startswith("data/raw") and not (copy / "data").is_symlink()
 
 
+def test_the_history_has_a_rung_for_each_step_and_no_others(project: Path) -> None:
+    run(project, sys.executable, "-c", MAKE.replace("load()", "load(), 'history'"))
+    own, listed = (
+        yaml.safe_load((folder / "params.yaml").read_text()) for folder in (project, project / "ladders" / "history")
+    )
+    stated = yaml.safe_load((project / "conf" / "ladder" / "history.yaml").read_text())
+    for family in families().values():
+        assert listed[family.listed] == stated.get(family.listed, {} if family.bases else [])
+    rungs = sum(len(listed[family.listed]) for family in families().values() if family.trained)
+    assert 20 <= rungs <= 26 and listed["corpora"] == ["instructions"]
+    others = own.keys() - {family.listed for family in families().values()} - {"corpora", "paths"}
+    assert {key: listed[key] for key in others} == {key: own[key] for key in others}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("nothing", None, ["'nothing' is no ladder", "full, history"]),
+        ("mine", "seed: 3\nlms: [gpt]\n", ["conf/ladder/mine.yaml", "seed", "not allowed", "lms"]),
+        ("mine", "lms: gpt\n", ["conf/ladder/mine.yaml", "lms"]),
+        ("mine", "probes: [agreement]\n", ["conf/ladder/mine.yaml", "lms"]),
+    ],
+)
+def test_a_ladder_that_cannot_be_is_refused(project: Path, name: str, text: str | None, said: list[str]) -> None:
+    file = project / "conf" / "ladder" / f"{name}.yaml"
+    if text:
+        file.write_text(text)
+    output = run(project, sys.executable, "-m", "pipeline.ladder", name, check=False)
+    file.unlink(missing_ok=True)
+    assert all(part in output for part in said) and "Traceback" not in output
+    assert not (project / "ladders" / name).exists()
+
+
 def test_what_stands_in_a_links_place_is_left(project: Path) -> None:
     link = project / "ladders" / "full" / "input"
     link.unlink()

@@ -17,7 +17,7 @@ def test_clean_leaves_what_the_pipeline_did_not_make(tmp_path: Path) -> None:
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "mine.yaml").touch()
     made, mine = [], [tmp_path / "conf" / "mine.yaml", tmp_path / "ladders" / "mine.txt"]
-    for place in (tmp_path, tmp_path / "ladders" / "full"):
+    for place in (tmp_path, *(tmp_path / "ladders" / name for name in ("full", "history"))):
         folders = [path.rstrip("/") for path in outs if not path.startswith(("reports/ladder", "reports/index"))]
         made += [place / folder / "made" for folder in folders]
         made += [place / "reports" / name for name in ("ladder.json", "ladder.md", "timings.json", "index.html")]
@@ -38,5 +38,8 @@ def test_clean_leaves_what_the_pipeline_did_not_make(tmp_path: Path) -> None:
 
 def test_a_ladder_that_is_none_is_refused() -> None:
     """`make repro LADDER=ful` would run the default ladder, for hours, and say nothing."""
+    for name in ("full", "history"):
+        command = ["make", "-n", "repro", f"LADDER={name}"]
+        assert f"pipeline.ladder {name}" in subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout
     done = subprocess.run(["make", "-n", "repro", "LADDER=ful"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode and "LADDER=ful: there is LADDER=full" in done.stderr
+    assert done.returncode and "LADDER=ful: there is LADDER=full" in done.stderr and "(full history)" in done.stderr

@@ -28,6 +28,7 @@ from langladder.corpora import truth
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.method import EmbeddingMethod, Progress, TrainedVectors
 from langladder.embeddings.synsets import Synsets
+from langladder.ground import schema
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.text.words.vocabulary import Vocabulary, WordCorpus
@@ -49,7 +50,7 @@ class LexiconVectors(EmbeddingMethod[LexiconConfig]):
     Config: ClassVar[type[Config]] = LexiconConfig
 
     @classmethod
-    def also_given(cls, config: Config) -> str:
+    def also_given(cls, config: schema.Config) -> str:
         """The lexicon, and of the text its vocabulary alone."""
         del config
         return "a lexicon"

@@ -67,7 +67,7 @@ class EmbeddingMethod(ABC, Generic[Settings]):
         self.config = config
 
     @classmethod
-    def also_given(cls, config: Config) -> str:
+    def also_given(cls, config: schema.Config) -> str:
         """What such vectors are made of beside the text: a lexicon; "" of most."""
         del config
         return ""
