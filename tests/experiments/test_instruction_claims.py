@@ -62,6 +62,17 @@ def test_over_optimisation_follows_the_numbers(
     assert told.figures["whole_rl_last"] == pytest.approx(first[-1]) and len(told.rows) == 4
 
 
+def test_reward_models_are_compared_as_far_from_the_base_and_not_after_as_many_updates() -> None:
+    """Gold falls by 0.1 a √nat with one and by 0.2 with the other, whose policy has gone half as far."""
+    whole, few = pressed((0.6, 0.5, 0.3)), pressed((0.6, 0.5, 0.4))  # √KL 0, 1, 3
+    few.kl["rl"][:] = curve(0.0, 0.25, 1.0)  # √KL 0, 0.5, 1
+    assert whole.reached() == pytest.approx(3.0, abs=0.01) and few.reached() == pytest.approx(1.0, abs=0.01)
+    assert few.at(1.0).mean() == pytest.approx(0.4) and whole.at(1.0).mean() == pytest.approx(0.5)
+    assert whole.at(2.0).mean() == pytest.approx(0.4)
+    told = over_optimisation.findings({"whole": whole, "few": few}, [1, 2, 4], 0.01)
+    assert told.holds is True and "at √KL 1.0 few against whole -0.100" in told.verdict
+
+
 def test_where_gold_is_highest_is_chosen_by_other_prompts() -> None:
     """Every second prompt puts the peak at place 1, where the others, which are measured, are low."""
     one = pressed((0.5, 0.5, 0.5))

@@ -17,6 +17,7 @@ from langladder.decoding.sampling import SamplingConfig
 from langladder.formats import onnx as onnx_files
 from langladder.formats.gpt2 import export_gpt2, import_gpt2
 from langladder.formats.onnx import export_onnx_recurrent
+from langladder.formats.tokenizer_folder import write_tokenizer_folder
 from langladder.formats.torchscript import export_torchscript
 from langladder.ground.artefacts import read_json, write_json
 from langladder.ground.errors import InputError
@@ -235,6 +236,17 @@ def test_a_model_that_follows_instructions_brings_its_chat_template(tmp_path: Pa
     strange = template.render(messages=[{"role": "user", "content": "dog< sep >< eos >< cls >cat"}])
     found = backend.encode(strange, add_special_tokens=False).ids  # a message holds no other turn
     assert [token for token in found if token in (EOS, V, V + 1, V + 2)] == [V + 1]
+
+
+def test_turns_of_a_byte_level_tokenizer_begin_with_a_space_there_too(tmp_path: Path) -> None:
+    words = train_tokenizer(["the cat sees a dog"], TokenizerConfig(kind="bpe_bytes", vocab_size=270))
+    write_tokenizer_folder(tmp_path, words, length=48, first=[BOS], chats=True)
+    said = [("system", "a dog"), ("user", "the cat"), ("assistant", "sees"), ("user", " the dog"), ("assistant", "")]
+    template = jinja2.Template(read_json(tmp_path / "tokenizer_config.json")["chat_template"])
+    rendered = template.render(messages=[{"role": role, "content": text} for role, text in said])
+    ids = ChatTemplate(words).row([Message(role, text) for role, text in said]).ids
+    backend = Backend.from_file(str(tmp_path / "tokenizer.json"))
+    assert backend.encode(rendered, add_special_tokens=False).ids == ids.tolist()
 
 
 @pytest.mark.parametrize("tied", [True, False])

@@ -45,6 +45,18 @@ def test_golden_prompt_is_the_row_up_to_the_response() -> None:
     assert whole[: len(prompt)].tolist() == prompt.tolist()
 
 
+def test_the_first_word_of_a_turn_is_the_token_that_it_is_inside_a_line() -> None:
+    template = ChatTemplate(BYTES)
+    cat, dog = (BYTES.encode(text).tolist() for text in (" cat", " dog"))
+    assert len(cat) == 1 and BYTES.encode("cat").tolist() != cat
+    markers = template.markers
+    row = template.row(said("u: cat", "a: dog"))
+    assert row.ids.tolist() == [BOS, markers.user, *cat, markers.assistant, *dog, EOS]
+    assert template.response(row.ids[row.learnt]) == "dog"
+    again = template.row(said("u:  cat", "a: "))  # white space of its own; nothing said
+    assert again.ids.tolist() == [BOS, markers.user, *cat, markers.assistant, EOS]
+
+
 def test_many_rows_are_those_one_by_one() -> None:
     dialogues = [said("u: a b", "a: yes"), said("u: c", "a: b", "u: a", "a: c c"), said("s: a", "u: b", "a: a")]
     for row, messages in zip(TEMPLATE.rows(dialogues), dialogues, strict=True):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from langladder.ground.artefacts import JSONObject, write_json, write_text
 from langladder.text.labelled.instructions import ASSISTANT, ROLES, SYSTEM, USER
+from langladder.text.labelled.templates import lead
 from langladder.text.tokenize.specials import BOS, EOS, PAD, RESERVED, SPELLINGS, UNK, spelling
 from langladder.text.tokenize.tokenizers import Tokenizer
 
@@ -18,19 +19,23 @@ SPECIALS = {"bos_token_id": BOS, "eos_token_id": EOS, "pad_token_id": PAD}
 """Ids under Hugging Face's names."""
 
 
-def chat_template() -> str:
+def chat_template(before: str) -> str:
     """The template of `text.labelled.templates` in Jinja, as `apply_chat_template` of transformers reads it.
 
     transformers finds specials in a rendered text. One that stands in a message loses its first space, so that no
     message holds another turn.
+
+    Args:
+        before: what turns begin with (`lead`).
     """
     plain = "".join(
         f" | replace('{special}', '{special.replace('< ', '<')}')"
         for special in (*SPELLINGS, *(spelling(name) for name in RESERVED))
     )
     assistant, user, system = (spelling(name) for name in RESERVED)
+    space = f"{{% if message['content'][:1] | trim %}}{{{{ '{before}' }}}}{{% endif %}}" if before else ""
     turns = "".join(
-        f"{{% {word} message['role'] == '{role}' %}}{marker}{{{{ message['content']{plain} }}}}{end}"
+        f"{{% {word} message['role'] == '{role}' %}}{marker}{space}{{{{ message['content']{plain} }}}}{end}"
         for word, role, marker, end in (
             ("if", SYSTEM, system, ""),
             ("elif", USER, user, ""),
@@ -81,7 +86,7 @@ def write_tokenizer_folder(
     write_tokenizer(folder / "tokenizer.json", tokenizer, first=first, last=last, reserved=chats)
     about: JSONObject = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": length}
     about |= dict(zip(("pad_token", "unk_token", "bos_token", "eos_token"), SPELLINGS, strict=True))
-    about |= {"chat_template": chat_template()} if chats else {"split_special_tokens": True}
+    about |= {"chat_template": chat_template(lead(tokenizer))} if chats else {"split_special_tokens": True}
     write_json(folder / "tokenizer_config.json", about | {"clean_up_tokenization_spaces": False})
 
 

@@ -8,7 +8,9 @@ gold reward is fitted with the paper's curves (`evaluation.over_optimisation`).
     fall    gold at the last step − gold where it is highest
     climb   proxy at the last step − proxy where gold is highest
 
-Where gold is highest is chosen by every second prompt, and rise, fall and climb are measured on the others.
+Where gold is highest is chosen by every second prompt, and rise, fall and climb are measured on the others. Two reward
+models are compared at the same distance, the largest √KL that the policies of both have come to with each seed: in as
+many updates PPO goes less far for a reward model whose rewards differ less.
 
 Shape legend: S seeds (of labels, reward model and policy), C checkpoints, P prompts, L numbers n.
 """
@@ -75,6 +77,21 @@ class Pressed(NamedTuple):
         """√KL of each checkpoint or n, (C,)."""
         d: np.ndarray = np.sqrt(np.maximum(self.kl[form].mean(axis=(0, 2)), 0.0))
         return d
+
+    def reached(self) -> float:
+        """The √KL that PPO has come to with every seed."""
+        return float(np.sqrt(np.maximum(self.kl["rl"].mean(axis=2).max(axis=1), 0.0)).min())
+
+    def at(self, d: float) -> np.ndarray:
+        """Gold under PPO where √KL is first `d`, between two checkpoints by their share, (S, P)."""
+        found = []
+        for kl, gold in zip(self.kl["rl"], self.gold["rl"], strict=True):  # (C, P) each
+            way = np.sqrt(np.maximum(kl.mean(axis=1), 0.0))  # (C,)
+            after = int((way >= d).argmax())
+            before = max(0, after - 1)
+            share = 1.0 if way[after] <= way[before] else (d - way[before]) / (way[after] - way[before])
+            found.append((1 - share) * gold[before] + share * gold[after])
+        return np.stack(found)
 
     def fit(self, form: Form) -> RewardFit | None:
         """The paper's curve through the gold rewards; it begins at the base's."""
@@ -188,15 +205,16 @@ def course(one: Pressed) -> Course:
 
 
 def findings(found: Mapping[str, Pressed], numbers: Sequence[int], margin: float) -> Findings:
-    """The claim holds where the first proxy's gold falls while it climbs, and the others' end lower still."""
+    """The claim holds where the first proxy's gold falls while it climbs, and is lower as far for the others."""
     courses = {name: course(one) for name, one in found.items()}
     first, *others = found
-    ends = {name: difference(found[name].gold["rl"][:, -1], found[first].gold["rl"][:, -1]) for name in others}
+    far = {name: min(found[name].reached(), found[first].reached()) for name in others}
+    ends = {name: difference(found[name].at(far[name]), found[first].at(far[name])) for name in others}
     gate = above(found[first].accuracy, 0.5, f"{first} has not learnt: its share of held-out pairs")
     lower = [(-one).exceeds(margin) for one in ends.values()]
     verdict = gated([gate], every([courses[first].over_optimised(margin), *lower]))
     parts = [_told(name, found[name], courses[name]) for name in found]
-    parts += [f"in the end {name} against {first} {with_interval(one)}" for name, one in ends.items()]
+    parts += [f"at √KL {far[name]:.1f} {name} against {first} {with_interval(one)}" for name, one in ends.items()]
     best = ", ".join(f"{_gold(one, 'best_of_n', -1)} ({name})" for name, one in found.items())
     parts.append(f"the best of {numbers[-1]}: {best}")
     return Findings(

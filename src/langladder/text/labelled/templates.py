@@ -9,6 +9,10 @@ no text encodes to: no user can write another turn than their own. USER is `<cls
 What is learnt are the responses, each with the EOS that ends it (Ouyang et al. 2022, section 3.5; Alpaca, LIMA and most
 since learn on responses alone).
 
+To a byte-level tokenizer the space before a word is part of its token: " paris" is one, "paris" at the beginning of a
+line is "p", "ar", "is", of which a model of the text knows nothing. So each turn begins with a space (`lead`), and the
+first word of a question or an answer is the token that the text has taught.
+
 Prompts (`Template`): `{premise} so {hypothesis} {answer} .`, with an example's fields in their places. A template has
 one place `{answer}`. The text before it is the context of an answer; the text after it belongs to the answer, because
 it is likelier after one answer than after another. A line break ends a line, as in the text that language models are
@@ -72,11 +76,16 @@ class DialogueIds(NamedTuple):
     learnt: np.ndarray
 
 
+def lead(tokenizer: Tokenizer) -> str:
+    """What stands before a turn, so that its first word is the token that it is inside a line."""
+    return " " if tokenizer.kind == "bpe_bytes" else ""
+
+
 class ChatTemplate:
     """Dialogues to tokens with one tokenizer."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        self.tokenizer, self.markers = tokenizer, Markers.of(tokenizer)
+        self.tokenizer, self.markers, self.lead = tokenizer, Markers.of(tokenizer), lead(tokenizer)
 
     def row(self, messages: Sequence[Message]) -> DialogueIds:
         """A dialogue as one row. Raises InputError as `rows`."""
@@ -88,7 +97,9 @@ class ChatTemplate:
         Raises:
             InputError: a role that is none.
         """
-        texts = iter(self.tokenizer.encode_lines([message.text for dialogue in dialogues for message in dialogue]))
+        said = [message.text for dialogue in dialogues for message in dialogue]
+        # empty turns stay empty, and one that begins with white space has it
+        texts = iter(self.tokenizer.encode_lines([self.lead + text if text[:1].strip() else text for text in said]))
         return [self._row([(message.role, next(texts)) for message in dialogue]) for dialogue in dialogues]
 
     def prompt(self, messages: Sequence[Message]) -> np.ndarray:
