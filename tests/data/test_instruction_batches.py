@@ -12,6 +12,7 @@ from langladder.data.instructions import (
     dialogue_rows,
     ranking_batch,
     ranking_rows,
+    repeated,
 )
 from langladder.ground.errors import InputError
 from langladder.tasks.language_modelling import mixed_windows
@@ -80,6 +81,15 @@ def test_golden_pairs_of_four_responses_and_what_they_weigh() -> None:
     torch.testing.assert_close(batch.weights, torch.tensor([1 / 4] * 2 + [1 / 10] * 5))
     assert batch.prompts == 2 and batch.tokens.shape[0] == 7
     assert batch.tokens[1].tolist()[:7] == [BOS, USER, word("say"), word("cat"), ASSISTANT, word("dog"), EOS]
+
+
+def test_rare_kinds_come_more_often_and_no_more_than_that() -> None:
+    many = [Dialogue(one.messages, "many") for one in DIALOGUES[:6]]
+    rare, rarest = Dialogue(DIALOGUES[6].messages, "rare"), Dialogue(DIALOGUES[7].messages, "rarest")
+    given = [rarest, *many[:3], rare, *many[3:], rare]
+    assert repeated(given, 1) == given
+    assert repeated(given, 4) == [*[rarest] * 4, *many[:3], *[rare] * 3, *many[3:], *[rare] * 3]
+    assert repeated([], 4) == []
 
 
 def test_every_dialogue_comes_once_an_epoch_and_the_step_alone_says_which() -> None:

@@ -84,6 +84,19 @@ def test_plain_text_is_learnt_beside_where_it_weighs_something(chains: Chains) -
     assert not same(weights(one), weights(other))
 
 
+def test_sft_learns_the_text_beside_and_reward_models_read_the_likelihood(chains: Chains, data: Data) -> None:
+    """As the ladder's rungs do; both can be taken out."""
+    assert chains.reward(seed=1, base_seed=1).config.likelihood
+    other = Chains(data, ChainConfig.model_validate(SETTINGS | {"sft_text": 0.0, "likelihood": False}))
+    assert not other.reward(seed=1, base_seed=1).config.likelihood
+    mixed, alone = (
+        some.tuned(chains.gpt(seed=1), some.sets.demonstrations, seed=1, max_steps=5000, lr=0.02)
+        for some in (chains, other)
+    )
+    of_mixed, of_alone = (text_loss(one, data.stream("test"), windows=2, length=64).mean() for one in (mixed, alone))
+    assert of_mixed < of_alone - 0.3
+
+
 def test_fewer_prompts_and_wrong_labels_make_other_rankings(chains: Chains, monkeypatch: pytest.MonkeyPatch) -> None:
     def longer_is_better(dialogues: list[Dialogue]) -> list[float]:
         return [float(len(one.response or "")) for one in dialogues]

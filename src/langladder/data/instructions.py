@@ -6,6 +6,7 @@ be learnt beside. A ranking brings a row for each of its K responses, all in one
 Shape legend: B rows, T positions, W windows of L + 1 tokens, R rows of all responses, P pairs.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -135,6 +136,20 @@ def ranking_batch(rankings: Sequence[RankedRows]) -> RankingBatch:
         first += len(one.rows)
     tokens = pad_rows([row for one in rankings for row in one.rows])  # (R, T)
     return RankingBatch(tokens, torch.tensor(better), torch.tensor(worse), torch.tensor(weights), len(rankings))
+
+
+def repeated(dialogues: Sequence[Dialogue], most: int) -> list[Dialogue]:
+    """Dialogues in their order, those of rare kinds several times: as often as the most frequent kind has more of them.
+
+    Kinds are mixed in proportion to what there is of them, with a bound, by T5 (Raffel et al. 2020, section 3.5.2) and
+    FLAN (Wei et al. 2022, section 2.1). There the frequent ones are bound, here how often a rare one comes.
+
+    Args:
+        most: so often at most.
+    """
+    counts = Counter(one.kind for one in dialogues)
+    largest = max(counts.values(), default=0)
+    return [one for one in dialogues for _ in range(max(1, min(most, round(largest / counts[one.kind]))))]
 
 
 def dialogue_rows(

@@ -19,7 +19,7 @@ from typing import Self
 import numpy as np
 import torch
 
-from langladder.data.instructions import DialogueBatch, DialogueBatches, dialogue_rows
+from langladder.data.instructions import DialogueBatch, DialogueBatches, dialogue_rows, repeated
 from langladder.decoding.answers import answers
 from langladder.decoding.judging import Judge
 from langladder.decoding.sampling import SamplingConfig
@@ -130,7 +130,7 @@ def train_instructed(
     template = ChatTemplate(tokenizer)
     rows, held_out = (
         dialogue_rows(template, side, model.context, too_long=config.too_long, split=name)
-        for side, name in ((train, "train"), (validation, "validation"))
+        for side, name in ((repeated(train, config.repeats), "train"), (validation, "validation"))
     )
     if not rows:
         raise InputError("instructions: no training dialogue that the context has room for; see training.too_long")

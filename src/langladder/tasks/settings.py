@@ -117,6 +117,8 @@ class InstructionTraining(EpochTraining):
     """Of such an answer, at most."""
     too_long: Literal["refuse", "leave_out"] = "refuse"
     """Dialogues that exceed the model's context."""
+    repeats: int = Field(default=1, ge=1)
+    """How often at most an epoch has a dialogue of a rare kind, so that all kinds come about as often; 1: once."""
     pretraining: PretrainingMix = PretrainingMix()
 
 

@@ -33,6 +33,7 @@ class ChainConfig(ExperimentConfig):
     sft_steps: int = Field(default=2500, ge=1)
     sft_batch_size: int = Field(default=32, ge=1)
     sft_lr: float = Field(default=0.004, gt=0)
+    sft_repeats: int = Field(default=8, ge=1)  # of dialogues of rare kinds an epoch, at most
     sft_text: float = Field(default=1.0, ge=0)  # γ of plain text, as much a step as the GPT learnt; 0: it is forgotten
     ranked: int = Field(default=2000, ge=LEAST)  # prompts whose answers are ranked
     samples: int = Field(default=4, ge=2)  # K answers to each
@@ -67,7 +68,7 @@ class ChainConfig(ExperimentConfig):
     def tuning(self, **changes: Any) -> InstructionTraining:
         """How it learns the demonstrations."""
         values = _loop(self.sft_lr, self.steps(changes.pop("max_steps", self.sft_steps)))
-        values |= {"batch_size": self.sft_batch_size, "too_long": "leave_out"}
+        values |= {"batch_size": self.sft_batch_size, "too_long": "leave_out", "repeats": self.sft_repeats}
         mix = {"weight": self.sft_text, "windows": self.gpt_batch_size, "length": self.context}
         values["pretraining"] = PretrainingMix.model_validate(mix)
         return InstructionTraining.model_validate(values | changes)

@@ -24,7 +24,7 @@ import torch
 from langladder.corpora.instructions.demonstrations import InstructionsConfig, demonstrations
 from langladder.corpora.instructions.judge import NoiseConfig, PreferencesConfig, gold_rewards, preferences
 from langladder.corpora.instructions.kinds import REWORDED
-from langladder.data.instructions import DialogueBatches, RankingBatches, dialogue_rows, ranking_rows
+from langladder.data.instructions import DialogueBatches, RankingBatches, dialogue_rows, ranking_rows, repeated
 from langladder.data.preference_pairs import PairBatches
 from langladder.data.prompts import RolloutBatches
 from langladder.decoding.judging import by_reward_model
@@ -107,7 +107,9 @@ class Chains:
         """
         torch.manual_seed(seed)
         model, config = InstructedGPT.grown_from(base), self.config.tuning(**changes)
-        rows = dialogue_rows(self.template, shown, model.context, too_long="leave_out", split="train")
+        rows = dialogue_rows(
+            self.template, repeated(shown, config.repeats), model.context, too_long="leave_out", split="train"
+        )
         mixed = mixed_windows(config.pretraining, model.context, self.text, seed)
         batches, task = (
             DialogueBatches(rows, [], batch_size=config.batch_size, seed=seed, text=mixed),
