@@ -9,15 +9,18 @@ import numpy as np
 import pytest
 import torch
 
+from langladder.corpora.documents import next_words
+from langladder.corpora.documents.process import process
 from langladder.corpora.microworld import grammar
 from langladder.decoding.fill import fill, gapped
 from langladder.evaluation.encoder import evaluate_encoder, fill_rows, pseudo_scores
-from langladder.evaluation.true_gaps import gap_log_probs, hidden_words, known_grammar, true_scores
+from langladder.evaluation.true_gaps import Truth, gap_log_probs, hidden_words, known_truth, true_scores
 from langladder.ground.errors import InputError
 from langladder.models.encoders.bert import BERT, BERTConfig
 from langladder.tasks.settings import EncoderEvaluation
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.encoding import framed
+from langladder.text.tokenize.specials import EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 
@@ -32,6 +35,25 @@ def world() -> tuple[list[str], list[float]]:
     return [one for one, _ in drawn], [p for _, p in drawn]
 
 
+def in_documents(lines: list[str]) -> list[list[str]]:
+    return [lines[start : start + 10] for start in range(0, len(lines), 10)]
+
+
+@pytest.fixture(scope="module")
+def known(world: tuple[list[str], list[float]]) -> Truth:
+    found = known_truth(in_documents(world[0]), world[1])
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="module")
+def drawn() -> tuple[list[list[str]], list[float]]:
+    """Documents of microworld, tiny, with the probabilities of their lines."""
+    random = Random(2)
+    found = [process("tiny").draw(random) for _ in range(8)]
+    return [[line.text for line in one] for one in found], [line.log_prob for one in found for line in one]
+
+
 @pytest.fixture(scope="module")
 def tokenizer(world: tuple[list[str], list[float]]) -> Tokenizer:
     return train_tokenizer(world[0], TokenizerConfig(kind="bpe_bytes", vocab_size=420))
@@ -44,8 +66,7 @@ def make(tokenizer: Tokenizer, *, pairs: bool = True) -> BERT:
 
 
 def write(tokenizer: Tokenizer, lines: list[str], path: Path) -> TokenStream:
-    documents = [lines[start : start + 10] for start in range(0, len(lines), 10)]
-    ids = [np.concatenate([framed(tokenizer.encode(line)) for line in document]) for document in documents]
+    ids = [np.concatenate([framed(tokenizer.encode(line)) for line in document]) for document in in_documents(lines)]
     TokenStream.write(path, ids)
     return TokenStream.open(path)
 
@@ -91,16 +112,49 @@ def test_rows_with_gaps(tokenizer: Tokenizer, world: Any, tmp_path: Path, pairs:
     assert (scores.next_sentence is not None) == pairs
 
 
-def test_the_grammar_is_known_by_its_probabilities(world: Any) -> None:
+def test_the_process_is_known_by_its_probabilities(world: Any, drawn: Any) -> None:
     sentences, log_probs = world
-    assert known_grammar(sentences, log_probs) is grammar("tiny")
-    assert known_grammar(sentences, [None] * len(sentences)) is None
-    assert known_grammar(sentences, [p - 1 for p in log_probs]) is None
+    for documents, known, whole in ((in_documents(sentences), log_probs, False), (*drawn, True)):
+        found = known_truth(documents, known)
+        assert found is not None and found.documents == whole
+        assert known_truth(documents, [None] * len(known)) is None
+        assert known_truth(documents, [p - 1 for p in known]) is None
 
 
-def test_a_model_that_knew_the_truth_would_reach_it(tokenizer: Tokenizer, world: Any) -> None:
+def test_what_is_true_of_a_document_depends_on_all_of_it(tokenizer: Tokenizer, drawn: Any) -> None:
+    """The truth is the document's; the model sees the lines that a row of its training would hold, and no more."""
+    documents, log_probs = drawn
+    known = known_truth(documents, log_probs)
+    assert known is not None
+    alone, some, many = (
+        hidden_words(known, tokenizer, documents, 12, room=room, most_lines=most)
+        for room, most in ((46, 1), (46, None), (150, 3))
+    )
+    assert len(alone) == len(some) == len(many) > 6
+    separators = [[int((one.ids == EOS).sum()) for one in found] for found in (alone, some, many)]
+    assert set(separators[0]) == {0} and max(separators[1]) > 1 and set(separators[2]) == {2}
+    assert max(len(one.ids) for one in some) <= 46
+    lines = {line: document for document in documents for line in document}
+    for short, long in zip(alone, some, strict=True):
+        assert short.truth == long.truth
+        assert short.ids[short.token] == long.ids[long.token] == short.tokens[short.words[short.position]]
+        text = [tokenizer.decode(part) for part in np.split(long.ids, np.flatnonzero(long.ids == EOS)) if len(part)]
+        document = lines[" ".join(short.words)]
+        place = document.index(" ".join(short.words))
+        assert " ".join(short.words) in [one.replace("<eos>", "").strip() for one in text]
+        possible = next_words.hidden_word(process("tiny"), document, place, short.position)
+        for word, p in short.truth.items():
+            assert p == pytest.approx(possible[word] / sum(possible[other] for other in short.truth))
+
+
+def test_of_independent_sentences_the_model_sees_one(tokenizer: Tokenizer, known: Truth, world: Any) -> None:
+    found = hidden_words(known, tokenizer, in_documents(world[0]), 12, room=200)
+    assert {tokenizer.decode(one.ids) for one in found} == {" ".join(one.words) for one in found}
+
+
+def test_a_model_that_knew_the_truth_would_reach_it(tokenizer: Tokenizer, known: Truth, world: Any) -> None:
     """The scores of the true distribution are its own; a flat one is worse; every word is one token in its place."""
-    hidden = hidden_words(grammar("tiny"), tokenizer, world[0], 25)
+    hidden = hidden_words(known, tokenizer, in_documents(world[0]), 25, room=200)
     assert len(hidden) > 15
     size = tokenizer.full_vocab_size
     exact = torch.full((len(hidden), size), -torch.inf)
@@ -121,9 +175,9 @@ def test_a_model_that_knew_the_truth_would_reach_it(tokenizer: Tokenizer, world:
     assert true_scores([], exact) is None
 
 
-def test_the_model_is_asked_at_the_hidden_word(tokenizer: Tokenizer, world: Any) -> None:
+def test_the_model_is_asked_at_the_hidden_word(tokenizer: Tokenizer, known: Truth, world: Any) -> None:
     model = make(tokenizer)
-    hidden = hidden_words(grammar("tiny"), tokenizer, world[0], 5)
+    hidden = hidden_words(known, tokenizer, in_documents(world[0]), 5, room=46)
     together = gap_log_probs(model, hidden)
     for row, one in zip(together, hidden, strict=True):
         tokens = torch.from_numpy(model.framed(one.ids)[0])[None]

@@ -12,6 +12,7 @@ Shape legend: B rows, T tokens, M gaps.
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -27,7 +28,7 @@ from langladder.evaluation.true_gaps import (
     TrueScores,
     gap_log_probs,
     hidden_words,
-    known_grammar,
+    known_truth,
     true_scores,
 )
 from langladder.ground.errors import InputError
@@ -174,8 +175,11 @@ def evaluate_encoder(
     lines = sentences_of(test)
     chosen = np.linspace(0, len(lines) - 1, min(settings.sentences, len(lines))).astype(np.int64).tolist()
     words = sum(len(split(sentences[line])) for line in chosen)
-    grammar = known_grammar(sentences, log_probs) if settings.words else None
-    hidden = hidden_words(grammar, tokenizer, sentences, settings.words) if grammar is not None else []
+    documents = documents_of(test, sentences)
+    truth = known_truth(documents, log_probs) if settings.words else None
+    hidden = []
+    if truth is not None:
+        hidden = hidden_words(truth, tokenizer, documents, settings.words, room=length - 2, most_lines=most_lines)
     log_probs_of_gaps = gap_log_probs(model, hidden) if hidden else torch.zeros(0, model.vocab_size)
     return EncoderPage(
         name=name,
@@ -293,6 +297,12 @@ def _hidden_in_turn(model: BERT, rows: np.ndarray, length: int) -> Masked:
     copies.view(-1)[positions] = model.mask
     none = torch.zeros(0, dtype=torch.int64)
     return Masked(copies, torch.zeros_like(copies), positions, targets, none)
+
+
+def documents_of(stream: TokenStream, lines: Sequence[str]) -> list[list[str]]:
+    """The lines of a text in the documents in which the stream holds them."""
+    begins = np.searchsorted(np.flatnonzero(stream.ids == BOS), stream.offsets)  # (D + 1,) lines before each document
+    return [list(lines[begin:end]) for begin, end in pairwise(begins.tolist())]
 
 
 def sentences_of(stream: TokenStream) -> list[np.ndarray]:

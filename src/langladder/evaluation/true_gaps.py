@@ -1,38 +1,45 @@
-"""How far an encoder's words for a gap are from the true ones, where the grammar that drew the text is known.
+"""How far an encoder's words for a gap are from the true ones, where the process that drew the text is known.
 
-What is compared: one word of a sentence of microworld is hidden, a word that the tokenizer writes as one token, by one
-`<mask>`; the sentence stands alone. One gap stands for one token, so the truth is the grammar's
+What is compared: one word of a line of microworld is hidden, a word that the tokenizer writes as one token, by one
+`<mask>`. One gap stands for one token, so the truth is
 
-    P(w | the rest, w is one token) = P(sentence with w) / Σ_v P(sentence with v),   v over words of one token
+    P(w | the rest, w is one token) = P(document with w) / Σ_v P(document with v),   v over words of one token
 
-and the model's is its probability of that token, over all tokens. A model that knew the grammar would reach it.
+and the model's is its probability of that token, over all tokens. A model that knew the process would reach it. The
+truth knows the whole document; the model sees as many of its lines around the gap as a row of its training holds. Of
+independent sentences the rest is the sentence alone, for both.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated, NamedTuple
 
 import numpy as np
 import torch
 
+from langladder.corpora import word_distributions
+from langladder.corpora.documents import next_words
+from langladder.corpora.documents.process import process
 from langladder.corpora.grammar import Grammar
 from langladder.corpora.microworld import SENTENCE_COUNTS, grammar
-from langladder.corpora.word_distributions import GapWords, hidden_word
+from langladder.corpora.word_distributions import GapWords
 from langladder.data.batches import generator
 from langladder.evaluation.page import LOGGED, Measured, Metric
 from langladder.ground.progress import tracked
 from langladder.models.encoders.bert import BERT
 from langladder.models.encoders.encoder import Masked, padded
+from langladder.text.tokenize.specials import EOS
 from langladder.text.tokenize.tokenizers import Tokenizer, word_pieces
 
 SURE = 3
-"""Sentences whose stored probability a grammar must give, to be taken for the one that drew them."""
+"""Sentences whose stored probability a process must give, to be taken for the one that drew them."""
 
 POSITION_SEED = 23  # so that positions are drawn independently of everything else
 
 
 class TrueScores(Measured):
-    """Whole words that are one token, hidden by themselves; truth: P(word | the rest, one token), from the grammar.
+    """Whole words that are one token, hidden by themselves; truth: P(word | the rest, one token).
 
     Attributes:
         words: hidden. perplexity, true_perplexity: e to the mean surprise at the word that stood there.
@@ -79,11 +86,24 @@ class TrueScores(Measured):
     ]
 
 
-class HiddenWord(NamedTuple):
-    """A sentence of microworld with a word to hide.
+class Truth(NamedTuple):
+    """What is known of the process that drew a text.
 
     Attributes:
-        words: of the sentence. position: of the hidden one. ids: tokens of the sentence; token: which of them it is.
+        hidden: (lines of a document, which one, which word of it) → word → P(word | the rest).
+        documents: whether what is true of a line depends on the other lines of its document.
+    """
+
+    hidden: Callable[[Sequence[str], int, int], GapWords]
+    documents: bool
+
+
+class HiddenWord(NamedTuple):
+    """A line of microworld with a word to hide.
+
+    Attributes:
+        words: of the line. position: of the hidden one. ids: tokens of the line, and of those around it that the model
+            sees, EOS between two; token: which of them is hidden.
         truth: word → its true probability; tokens: word → its token, of the same words.
     """
 
@@ -95,45 +115,94 @@ class HiddenWord(NamedTuple):
     tokens: dict[str, int]
 
 
-def known_grammar(sentences: Sequence[str], log_probs: Sequence[float | None]) -> Grammar | None:
-    """The grammar that drew the sentences: the one that gives them their probabilities; None where there is none."""
-    known = [(one, p) for one, p in zip(sentences, log_probs, strict=True) if p is not None][:SURE]
+def known_truth(documents: Sequence[Sequence[str]], log_probs: Sequence[float | None]) -> Truth | None:
+    """The process that drew the documents: the one that gives their lines these log-probabilities; None: no known one.
+
+    Args:
+        log_probs: of all lines, one after the other.
+    """
+    lines = [line for document in documents for line in document]
+    known = [(line, p) for line, p in zip(lines, log_probs, strict=True) if p is not None][:SURE]
     if not known:
         return None
+    first = [p for p in log_probs[: len(documents[0])][:SURE] if p is not None]
     for size in SENTENCE_COUNTS:
-        found = grammar(size)  # type: ignore[arg-type]
-        if all(abs(found.inside(one.split()) - p) < 1e-6 for one, p in known):
-            return found
+        sentences, source = grammar(size), process(size)  # type: ignore[arg-type]
+        if all(abs(sentences.inside(line.split()) - p) < 1e-6 for line, p in known):
+            return Truth(partial(_of_a_sentence, sentences), False)
+        found = list(source.log_probs(documents[0][:SURE]))
+        if first and len(found) == len(first) and all(abs(a - b) < 1e-6 for a, b in zip(found, first, strict=True)):
+            return Truth(partial(next_words.hidden_word, source), True)
     return None
 
 
-def hidden_words(grammar_: Grammar, tokenizer: Tokenizer, sentences: Sequence[str], count: int) -> list[HiddenWord]:
-    """So many hidden words, of sentences evenly spread over the text, drawn from nothing but their number."""
-    chosen = np.linspace(0, len(sentences) - 1, min(count, len(sentences))).astype(np.int64)
+def _of_a_sentence(sentences: Grammar, document: Sequence[str], line: int, place: int) -> GapWords:
+    return word_distributions.hidden_word(sentences, document[line].split(), place)
+
+
+def hidden_words(
+    truth: Truth,
+    tokenizer: Tokenizer,
+    documents: Sequence[Sequence[str]],
+    count: int,
+    *,
+    room: int,
+    most_lines: int | None = None,
+) -> list[HiddenWord]:
+    """So many hidden words, of lines evenly spread over the text, drawn from nothing but their number.
+
+    Args:
+        room: tokens of a row, without specials. most_lines: lines of a row; None: as many as fit.
+    """
+    where = [(document, line) for document in documents for line in range(len(document))]
+    chosen = np.linspace(0, len(where) - 1, min(count, len(where))).astype(np.int64)
     random, found = generator(POSITION_SEED), []
+    most = most_lines if truth.documents else 1
     for number in tracked(chosen.tolist(), "what could stand in gaps", unit="words"):
-        one = _hide(grammar_, tokenizer, sentences[number].split(), random)
-        if one is not None:
-            found.append(one)
+        document, line = where[number]
+        one = _hide(truth, tokenizer, document, line, random)
+        if one is not None and len(one.ids) <= room:
+            found.append(_among_lines(one, [tokenizer.encode(other) for other in document], line, room, most))
     return found
 
 
-def _hide(grammar_: Grammar, tokenizer: Tokenizer, words: list[str], random: np.random.Generator) -> HiddenWord | None:
+def _hide(
+    truth: Truth, tokenizer: Tokenizer, document: Sequence[str], line: int, random: np.random.Generator
+) -> HiddenWord | None:
+    words = document[line].split()
     pieces = _pieces(tokenizer, words)
     ids = tokenizer.encode(" ".join(words))
     single = [position for position, piece in enumerate(pieces) if len(piece) == 1]
     if not single or np.concatenate(pieces).tolist() != ids.tolist():
         return None
     position = single[int(random.integers(len(single)))]
-    possible = hidden_word(grammar_, words, position)
+    possible = truth.hidden(document, line, position)
     first = position == 0
     cut = tokenizer.encode_lines(list(possible)) if first else word_pieces(tokenizer, list(possible))
     tokens = {word: int(piece[0]) for word, piece in zip(possible, cut, strict=True) if len(piece) == 1}
     total = sum(possible[word] for word in tokens)
     if words[position] not in tokens or not total:
         return None
-    truth = {word: possible[word] / total for word in tokens}
-    return HiddenWord(words, position, ids, sum(len(piece) for piece in pieces[:position]), truth, tokens)
+    shares = {word: possible[word] / total for word in tokens}
+    return HiddenWord(words, position, ids, sum(len(piece) for piece in pieces[:position]), shares, tokens)
+
+
+def _among_lines(one: HiddenWord, lines: Sequence[np.ndarray], line: int, room: int, most: int | None) -> HiddenWord:
+    """The hidden word in a row of as many lines of its document as fit, those before and after it in turn.
+
+    Args:
+        lines: tokens of each line of the document. line: whose word is hidden.
+    """
+    first = last = line
+    taken = len(one.ids)
+    for step in range(1, 2 * len(lines)):
+        other = first - 1 if step % 2 else last + 1
+        fits = 0 <= other < len(lines) and taken + 1 + len(lines[other]) <= room
+        if fits and (most is None or last - first + 1 < most):
+            first, last, taken = min(first, other), max(last, other), taken + 1 + len(lines[other])
+    row = [part for number in range(first, last + 1) for part in ([EOS], lines[number])][1:]
+    before = sum(len(part) + 1 for part in lines[first:line])
+    return one._replace(ids=np.concatenate(row).astype(np.int32), token=before + one.token)
 
 
 def _pieces(tokenizer: Tokenizer, words: list[str]) -> list[np.ndarray]:

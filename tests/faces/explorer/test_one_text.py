@@ -1,17 +1,22 @@
 """The page One text: the scorer's own figures, the truth beside them, what was expected in a place."""
 
+import json
 import math
+from typing import Any
 
 import pytest
 import torch
 
 from langladder.answers.score import score_sentences
 from langladder.answers.surprisal import bits_of_rows, guess, row_of, surprisals
+from langladder.corpora.documents.process import process
 from langladder.corpora.microworld import grammar
 from langladder.faces.explorer import microworld
 from langladder.text.tokenize.specials import BOS, EOS
 
 MODELS = ("kneser_ney", "lstm", "gpt")
+true_words: Any = microworld.true_words  # JSON, as the page reads it
+SENTENCES_OF_TINY = microworld.Learnt("tiny", False)
 SENTENCES = ["the dogs that the cat sees sleep .", "the cat sat ."]
 
 
@@ -103,25 +108,52 @@ def test_what_was_expected_in_the_place_of_a_token(ask, models, name) -> None:
     assert "tokens 0 to" in answer["error"]["message"]
 
 
-def test_the_truth_is_the_grammars(ask) -> None:
-    sentence = "the cat sleeps ."
-    outside = "the cat sleep ."
-    found = ask(
-        "/api/surprisal/truth",
-        {
-            "texts": [
-                sentence,
-                outside,
-            ][:2]
-        },
-    )
+def test_the_truth_of_a_document_is_the_processes(ask) -> None:
+    """A text is the beginning of a document: what a line says is known in the next."""
+    lines = ["john comes from paris .", "he lives in paris ."]
+    found = ask("/api/surprisal/truth", {"texts": ["\n\n".join(lines), "john sleep .\njohn comes from paris ."]})
     assert found["known"]
     inside, other = found["texts"]
-    bits = -grammar("tiny").inside(sentence.split()) / math.log(2)
+    bits = -math.fsum(process("tiny").log_probs(lines)) / math.log(2)
+    assert sum(word["bits"] for word in inside) == pytest.approx(bits)
+    assert [word["text"] for word in inside] == [*lines[0].split(), "<eos>", *lines[1].split(), "<eos>"]
+    assert inside[9]["text"] == "paris" and {word for word, _ in inside[9]["likeliest"]} == {"paris", "france"}
+    assert len(inside[3]["likeliest"]) == 5
+    assert [word["bits"] is None for word in other] == [False, *[True] * 9]
+    assert [word["entropy"] is None for word in other] == [False, False, *[True] * 8]
+
+
+def test_the_truth_of_independent_sentences_is_the_grammars() -> None:
+    inside, other = (true_words(SENTENCES_OF_TINY, text) for text in ("the cat sleeps .", "the cat sleep ."))
+    bits = -grammar("tiny").inside(["the", "cat", "sleeps", "."]) / math.log(2)
     assert sum(word["bits"] for word in inside) == pytest.approx(bits)
     assert [word["bits"] is None for word in other] == [False, False, True, True, True]
     assert [word["entropy"] is None for word in other] == [False, False, False, True, True]
-    assert inside[-1]["likeliest"] == [["<eos>", 1.0]]
+    assert inside[-1]["likeliest"] == [("<eos>", 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [
+        ({"corpus": "microworld", "size": "medium"}, ("small", True)),
+        ({"corpus": "microworld_sentences", "size": "tiny"}, ("tiny", False)),
+        ({"corpus": "text", "size": "tiny"}, None),
+        (None, ("small", True)),
+    ],
+)
+def test_which_microworld_the_models_learnt(tmp_path, chosen, expected) -> None:
+    """By the report; where there is none yet, by the truth that the corpus brought."""
+    truth = tmp_path / "data" / "raw" / "text" / "truth"
+    truth.mkdir(parents=True)
+    for name in ("agreement.jsonl", "floors.json"):
+        (truth / name).touch()
+    if chosen:
+        (tmp_path / "reports").mkdir()
+        (tmp_path / "reports" / "ladder.json").write_text(json.dumps({"chosen": chosen}))
+    assert microworld.learnt(tmp_path) == expected
+    if not chosen:
+        (truth / "floors.json").unlink()
+        assert microworld.learnt(tmp_path) == ("small", False)
 
 
 def test_another_corpus_has_no_truth(tmp_path, place) -> None:
@@ -139,11 +171,15 @@ def test_probes_are_offered(ask) -> None:
     assert ask("/api/surprisal/probes", {}) == [{"good": "the cat sleeps .", "bad": "the cat sleep .", "clauses": 0}]
 
 
-def test_what_is_kept_of_the_grammar_has_a_bound(ask, monkeypatch) -> None:
-    asked = {"texts": ["the cat sleeps ."]}
-    before = ask("/api/surprisal/truth", asked)
-    kept = microworld._next_words("tiny")
-    monkeypatch.setattr(microworld, "MOST_SYMBOLS", kept.symbols - 1)
-    assert ask("/api/surprisal/truth", asked) == before
-    assert microworld._next_words("tiny") is not kept
-    assert ask("/api/surprisal/truth", asked) == before
+def test_what_is_kept_of_the_grammar_has_a_bound(monkeypatch) -> None:
+    for world, kept, most in (
+        (SENTENCES_OF_TINY, lambda: microworld._next_words("tiny"), lambda kept: kept.symbols),
+        (microworld.Learnt("tiny", True), lambda: process("tiny"), lambda kept: kept.language.grammar.symbols),
+    ):
+        before, first = microworld.true_words(world, "the cat sleeps ."), kept()
+        with monkeypatch.context() as lower:
+            lower.setattr(microworld, "MOST_SYMBOLS", most(first) - 1)
+            assert microworld.true_words(world, "the cat sleeps .") == before
+        assert kept() is not first
+        assert most(kept()) < most(first)
+        assert microworld.true_words(world, "the cat sleeps .") == before

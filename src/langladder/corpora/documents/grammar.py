@@ -206,6 +206,11 @@ class Grammar:
             self._expansions[symbol] = found
         return found
 
+    @property
+    def symbols(self) -> int:
+        """How many nonterminals are kept expanded."""
+        return len(self._expansions)
+
     def _owner(self, symbol: Symbol) -> "Grammar":
         """The grammar that keeps what is known of a nonterminal."""
         if self._base is not None and self._base._expansions.get(symbol) is self.expansion(symbol):

@@ -16,18 +16,21 @@ that follow are read again with each v, once for all v that leave the same memor
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
-from langladder.corpora.documents.grammar import EVEN, Grammar, Item, Node, Symbol
+from langladder.corpora.documents.grammar import Grammar, Item, Node, Symbol
 from langladder.corpora.documents.lines import LINE
 from langladder.corpora.documents.process import Process, Reader, follow, turned
 
 END = ""
 """Stands for the end of the sentence among the words."""
 Ends = dict[tuple[int, bool], np.ndarray]
-"""(place, whether the mood turned on the way) → probability in each state (states,)."""
-Opens = dict[tuple[Item, bool], np.ndarray]
+"""(place, whether the mood turned on the way) → probability in each state (states,), or one number for all."""
+Opens = dict[tuple[int, Item, bool], np.ndarray]
+"""(place, the symbol that comes next there, whether the mood turned on the way) → likewise."""
+Key = TypeVar("Key")
 
 
 def next_words(source: Process, reader: Reader, words: Sequence[str]) -> list[dict[str, float]]:
@@ -38,26 +41,21 @@ def next_words(source: Process, reader: Reader, words: Sequence[str]) -> list[di
     """
     grammar = source.grammar(reader.memory)
     belief = {False: np.array(reader.belief), True: np.array(turned(reader.belief))}  # turn → (states,)
-    return [_after(grammar, belief, words[:length]) for length in range(len(words) + 1)]
-
-
-def _after(grammar: Grammar, belief: dict[bool, np.ndarray], words: Sequence[str]) -> dict[str, float]:
-    """The distribution of the next word after one prefix."""
-    ends, opens = _Prefixes(grammar, words).cell(LINE, 0) if words else ({}, {(LINE, False): np.array(EVEN)})
-    found: dict[str, float] = {}
+    ends, opens = _Prefixes(grammar, words).cell(LINE, 0) if words else ({}, {})
+    joint: list[dict[str, float]] = [{} for _ in range(len(words) + 1)]
     for (place, turn), p in ends.items():
-        if place == len(words):
-            found[END] = found.get(END, 0.0) + float(belief[turn] @ p)
-    for (item, turn), p in opens.items():
+        joint[place][END] = joint[place].get(END, 0.0) + float((belief[turn] * p).sum())
+    for (place, item, turn), p in (opens | {(0, LINE, False): np.ones(1)}).items():
+        weighted = belief[turn] * p  # (states,)
         for word, first in grammar.openings(item).items():
-            found[word] = found.get(word, 0.0) + float(belief[turn] @ (p * first))
-    total = math.fsum(found.values())
-    return {word: p / total for word, p in found.items()} if total else {}
+            joint[place][word] = joint[place].get(word, 0.0) + float(weighted @ first)
+    totals = [math.fsum(found.values()) for found in joint]
+    return [{word: p / total for word, p in one.items()} for one, total in zip(joint, totals, strict=True)]
 
 
 @dataclass
 class _Prefixes:
-    """Of the beginning of one sentence: what each nonterminal yields of it, and what comes next after its last word."""
+    """Of one sentence: what each nonterminal yields of it, and what comes next after each of its words."""
 
     grammar: Grammar
     words: Sequence[str]
@@ -71,31 +69,40 @@ class _Prefixes:
             opens: Opens = {}
             expansion = self.grammar.expansion(symbol)
             for index, rule in enumerate(expansion.rules):
-                if self.grammar.begins(rule.source[0], self.words[start]):
-                    p = np.exp(expansion.log(index)) * np.array(EVEN)  # (states,)
+                if self._fits(rule.source[0], start):
+                    p = np.exp(expansion.log(index))  # one number, or (states,)
                     self._add(rule.source, {(start, rule.turns): p}, ends, opens)
             self._cells[key] = ends, opens
         return self._cells[key]
 
+    def _fits(self, item: Item, place: int) -> bool:
+        """Whether what an item yields may begin with the word at a place."""
+        return place < len(self.words) and self.grammar.begins(item, self.words[place])
+
     def _add(self, source: Sequence[Item], places: Ends, ends: Ends, opens: Opens) -> None:
         """Add what a rule's source side contributes."""
-        for item in source:
+        for number, item in enumerate(source):
             following: Ends = {}
             for (place, turn), p in places.items():
-                if place == len(self.words):
-                    opens[item, turn] = opens.get((item, turn), 0.0) + p
-                elif isinstance(item, str):
-                    if item == self.words[place]:
-                        following[place + 1, turn] = following.get((place + 1, turn), 0.0) + p
-                elif self.grammar.begins(item, self.words[place]):
-                    inner_ends, inner_opens = self.cell(item, place)
-                    for (end, below), q in inner_ends.items():
-                        following[end, turn or below] = following.get((end, turn or below), 0.0) + p * q
-                    for (inner, below), q in inner_opens.items():
-                        opens[inner, turn or below] = opens.get((inner, turn or below), 0.0) + p * q
+                if number:
+                    _more(opens, (place, item, turn), p)
+                if not self._fits(item, place):
+                    continue
+                if isinstance(item, str):
+                    _more(following, (place + 1, turn), p)
+                    continue
+                inner_ends, inner_opens = self.cell(item, place)
+                for (end, below), q in inner_ends.items():
+                    _more(following, (end, turn or below), p * q)
+                for (at, inner, below), q in inner_opens.items():
+                    _more(opens, (at, inner, turn or below), p * q)
             places = following
         for reached, p in places.items():
-            ends[reached] = ends.get(reached, 0.0) + p
+            _more(ends, reached, p)
+
+
+def _more(total: dict[Key, np.ndarray], key: Key, p: np.ndarray) -> None:
+    total[key] = total[key] + p if key in total else p
 
 
 def hidden_word(source: Process, sentences: Sequence[str], line: int, place: int) -> dict[str, float]:
@@ -112,10 +119,11 @@ def hidden_word(source: Process, sentences: Sequence[str], line: int, place: int
         reader = read[0]
     words = sentences[line].split()
     after: dict[str, list[tuple[str, Reader, float]]] = {}  # by the memory that a word leaves
+    grammar = source.grammar(reader.memory)  # for all words: what it expands is kept
     for word in next_words(source, reader, words[:place])[-1]:
-        read = source.read(reader, " ".join([*words[:place], word, *words[place + 1 :]])) if word else None
-        if read is not None:
-            after.setdefault(repr(read[0].memory), []).append((word, *read))
+        for node in grammar.parse(LINE, [*words[:place], word, *words[place + 1 :]]) if word else ():
+            one, log_prob = follow(reader, node)
+            after.setdefault(repr(one.memory), []).append((word, one, log_prob))
     found: dict[str, float] = {}
     for same in after.values():
         nodes = _read_on(source, same[0][1], sentences[line + 1 :])

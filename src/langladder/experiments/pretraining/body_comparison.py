@@ -19,8 +19,8 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from langladder.evaluation.encoder import fill_rows
-from langladder.evaluation.true_gaps import HiddenWord, gap_log_probs, hidden_words, known_grammar, true_scores
+from langladder.evaluation.encoder import documents_of, fill_rows
+from langladder.evaluation.true_gaps import HiddenWord, gap_log_probs, hidden_words, known_truth, true_scores
 from langladder.experiments.comparison import TRAINING, Comparison, ComparisonConfig, Measure, Metric, Values
 from langladder.experiments.experiment import Data
 from langladder.experiments.pretraining.small_bodies import KINDS, TITLES, Bodies, Body, Kind
@@ -140,10 +140,15 @@ class BodyComparison(Comparison[BodyComparisonConfig]):
         known: list[float | None] = []
         for part in read_batches(data.clean / "test", LINES):
             lines, known = lines + part.column("text").to_pylist(), known + part.column("log_prob").to_pylist()
-        grammar = known_grammar(lines, known) if count else None
-        hidden = [] if grammar is None else hidden_words(grammar, bodies.tokenizer, lines, count)
+        text = data.stream("test")
+        documents = documents_of(text, lines)
+        truth = known_truth(documents, known) if count else None
         room = self.config.sequence_length - len(("<cls>", "<sep>"))
-        return Gaps(self.config.arranged(data.stream("test")), [one for one in hidden if len(one.ids) <= room])
+        alone = None if self.config.documents == "text" else 1
+        hidden = []
+        if truth is not None:
+            hidden = hidden_words(truth, bodies.tokenizer, documents, count, room=room, most_lines=alone)
+        return Gaps(self.config.arranged(text), hidden)
 
     def _told(self, body: Body, bodies: Bodies, gaps: Gaps) -> dict[str, float]:
         config = self.config

@@ -1,4 +1,4 @@
-"""What is true on microworld: each next word's probability by its grammar, and how good an answer is by its gold judge.
+"""What is true on microworld: each next word's probability, and how good an answer is by its gold judge.
 
 The judge knows microworld's requests alone: an instruction is looked up among those that its grammar draws.
 """
@@ -6,10 +6,14 @@ The judge knows microworld's requests alone: an instruction is looked up among t
 import heapq
 import math
 import threading
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import get_args
+from typing import NamedTuple, get_args
 
+from langladder.corpora.documents.next_words import next_words
+from langladder.corpora.documents.process import Reader, process
+from langladder.corpora.documents.words import language
 from langladder.corpora.grammar import Grammar
 from langladder.corpora.instructions.demonstrations import InstructionsConfig, demonstrations
 from langladder.corpora.instructions.judge import judge
@@ -23,8 +27,10 @@ from langladder.text.labelled.instructions import Dialogue
 
 SIZES: dict[str, Size] = {"tiny": "tiny", "small": "small", "medium": "small", "base": "base"}
 """Size of a ladder → of its microworld."""
+CORPORA = {"microworld": True, "microworld_sentences": False}
+"""Corpora whose truth is known; whether they are documents."""
 MOST_WORDS = 120  # of a sentence
-MOST_SYMBOLS = 60_000  # of the grammar that are kept expanded, some 250 MB, before all are forgotten
+MOST_SYMBOLS = 60_000  # of the grammar that are kept expanded, some 250 MB (sentences), before all are forgotten
 END = "<eos>"
 DRAWN = {"train": 8_000, "unseen": 800}
 """Requests of each split that the judge is ready for."""
@@ -37,31 +43,68 @@ UNKNOWN = (
 _lock = threading.Lock()
 
 
-def size_of(project: Path) -> Size | None:
-    """The size of the microworld that the models of a checkout learnt; None where it is another corpus."""
+class Learnt(NamedTuple):
+    """The microworld that the models of a checkout learnt: its size, and whether they learnt documents."""
+
+    size: Size
+    documents: bool
+
+
+def learnt(project: Path) -> Learnt | None:
+    """What the models of a checkout learnt; None where it is another corpus."""
+    truth = project / "data" / "raw" / "text" / "truth"
     try:
         chosen = read_json(project / "reports" / "ladder.json").get("chosen", {})
-        return SIZES.get(str(chosen.get("size"))) if chosen.get("corpus") == "microworld" else None
+        size, corpus = SIZES.get(str(chosen.get("size"))), chosen.get("corpus")
+        return Learnt(size, CORPORA[corpus]) if size and corpus in CORPORA else None
     except (InputError, AttributeError):
-        return "small" if (project / "data" / "raw" / "text" / "truth" / "agreement.jsonl").is_file() else None
+        found = (truth / "agreement.jsonl").is_file()
+        return Learnt("small", (truth / "floors.json").is_file()) if found else None
 
 
-def true_words(size: Size, text: str) -> list[Json]:
+def true_words(world: Learnt, text: str) -> list[Json]:
     """Each word of a text, the ends of its lines included: {"text", "bits", "entropy", "likeliest"}.
 
-    `bits` is None for a word that no sentence of the grammar has in this place; what follows it in its line has no
-    entropy either.
+    Where documents were learnt the text is the beginning of one, a line a sentence; else its lines are independent.
+
+    `bits` is None for a word that nothing drawn has in this place; what follows it in its line has no entropy either,
+    nor have the lines after it in a document.
     `likeliest`: the five likeliest next words in its place, with their probabilities.
     """
+    lines = [line.split() for line in text.splitlines() if line.strip()] or [[]]
     found: list[Json] = []
-    for line in [line.split() for line in text.splitlines() if line.strip()] or [[]]:
-        with _lock:
-            truths = _next_words(size).after(line[:MOST_WORDS])
-            if _next_words(size).symbols > MOST_SYMBOLS:
-                _next_words.cache_clear()
+    for line, truths in zip(
+        lines, (_of_a_document if world.documents else _of_sentences)(world.size, lines), strict=True
+    ):
         truths += [{}] * (len(line) + 1 - len(truths))
         found += [_word(word, truth) for word, truth in zip([*line, END], truths, strict=True)]
     return found
+
+
+def _of_a_document(size: Size, lines: Sequence[list[str]]) -> Iterator[list[dict[str, float]]]:
+    """The distributions of the next words of each line, given the lines before."""
+    reader: Reader | None = Reader()
+    for line in lines:
+        if reader is None:  # the line before cannot be
+            yield []
+            continue
+        with _lock:
+            source = process(size)
+            yield next_words(source, reader, line[:MOST_WORDS])
+            read = source.read(reader, " ".join(line))
+            if source.language.grammar.symbols > MOST_SYMBOLS:
+                process.cache_clear()
+                language.cache_clear()
+        reader = read[0] if read else None
+
+
+def _of_sentences(size: Size, lines: Sequence[list[str]]) -> Iterator[list[dict[str, float]]]:
+    """The distributions of the next words of each line, as if it stood alone."""
+    for line in lines:
+        with _lock:
+            yield _next_words(size).after(line[:MOST_WORDS])
+            if _next_words(size).symbols > MOST_SYMBOLS:
+                _next_words.cache_clear()
 
 
 def _word(word: str, truth: dict[str, float]) -> Json:

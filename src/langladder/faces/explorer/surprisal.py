@@ -60,11 +60,11 @@ def router(shelf: Shelf) -> APIRouter:
 
     @routes.post("/truth")
     def true(request: Truth) -> Json:
-        """Surprisal and entropy of each word under microworld's own grammar; `known`: false for another corpus."""
-        size = microworld.size_of(shelf.project)
-        if size is None:
+        """Surprisal and entropy of each word under microworld's own process; `known`: false for another corpus."""
+        world = microworld.learnt(shelf.project)
+        if world is None:
             return {"known": False, "texts": []}
-        return {"known": True, "texts": [microworld.true_words(size, text) for text in request.texts]}
+        return {"known": True, "texts": [microworld.true_words(world, text) for text in request.texts]}
 
     @routes.post("/probes")
     def probes() -> list[Json]:

@@ -120,7 +120,8 @@ def instruct_router(shelf: Shelf) -> APIRouter:
 
 
 def _size(shelf: Shelf) -> Size:
-    return microworld.size_of(shelf.project) or "small"
+    world = microworld.learnt(shelf.project)
+    return world.size if world else "small"
 
 
 def _answered(shelf: Shelf, name: str, request: Instructing) -> Iterator[Json]:

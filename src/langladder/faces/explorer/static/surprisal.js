@@ -107,17 +107,17 @@ function truthRow(words) {
   for (const word of words) {
     const lost = word.entropy === null;
     if (word.bits === null && outside === null) outside = word.text;
-    const label = lost ? "outside the grammar" : `${bits(word.bits)} bits; entropy here ${bits(word.entropy)}`;
+    const label = lost ? "cannot stand here" : `${bits(word.bits)} bits; entropy here ${bits(word.entropy)}`;
     const one = cell(word.text, word.bits, (button) => {
       pressedAlone(button);
-      panel.replaceChildren(lost ? make("p", {}, "No sentence of the grammar begins like this.") : guesses(word.likeliest, `Truth: entropy ${bits(word.entropy)} bits, this word ${bits(word.bits)}`));
+      panel.replaceChildren(lost ? make("p", {}, "No text of this corpus begins like this.") : guesses(word.likeliest, `Truth: entropy ${bits(word.entropy)} bits, this word ${bits(word.bits)}`));
     }, label);
     if (lost) one.classList.add("outside");
     line.append(one, " ");
   }
   const sum = words.reduce((total, word) => (total === null || word.bits === null ? null : total + word.bits), 0);
-  const told = outside === null ? `${bits(sum)} bits, ${(2 ** (sum / words.length)).toFixed(1)} a word as perplexity` : `outside the grammar at “${outside}”`;
-  return make("div", { class: "heat" }, make("h3", {}, "Truth (the grammar) ", make("small", { class: "faint" }, told)), line, panel);
+  const told = outside === null ? `${bits(sum)} bits, ${(2 ** (sum / words.length)).toFixed(1)} a word as perplexity` : `“${outside}” cannot stand there`;
+  return make("div", { class: "heat" }, make("h3", {}, "Truth ", make("small", { class: "faint" }, told)), line, panel);
 }
 
 function pressedAlone(button) {
