@@ -5,13 +5,14 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import pairwise, product
+from itertools import groupby, pairwise, product
 from pathlib import Path
 from random import Random
 
 import pyarrow.parquet as pq
 import pytest
 
+from langladder.corpora.documents import writing
 from langladder.corpora.documents.floors import readings, worth
 from langladder.corpora.documents.grammar import EVEN, MOODS, STATES, Grammar, Node, Rule, Symbol
 from langladder.corpora.documents.language import one_of_two
@@ -25,8 +26,12 @@ from langladder.corpora.documents.writing import (
     PairedDocumentsConfig,
     generate_documents,
     labelled_document,
+    write_documents,
     write_paired_documents,
 )
+from langladder.ground.artefacts import read_json
+from langladder.text.storage.shards import TEXT
+from langladder.text.storage.tables import read_batches
 
 GOLDEN = "015a93860e78973c"
 
@@ -53,8 +58,9 @@ FOOD = tuple(3.0 if subject == "food" else 1.0 for subject, _ in STATES)
 TOY: dict[Symbol, list[Rule]] = {
     LINE: [
         Rule(3.0, (("Noun",), "is", ("Opinion",)), (0, 1)),
-        Rule(1.0, ("but", ("Noun",), "is", ("Opinion",)), (0, 1), turns=True),
+        Rule(1.0, (("Turned",),), (0,)),
     ],
+    ("Turned",): [Rule(1.0, ("but", ("Noun",), "is", ("Opinion",)), (0, 1), turns=True)],
     ("Noun",): [Rule(1.0, ("soup",), ("supo",), FOOD), Rule(2.0, ("rain",), ("pluvo",))],
     ("Opinion",): [Rule(1.0, ("good",), ("bona",), BRIGHT), Rule(1.0, ("bad",), ("aĉa",))],
 }
@@ -196,6 +202,23 @@ def test_what_context_is_worth(tiny: Process) -> None:
     assert alone.nats > one_before.nats > 0
 
 
+def test_the_floors_that_are_written_are_those_of_the_test_split(
+    tmp_path: Path, tiny: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "FLOOR_SAMPLES", {"tiny": (5, 15)})
+    facts = write_documents(DocumentsConfig(size="tiny", sentences=400), tmp_path)
+    floors = read_json(tmp_path / "truth" / "floors.json")
+    assert floors == facts["floors"]
+    rows = [row for batch in read_batches(tmp_path / "test", TEXT, 100) for row in batch.to_pylist()]
+    words = sum(len(row["text"].split()) + 1 for row in rows)
+    found = [list(group) for _, group in groupby(rows, lambda row: row["document"])]
+    log_probs = [one for document in found for one in tiny.log_probs(row["text"] for row in document)]
+    assert floors["document"] == pytest.approx(math.exp(-math.fsum(log_probs) / words), abs=1e-6)
+    assert [one["sentences"] for one in floors["windows"]] == [0, 1, 4]
+    assert floors["windows"][0]["perplexity"] > floors["document"]
+    assert all(one["error_percent"] > 0 for one in floors["windows"])
+
+
 def test_two_different_values() -> None:
     shares = {"a": 0.5, "b": 0.3, "c": 0.2}
     joint = {(a, b): shares[a] * shares[b] / (1 - shares[a]) for a in shares for b in shares if a != b}
@@ -298,6 +321,33 @@ def test_next_words_chain_to_the_sentences_probability(tiny: Process) -> None:
         assert total == pytest.approx(sentence.log_prob)
         reader, _ = follow(reader, sentence.node)
     assert next_words(tiny, Reader(), ["happy"])[1] == {}
+
+
+def test_next_words_of_a_toy_are_those_of_all_its_sentences() -> None:
+    """The prefix chart, and the sum over every sentence of the toy, after one in which the mood turned."""
+    toy = Grammar(TOY.get)
+
+    class Toy(Process):
+        def __init__(self) -> None:
+            pass
+
+        def grammar(self, memory: Memory) -> Grammar:
+            del memory
+            return toy
+
+    sentences = list(derivations(toy, LINE))
+    first = next(node for node in sentences if node.source() == ["but", "soup", "is", "good"])
+    reader, _ = follow(Reader(), first)
+    for prefix in ([], ["rain"], ["but"], ["but", "soup", "is"], ["soup", "is", "bad"]):
+        totals: dict[str, float] = {}
+        for node in sentences:
+            words = [*node.source(), END]
+            if words[: len(prefix)] == prefix:
+                word = words[len(prefix)]
+                totals[word] = totals.get(word, 0.0) + math.exp(follow(reader, node)[1])
+        found = next_words(Toy(), reader, prefix)[-1]
+        assert found == pytest.approx({word: p / sum(totals.values()) for word, p in totals.items()})
+    assert next_words(Toy(), reader, ["rain", "soup"])[-1] == {}
 
 
 def test_a_hidden_word_is_told_by_what_follows(tiny: Process) -> None:

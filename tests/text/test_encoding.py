@@ -1,5 +1,7 @@
 """From clean tables to token streams."""
 
+import json
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,7 @@ from langladder.ground.artefacts import read_arrays
 from langladder.text.clean.cleaning import CleanConfig, clean_text
 from langladder.text.read.files import TextSource, read_text
 from langladder.text.storage import shards, tables
-from langladder.text.storage.token_streams import PairStream, TokenStream
+from langladder.text.storage.token_streams import POSITIONS, PairStream, TokenStream
 from langladder.text.tokenize.encoding import (
     TextSize,
     encode_corpus,
@@ -48,10 +50,36 @@ def test_a_document_is_its_framed_lines(tmp_path: Path, monkeypatch: pytest.Monk
 def test_golden_sizes_count_words_characters_and_bytes() -> None:
     """`é` has two bytes, a Chinese character three, and is a word; each line has one end."""
     size = TextSize()
-    size.add(["été là", "你好"], pa.array([-1.0, -2.0]), Conventions().split)
-    assert size.figures() == {"words": 2 + 2 + 2, "characters": 6 + 2 + 2, "bytes": 9 + 6 + 2, "log_prob": -3.0}
+    size.add(["été là", "你好"], pa.array([-1.0, -2.0]), Conventions().split, np.array([0, 1]))
+    figures, rest = size.figures(), [0] * (len(POSITIONS) - 2)
+    assert (figures.pop("words_by_position"), figures.pop("log_prob_by_position")) == ([3, 3, *rest], [-1, -2, *rest])
+    assert figures == {"words": 2 + 2 + 2, "characters": 6 + 2 + 2, "bytes": 9 + 6 + 2, "log_prob": -3.0}
     both = total([size, size]).figures()
+    assert (both.pop("words_by_position"), both.pop("log_prob_by_position")) == ([6, 6, *rest], [-2, -4, *rest])
     assert both == {"words": 12, "characters": 20, "bytes": 34, "log_prob": -6.0}
+    size.add(["a"], pa.array([None], type=pa.float64()), Conventions().split, np.array([1]))
+    assert (size.words_by_position[1], size.log_prob, size.log_prob_by_position) == (5, None, None)
+
+
+def test_sizes_by_position_in_the_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of documents of 7, 1 and 60 lines, whatever the batches they are read in; line n has n + 1 words with its end."""
+    lengths = [7, 1, 60]
+    rows = {
+        "document": [number for number, length in enumerate(lengths) for _ in range(length)],
+        "text": [" ".join("a" * (n + 1)) for length in lengths for n in range(length)],
+        "log_prob": [-float(n) for length in lengths for n in range(length)],
+    }
+    tables.write_table(tmp_path / "clean" / "train", pa.table(rows, schema=shards.TEXT))
+    tokenizer = train_tokenizer(training_text(tmp_path / "clean"), WORDS)
+    bounds = [*POSITIONS, 61]
+    groups = [[n for length in lengths for n in range(1, length + 1) if a <= n < b] for a, b in pairwise(bounds)]
+    for batch in (2, 5, 1000):
+        monkeypatch.setattr("langladder.text.tokenize.encoding.ROWS", batch)
+        encode_corpus(tmp_path / "clean", tokenizer, tmp_path / f"tokens{batch}")
+        found = json.loads((tmp_path / f"tokens{batch}" / "sizes.json").read_text())["train"]
+        assert found["words_by_position"] == [sum(n + 1 for n in group) for group in groups]
+        assert found["log_prob_by_position"] == [-sum(n - 1 for n in group) for group in groups]
+        assert sum(found["words_by_position"]) == found["words"]
 
 
 def test_pairs_end_the_source_and_frame_the_target(tmp_path: Path) -> None:

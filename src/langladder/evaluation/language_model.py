@@ -28,7 +28,7 @@ class LanguageModelPage(Page):
     """Of one language model: its scores on the test text, what it writes, its input embedding as word vectors."""
 
     trained_on = "tokens"
-    detail: ClassVar[Excluded] = {"samples": True, "vectors": True}
+    detail: ClassVar[Excluded] = {"samples": True, "vectors": True, "scores": {"positions"}}
 
     parameters: Annotated[
         int, parameter_count("numbers that the model stores: weights, or counts of an n-gram model", compared=True)

@@ -12,11 +12,12 @@ probability is known, exp(−log P / words) is the entropy floor, which no model
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
+import numpy as np
 import torch
-from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from langladder.data.language_modelling import SCORED_TOKENS, document_batches
 from langladder.evaluation.page import LOGGED, Measured, Metric, figures
@@ -24,11 +25,27 @@ from langladder.ground.artefacts import figures_from_json, figures_to_json
 from langladder.ground.errors import InputError
 from langladder.ground.progress import working
 from langladder.models.language.language_model import LanguageModel, predicted
-from langladder.text.storage.token_streams import TokenStream
-from langladder.text.tokenize.specials import PAD, UNK
+from langladder.text.storage.token_streams import POSITIONS, TokenStream, position_group
+from langladder.text.tokenize.specials import BOS, PAD, UNK
 from langladder.text.words.segmentation import WordUnit
 
 SHARED_UNK = "UNK stands for several words at once: not comparable with models that spell every word"
+
+
+class PositionScores(Measured):
+    """How well a language model predicts the lines at some positions of their documents.
+
+    Attributes:
+        first, last: positions, from 1; no last one: all that follow.
+        words: of these lines, their ends included.
+        perplexity: per word; None where the model rules one out. floor: the truth's, where it is known.
+    """
+
+    first: int
+    last: int | None = None
+    words: int
+    perplexity: float | None = None
+    floor: float | None = None
 
 
 class TextScores(Measured):
@@ -41,6 +58,7 @@ class TextScores(Measured):
         floor_perplexity_per_word, above_floor_percent: None where the text's true probability is not known.
         unknown_rate: share of UNK among the predicted tokens; `note` says what that means.
         impossible_tokens: tokens of the text that the model rules out: what makes its figures infinite.
+        positions: by the position of the line in its document, of positions that the text has.
     """
 
     tokens: Annotated[int, LOGGED]
@@ -107,6 +125,7 @@ class TextScores(Measured):
     unknown_rate: Annotated[float, Metric("share of unknown tokens")]
     impossible_tokens: Annotated[int, LOGGED] = 0
     note: Annotated[str | None, LOGGED] = None
+    positions: list[PositionScores] = Field(default_factory=list)
 
     @model_validator(mode="before")
     @classmethod
@@ -138,6 +157,8 @@ def score(
     bytes: int,
     word_unit: WordUnit = "auto",
     log_prob: float | None = None,
+    words_by_position: Sequence[int] = (),
+    log_prob_by_position: Sequence[float] | None = None,
     batch_tokens: int = SCORED_TOKENS,
 ) -> TextScores:
     """Score a text that `stream` holds tokenised.
@@ -148,6 +169,7 @@ def score(
         bytes: UTF-8 bytes of the text plus one newline a line.
         word_unit: what its words are.
         log_prob: the text's true natural-log probability, where known.
+        words_by_position, log_prob_by_position: the same of each group of `POSITIONS`.
         batch_tokens: tokens read at a time; changes the speed, not the result.
 
     Returns:
@@ -159,12 +181,15 @@ def score(
     """
     device = next(model.parameters()).device if isinstance(model, torch.nn.Module) else torch.device("cpu")
     total, tokens, unknown, impossible = 0.0, 0, 0, 0
+    by_position = np.zeros(len(POSITIONS))
     with working("scoring", len(stream.ids), "tokens") as task:
         for batch in document_batches(stream, batch_tokens=batch_tokens):
             keep = predicted(batch)  # (B, T)
             scores = model.log_probs(batch.to(device)).cpu()[keep].double()  # (N,)
             impossible += int(torch.isneginf(scores).sum())
             total -= float(scores.sum())
+            groups = position_group((batch == BOS).cumsum(dim=1).sub(1).clamp(min=0)[keep].numpy())  # (N,)
+            by_position -= np.bincount(groups, weights=scores.numpy(), minlength=len(POSITIONS))
             tokens += len(scores)
             unknown += int((batch == UNK).sum())
             task.advance(int((batch != PAD).sum()))
@@ -187,7 +212,31 @@ def score(
         unknown_rate=unknown / tokens,
         impossible_tokens=impossible,
         note=SHARED_UNK if unknown else None,
+        positions=_positions(by_position.tolist(), words_by_position, log_prob_by_position),
     )
+
+
+def _positions(
+    losses: Sequence[float], words: Sequence[int], log_probs: Sequence[float] | None
+) -> list[PositionScores]:
+    """The figures of each group of positions in which the text has lines; losses in nats."""
+    lasts = [first - 1 for first in POSITIONS[1:]]
+    found = []
+    for first, last, loss, count, log_prob in zip(
+        POSITIONS, [*lasts, None], losses, words, log_probs or [None] * len(POSITIONS), strict=False
+    ):
+        if count:
+            perplexity = _exp(loss / count)
+            found.append(
+                PositionScores(
+                    first=first,
+                    last=last,
+                    words=count,
+                    perplexity=perplexity if math.isfinite(perplexity) else None,
+                    floor=None if log_prob is None else math.exp(-log_prob / count),
+                )
+            )
+    return found
 
 
 def _exp(exponent: float) -> float:

@@ -35,6 +35,10 @@ def tree(tmp_path: Path) -> Path:
     for side in ("text", "parallel"):
         write(tmp_path / "metrics" / "clean" / f"{side}.json", data)
         write(tmp_path / "metrics" / "tokenize" / f"{side}.json", tokens)
+    windows = [{"sentences": seen, "perplexity": 42.5 - seen, "error_percent": 3.5} for seen in (0, 1, 4)]
+    write(
+        tmp_path / "metrics" / "corpus" / "text.json", {"splits": {}, "floors": {"document": 31.4, "windows": windows}}
+    )
     losses = {step: 3.5 + 4 * math.exp(-step / 300) for step in range(100, 2001, 100)}
     curve = "step,train_loss,validation_loss,lr\n" + "".join(
         f"{step},{loss:.4f},{f'{loss + 0.05:.4f}' if step % 500 == 0 else ''},0.001\n" for step, loss in losses.items()

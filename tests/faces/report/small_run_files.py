@@ -99,6 +99,11 @@ def language_model(name: str, title: str, per_word: float, parameters: int) -> d
             "above_floor_percent": round(100 * (per_word / floor - 1), 3),
             "unknown_rate": 0.0,
             "something_new": [1, 2],
+            "positions": [
+                {"first": 1, "last": 1, "words": 30_000, "perplexity": per_word + 1, "floor": floor + 1},
+                {"first": 2, "last": 2, "words": 30_000, "perplexity": per_word, "floor": floor},
+                {"first": 3, "last": 4, "words": 38_412, "perplexity": per_word - 1, "floor": floor - 1},
+            ],
         },
         "samples": [
             {"prompt": "the queen", "text": "the queen of spain reads an old book ."},

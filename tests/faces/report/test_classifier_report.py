@@ -14,7 +14,7 @@ from langladder.faces.report.graphs import MOST_NODES, draw_tree, label_colours,
 from langladder.faces.report.inputs import Entry, ReportInputs, Timing
 from langladder.faces.report.labels import reliability_plot
 from langladder.faces.report.page import build_page
-from langladder.faces.report.section import family_headline, family_picture, family_sections
+from langladder.faces.report.section import family_headline, family_pictures, family_sections
 from langladder.faces.report.tables import brief, ladder_rows, ladder_summary
 from langladder.families import family as family_of
 
@@ -45,8 +45,8 @@ def test_golden_table() -> None:
 def test_what_no_grammar_tells_has_no_column() -> None:
     (table,) = ladder_rows(report_of(classifier=rungs(best=None)))
     assert "below the best" not in [column.title for column in table.columns]
-    found = family_picture(FAMILY, report_of(classifier=rungs(best=None)))
-    assert found is not None and "Bayes" not in found.caption and "best that can be known" not in found.svg
+    (found,) = family_pictures(FAMILY, report_of(classifier=rungs(best=None)))
+    assert "Bayes" not in found.caption and "best that can be known" not in found.svg
 
 
 def test_the_headline_names_the_best_and_what_is_left() -> None:
@@ -58,7 +58,7 @@ def test_the_headline_names_the_best_and_what_is_left() -> None:
         f"tree_lstm, which labels {100 * best:.1f} % of the test texts right, {95 - 100 * best:.1f} points below the "
         "best that can be known",
     )
-    assert family_headline(FAMILY, report_of()) is None and family_picture(FAMILY, report_of()) is None
+    assert family_headline(FAMILY, report_of()) is None and list(family_pictures(FAMILY, report_of())) == []
     assert list(family_sections(FAMILY, report_of())) == []
 
 

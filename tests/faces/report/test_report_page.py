@@ -139,13 +139,15 @@ def test_page_says_what_was_found(page: str) -> None:
 def test_a_page_of_own_text_speaks_of_no_floor(inputs: ReportInputs) -> None:
     """Nor of microworld: nobody knows the true probability of a text that no grammar made."""
     unknown = {"floor_perplexity_per_word": None, "above_floor_percent": None}
-    lms = [
-        replace(rung, page=rung.page.model_copy(update={"scores": rung.page.scores.model_copy(update=unknown)}))
-        for rung in inputs.of("lm")
-    ]
+    lms = []
+    for rung in inputs.of("lm"):
+        positions = [one.model_copy(update={"floor": None}) for one in rung.page.scores.positions]
+        scores = rung.page.scores.model_copy(update=unknown | {"positions": positions})
+        lms.append(replace(rung, page=rung.page.model_copy(update={"scores": scores})))
     meta = Meta(size="small", seed=1, corpus="text", text="novels", parallel="text", pairs="en-de")
     page = build_page(report_of(meta, lm=lms))
     assert "The ladder on <bdi>novels</bdi>" in page
+    assert "Perplexity per word by position in the document" in page
     assert "floor" not in page.partition("<body>")[2].partition("<script>")[0]
     assert "microworld" not in page
     assert '<dt>pairs</dt><dd dir="ltr">en-de</dd>' in page and "<dt>corpus</dt>" not in page

@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import replace
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -13,7 +14,7 @@ from langladder.evaluation.translation import Translation
 from langladder.evaluation.word_vectors import MapPoint
 from langladder.faces.report import plots
 from langladder.faces.report.inputs import CurvePoint, ReportInputs
-from langladder.faces.report.language_models import ladder_plot
+from langladder.faces.report.language_models import ladder_plot, pictures
 from langladder.faces.report.plots import visible
 from langladder.faces.report.translators import attention_plot, length_plot, loss
 from langladder.faces.report.word_vectors import map_plot
@@ -49,6 +50,51 @@ def test_ladder_picture_shows_rungs_and_floor(inputs: ReportInputs) -> None:
     assert svg == ladder_plot(inputs.of("lm"), None)
     assert "currentColor" in svg
     assert "var(--series-0)" in svg
+
+
+def test_what_context_is_worth_stands_with_the_ladder(inputs: ReportInputs) -> None:
+    ladder, _ = pictures(inputs, "lm")
+    assert {"entropy floor 31.42", "of the sentence alone"} <= set(texts(str(ladder.svg)))
+    assert "who has read the whole document before (31.42)" in ladder.caption
+    assert "the sentence alone 42.50 (+35.3 ± 3.5 %), the sentence before 41.50 (+32.1 ± 3.5 %)" in ladder.caption
+    without = replace(inputs, data={})
+    ladder, _ = pictures(without, "lm")
+    assert "alone" not in ladder.caption and "of the sentence alone" not in texts(str(ladder.svg))
+
+
+def test_perplexity_by_position_has_a_line_a_rung_and_the_floor(inputs: ReportInputs) -> None:
+    _, drawn = pictures(inputs, "lm")
+    assert {"1", "2", "3–4", "entropy floor"} <= set(texts(str(drawn.svg)))
+    assert set(lines(str(drawn.svg))) == {"kneser_ney", "lstm", "gpt"}
+    assert drawn.heading == "Perplexity per word by position in the document" and "floor" in drawn.caption
+
+
+def test_perplexity_by_position_needs_positions_and_leaves_gaps(inputs: ReportInputs) -> None:
+    """Where each line is a document there is nothing to show; what a model rules out is no point."""
+
+    def with_positions(change: Any) -> ReportInputs:
+        return with_rungs(
+            inputs,
+            "lm",
+            [
+                replace(
+                    rung,
+                    page=rung.page.model_copy(
+                        update={
+                            "scores": rung.page.scores.model_copy(
+                                update={"positions": change(rung.name, rung.page.scores.positions)}
+                            )
+                        }
+                    ),
+                )
+                for rung in inputs.of("lm")
+            ],
+        )
+
+    assert len(list(pictures(with_positions(lambda _, found: found[:1]), "lm"))) == 1
+    impossible = [one.model_copy(update={"perplexity": None}) for one in inputs.of("lm")[0].page.scores.positions]
+    _, drawn = pictures(with_positions(lambda name, found: impossible if name == "gpt" else found), "lm")
+    assert set(lines(str(drawn.svg))) == {"kneser_ney", "lstm"}
 
 
 def test_ladder_picture_as_a_file_needs_no_page(inputs: ReportInputs) -> None:

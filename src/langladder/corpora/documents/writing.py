@@ -50,15 +50,16 @@ def write_documents(config: DocumentsConfig, folder: Path) -> dict[str, Any]:
     """Draw the corpus into a folder, a table a split, and its truth sets into `truth/`.
 
     Returns:
-        How many lines each split has, for the data report.
+        How many lines each split has, and the floors of the test split, for the data report.
     """
     tables = generate_documents(config)
     counts = count_words(tables["train"]["text"].to_pylist())
     truth.write_truth_sets(process(config.size).language.world, counts, config.seed, folder / "truth")
-    write_json(folder / "truth" / "floors.json", measure_floors(config, tables["test"]))
+    floors = measure_floors(config, tables["test"])
+    write_json(folder / "truth" / "floors.json", floors)
     for split, table in tables.items():
         write_table(folder / split, table)
-    return {"splits": {split: {"lines": table.num_rows} for split, table in tables.items()}}
+    return {"splits": {split: {"lines": table.num_rows} for split, table in tables.items()}, "floors": floors}
 
 
 def measure_floors(config: DocumentsConfig, test: pa.Table) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def headline(inputs: ReportInputs, family: str) -> tuple[str, str] | None:
     return "Best classifier on these texts", text
 
 
-def picture(inputs: ReportInputs, family: str) -> Picture | None:
+def pictures(inputs: ReportInputs, family: str) -> Iterable[Picture]:
     """The accuracy of each rung with its interval."""
     rungs = inputs.rungs_with(family, ClassifierPage)
     best = next((rung.page.bayes_accuracy for rung in rungs if rung.page.bayes_accuracy is not None), None)
@@ -74,8 +74,8 @@ def picture(inputs: ReportInputs, family: str) -> Picture | None:
     )
     caption = "Accuracy of the classifiers with its 95 % interval, the first rung at the foot."
     if best is not None:
-        caption += " The dashed line is the Bayes accuracy: what the grammar itself leaves open, nobody can know."
-    return None if svg is None else Picture(Markup(svg), caption)
+        caption += " The dashed line is the Bayes accuracy: what the source itself leaves open, nobody can know."
+    return [] if svg is None else [Picture(Markup(svg), caption)]
 
 
 def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:

@@ -2,7 +2,7 @@
 write, what encoders put into gaps."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
 from typing import Any
@@ -16,17 +16,21 @@ from langladder.evaluation.language_model import LanguageModelPage, Sample
 from langladder.faces.report import numbers
 from langladder.faces.report.inputs import Entry, ReportInputs
 from langladder.faces.report.plots import (
+    INK,
     SERIES,
+    LinePlot,
     approach_marks,
     dated,
+    draw_line,
     drawing,
+    line_plot,
     new_figure,
     to_file,
     to_svg,
     visible,
 )
-from langladder.faces.report.section import Column, Picture, Section, page_columns
-from langladder.faces.report.selection import BESIDE, Aligned, aligned, choice
+from langladder.faces.report.section import Column, Picture, Section, drawn_lines, page_columns
+from langladder.faces.report.selection import BESIDE, COLOURED, Aligned, aligned, choice
 from langladder.text.words.segmentation import description_of
 
 _DECADES_FROM = 500.0  # so many times, and a log axis has labels at the powers of ten only
@@ -75,15 +79,90 @@ def headline(inputs: ReportInputs, family: str) -> tuple[str, str] | None:
     return "Best language model on this text", text
 
 
-def picture(inputs: ReportInputs, family: str) -> Picture | None:
-    """The ladder, with its caption."""
+def pictures(inputs: ReportInputs, family: str) -> Iterable[Picture]:
+    """The ladder; how well each rung predicts lines further down in a document."""
     rungs = inputs.rungs_with(family, LanguageModelPage)
-    svg = ladder_plot(rungs, inputs.meta.text)
-    name = rungs[0].page.scores.headline[0] if rungs else ""
+    windows = inputs.data.get("text", {}).get("floors", {}).get("windows", [])
+    alone = next((one["perplexity"] for one in windows if one["sentences"] == 0), None)
+    svg = ladder_plot(rungs, inputs.meta.text, sentence_floor=alone)
+    if svg is None:
+        return
+    name = rungs[0].page.scores.headline[0]
     caption = f"{name.capitalize()} on the test text, from the oldest rung at the foot to the newest at the top."
-    if any(rung.page.scores.floor_perplexity_per_word for rung in rungs):
+    floor = rungs[0].page.scores.floor_perplexity_per_word
+    if floor:
         caption += " The dashed line is the entropy floor: the true uncertainty of the text, which no model can beat."
-    return None if svg is None else Picture(Markup(svg), caption)
+        caption += _what_context_is_worth(windows, floor)
+    yield Picture(Markup(svg), caption)
+    if drawn := positions_plot(rungs):
+        title = f"Perplexity per {_unit(rungs)} by position in the document"
+        caption = "Perplexity of the lines at each position of the test documents, numbered from 1."
+        if any(one.floor for one in rungs[0].page.scores.positions):
+            caption += " The dashed line is the entropy floor, of who has read all lines before."
+        yield drawn_lines(drawn, title, caption)
+
+
+def _what_context_is_worth(windows: Sequence[Mapping[str, float]], floor: float) -> str:
+    """The floors of who sees less than the whole document."""
+    if not windows:
+        return ""
+    shown = []
+    for one in windows:
+        seen = int(one["sentences"])
+        who = {0: "the sentence alone", 1: "the sentence before"}.get(seen, f"the {seen} sentences before")
+        above = 100 * (one["perplexity"] / floor - 1)
+        shown.append(f"{who} {numbers.perplexity(one['perplexity'])} (+{above:.1f} ± {one['error_percent']:.1f} %)")
+    return (
+        f" It is that of who has read the whole document before ({numbers.perplexity(floor)}). Of who sees "
+        f"{', '.join(shown)}: the dotted line is that of the sentence alone."
+    )
+
+
+def _unit(rungs: LanguageModels) -> str:
+    return "grapheme" if rungs[0].page.scores.word_unit == "graphemes" else "word"
+
+
+def positions_plot(rungs: LanguageModels) -> LinePlot | None:
+    """Perplexity by the position of a line in its document, a line a rung; None where all lines stand at one."""
+    groups = {(one.first, one.last): one.floor for rung in rungs for one in rung.page.scores.positions}
+    order = sorted(groups)
+    points = {
+        rung.name: [
+            (float(order.index((one.first, one.last))), one.perplexity)
+            for one in rung.page.scores.positions
+            if one.perplexity is not None
+        ]
+        for rung in rungs
+    }
+    rungs = [rung for rung in rungs if points[rung.name]]
+    chosen = choice(rungs, loss, COLOURED)
+    if len(order) < 2:
+        return None
+
+    def draw(axes: Axes) -> None:
+        for number, rung in enumerate(rungs):
+            draw_line(axes, rung, points[rung.name], number, chosen)
+        floors = [(place, floor) for place, key in enumerate(order) if (floor := groups[key])]
+        if floors:
+            axes.plot(*zip(*floors, strict=True), color=INK, linestyle="--", linewidth=1.5, zorder=3)
+            axes.annotate("entropy floor", floors[-1], (0, -14), textcoords="offset points", ha="right")
+        values = [value for line in [floors, *points.values()] for _, value in line]
+        if max(values) / min(values) >= _LOG_FROM:
+            axes.set_yscale("log")
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+            axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.margins(y=0.12)
+        axes.set_xticks(range(len(order)), [_span(*key) for key in order])
+        axes.set_xlabel("position of the line in its document")
+        axes.set_ylabel(f"perplexity per {_unit(rungs)} (lower is better)")
+
+    label = "Perplexity of every language model by position in the document"
+    return line_plot("positions", label, chosen, draw, 4.2)
+
+
+def _span(first: int, last: int | None) -> str:
+    """A group of positions: 1, 3–4, 51 …"""
+    return f"{first} …" if last is None else f"{first}" if first == last else f"{first}–{last}"
 
 
 def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
@@ -113,7 +192,11 @@ def generations(rungs: LanguageModels) -> Aligned[tuple[str, int], Sample]:
 
 
 def ladder_plot(
-    rungs: Sequence[Entry[LanguageModelPage]], corpus: str | None, *, standalone: bool = False
+    rungs: Sequence[Entry[LanguageModelPage]],
+    corpus: str | None,
+    *,
+    sentence_floor: float | None = None,
+    standalone: bool = False,
 ) -> str | None:
     """The project's picture: perplexity per word of each language model over the entropy floor, first rung lowest.
 
@@ -121,6 +204,7 @@ def ladder_plot(
 
     Args:
         corpus: name of the text.
+        sentence_floor: the floor of who sees a sentence alone, of documents.
         standalone: an SVG file on a white panel (for README and docs) instead of an element of the page.
     """
     if not rungs:
@@ -152,6 +236,10 @@ def ladder_plot(
         axes.grid(axis="y", visible=False)
         if floor:
             axes.axvline(floor, color=SERIES[1], linestyle="--", linewidth=1.5)
+            if sentence_floor:
+                axes.axvline(sentence_floor, color=SERIES[1], linestyle=":", linewidth=1.5)
+                low = (sentence_floor, -0.5)
+                axes.annotate("of the sentence alone", low, (6, 0), textcoords="offset points", color=SERIES[1])
             note = f"entropy floor {numbers.perplexity(floor)}"
             top = (floor, len(rungs) - 0.28)
             axes.annotate(note, top, (6, 0), textcoords="offset points", color=SERIES[1], va="top")

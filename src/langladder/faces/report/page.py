@@ -33,7 +33,7 @@ from langladder.faces.report.section import (
     drawn_lines,
     family_headline,
     family_loss,
-    family_picture,
+    family_pictures,
     family_sections,
 )
 from langladder.faces.report.tables import GIVEN, ladder_rows
@@ -82,8 +82,8 @@ def write_page(inputs: ReportInputs, path: Path) -> None:
 
 def sections(inputs: ReportInputs) -> Iterator[Section]:
     """All sections with something to show, in order: the ladder, each family's own, where it all comes from."""
-    pictures = [family_picture(family, inputs) for family in inputs.families]
-    ladder = {"pictures": [picture for picture in pictures if picture], "tables": ladder_rows(inputs)}
+    pictures = [picture for family in inputs.families for picture in family_pictures(family, inputs)]
+    ladder = {"pictures": pictures, "tables": ladder_rows(inputs)}
     yield Section("ladder", "The ladder", "ladder.html.j2", ladder)
     if curves := list(_curves(inputs)):
         yield Section("curves", "Learning curves", "curves.html.j2", {"curves": curves})

@@ -6,7 +6,7 @@ declares, without `sections` nothing stands beside it.
     columns(pages)          the columns of its table, for these rungs
     loss(page)              by which a rung is better the lower it is; None where nothing was measured
     headline(inputs, name)  a sentence at the head of the report: what is best, and which rung it is
-    picture(inputs, name)   a drawing above the tables
+    pictures(inputs, name)  drawings above the tables
     sections(inputs, name)  its part of the report: sections that have something to show
 """
 
@@ -37,9 +37,9 @@ class Picture:
     choice: Choice | None = None
 
 
-def drawn_lines(plot: LinePlot, heading: str = "") -> Picture:
+def drawn_lines(plot: LinePlot, heading: str = "", caption: str = "") -> Picture:
     """A line plot as a figure of the page."""
-    return Picture(Markup(plot.svg), heading=heading, choice=plot.choice)
+    return Picture(Markup(plot.svg), caption, heading, plot.choice)
 
 
 @dataclass(frozen=True)
@@ -166,10 +166,10 @@ def family_headline(family: AnyFamily, inputs: ReportInputs) -> tuple[str, str] 
     return None if function is None else function(inputs, family.name)
 
 
-def family_picture(family: AnyFamily, inputs: ReportInputs) -> Picture | None:
-    """A drawing above the tables."""
-    function = _function(family, "picture")
-    return None if function is None else function(inputs, family.name)
+def family_pictures(family: AnyFamily, inputs: ReportInputs) -> Iterable[Picture]:
+    """Drawings above the tables."""
+    function = _function(family, "pictures")
+    return () if function is None else function(inputs, family.name)
 
 
 def family_sections(family: AnyFamily, inputs: ReportInputs) -> Iterable[Section]:

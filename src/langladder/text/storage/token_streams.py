@@ -296,6 +296,15 @@ class PairStream:
         _write(path, ("source", "target"), pairs, batch_tokens)
 
 
+POSITIONS = (1, 2, 3, 5, 8, 11, 15, 21, 51)
+"""Lines are grouped by their position in the document: 1, 2, 3–4, 5–7, 8–10, 11–14, 15–20, 21–50, 51 and on."""
+
+
+def position_group(position: np.ndarray) -> np.ndarray:
+    """Positions of lines in their documents, from 0 → the number of each one's group in `POSITIONS`."""
+    return np.searchsorted(POSITIONS, position + 1, side="right") - 1
+
+
 def count_ids(ids: np.ndarray) -> np.ndarray:
     """How often each id 0 … max(ids) occurs, int64. A piece of `ids` at a time is in memory."""
     counts = np.zeros(0, dtype=np.int64)

@@ -17,7 +17,7 @@ from langladder.engine.base import Serial, current
 from langladder.ground.artefacts import write_arrays, write_json
 from langladder.text.storage.shards import TEXT, present_splits, shard_files
 from langladder.text.storage.tables import PAIRS, TableLines, read_batches
-from langladder.text.storage.token_streams import IdWriter, StreamJoiner, counts_file
+from langladder.text.storage.token_streams import POSITIONS, IdWriter, StreamJoiner, counts_file, position_group
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizers import Tokenizer
 from langladder.text.words.segmentation import Split, conventions_of, write_conventions
@@ -37,32 +37,53 @@ class TextSize:
         characters: Unicode code points, and one newline a line.
         bytes: of UTF-8, and one newline a line.
         log_prob: sum of the lines' exact natural-log probabilities, None where any is unknown.
+        words_by_position, log_prob_by_position: the same of each group of `POSITIONS`.
     """
 
     words: int = 0
     characters: int = 0
     bytes: int = 0
     log_prob: float | None = 0.0
+    words_by_position: list[int] = field(default_factory=lambda: [0] * len(POSITIONS))
+    log_prob_by_position: list[float] | None = field(default_factory=lambda: [0.0] * len(POSITIONS))
 
-    def add(self, lines: Sequence[str], log_probs: pa.Array, split: Split) -> None:
-        """Add lines, and the log-probability of each. split: a line → its words."""
-        self.words += sum(len(split(line)) for line in lines) + len(lines)
+    def add(self, lines: Sequence[str], log_probs: pa.Array, split: Split, groups: np.ndarray) -> None:
+        """Add lines, the log-probability of each, and its group by position. split: a line → its words."""
+        words = [len(split(line)) + 1 for line in lines]
         self.characters += sum(map(len, lines)) + len(lines)
         self.bytes += sum(len(line.encode()) for line in lines) + len(lines)
-        known = self.log_prob is not None and log_probs.null_count == 0
-        self.log_prob = fsum([self.log_prob or 0.0, *log_probs.to_pylist()]) if known else None
+        more = TextSize(sum(words), log_prob=None, log_prob_by_position=None)
+        more.words_by_position = _by_group(groups, words).astype(np.int64).tolist()
+        if log_probs.null_count == 0:
+            more.log_prob = fsum(log_probs.to_pylist())
+            more.log_prob_by_position = _by_group(groups, log_probs.to_pylist()).tolist()
+        both = total([self, more])
+        self.words, self.log_prob = both.words, both.log_prob
+        self.words_by_position, self.log_prob_by_position = both.words_by_position, both.log_prob_by_position
 
-    def figures(self) -> dict[str, float | None]:
+    def figures(self) -> dict[str, float | list[int] | list[float] | None]:
         """As sizes.json has them."""
         return asdict(self)
+
+
+def _by_group(groups: np.ndarray, values: Sequence[float]) -> np.ndarray:
+    """(groups,) the sum of the values of each."""
+    return np.bincount(groups, weights=values, minlength=len(POSITIONS))
 
 
 def total(sizes: list[TextSize]) -> TextSize:
     """The sum of several."""
     log_probs = [size.log_prob for size in sizes if size.log_prob is not None]
-    whole = fsum(log_probs) if len(log_probs) == len(sizes) else None
-    words, characters = sum(size.words for size in sizes), sum(size.characters for size in sizes)
-    return TextSize(words, characters, sum(size.bytes for size in sizes), whole)
+    by_position = [size.log_prob_by_position for size in sizes if size.log_prob_by_position is not None]
+    known = len(log_probs) == len(sizes)
+    return TextSize(
+        sum(size.words for size in sizes),
+        sum(size.characters for size in sizes),
+        sum(size.bytes for size in sizes),
+        fsum(log_probs) if known else None,
+        [sum(column) for column in zip(*(size.words_by_position for size in sizes), strict=True)],
+        [fsum(column) for column in zip(*by_position, strict=True)] if known else None,
+    )
 
 
 @dataclass
@@ -164,6 +185,7 @@ def _encode_text(folder: Path, part: Part) -> Encoded:
     result = Encoded({"ids": folder / f"part-{number:06}"}, {"documents": 0, "lines": 0, "tokens": 0})
     result.counts = np.zeros(tokenizer.vocab_size, dtype=np.int64)
     documents, lengths = ([np.zeros(0, dtype=np.int64)] for _ in range(2))  # (L,) of each line
+    before = -1, 0  # the document of the line before this batch, and how many of its lines were read
     with IdWriter.of(result.stems["ids"]) as out:
         for batch in read_batches(shard, TEXT, ROWS):
             lines = batch.column("text").to_pylist()
@@ -173,13 +195,27 @@ def _encode_text(folder: Path, part: Part) -> Encoded:
             lengths.append(lengths_of_lines)
             result.figures["lines"] += len(lines)
             result.figures["tokens"] += len(ids) - len(lines)
-            result.size.add(lines, batch.column("log_prob"), split)
+            positions = _positions(documents[-1], *before)
+            before = int(documents[-1][-1]), int(positions[-1]) + 1
+            result.size.add(lines, batch.column("log_prob"), split, position_group(positions))
             result.counts += np.bincount(ids, minlength=len(result.counts))
         begins = np.flatnonzero(np.diff(np.concatenate(documents), prepend=-1))  # first line of each document
         if len(begins):
             out.add(np.zeros(0, dtype=np.int32), np.add.reduceat(np.concatenate(lengths), begins))
     result.figures["documents"] = len(begins)
     return result
+
+
+def _positions(documents: np.ndarray, last: int, read: int) -> np.ndarray:
+    """(L,) of each line of a batch, its position in its document, from 0.
+
+    Args:
+        documents: (L,) the document of each line. last: that of the line before them; read: lines read of it.
+    """
+    lines = np.arange(len(documents))
+    begins = np.diff(documents, prepend=last) != 0
+    first = np.maximum.accumulate(np.where(begins, lines, -read))  # of each line, where its document begins
+    return lines - first
 
 
 def _encode_pairs(folder: Path, part: Part) -> Encoded:
