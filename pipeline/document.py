@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from langladder.faces.report.language_models import ladder_plot
+from langladder.faces.report.language_models import ladder_plot, sentence_floor
 from langladder.faces.report.tables import brief, ladder_rows, to_markdown
 from langladder.ground.artefacts import write_text
 from pipeline import ROOT
@@ -43,7 +43,8 @@ def main() -> None:
     write_text(ROOT / "README.md", readme)
     stages = ROOT / "docs" / "stages.md"
     write_text(stages, fill(stages.read_text(encoding="utf-8"), "stages", stage_table()))
-    if picture := ladder_plot(inputs.of("lm"), inputs.meta.text, standalone=True):
+    alone = sentence_floor(inputs)
+    if picture := ladder_plot(inputs.of("lm"), inputs.meta.text, sentence_floor=alone, standalone=True):
         write_text(ROOT / "docs" / "ladder.svg", picture)
     print("document: README.md, docs/ladder.svg, docs/stages.md")
 

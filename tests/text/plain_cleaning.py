@@ -93,16 +93,18 @@ def documents(rows: list[Row], config: CleanConfig, book: Book, seen: Seen, spli
     steps, found = build_steps(config.steps), []
     for _, group in groupby(rows, key=lambda row: row[0]):
         document: Document = []
+        whole = True
         for _, text, log_prob in group:
             book.read += 1
             line = book.apply(steps, text)
             reason = outside(line, config.limits, split_words)
             if reason is None and not config.iid:
                 reason = seen.is_duplicate(line, "lines")
+            whole = whole and reason is None and line == text
             if reason is not None:
                 book.drop(reason, text)
                 continue
-            document.append((line, log_prob if line == text else None))
+            document.append((line, log_prob if whole else None))
         if not document:
             continue
         lines = [line for line, _ in document]

@@ -19,6 +19,7 @@ from langladder.text.clean.cleaning import CleanConfig, CleanReport, clean_text
 from langladder.text.clean.duplicates import DuplicatesConfig, TextHashes, decided, duplicate_kinds, recall, shingles
 from langladder.text.clean.statistics import TextStatistics, invisible
 from langladder.text.storage import shards, tables
+from langladder.text.storage.tables import Document
 from langladder.text.words.segmentation import split_words
 
 SHARD = "data-00000-of-00001.arrow"
@@ -97,11 +98,15 @@ def test_own_splits_stay_and_missing_ones_are_cut_from_train(tmp_path: Path) -> 
 
 
 def test_log_probabilities_stay_only_with_unchanged_lines(tmp_path: Path) -> None:
-    own = {"train": [(0, "as it was"), (0, "two  spaces")], "validation": [(0, "b")], "test": [(0, "c")]}
-    folder, report = clean(tmp_path, own)
+    """Of the lines after one that is changed or dropped, up to the end of their document, they are not known either."""
+    lines = [(0, "as it was"), (0, "two  spaces"), (0, "after"), (1, "another"), (1, " "), (1, "after"), (2, "third")]
+    folder, report = clean(tmp_path, {"train": lines, "validation": [(0, "b")], "test": [(0, "c")]}, iid=True)
     table = tables.read_table(folder / "train", shards.TEXT)
-    assert table["log_prob"].to_pylist() == [-1.5, None]
-    assert report["cleaning"]["changed_by_step"] == {"whitespace": 1}
+    assert table["log_prob"].to_pylist() == [-1.5, None, None, -1.5, None, -1.5]
+    assert report["cleaning"]["changed_by_step"] == {"whitespace": 2}
+    document = Document(["a", "b", "c"], [-1.0, -2.0, -3.0])
+    assert document.select([True, False, True]) == Document(["a", "c"], [-1.0, None])
+    assert document.select([True, True, False]) == Document(["a", "b"], [-1.0, -2.0])
 
 
 OWN = {

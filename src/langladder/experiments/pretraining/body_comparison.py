@@ -2,11 +2,11 @@
 
 A variant sets what the body is (`next_sentence`, …) or how it is pre-trained (`masking`, `max_steps`, …); it is then
 fine-tuned on `transfer`'s tasks. Of a BERT it is also measured how many masked words it tells on the test text, as many
-hidden for every variant, and how far its words for a gap are from the true ones where the grammar of the text is known.
+hidden for every variant, and how far its words for a gap are from the true ones where the process of the text is known.
 
-Next sentences can be known only where a document's lines have something in common; those of microworld are independent
-draws. With `documents: related`, lines that share their rarest token become a document, so what follows is known by
-what it is about, which is most of what there is to know on real text, too (Lan et al. 2020, section 3.1).
+Next sentences can be known only where a document's lines have something in common; those of `microworld_sentences` are
+independent draws. With `documents: related`, lines that share their rarest token become a document, so what follows is
+known by what it is about, which is most of what there is to know on real text, too (Lan et al. 2020, section 3.1).
 
 Shape legend: L lines, P pairs of a line and one of its tokens.
 """

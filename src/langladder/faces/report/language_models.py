@@ -82,9 +82,7 @@ def headline(inputs: ReportInputs, family: str) -> tuple[str, str] | None:
 def pictures(inputs: ReportInputs, family: str) -> Iterable[Picture]:
     """The ladder; how well each rung predicts lines further down in a document."""
     rungs = inputs.rungs_with(family, LanguageModelPage)
-    windows = inputs.data.get("text", {}).get("floors", {}).get("windows", [])
-    alone = next((one["perplexity"] for one in windows if one["sentences"] == 0), None)
-    svg = ladder_plot(rungs, inputs.meta.text, sentence_floor=alone)
+    svg = ladder_plot(rungs, inputs.meta.text, sentence_floor=sentence_floor(inputs))
     if svg is None:
         return
     name = rungs[0].page.scores.headline[0]
@@ -92,7 +90,7 @@ def pictures(inputs: ReportInputs, family: str) -> Iterable[Picture]:
     floor = rungs[0].page.scores.floor_perplexity_per_word
     if floor:
         caption += " The dashed line is the entropy floor: the true uncertainty of the text, which no model can beat."
-        caption += _what_context_is_worth(windows, floor)
+        caption += _what_context_is_worth(_windows(inputs), floor)
     yield Picture(Markup(svg), caption)
     if drawn := positions_plot(rungs):
         title = f"Perplexity per {_unit(rungs)} by position in the document"
@@ -100,6 +98,17 @@ def pictures(inputs: ReportInputs, family: str) -> Iterable[Picture]:
         if any(one.floor for one in rungs[0].page.scores.positions):
             caption += " The dashed line is the entropy floor, of who has read all lines before."
         yield drawn_lines(drawn, title, caption)
+
+
+def _windows(inputs: ReportInputs) -> Sequence[Mapping[str, float]]:
+    """The floors of who sees less than the whole document, where the corpus tells them."""
+    found: Sequence[Mapping[str, float]] = inputs.data.get("text", {}).get("floors", {}).get("windows", ())
+    return found
+
+
+def sentence_floor(inputs: ReportInputs) -> float | None:
+    """The floor of who sees a sentence alone; None where the corpus does not tell it."""
+    return next((one["perplexity"] for one in _windows(inputs) if one["sentences"] == 0), None)
 
 
 def _what_context_is_worth(windows: Sequence[Mapping[str, float]], floor: float) -> str:

@@ -267,18 +267,21 @@ def clean_rows(
         gone: of each line within the limits, a position in DUPLICATE_KINDS; 0: it stays.
 
     Yields:
-        The lines that stay. A line that was changed has no known log-probability any more.
+        The lines that stay. A line that was changed, and those of its document after it or after one that is dropped,
+        have no known log-probability any more: it may depend on the lines before.
     """
     steps, split = build_steps(rules.steps), splitter_of(rules.words)
-    kinds = repeat(0) if gone is None else gone
+    kinds, altered = repeat(0) if gone is None else gone, -1  # a document
     for document, text, log_prob in rows:
         book.read += 1
         line = book.apply(steps, text)
         reason = outside(line, rules.limits, split)
         if reason is None and (kind := next(kinds)):
             reason = f"{DUPLICATE_KINDS[kind]}_line"
+        if reason is not None or line != text:
+            altered = document
         if reason is None:
-            yield document, line, log_prob if line == text else None
+            yield document, line, None if altered == document else log_prob
         else:
             book.drop(reason, text)
 

@@ -39,7 +39,7 @@ SHARD_BYTES = 8_000_000  # of text, after which a shard closes at the end of a d
 ROWS = 16_384  # lines of a record batch, at most
 SPLITS = ("train", "validation", "test")
 # `document`: lines of one document are consecutive. `log_prob`: natural log of the line's exact probability
-# (its end included) where the corpus knows it, else null.
+# (its end included, given the lines of its document before it) where the corpus knows it, else null.
 TEXT = pa.schema([("document", pa.int64()), ("text", pa.string()), ("log_prob", pa.float64())])
 DICTIONARY, INFO, STATE = "dataset_dict.json", "dataset_info.json", "state.json"
 _TYPES = {"string": "string", "int64": "int64", "double": "float64"}  # Arrow's names: those of `datasets`

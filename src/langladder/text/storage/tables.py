@@ -7,8 +7,8 @@ Parquet, as all other tables are. One row is one line of text; the lines of one 
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import compress, groupby, islice
-from operator import itemgetter
+from itertools import accumulate, compress, groupby, islice
+from operator import and_, itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -220,8 +220,12 @@ class Document(NamedTuple):
         return sum(len(line.split()) for line in self.lines)
 
     def select(self, keep: Sequence[bool]) -> Self:
-        """The document with those lines alone for which `keep` is true."""
-        return type(self)(list(compress(self.lines, keep)), list(compress(self.log_probs, keep)))
+        """The document with those lines alone for which `keep` is true.
+
+        What follows a line that is left out has no known log-probability any more: it may depend on the lines before.
+        """
+        known = [p if whole else None for p, whole in zip(self.log_probs, accumulate(keep, and_), strict=True)]
+        return type(self)(list(compress(self.lines, keep)), list(compress(known, keep)))
 
 
 def read_documents(path: Path) -> Iterator[Document]:
