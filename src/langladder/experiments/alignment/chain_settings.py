@@ -14,6 +14,8 @@ from langladder.tasks.policy.settings import DPOTraining, PPOTraining
 from langladder.tasks.settings import InstructionTraining, LMTrainingConfig, PretrainingMix, RewardTraining
 
 Method = Literal["ppo", "dpo"]
+PPO = {"lr": 0.0003, "prompts": 128, "minibatches": 4, "beta": 0.3, "whiten_rewards": True, "value_weight": 0.5}
+"""As conf/align/ppo.yaml has it, with fewer prompts a rollout."""
 LEAST = 28
 """Dialogues below which no effort goes: two of each kind."""
 
@@ -84,7 +86,7 @@ class ChainConfig(ExperimentConfig):
         """How a policy is aligned, with changes to single settings, `max_steps` among them at effort 1."""
         values: dict[str, Any] = {"schedule": "constant", "max_new_tokens": self.max_new_tokens}
         if method == "ppo":
-            values |= {"lr": 0.0003, "prompts": 64, "inner_epochs": 2, "minibatches": 2} | self.ppo | dict(changes)
+            values |= PPO | self.ppo | dict(changes)
         else:
             values |= {"lr": 0.0005, "batch_size": 32} | self.dpo | dict(changes)
         steps = values.get("max_steps", self.ppo_steps if method == "ppo" else self.dpo_steps)
