@@ -123,7 +123,7 @@ def test_a_reward_model_may_have_fewer_layers_than_its_policy(chains: Chains) ->
     ("changes", "said"),
     [
         ({"ppo": {"clip": 2.0}}, "clip"),
-        ({"ppo": {"minibatches": 100}}, "minibatches=100 exceeds"),
+        ({"ppo": {"minibatches": 1000}}, "minibatches=1000 exceeds"),
         ({"dpo": {"colour": 1}}, "colour"),
         ({"world": "huge"}, "world"),
         ({"heads": 3}, "width=16"),
