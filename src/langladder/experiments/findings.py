@@ -35,7 +35,11 @@ class Series(Config):
 
 
 class Plot(Config):
-    """One drawing; all its series have numbers as x, or all have categories."""
+    """One drawing; all its series have numbers as x, or all have categories.
+
+    Attributes:
+        front: whether the report shows it at its head, too, beside the ladder.
+    """
 
     title: str
     x_label: str
@@ -44,6 +48,7 @@ class Plot(Config):
     log_x: bool = False
     log_y: bool = False
     levels: dict[str, float] = Field(default_factory=dict)  # horizontal lines to compare with: name → height
+    front: bool = False
 
 
 class GraphNode(Config):

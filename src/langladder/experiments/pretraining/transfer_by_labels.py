@@ -4,6 +4,7 @@ Each rung begins as its pre-trained body and, to compare with, the same network 
 fresh weights but for the table of tokens, in which those that are words get skip-gram vectors of the same text (Turian
 et al. 2010). All weights are trained on in each case, in as many steps. One pre-training serves all numbers of labels
 and all seeds. The gain is the difference in accuracy on the test texts from the same network from fresh weights.
+`others` are classifiers that stand beside them in the drawing, and in no verdict.
 """
 
 from collections.abc import Mapping
@@ -30,9 +31,11 @@ from langladder.experiments.reading.by_labels import (
     gain_rows,
     gains_of,
     measured,
+    right_after,
     several,
 )
 from langladder.experiments.reading.reading_training import Texts, right_labels
+from langladder.experiments.reading.rungs import ClassifierRung
 from langladder.experiments.reading.small_vectors import small_vectors
 from langladder.experiments.statistics import Difference, every, gated
 from langladder.ground import schema
@@ -40,21 +43,26 @@ from langladder.text.tokenize.tokenizers import Tokenizer
 
 FROM_SCRATCH = "{}, from scratch"
 VECTORS_ALONE = "{}, word vectors alone"
+WITH_VECTORS = "{} from word vectors"
 
 
 class TransferByLabelsConfig(GrowingConfig, CountsConfig):
     """Settings of `TransferByLabels`."""
 
     rungs: dict[str, GrownRung] = Field(min_length=1)  # type: ignore[assignment]
-    vectors: list[str] = Field(default=[])  # rungs that also begin with word vectors alone
+    others: dict[str, ClassifierRung] = Field(default={})  # files of conf/classifier, to compare with
+    vectors: list[str] = Field(default=[])  # rungs that also begin with word vectors alone; others that begin with them
     vector_epochs: int = Field(default=5, ge=1)
     vector_lines: int = Field(default=50_000, ge=1)  # of the text, to make them of
 
     @model_validator(mode="after")
     def _lines_differ(self) -> Self:
-        if unknown := set(self.vectors) - set(self.rungs):
-            raise ValueError(f"vectors: {sorted(unknown)} are none of the rungs; allowed: {', '.join(self.rungs)}")
-        titles = [rung.title for rung in self.rungs.values()]
+        every = self.rungs | self.others
+        if unknown := set(self.vectors) - set(every):
+            raise ValueError(f"vectors: {sorted(unknown)} are none of the rungs; allowed: {', '.join(every)}")
+        if without := [name for name in self.vectors if every[name].training is None]:
+            raise ValueError(f"vectors: {without} have no embedding; name networks")
+        titles = [rung.title for rung in [*self.rungs.values(), *self.others.values()]]
         if len(set(titles)) < len(titles):
             raise ValueError(f"rungs: titles {titles}: each another, or no reader can tell their lines apart")
         if begun := [rung.name for rung in self.rungs.values() if not rung.config().pretrained]:
@@ -72,8 +80,22 @@ class TransferByLabels(Experiment[TransferByLabelsConfig]):
         """See `Experiment.examine`."""
         whole = corpus(data, self.config)
         lines = self._lines(data, pretrained(self.config, data, seed=seed, progress=progress), seed)
-        found = measured(lines, whole, self.config, networks=list(lines), seed=seed, progress=progress)
+        others = self._others(data, seed)
+        found = measured(others | lines, whole, self.config, networks=list(lines), seed=seed, progress=progress)
         return findings(found, [rung.title for rung in self.config.rungs.values()], self.config.margin)
+
+    def _others(self, data: Data, seed: int) -> dict[str, Line]:
+        config, lines = self.config, dict[str, Line]()
+        for name, rung in config.others.items():
+            begun = name in config.vectors
+            vectors = self._vectors(data, rung.config().embedding_dim, seed) if begun else None
+            title = WITH_VECTORS.format(rung.title) if begun else rung.title
+            lines[title] = partial(right_after, rung, vectors, config)
+        return lines
+
+    def _vectors(self, data: Data, dim: int, seed: int) -> WordVectors:
+        how = {"epochs": self.config.vector_epochs, "lines": self.config.vector_lines, "seed": seed}
+        return small_vectors(data, dim=dim, **how)
 
     def _lines(self, data: Data, bases: Mapping[str, Body], seed: int) -> dict[str, Line]:
         config, tokenizer, lines = self.config, data.tokenizer(), dict[str, Line]()
@@ -83,8 +105,7 @@ class TransferByLabels(Experiment[TransferByLabelsConfig]):
             right = partial(self._right, rung, bases[body], tokenizer)
             lines[FROM_SCRATCH.format(rung.title)] = partial(right, fresh, None)
             if name in config.vectors:
-                how = {"epochs": config.vector_epochs, "lines": config.vector_lines, "seed": seed}
-                vectors = small_vectors(data, dim=config.bodies[body].config().width, **how)
+                vectors = self._vectors(data, config.bodies[body].config().width, seed)
                 lines[VECTORS_ALONE.format(rung.title)] = partial(right, fresh, vectors)
             lines[rung.title] = partial(right, rung.config(), None)
         return lines
@@ -149,7 +170,7 @@ def findings(measured: Measured, rungs: list[str], margin: float) -> Findings:
         **opened(verdict, f"{'; '.join(said)}."),
         columns=["network", "labels", "from scratch", "begun so", "gain (95 %)"],
         rows=gain_rows(measured, gains, pairs),
-        plots=[accuracy_plot(measured), gain_plot(gains, counts)],
+        plots=[accuracy_plot(measured, front=True), gain_plot(gains, counts)],
         figures=gain_figures(gains),
     )
 

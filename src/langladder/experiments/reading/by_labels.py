@@ -128,7 +128,7 @@ class ByLabels(Experiment[ByLabelsConfig]):
         whole = corpus(data, config)
         vectors = self._vectors(data, seed)
         lines = {
-            title: partial(self._right, rung, vectors.get(rung.name) if begun else None)
+            title: partial(right_after, rung, vectors.get(rung.name) if begun else None, config)
             for title, rung, begun in config.lines()
         }
         networks = [title for title, rung, _ in config.lines() if rung.training is not None]
@@ -144,9 +144,13 @@ class ByLabels(Experiment[ByLabelsConfig]):
             found[config.rungs[name].name] = made[dim]
         return found
 
-    def _right(self, rung: ClassifierRung, vectors: WordVectors | None, texts: Texts, seed: int) -> np.ndarray:
-        training = None if rung.training is None else self.config.training_on(rung, texts)
-        return right_labels(fitted(rung, texts, training, seed=seed, vectors=vectors), texts.test)
+
+def right_after(
+    rung: ClassifierRung, vectors: WordVectors | None, config: CountsConfig, texts: Texts, seed: int
+) -> np.ndarray:
+    """Whether each test text gets its label, (N,) bool, after training on the others; begun with vectors or without."""
+    training = None if rung.training is None else config.training_on(rung, texts)
+    return right_labels(fitted(rung, texts, training, seed=seed, vectors=vectors), texts.test)
 
 
 def measured(
@@ -345,8 +349,8 @@ def curve_findings(measured: Measured, baseline: str, margin: float) -> Findings
     )
 
 
-def accuracy_plot(measured: Measured) -> Plot:
-    """Accuracy by labels, a line a rung, with the spread between seeds."""
+def accuracy_plot(measured: Measured, *, front: bool = False) -> Plot:
+    """Accuracy by labels, a line a rung, with the spread between seeds; `front` as of `Plot`."""
     counts = measured.counts
     levels = {"most frequent label": measured.majority}
     return Plot(
@@ -354,6 +358,7 @@ def accuracy_plot(measured: Measured) -> Plot:
         x_label="labels",
         y_label="accuracy (test)",
         log_x=True,
+        front=front,
         levels=levels | ({} if measured.ceiling is None else {"best possible": measured.ceiling}),
         series=[
             series(

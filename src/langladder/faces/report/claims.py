@@ -31,7 +31,7 @@ from langladder.faces.report.plots import (
     to_svg,
     visible,
 )
-from langladder.faces.report.section import Section
+from langladder.faces.report.section import Picture, Section
 
 MOST_MARKS = 24  # points of a line that are marked one by one
 
@@ -69,6 +69,16 @@ class ClaimView:
     claim: str
     mark: str
     parts: list[ShownView]
+
+
+def picture(inputs: ReportInputs, family: str) -> Picture | None:
+    """The first plot that a claim has for the head of the report."""
+    for claim in inputs.rungs_with(family, ClaimPage):
+        for plot in claim.page.findings.plots:
+            if plot.front and (svg := findings_plot(plot, f"front-{claim.name}")):
+                link = Markup('<a href="#claim-{}">{}</a>').format(claim.name, claim.title)
+                return Picture(Markup(svg), Markup("{}, with the spread between seeds: {}.").format(plot.title, link))
+    return None
 
 
 def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
