@@ -8,37 +8,45 @@ How a family's rungs are evaluated stands in its module, `langladder.families.<f
 from pathlib import Path
 
 from langladder.evaluation.page import Excluded, Page
+from langladder.evaluation.seeds import joined
 from langladder.families import families
 from langladder.ground.artefacts import figures_to_json, write_json
 from pipeline.settings.plan import Stage
 from pipeline.settings.run_folder import output
 from pipeline.settings.schema import FamilySettings
+from pipeline.settings.seeds import folder_of, trainings
 from pipeline.settings.stage import family_stage
-from pipeline.tracking.job import TrackedJob, tracked_job
+from pipeline.tracking.job import tracked_job
 
 
 @family_stage
 def main(stage: Stage, job: FamilySettings, out: Path) -> None:
+    pages = [evaluate(stage, one, number) for number, one in trainings(job, stage.family_name)]
+    write_page(out, stage.family_name, joined(pages))
+
+
+def evaluate(stage: Stage, job: FamilySettings, number: int) -> Page:
+    """The page of one training of the rung."""
     family = families()[stage.family_name]
     rung = getattr(job, family.name)
-    folder = Path("models") / family.name / rung.name
+    folder = folder_of(Path("models") / family.name / rung.name, number)
     with tracked_job(family.name, stage.name, job, {"model": folder} | family.evaluation_inputs(rung, job)) as work:
         found = family.evaluate(rung, job, folder)
-        write_page(work, out, found.page)
         work.run.test_scores(folder, found.page.figures() if found.scores is None else found.scores)
         work.run.metrics(found.costs)
-    print(f"{stage.name} {rung.name}: {found.message}")
+    print(f"{stage.name} {rung.name}{'' if number == 1 else f', training {number}'}: {found.message}")
+    return found.page
 
 
-def write_page(work: TrackedJob, out: Path, page: Page, *, without: Excluded | None = None) -> None:
+def write_page(out: Path, family: str, page: Page, *, without: Excluded | None = None) -> None:
     """Write the page of an evaluation, which the report reads, and its figures.
 
     Args:
         without: what of the page stays out of the file, as pydantic's `exclude`.
     """
     plain = page.model_dump(mode="json", exclude=without)
-    write_json(output(out, "reports/rungs", work.family, work.rung, ending=".json"), plain)
-    write_json(output(out, "metrics", work.family, work.rung, ending=".json"), figures_to_json(page.figures()))
+    write_json(output(out, "reports/rungs", family, page.name, ending=".json"), plain)
+    write_json(output(out, "metrics", family, page.name, ending=".json"), figures_to_json(page.figures()))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@
     python -m pipeline.train lm lm=gpt lm.training.lr=0.001         # a single run with other settings
     python -m pipeline.train lm -m lm=lstm,gpt seed=1,2             # a Hydra sweep
 
-How a family's rungs are made stands in its module, `langladder.families.<family>`.
+With `seeds` above 1 a job of `dvc repro` trains the rung so often, see `settings.seeds`. How a family's rungs are made
+stands in its module, `langladder.families.<family>`.
 """
 
 from pathlib import Path
@@ -14,17 +15,24 @@ from langladder.ground.artefacts import figures_to_json, write_json
 from pipeline.settings.plan import Stage
 from pipeline.settings.run_folder import output
 from pipeline.settings.schema import FamilySettings
+from pipeline.settings.seeds import folder_of, trainings
 from pipeline.settings.stage import family_stage
 from pipeline.tracking.job import tracked_job
 
 
 @family_stage
 def main(stage: Stage, job: FamilySettings, out: Path) -> None:
+    for number, one in trainings(job, stage.family_name):
+        train(stage, one, out, number)
+
+
+def train(stage: Stage, job: FamilySettings, out: Path, number: int) -> None:
+    """One training of the rung; curve and metrics are those of the first."""
     family = families()[stage.family_name]
     rung = getattr(job, family.name)
     with tracked_job(family.name, stage.name, job, family.training_inputs(rung)) as work:
         trained = family.train(rung, job, work.maker(rung, job.seed))
-        folder = output(out, "models", family.name, rung.name)
+        folder = folder_of(output(out, "models", family.name, rung.name), number)
         with work.artefact(folder) as temporary:
             trained.model.save(temporary)
             if trained.beside:
@@ -32,8 +40,9 @@ def main(stage: Stage, job: FamilySettings, out: Path) -> None:
         figures = dict(trained.figures)
         if skipped := getattr(trained.result, "vectors_skipped", 0):
             figures["vectors_skipped"] = skipped
-        work.write_curve(output(out, "curves", family.name, rung.name, ending=".csv"), trained.result.curve)
-        write_json(output(out, "metrics", stage.name, rung.name, ending=".json"), figures_to_json(figures))
+        if number == 1:
+            work.write_curve(output(out, "curves", family.name, rung.name, ending=".csv"), trained.result.curve)
+            write_json(output(out, "metrics", stage.name, rung.name, ending=".json"), figures_to_json(figures))
         work.run.metrics({**figures, **trained.result.cost})
         print(f"{stage.name} {rung.name}: {trained.result.cost['seconds']:.0f} s, {trained.message} → {folder}")
 

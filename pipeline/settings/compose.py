@@ -127,6 +127,8 @@ class Compositions:
                 raise InputError(
                     f"{family}.{name}: {message}; mend it in params.yaml: {family}.{name} or conf/{family}/{name}.yaml"
                 ) from error
+            if self.chosen.seeds > 1 and families()[family].by_gradient(values):
+                values.setdefault("seeds", self.chosen.seeds)
             if values.get("name") != name:  # its models, reports and metrics are found by the name of its file
                 raise InputError(
                     f"{family}.name: {values.get('name')!r}, but a rung has the name of its file, {name!r}; mend or "

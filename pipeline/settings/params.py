@@ -21,6 +21,7 @@ from pydantic import (
 
 from langladder.engine.settings import Memory
 from langladder.families import families
+from langladder.families.family import MOST_SEEDS
 from langladder.families.sides import CHOSEN, ON_REQUEST
 from langladder.ground.remote import is_url
 from langladder.ground.schema import Config, Name, checked_name
@@ -155,6 +156,7 @@ class Choices(Config):
 
     size: str
     seed: int = Field(ge=0, lt=2**31)
+    seeds: int = Field(default=1, ge=1, le=MOST_SEEDS)
     precision: str
     threads: int = Field(ge=1, le=256)
     filter: str

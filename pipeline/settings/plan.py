@@ -157,6 +157,9 @@ def training(settings: Values) -> Values:
 
 
 def training_steps(folder: Path, job: str) -> int:
-    """Steps that a job trains for, by its resolved file; 0 where it trains nothing."""
+    """Steps that a job trains for, with all its seeds, by its resolved file; 0 where it trains nothing."""
     stage = stages().get(job.partition("@")[0])
-    return int(training(resolved(folder, job)).get("max_steps") or 0) if stage and stage.makes else 0
+    if not (stage and stage.makes and stage.family):
+        return 0
+    settings = resolved(folder, job)
+    return int(training(settings).get("max_steps") or 0) * int(settings.get(stage.family, {}).get("seeds", 1))

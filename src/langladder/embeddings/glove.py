@@ -115,6 +115,7 @@ class GloVe(EmbeddingMethod[GloVeConfig]):
     """Dense vectors (V, D)."""
 
     approach = "fitted to counts"
+    by_gradient = True
     Config = GloVeConfig
 
     def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> TrainedVectors:

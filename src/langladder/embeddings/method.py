@@ -57,9 +57,11 @@ class EmbeddingMethod(ABC, Generic[Settings]):
         Config: schema of the rung's `model` part.
         approach: rungs of one approach stand together in the report.
         maker: the function that makes the vectors of such a rung.
+        by_gradient: whether they are trained by gradient, so that another seed makes others.
     """
 
     approach: ClassVar[str] = ""
+    by_gradient: ClassVar[bool] = False
     maker: ClassVar[str] = "langladder.embeddings.method.make"
     Config: ClassVar[type[schema.Config]]
 

@@ -100,6 +100,7 @@ class Subword(EmbeddingMethod[SubwordConfig]):
     """The training loop around the kernel."""
 
     approach = "prediction"
+    by_gradient = True
     Config: ClassVar[type[Config]] = SubwordConfig
 
     def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> TrainedVectors:

@@ -76,7 +76,7 @@ OVERALL = {
     ),
     "interval": Metric(
         "±",
-        "half the width of the analogies' 95 % interval, by drawing questions anew (bootstrap); not over seeds",
+        "half the width of the analogies' 95 % interval, by drawing questions anew (bootstrap)",
         unit="share",
         brief=True,
         after="analogies",

@@ -167,7 +167,7 @@ class TranslationScores(Measured):
         Interval | None,
         Metric(
             "BLEU ±",
-            "half the width of its 95 % interval, by drawing test sentences anew (bootstrap); not over seeds",
+            "half the width of its 95 % interval, by drawing test sentences anew (bootstrap)",
             digits=1,
             brief=True,
             after="BLEU",

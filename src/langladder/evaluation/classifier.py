@@ -56,7 +56,7 @@ class ClassifierScores(Measured):
         Interval | None,
         Metric(
             "accuracy ±",
-            "half the width of its 95 % interval, in points, by drawing test texts anew (bootstrap); not over seeds",
+            "half the width of its 95 % interval, in points, by drawing test texts anew (bootstrap)",
             unit="points",
             digits=1,
             brief=True,

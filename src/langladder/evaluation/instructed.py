@@ -86,7 +86,7 @@ class GoldScores(Measured):
         Interval | None,
         Metric(
             "±",
-            "half the width of its 95 % interval, by drawing test prompts anew (bootstrap); not over seeds",
+            "half the width of its 95 % interval, by drawing test prompts anew (bootstrap)",
             after="gold reward",
             logged=False,
         ),
@@ -224,6 +224,7 @@ class InstructedPage(Page):
     """
 
     trained_on = "tokens"
+    sampled = "prompts"
     detail: ClassVar[Excluded] = {
         "scores": {"__all__": {"rewards": True, "per_kind": True, "by_n": True}},
         "samples": True,

@@ -22,11 +22,13 @@ from functools import cache
 from types import NoneType
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 # ---- metrics
 
 
+Interval = tuple[float, float]
+"""The 95 % interval of a figure, (low, high)."""
 Unit = Literal["number", "whole", "compact", "share", "points", "percent", "perplexity", "bytes"]
 """How a value is written: `points` is a share in per cent without the sign, `percent` is in per cent already."""
 LAST = "the others"
@@ -106,12 +108,14 @@ class Declared:
     Attributes:
         path: the attributes that lead from the page to it.
         each: whether one of them holds scores by split (`split`), or a list of named ones (`name`).
+        interval: whether its value is that of another metric, of which half the width is shown.
     """
 
     metric: Metric
     name: str
     path: tuple[str, ...]
     each: Literal["", "split", "name"] = ""
+    interval: bool = False
 
     def keys(self, page: BaseModel) -> list[str]:
         """The splits or names that the page has; "" of a metric that has one value."""
@@ -151,19 +155,20 @@ def declared(page: type[BaseModel]) -> list[Declared]:
 
 
 def _walk(page: type[BaseModel], inside: Metrics) -> Iterator[Declared]:
-    for name, (annotation, metadata) in _attributes(page).items():
+    for name, (annotation, metadata) in attributes(page).items():
         metric = next((one for one in metadata if isinstance(one, Metric)), None)
         if inside.only is not None:
             metric = inside.only.get(name)
         if metric is not None:
-            yield Declared(metric, metric.name or f"{inside.prefix}{name}", (name,))
+            interval = Interval in (annotation, *get_args(annotation)) or Interval in get_args(_plain(annotation))
+            yield Declared(metric, metric.name or f"{inside.prefix}{name}", (name,), interval=interval)
         elif (deeper := next((one for one in metadata if isinstance(one, Metrics)), None)) and inside.only is None:
             model, each = _model(annotation)
             for found in _walk(model, deeper):
                 yield replace(found, path=(name, *found.path), each=each or found.each)
 
 
-def _attributes(page: type[BaseModel]) -> dict[str, tuple[Any, Sequence[object]]]:
+def attributes(page: type[BaseModel]) -> dict[str, tuple[Any, Sequence[object]]]:
     """Fields and properties: name → its type, and what is declared of it."""
     found: dict[str, tuple[Any, Sequence[object]]] = {
         name: (field.annotation, field.metadata) for name, field in page.model_fields.items()
@@ -174,6 +179,11 @@ def _attributes(page: type[BaseModel]) -> dict[str, tuple[Any, Sequence[object]]
                 returned = get_type_hints(value.fget, include_extras=True).get("return")
                 found[name] = (returned, getattr(returned, "__metadata__", ()))
     return found
+
+
+def _plain(annotation: Any) -> Any:
+    """A type without what is declared of it."""
+    return get_args(annotation)[0] if hasattr(annotation, "__metadata__") else annotation
 
 
 def _model(annotation: Any) -> tuple[type[BaseModel], Literal["", "split", "name"]]:
@@ -209,10 +219,6 @@ def titles(page: type[BaseModel]) -> dict[str, str]:
 
 
 # ---- pages
-
-
-Interval = tuple[float, float]
-"""The 95 % interval of a figure, (low, high)."""
 
 
 class Measured(BaseModel):
@@ -264,13 +270,20 @@ class Page(Measured):
     """What every page has: the rung's name, and the approach of its class, under which the report groups rungs.
 
     A field of a page with a `Metric` is a figure: a column of the report, a row of the model card, a metric of the run.
+
+    Attributes:
+        seeds: trainings that it is the mean of; spread: what each of its figures may be off for them, see
+            `evaluation.seeds`.
     """
 
     detail: ClassVar[Excluded] = {}  # what reports/ladder.json leaves out
 
     name: str
     approach: str = ""
+    seeds: int = 1
+    spread: dict[str, float] = Field(default_factory=dict)
 
+    sampled: ClassVar[str] = "test texts"  # what its intervals are over
     position: ClassVar[str] = "token"  # what a network reads one after the other, see `Work.flops`
     trained_on: ClassVar[str] = ""  # what training reads so many of in a second; none: there is no column for it
 

@@ -57,7 +57,7 @@ class ReaderScores(Measured):
         Interval | None,
         Metric(
             "±",
-            "half the width of its 95 % interval, by drawing test questions anew (bootstrap); not over seeds",
+            "half the width of its 95 % interval, by drawing test questions anew (bootstrap)",
             unit="points",
             digits=1,
             brief=True,
@@ -136,6 +136,7 @@ class ReaderPage(Page):
     """
 
     trained_on = "rows"
+    sampled = "questions"
     detail: ClassVar[Excluded] = {"right": True, "shown": True}
 
     parameters: Annotated[int, parameter_count("numbers of the model")]

@@ -67,7 +67,7 @@ class RewardScores(Measured):
         Interval | None,
         Metric(
             "±",
-            "half the width of its 95 % interval, in points, by drawing prompts anew (bootstrap); not over seeds",
+            "half the width of its 95 % interval, in points, by drawing prompts anew (bootstrap)",
             unit="points",
             digits=1,
             after="accuracy",
@@ -104,6 +104,7 @@ class RewardPage(Page):
     """
 
     trained_on = "prompts"
+    sampled = "prompts"
     detail: ClassVar[Excluded] = {"scores": {"__all__": {"reliability": True}}}
 
     parameters: Annotated[int, parameter_count("numbers of the model", logged=False)]

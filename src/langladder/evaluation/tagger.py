@@ -71,7 +71,7 @@ class TaggerScores(Measured):
         Interval | None,
         Metric(
             "±",
-            "half the width of its 95 % interval, by drawing test sentences anew (bootstrap); not over seeds",
+            "half the width of its 95 % interval, by drawing test sentences anew (bootstrap)",
             unit="points",
             digits=2,
             brief=True,
@@ -189,6 +189,7 @@ class TaggerPage(Page):
 
     position = "word"
     trained_on = "words"
+    sampled = "test sentences"
     detail: ClassVar[Excluded] = {"right": True, "shown": True, "reliability": True, "confusion": True}
 
     parameters: Annotated[int, parameter_count("numbers of the model", logged=False)]

@@ -221,6 +221,7 @@ class TranslatorPage(Page):
     """Of one translator: scores, whose the errors are, by beam width and by length, examples, and every output."""
 
     trained_on = "tokens"
+    sampled = "test sentences"
     detail: ClassVar[Excluded] = {"examples": True, "by_length": True, "outputs": True}
 
     parameters: Annotated[int, parameter_count("weights of the model", logged=False)]

@@ -59,6 +59,7 @@ class WordVectorsPage(Page):
     """Of one set of word vectors: how large, how good, what lies near what."""
 
     trained_on = "words"
+    sampled = "questions"
     detail: ClassVar[Excluded] = {"neighbours": True, "map": True, "scores": {"clusters": {"sections"}}}
 
     dimension: Annotated[

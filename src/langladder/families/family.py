@@ -32,6 +32,9 @@ Values = Mapping[str, Any]
 Fields = dict[str, Any]
 """Fields of a settings class by name, as pydantic's `create_model` takes them: (type, default)."""
 
+MOST_SEEDS = 20
+"""With which a rung is trained."""
+
 Make = Callable[..., Any]
 """Calls the function that makes the rung (`langladder.models.making`, `langladder.embeddings.method`):
 `make(start, *data, **more)`, where start is a model, to be trained in place, a class, or the folder of its base."""
@@ -144,7 +147,26 @@ class Listed(Config):
     maker: str | None = Field(default=None, alias="_maker_")  # the function that makes it; found by `resolve`
 
 
-class Rung(Listed):
+class Seeded(Listed):
+    """What the file of a rung says that has a model: with how many seeds it is trained, for tables that cover them.
+
+    The first is the job's, and its model the rung's; the others are the next numbers. No job of one seed knows of them.
+    """
+
+    seeds: int = Field(default=1, ge=1, le=MOST_SEEDS, exclude=True)
+
+    @model_validator(mode="after")
+    def _are_trained_here(self) -> Self:
+        training: Any = getattr(self, "training", None)
+        if self.seeds > 1 and getattr(training, "devices", 1) * getattr(training, "nodes", 1) > 1:
+            raise ValueError(
+                f"seeds={self.seeds} with training.devices={training.devices}, training.nodes={training.nodes}: one "
+                "process trains several seeds; set devices and nodes to 1, or seeds to 1"
+            )
+        return self
+
+
+class Rung(Seeded):
     """What the file of a rung says that has a model."""
 
     model: Config
@@ -262,6 +284,15 @@ class Family(Generic[Settings]):
     def grows(self, value: Values, base: Values) -> str | None:
         """Why such a rung cannot grow from such a base; None where it can. Both are checked settings."""
         return None
+
+    def by_gradient(self, value: Values) -> bool:
+        """Whether such a rung is trained by gradient, so that another seed makes another model of it.
+
+        Args:
+            value: its settings, as plain values.
+        """
+        kind = self.rung_class(value) if value.get("_target_") else None
+        return self.trained and ("training" in value or bool(getattr(kind, "by_gradient", False)))
 
     def also_given(self, value: Values, title: Callable[[str], str]) -> str:
         """What such a rung is given that others of its table are not, for those who compare them; "" of most.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field, create_model
 
 from langladder.evaluation.page import Page
-from langladder.families.family import Evaluated, Family, Fields, Listed, Make, Trained, Values, copies_of, validated
+from langladder.families.family import Evaluated, Family, Fields, Make, Seeded, Trained, Values, copies_of, validated
 from langladder.families.lm import TOKENS
 from langladder.ground.schema import Config, locate
 
@@ -32,7 +32,7 @@ prompt = (Message("user", "what is the capital of france ?"),)
 answers(model, ChatTemplate(tokenizer), [prompt], SamplingConfig(strategy="greedy", max_tokens=40))"""
 
 
-class Answering(Listed):
+class Answering(Seeded):
     """What the file of a rung says whose network is that of its base."""
 
     target: None = Field(default=None, alias="_target_")  # type: ignore[assignment]  # it is the base's

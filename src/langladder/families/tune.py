@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, create_model
 
-from langladder.families.family import Fields, Listed, Make, Rung, Trained, Values, is_network
+from langladder.families.family import Fields, Make, Rung, Seeded, Trained, Values, is_network
 from langladder.families.lm import TOKENIZER, LanguageModelFamily, scored, streams
 from langladder.ground.schema import Config, locate
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from langladder.families.lm import LanguageModelRung
 
 
-class Grown(Listed):
+class Grown(Seeded):
     """What the file of a rung says that takes its network from its base."""
 
     target: None = Field(default=None, alias="_target_")  # type: ignore[assignment]  # it is the base's

@@ -20,6 +20,7 @@ class Model(ABC):
         Config: schema of the settings.
         approach: rungs of one approach stand together in the report.
         maker: the function that makes a trained one, see `models.making`.
+        by_gradient: whether it is trained by gradient without a `training` among its settings, by kernels of its own.
         SIZES: what besides the settings it is built with, by the names in config.json: vocabularies, labels.
         WHAT: such a model in words, for messages.
         normalisation: how the training texts were written; what is asked from outside (`serving`) is written so first.
@@ -28,6 +29,7 @@ class Model(ABC):
     Config: ClassVar[type[schema.Config]] = schema.Config
     approach: ClassVar[str] = ""
     maker: ClassVar[str]
+    by_gradient: ClassVar[bool] = False
     SIZES: ClassVar[tuple[str, ...]] = ()
     WHAT: ClassVar[str] = "model"
     config: schema.Config

@@ -76,6 +76,7 @@ class Word2Vec(EmbeddingMethod[Word2VecConfig]):
     """Skip-gram or CBOW; see the module."""
 
     approach = "prediction"
+    by_gradient = True
     Config: ClassVar[type[Config]] = Word2VecConfig
 
     def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> TrainedVectors:

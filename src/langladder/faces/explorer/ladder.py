@@ -156,7 +156,7 @@ def _table(table: LadderTable, runs: Mapping[tuple[str, str], str | None], track
         {"title": one.title, "explanation": one.explanation, "better": one.better, "brief": one.brief}
         for one in table.columns
     ]
-    return {"family": table.family, "title": table.title, "columns": columns, "approaches": groups}
+    return {"family": table.family, "title": table.title, "note": table.note, "columns": columns, "approaches": groups}
 
 
 def link(run: str | None, tracking: str) -> str | None:

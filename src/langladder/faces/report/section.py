@@ -13,6 +13,7 @@ declares, without `sections` nothing stands beside it.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from itertools import pairwise
 from typing import Any, Generic, Literal, TypeVar
 
 from markupsafe import Markup
@@ -68,7 +69,12 @@ class Section:
 
 @dataclass(frozen=True)
 class Column(Generic[P]):
-    """One measure: `read(page, timing)` gives the number or `None`; the rest as in `Metric`."""
+    """One measure: `read(page, timing)` gives the number or `None`; the rest as in `Metric`.
+
+    Attributes:
+        margin: what the number may be off for the seeds that it was trained with, where no column beside it says so.
+        interval: whether it is half the interval of another.
+    """
 
     title: str
     explanation: str
@@ -77,6 +83,8 @@ class Column(Generic[P]):
     better: Literal["lower", "higher"] | None
     brief: bool = False
     compared: bool = False
+    margin: Callable[[P], float | None] | None = None
+    interval: bool = False
 
 
 def page_columns(pages: Sequence[P]) -> list[Column[P]]:
@@ -84,7 +92,9 @@ def page_columns(pages: Sequence[P]) -> list[Column[P]]:
     if not pages:
         return []
     kind = type(pages[0])
-    waiting = [found for one in declared(kind) for found in _columns(one, pages)]
+    metrics = declared(kind)
+    covered = _with_intervals(metrics)
+    waiting = [found for one in metrics for found in _columns(one, pages, alone=one not in covered)]
     placed = [column for column, after in waiting if not after]
     placed += [column for column, after in waiting if after == LAST]
     waiting = [(column, after) for column, after in waiting if after not in ("", LAST)]
@@ -96,8 +106,22 @@ def page_columns(pages: Sequence[P]) -> list[Column[P]]:
     return [*placed, *_cost_columns(kind.trained_on)]
 
 
-def _columns(one: Declared, pages: Sequence[P]) -> Iterator[tuple[Column[P], str]]:
-    """The columns of a metric, each with the title that it follows."""
+def _with_intervals(metrics: Sequence[Declared]) -> list[Declared]:
+    """The metrics beside which a column shows their interval: that behind them, or that which follows their title."""
+    found = []
+    for before, one in pairwise(metrics):
+        if one.interval:
+            named = [other for other in metrics if one.metric.after and other.metric.title == one.metric.after]
+            found += named or [before]
+    return found
+
+
+def _columns(one: Declared, pages: Sequence[P], *, alone: bool) -> Iterator[tuple[Column[P], str]]:
+    """The columns of a metric, each with the title that it follows.
+
+    Args:
+        alone: no column beside it has its interval: then what it may be off for its seeds stands with it.
+    """
     shown: dict[str, Metric] = {TEST if one.each == "split" else "": one.metric} | dict(one.metric.splits)
     if one.each == "name":
         shown = {key: one.metric for page in pages for key in one.keys(page)}
@@ -105,10 +129,12 @@ def _columns(one: Declared, pages: Sequence[P]) -> Iterator[tuple[Column[P], str
         if metric.sentence:
             words = {"position": type(pages[0]).position, "name": key}
             title, sentence = metric.title.format(**words), metric.sentence.format(**words)
-            yield _column(replace(metric, title=title, sentence=sentence), one, key), metric.after
+            named = replace(metric, title=title, sentence=sentence)
+            yield _column(named, one, key, alone=alone), metric.after
 
 
-def _column(metric: Metric, one: Declared, key: str) -> Column[Any]:
+def _column(metric: Metric, one: Declared, key: str, *, alone: bool) -> Column[Any]:
+    name = one.logged_as(key)
     return Column(
         metric.title,
         metric.sentence,
@@ -117,6 +143,8 @@ def _column(metric: Metric, one: Declared, key: str) -> Column[Any]:
         metric.better,
         metric.brief,
         metric.compared,
+        (lambda page: page.spread.get(name)) if alone and metric.compared else None,
+        one.interval,
     )
 
 

@@ -68,12 +68,13 @@ class Row:
 
 @dataclass(frozen=True)
 class LadderTable:
-    """All rungs of one family in the order of the ladder."""
+    """All rungs of one family in the order of the ladder; `note` says what ± covers."""
 
     family: str
     title: str
     columns: list[Heading]
     rows: list[Row]
+    note: str = ""
 
     @property
     def gifts(self) -> bool:
@@ -109,28 +110,59 @@ def _only(table: LadderTable, kept: Sequence[int]) -> LadderTable:
 def _table(family: str, title: str, columns: Sequence[Column[Any]], rungs: Sequence[Entry[Page]]) -> LadderTable:
     read = [(column, [column.read(rung.page, rung.timing) for rung in rungs]) for column in columns]
     measured = [(column, values) for column, values in read if any(value is not None for value in values)]
-    cells = [_cells(column, values) for column, values in measured]
+    margins = [[column.margin(rung.page) if column.margin else None for rung in rungs] for column, _ in measured]
+    cells = [_cells(column, values, beside) for (column, values), beside in zip(measured, margins, strict=True)]
+    note = _note(
+        [rung.page for rung in rungs],
+        intervals=any(column.interval for column, _ in measured),
+        margins=any(one is not None for beside in margins for one in beside),
+    )
     rows = [
         Row(rung.name, rung.title, [column[i] for column in cells], rung.approach, about.year, about.also_given)
         for i, rung in enumerate(rungs)
         for about in [rung.metadata]
     ]
     headings = [Heading(c.title, c.explanation, c.better, c.brief) for c, _ in measured]
-    return LadderTable(family, title, headings, rows)
+    return LadderTable(family, title, headings, rows, note)
 
 
-def _cells(column: Column[Any], values: list[float | None]) -> list[Cell]:
+def _note(pages: Sequence[Page], *, intervals: bool, margins: bool) -> str:
+    """What ± covers in a table.
+
+    Args:
+        intervals: whether it has columns of them. margins: whether some stand beside a figure.
+    """
+    counts = sorted({page.seeds for page in pages if page.seeds > 1})
+    seeds = f"{' or '.join(map(str, counts))} seeds" if counts else ""
+    whose = ", of rungs trained by gradient," if any(page.seeds == 1 for page in pages) else ""
+    said = []
+    if intervals:
+        over = type(pages[0]).sampled
+        said.append(f"±: 95 % interval over {over}" + (f" and{whose} {seeds}" if seeds else ""))
+    if margins:
+        said.append(f"{'beside a figure: 95 % interval' if said else '±: 95 % interval'} over {seeds} alone")
+    if seeds:
+        said.append("every figure but time and speed is the mean over its seeds")
+    return "; ".join(said)
+
+
+def _cells(column: Column[Any], values: list[float | None], margins: Sequence[float | None]) -> list[Cell]:
     texts = [numbers.DASH if value is None else column.show(value) for value in values]
     measured = [(value, text) for value, text in zip(values, texts, strict=True) if value is not None]
     best = None
     if column.better and len({text for _, text in measured}) > 1:
         best = (min if column.better == "lower" else max)(measured)[1]
-    return [Cell(text, value, text == best) for value, text in zip(values, texts, strict=True)]
+    return [
+        Cell(text if margin is None else f"{text} ± {column.show(margin)}", value, text == best)
+        for value, text, margin in zip(values, texts, margins, strict=True)
+    ]
 
 
 def to_markdown(tables: Sequence[LadderTable]) -> str:
     """The tables in Markdown, best values bold; ends with a newline."""
-    return "\n".join(f"**{table.title}**\n\n{_markdown(table)}" for table in tables)
+    return "\n".join(
+        f"**{table.title}**\n\n{_markdown(table)}" + (f"\n{table.note}.\n" if table.note else "") for table in tables
+    )
 
 
 def _markdown(table: LadderTable) -> str:

@@ -72,6 +72,7 @@ class FastText(CountedClassifier):
     """See the module."""
 
     approach = "bag of vectors"
+    by_gradient = True
     maker = f"{__name__}.make"
     Config: ClassVar[type[schema.Config]] = FastTextConfig
     KEYS = frozenset({"units"})

@@ -29,7 +29,7 @@ function tableOf(table, runs) {
   const drawn = make(
     "table",
     { class: "sortable", "data-family": table.family },
-    make("caption", {}, "Bold: the best of its column. A dash: not measured. Beside a rung: the year of its method. Press a heading to sort."),
+    make("caption", {}, `Bold: the best of its column. A dash: not measured. Beside a rung: the year of its method. ${table.note ? `${table.note}. ` : ""}Press a heading to sort.`),
     make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "rung"), ...heads)),
     ...bodies,
   );
