@@ -86,7 +86,7 @@ def every_rung(chosen: params.Choices) -> params.Choices:
     """The choices with every rung of conf/ listed, in order of history."""
     described = titles.in_order({family: params.conf_names(family) for family in families()})
     listed: dict[str, object] = {"prompted": "tune", "corpora": list(ON_REQUEST)}
-    if chosen.labels == "microworld":
+    if chosen.model_dump()["labels"] == "microworld":
         listed["labels"] = WITH_TREES
     for name, family in families().items():
         bases = {rung: titles.own_growth(name, rung) for rung in described[name]} if family.bases else None

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pipeline import ROOT
 
-TABLE = re.compile(r"\*\*(?P<title>[^*\n]+)\*\*\n\n(?P<rows>(?:\|.*\n)+)")
+TABLE = re.compile(r"\*\*(?P<title>[^*\n]+)\*\*[^\n]*\n\n(?P<rows>(?:\|.*\n)+)")
 RUNS = ("reports/ladder.md", "ladders/*/reports/ladder.md")
 PUBLISHED = "README.md"
 

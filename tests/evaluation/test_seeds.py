@@ -101,7 +101,7 @@ def table_of(*pages: Page, family: str = "classifier") -> str:
 
 def test_a_table_says_what_its_intervals_cover() -> None:
     alone = table_of(classifier(0.8), classifier(0.9, name="rnn"))
-    assert "\n±: 95 % interval over test texts.\n" in alone
+    assert alone.startswith("**Classifiers** (±: 95 % interval over test texts)\n\n|")
     three = joined([classifier(value) for value in (0.80, 0.83, 0.86)])
     both = table_of(three, classifier(0.9, name="logistic"))
     assert "over test texts and, of rungs trained by gradient, 3 seeds" in both and "the mean over its seeds" in both

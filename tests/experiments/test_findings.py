@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 
 import pytest
 from pydantic import ValidationError
@@ -9,8 +10,10 @@ from pydantic import ValidationError
 from langladder.experiments.findings import Findings, Plot, Series, Shown, curves, opened, rounded, series
 from langladder.experiments.page import ClaimPage
 from langladder.experiments.statistics import Verdict
-from langladder.faces.report.claims import claim_views, findings_plot, separated
-from langladder.faces.report.inputs import Entry, RungMetadata, Timing
+from langladder.faces.report.claims import claim_views, findings_plot, picture, separated
+from langladder.faces.report.inputs import Entry, Meta, ReportInputs, RungMetadata, Timing
+from langladder.faces.report.page import build_page
+from langladder.families import families
 
 
 def plot(*lines: Series, **settings: object) -> Plot:
@@ -27,6 +30,22 @@ def claim(holds: bool | None, timed: bool | str | None = "none") -> Entry[ClaimP
     value = {"name": "n", "fingerprint": "f", "findings": {**shown(holds), "figures": {}}}
     timing = Timing.model_validate({"timed": None if timed == "none" else shown(timed)})
     return Entry(ClaimPage.model_validate(value), RungMetadata(title="T", claim="C"), timing)
+
+
+def test_a_plot_for_the_head_of_the_report_stands_there_with_a_way_to_its_claim() -> None:
+    """Where it was measured, and once."""
+    drawn = plot(series("a", [16.0, 64.0], [0.5, 0.6]), title="Accuracy by labels", front=True)
+    plain = claim(True)
+    findings = plain.page.findings.model_copy(update={"plots": [plot(series("b", [1.0], [0.5])), drawn]})
+    with_plot = replace(plain, page=plain.page.model_copy(update={"findings": findings, "name": "m"}))
+    inputs = ReportInputs(Meta(), list(families().values()), {"experiment": [claim(None), with_plot]})
+    shown = picture(inputs, "experiment")
+    assert shown and 'href="#claim-m"' in shown.caption and "Accuracy by labels" in shown.caption
+    assert picture(inputs, "probe") is None
+    assert picture(ReportInputs(Meta(), inputs.families, {"experiment": [claim(True)]}), "experiment") is None
+    page = build_page(inputs)
+    head = page.index('id="ladder"')
+    assert head < page.index("front-m") < page.index('id="claims"')
 
 
 def test_series_of_unequal_lengths_are_refused() -> None:

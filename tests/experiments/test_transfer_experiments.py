@@ -143,6 +143,23 @@ def test_all_lines_grow_from_one_pre_training(data: Data, monkeypatch: pytest.Mo
     ]
 
 
+def test_other_classifiers_stand_beside_them_and_in_no_verdict(data: Data, untrained: None) -> None:
+    del untrained
+    logistic: dict[str, Any] = {"name": "logistic", "title": "TF-IDF", "model": {"method": "logistic"}}
+    logistic["_target_"] = "langladder.models.classification.linear_classifier.LinearClassifier"
+    others = {"logistic": logistic, "mean": MEAN}
+    settings = TRANSFER | {"bodies": {"bert": BERT_BODY}, "rungs": {"bert": BERT_RUNG}, "others": others}
+    few: dict[str, Any] = {"vectors": ["mean"], "counts": [16], "seeds": 1, "epochs": 0.01, "vector_lines": 100}
+    found = TransferByLabels(TransferByLabelsConfig.model_validate(settings | few)).run(data, seed=1, progress=told)
+    titles = ["TF-IDF", f"{MEAN['title']} from word vectors", "BERT, from scratch", "BERT"]
+    assert [line.name for line in found.plots[0].series] == titles
+    assert {row[0] for row in found.rows} == {"BERT"} and "TF-IDF" not in found.verdict
+    assert [plot.front for plot in found.plots] == [True, False]
+    for wrong, message in (("none", "none of the rungs"), ("logistic", "have no embedding")):
+        with pytest.raises(ValidationError, match=message):
+            TransferByLabelsConfig.model_validate(settings | few | {"vectors": [wrong]})
+
+
 def _noted(made: list[str]) -> Any:
     def noting(body: Any, *rest: Any, **named: Any) -> Any:
         made.append(type(body).__name__)

@@ -160,8 +160,9 @@ def _cells(column: Column[Any], values: list[float | None], margins: Sequence[fl
 
 def to_markdown(tables: Sequence[LadderTable]) -> str:
     """The tables in Markdown, best values bold; ends with a newline."""
+    notes = [f" ({table.note})" if table.note else "" for table in tables]
     return "\n".join(
-        f"**{table.title}**\n\n{_markdown(table)}" + (f"\n{table.note}.\n" if table.note else "") for table in tables
+        f"**{table.title}**{note}\n\n{_markdown(table)}" for table, note in zip(tables, notes, strict=True)
     )
 
 
@@ -224,7 +225,9 @@ def _rich(table: LadderTable) -> RichTable:
         )
         for row in table.rows
     ]
-    return narrow_table(table.title, [column.title for column in table.columns], rows)
+    drawn = narrow_table(table.title, [column.title for column in table.columns], rows)
+    drawn.caption, drawn.caption_justify = table.note or None, "left"
+    return drawn
 
 
 def ladder_summary(inputs: ReportInputs) -> dict[str, Any]:
