@@ -220,11 +220,10 @@ def _positions(
     losses: Sequence[float], words: Sequence[int], log_probs: Sequence[float] | None
 ) -> list[PositionScores]:
     """The figures of each group of positions in which the text has lines; losses in nats."""
-    lasts = [first - 1 for first in POSITIONS[1:]]
+    lasts = [*(first - 1 for first in POSITIONS[1:]), None]
+    known: Sequence[float | None] = log_probs or [None] * len(POSITIONS)
     found = []
-    for first, last, loss, count, log_prob in zip(
-        POSITIONS, [*lasts, None], losses, words, log_probs or [None] * len(POSITIONS), strict=False
-    ):
+    for first, last, loss, count, log_prob in zip(POSITIONS, lasts, losses, words, known, strict=False):
         if count:
             perplexity = _exp(loss / count)
             found.append(

@@ -155,7 +155,7 @@ def positions_plot(rungs: LanguageModels) -> LinePlot | None:
         if floors:
             axes.plot(*zip(*floors, strict=True), color=INK, linestyle="--", linewidth=1.5, zorder=3)
             axes.annotate("entropy floor", floors[-1], (0, -14), textcoords="offset points", ha="right")
-        values = [value for line in [floors, *points.values()] for _, value in line]
+        values = [floor for _, floor in floors] + [value for line in points.values() for _, value in line]
         if max(values) / min(values) >= _LOG_FROM:
             axes.set_yscale("log")
             axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
