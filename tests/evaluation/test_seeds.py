@@ -40,6 +40,13 @@ def test_a_page_alone_is_as_it_is() -> None:
     assert joined([page]) is page and page.seeds == 1 and page.spread == {}
 
 
+def test_perplexity_by_position_is_a_mean_over_the_seeds() -> None:
+    pages = [LanguageModelPage.model_validate(language_model("lstm", "LSTM", value, 9)) for value in (30.0, 34.0)]
+    found = joined(pages).scores.positions
+    assert [one.perplexity for one in found] == [33.0, 32.0, 31.0]  # 1 more, as many, 1 less than of the whole text
+    assert [(one.first, one.last, one.words) for one in found] == [(1, 1, 30_000), (2, 2, 30_000), (3, 4, 38_412)]
+
+
 def test_golden_means_and_intervals() -> None:
     """0.80, 0.83, 0.86: s = 0.03, e = 4.302653 · 0.03 / √3; the interval is of both, √(0.03² + e²)."""
     pages = [classifier(value) for value in (0.80, 0.83, 0.86)]

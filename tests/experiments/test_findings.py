@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from langladder.experiments.findings import Findings, Plot, Series, Shown, curves, opened, rounded, series
 from langladder.experiments.page import ClaimPage
 from langladder.experiments.statistics import Verdict
-from langladder.faces.report.claims import claim_views, findings_plot, picture, separated
+from langladder.faces.report.claims import claim_views, findings_plot, pictures, separated
 from langladder.faces.report.inputs import Entry, Meta, ReportInputs, RungMetadata, Timing
 from langladder.faces.report.page import build_page
 from langladder.families import families
@@ -39,10 +39,10 @@ def test_a_plot_for_the_head_of_the_report_stands_there_with_a_way_to_its_claim(
     findings = plain.page.findings.model_copy(update={"plots": [plot(series("b", [1.0], [0.5])), drawn]})
     with_plot = replace(plain, page=plain.page.model_copy(update={"findings": findings, "name": "m"}))
     inputs = ReportInputs(Meta(), list(families().values()), {"experiment": [claim(None), with_plot]})
-    shown = picture(inputs, "experiment")
-    assert shown and 'href="#claim-m"' in shown.caption and "Accuracy by labels" in shown.caption
-    assert picture(inputs, "probe") is None
-    assert picture(ReportInputs(Meta(), inputs.families, {"experiment": [claim(True)]}), "experiment") is None
+    (shown,) = pictures(inputs, "experiment")
+    assert 'href="#claim-m"' in shown.caption and "Accuracy by labels" in shown.caption
+    without = ReportInputs(Meta(), inputs.families, {"experiment": [claim(True)]})
+    assert [*pictures(inputs, "probe"), *pictures(without, "experiment")] == []
     page = build_page(inputs)
     head = page.index('id="ladder"')
     assert head < page.index("front-m") < page.index('id="claims"')

@@ -20,7 +20,7 @@ import torch
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from langladder.data.language_modelling import SCORED_TOKENS, document_batches
-from langladder.evaluation.page import LOGGED, Measured, Metric, figures
+from langladder.evaluation.page import LOGGED, Measured, Metric, Metrics, figures
 from langladder.ground.artefacts import figures_from_json, figures_to_json
 from langladder.ground.errors import InputError
 from langladder.ground.progress import working
@@ -125,7 +125,7 @@ class TextScores(Measured):
     unknown_rate: Annotated[float, Metric("share of unknown tokens")]
     impossible_tokens: Annotated[int, LOGGED] = 0
     note: Annotated[str | None, LOGGED] = None
-    positions: list[PositionScores] = Field(default_factory=list)
+    positions: Annotated[list[PositionScores], Metrics()] = Field(default_factory=list)
 
     @model_validator(mode="before")
     @classmethod

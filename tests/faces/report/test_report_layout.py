@@ -79,8 +79,9 @@ def nodes(page: str) -> list[Node]:
 
 def test_every_rung_can_be_chosen_and_few_are_at_first(nodes: list[Node]) -> None:
     scopes = [node for node in nodes if node.has("choice")]
-    # 2 curves, samples, translations, length, widths, attention, neighbours, sections, maps; of classifiers 4
-    assert len(scopes) == 14
+    # positions, 2 curves, samples, translations, length, widths, attention, neighbours, sections, maps, and
+    # 4 of classifiers
+    assert len(scopes) == 15
     for scope in scopes:
         parts = scope.all()
         offered = {node.get("value") for node in parts if node.tag == "option"} - {""}

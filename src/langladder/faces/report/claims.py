@@ -71,14 +71,14 @@ class ClaimView:
     parts: list[ShownView]
 
 
-def picture(inputs: ReportInputs, family: str) -> Picture | None:
+def pictures(inputs: ReportInputs, family: str) -> Iterable[Picture]:
     """The first plot that a claim has for the head of the report."""
     for claim in inputs.rungs_with(family, ClaimPage):
         for plot in claim.page.findings.plots:
             if plot.front and (svg := findings_plot(plot, f"front-{claim.name}")):
                 link = Markup('<a href="#claim-{}">{}</a>').format(claim.name, claim.title)
-                return Picture(Markup(svg), Markup("{}, with the spread between seeds: {}.").format(plot.title, link))
-    return None
+                yield Picture(Markup(svg), Markup("{}, with the spread between seeds: {}.").format(plot.title, link))
+                return
 
 
 def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
