@@ -84,6 +84,15 @@ def test_held_out_facts_are_in_no_instruction_of_train(size: Size) -> None:
     assert not facts["train"] & (facts["validation"] | facts["test"])
 
 
+def test_no_alone_answers_half_of_the_claims() -> None:
+    """Though a claim is drawn once, and nearly all that could be drawn are false."""
+    rng, place = Random(1), world("small")
+    drawn = (KINDS["yes_no"].draw(place, rng) for _ in range(3000))
+    claims = {one.slots["claim"]: one.answers[0] for one in drawn}
+    said = Counter(claims.values())
+    assert len(claims) > 150 and 0.45 < said["yes ."] / len(claims) < 0.55
+
+
 def test_phrasings_vary_and_one_is_kept_for_unseen_instructions(drawn: dict[str, list[Dialogue]]) -> None:
     for kind in SEEN:
         phrasings = KINDS[kind].phrasings

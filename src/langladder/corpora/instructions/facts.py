@@ -4,6 +4,7 @@ What the world does not know is to be refused: "i do not know .".
 """
 
 from random import Random
+from zlib import crc32
 
 from langladder.corpora.instructions.kinds import (
     RELATIONS,
@@ -136,12 +137,13 @@ class YesNo:
     )
 
     def draw(self, world: World, rng: Random) -> Request:
-        """A statement about a country, false about half the time."""
+        """A statement about a country. Of each fact one is true and one false, so "no" alone is right half the time."""
         country, relation = draw_country(world, rng), rng.choice(RELATIONS)
         facts = {part: getattr(country, part) for part in ("name", *RELATIONS)}
-        if rng.random() < 0.5:
-            facts[relation] = rng.choice(sorted(known(world).countries[relation]))
-        right = facts[relation] == getattr(country, relation)
+        right = rng.random() < 0.5
+        if not right:
+            others = sorted(known(world).countries[relation] - {facts[relation]})
+            facts[relation] = others[crc32(f"{relation} {country.name}".encode()) % len(others)]
         claim = SENTENCES[relation][0].format(**facts)
         return Request({"claim": claim}, {"true": right}, ("yes ." if right else "no .",), f"{relation} {country.name}")
 
