@@ -122,12 +122,14 @@ class Paired:
         rows: of each rung its title, its score as shown, and for each rung below it how they compare.
         sentence: which rungs are best and cannot be told apart.
         items: how many the test has; comparisons: how many pairs were tested.
+        seeds: whether a score is the mean over several trainings, of which the first alone is tested.
     """
 
     rows: list[tuple[str, str, list[Difference]]]
     sentence: str
     items: int
     comparisons: int
+    seeds: bool = False
 
 
 def paired(
@@ -161,7 +163,7 @@ def paired(
             for other in order[index + 1 :]
         ]
         rows.append((rung.marked, numbers.share(score(rung.page)), below))
-    return Paired(rows, _sentence(rows), items, len(found))
+    return Paired(rows, _sentence(rows), items, len(found), any(rung.page.seeds > 1 for rung in order))
 
 
 def ranked(rungs: Rungs[P], loss: Loss[P]) -> list[Entry[P]]:
