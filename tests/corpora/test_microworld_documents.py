@@ -33,7 +33,7 @@ from langladder.ground.artefacts import read_json
 from langladder.text.storage.shards import TEXT
 from langladder.text.storage.tables import read_batches
 
-GOLDEN = "015a93860e78973c"
+GOLDEN = "f8d2de260997e3d3"
 
 
 @pytest.fixture(scope="module")

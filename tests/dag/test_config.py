@@ -156,7 +156,7 @@ def test_debugging_shortens_every_rung_that_is_trained_by_gradient() -> None:
     """Those too whose steps follow `effort`."""
     for debug, most in (("fast", 20), ("overfit", 200), ("profile", 100)):
         found = resolve(
-            chosen(debug=debug, lms=["lstm", "gpt"], classifiers=["tree_lstm_n_ary"], encoders=["bert_mini_lines"])
+            chosen(debug=debug, lms=["lstm", "gpt"], classifiers=["tree_lstm_n_ary"], encoders=["roberta_mini"])
         )
         parts = {name: job for name, job in found.items() if name.startswith("train_")}
         steps = {
@@ -165,14 +165,14 @@ def test_debugging_shortens_every_rung_that_is_trained_by_gradient() -> None:
             for value in job.values()
             if isinstance(value, dict) and "training" in value
         }
-        assert {"train_lm/lstm", "train_classifier/tree_lstm_n_ary", "train_encoder/bert_mini_lines"} <= steps.keys()
+        assert {"train_lm/lstm", "train_classifier/tree_lstm_n_ary", "train_encoder/roberta_mini"} <= steps.keys()
         assert max(steps.values()) <= most, debug
 
 
 def test_how_an_encoder_is_judged_does_not_train_it_anew() -> None:
     """It stands aside for the stage that trains, and is among the settings of the one that judges."""
-    one, other = (resolve(chosen(encoder={"bert_mini_lines": {"judged": {"words": words}}})) for words in (7, 9))
-    train, judge = "train_encoder/bert_mini_lines", "evaluate_encoder/bert_mini_lines"
+    one, other = (resolve(chosen(encoder={"roberta_mini": {"judged": {"words": words}}})) for words in (7, 9))
+    train, judge = "train_encoder/roberta_mini", "evaluate_encoder/roberta_mini"
     assert {key: value for key, value in one[train].items() if key != "aside"} == {
         key: value for key, value in other[train].items() if key != "aside"
     }

@@ -21,9 +21,9 @@ from pipeline.settings.compose import resolve
 RUNGS: dict[str, Any] = {
     "embeddings": ["svd", "skipgram"],
     "lms": ["kneser_ney", "lstm"],
-    "encoders": ["bert_mini_lines"],
+    "encoders": ["roberta_mini"],
     "classifiers": ["logistic", "fasttext"],
-    "classifier_transfers": {"bert_fine_tuned": {"base": "encoder/bert_mini_lines"}},
+    "classifier_transfers": {"bert_fine_tuned": {"base": "encoder/roberta_mini"}},
     "translators": [],
     "experiments": [],
     "probes": [],
@@ -54,10 +54,10 @@ def test_one_seed_changes_nothing_and_several_make_no_job() -> None:
              if job.startswith(("train_lm", "train_encoder", "train_classifier", "evaluate_"))}  # fmt: skip
     assert {job: count for job, count in seeds.items() if count} == {
         "train_lm/lstm": 2,
-        "train_encoder/bert_mini_lines": 3,
+        "train_encoder/roberta_mini": 3,
         "train_classifier/fasttext": 3,
         "evaluate_lm/lstm": 2,
-        "evaluate_encoder/bert_mini_lines": 3,
+        "evaluate_encoder/roberta_mini": 3,
         "evaluate_embedding/skipgram": 3,
         "evaluate_classifier/fasttext": 3,
         "evaluate_classifier_transfer/bert_fine_tuned": 3,
@@ -85,12 +85,12 @@ def test_tables_show_the_mean_of_the_seeds(tmp_path: Path) -> None:
         settings = json.loads((project / "models" / folder / "provenance.json").read_text())["settings"]
         return int(settings["seed"])
 
-    for rung in ("lm/lstm", "embedding/skipgram", "encoder/bert_mini_lines", "classifier_transfer/bert_fine_tuned"):
+    for rung in ("lm/lstm", "embedding/skipgram", "encoder/roberta_mini", "classifier_transfer/bert_fine_tuned"):
         assert (seed_of(rung), seed_of(f"{rung}/seeds/2")) == (1, 2)
     assert not list((project / "models").glob("*/*/seeds/3"))
     assert not any((project / "models" / rung / "seeds").exists() for rung in ("lm/kneser_ney", "classifier/logistic"))
     second = json.loads((project / "models/classifier_transfer/bert_fine_tuned/seeds/2/provenance.json").read_text())
-    assert second["settings"]["classifier_transfer"]["base"] == "encoder/bert_mini_lines/seeds/2"
+    assert second["settings"]["classifier_transfer"]["base"] == "encoder/roberta_mini/seeds/2"
 
     ladder = json.loads((project / "reports" / "ladder.json").read_text())
     page = next(one for one in ladder["lm"] if one["name"] == "lstm")

@@ -40,7 +40,7 @@ def test_every_rung_of_conf_stands_in_the_story(family: str) -> None:
 
 
 def test_a_rung_without_a_class_of_its_own_has_that_which_it_builds_on() -> None:
-    assert story.module_of("encoder", "bert_mini_lines") == "langladder.models.encoders.bert"
+    assert story.module_of("encoder", "roberta_mini") == "langladder.models.encoders.bert"
     assert (
         story.module_of("classifier_transfer", "textcnn_skipgram_frozen") == "langladder.models.classification.textcnn"
     )

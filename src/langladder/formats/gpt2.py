@@ -45,7 +45,7 @@ from langladder.ground.artefacts import (
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
 from langladder.ground.schema import checked
-from langladder.models.language.gpt import GPT, INITIAL_STD, GPTConfig
+from langladder.models.language.gpt import GPT, GPTConfig
 from langladder.models.language.instructed import InstructedGPT
 from langladder.models.network import outline
 from langladder.models.saving import Saved, checked_size
@@ -148,7 +148,7 @@ def _gpt2_config(config: GPTConfig, vocab_size: int, tied: bool) -> JSONObject:
         "embd_pdrop": config.dropout,
         "attn_pdrop": config.dropout,
         "resid_pdrop": config.dropout,
-        "initializer_range": INITIAL_STD,
+        "initializer_range": config.initial_std,
         "tie_word_embeddings": tied,
         "torch_dtype": "float32",
     } | SPECIALS

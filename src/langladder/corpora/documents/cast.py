@@ -174,7 +174,7 @@ def _sayable(memory: Memory, person: int) -> list[tuple[str, float]]:
         if fact in facts:
             weights.append((fact, 1.0))
         elif fact != "place":
-            weights.append((fact, 0.4))
+            weights.append((fact, 0.25))
     return weights
 
 
@@ -361,11 +361,14 @@ def _to_others(memory: Memory, person: int, who: Symbol) -> list[Rule]:
 
 @remembering
 def feeling(_here: Language, memory: Memory) -> list[Rule]:
-    """Feeling → anna was happy."""
-    return [
-        wording(weight, "{who} was {felt}", "{who} estis {felt}", who=("Who", person), felt=("Felt",))
-        for person, weight in recent(memory)
-    ]
+    """Feeling → anna was happy | anna was happy and proud."""
+    both = "{who} was {felt} and {too}", "{who} estis {felt} kaj {too}"
+    rules = []
+    for person, weight in recent(memory):
+        who: Symbol = ("Who", person)
+        rules.append(wording(0.6 * weight, "{who} was {felt}", "{who} estis {felt}", who=who, felt=("Felt",)))
+        rules.append(wording(0.4 * weight, *both, who=who, felt=("Felt",), too=("Felt",)))
+    return rules
 
 
 @remembering

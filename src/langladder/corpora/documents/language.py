@@ -9,8 +9,8 @@ from langladder.corpora.documents.memory import UNKNOWN
 from langladder.corpora.lexicon import Country, Noun, Size, Verb, table
 from langladder.corpora.world import DIRECT, PRODUCTIONS, Weighted, favour, world, zipf
 
-NOUN_TILT = 8.0  # of the groups that a subject favours
-MOOD_TILT = 6.0  # of words of the mood, and one over it for words of the opposite mood
+NOUN_TILT = 40.0  # of the groups that a subject favours
+MOOD_TILT = 16.0  # of words of the mood, and one over it for words of the opposite mood
 OPPOSITE = {"bright": "dark", "dark": "bright"}
 NONE = ("", UNKNOWN)
 

@@ -14,7 +14,7 @@ from langladder.corpora.documents.memory import FACTS, MOST_OF_A_SEX, UNKNOWN, M
 
 LINE: Symbol = ("Line",)
 
-MEETING = (6.0, 1.5, 0.7, 0.25)  # weight of a new person by how many there are
+MEETING = (8.0, 0.9, 0.35, 0.15)  # weight of a new person by how many there are
 OPENED = ("Event", "Pet", "Feeling", "Opinion", "WeatherLine")  # kinds of line that may begin with a connective
 KEEPS = (("then", "poste", 0.4), ("so", "do", 0.2), ("after that ,", "post tio ,", 0.2), ("later ,", "poste ,", 0.2))
 TURNS = (("but", "sed", 0.4), ("suddenly ,", "subite ,", 0.35), ("however ,", "tamen ,", 0.25))
@@ -53,21 +53,22 @@ def _weights(memory: Memory) -> dict[str, float]:
         return {"Item": 1.0}
     people = len(memory.people)
     kinds = {
-        "Country": 0.35,
+        "Country": 0.4,
         "WeatherLine": 0.25,
-        "Creatures": 0.55,
-        "Workers": 0.4,
-        "Couple": 0.2,
-        "Compare": 0.45,
-        "Meal": 0.3,
-        "Opinion": 1.1,
+        "Creatures": 0.3,
+        "Workers": 0.2,
+        "Couple": 0.12,
+        "Compare": 0.25,
+        "Meal": 0.25,
+        "Opinion": 2.2,
     }
     if people < 2 * MOST_OF_A_SEX:
         kinds["Meeting"] = MEETING[people]
     if people:
-        kinds |= {"Fact": 2.6, "Event": 3.6, "Feeling": 1.0, "Saying": 0.55, "ListOpening": 0.25}
+        kinds |= {"Fact": 3.4, "Event": 3.6, "Feeling": 1.8, "ListOpening": 0.25}
+        kinds["Saying"] = 0.4 if memory.saying is None else 1.5
         if memory.question is None:
-            kinds["Question"] = 0.7
+            kinds["Question"] = 0.9
         if memory.pet is None:
             kinds["NewPet"] = 0.35
     if memory.pet is not None:
@@ -100,12 +101,13 @@ def opened(_here: Language, _memory: Memory, kind: str) -> list[Rule]:
 
 @cache
 def _opened(kind: str) -> list[Rule]:
-    rules = [Rule(0.66, ((kind,),), (0,))]
-    for share, words in ((0.18, KEEPS), (0.06, TIMES), (0.1, TURNS)):
+    rest: Symbol = (kind,)
+    rules = [Rule(0.7, (rest,), (0,))]
+    for share, words in ((0.18, KEEPS), (0.06, TIMES), (0.06, TURNS)):
         if words is TIMES and kind == "WeatherLine":
             continue
         rules += [
-            wording(share * part, f"{english} {{rest}}", f"{esperanto} {{rest}}", rest=(kind,), turns=words is TURNS)
+            wording(share * part, f"{english} {{rest}}", f"{esperanto} {{rest}}", rest=rest, turns=words is TURNS)
             for english, esperanto, part in words
         ]
     return rules
@@ -192,7 +194,7 @@ def question(_here: Language, memory: Memory) -> list[Rule]:
         known = memory.people[person].facts
         for about, (english, esperanto, *_) in QUESTIONS.items():
             if about in known or about in ASKABLE:
-                share = weight * (1.0 if about in known else 0.4)
+                share = weight * (1.0 if about in known else 0.15)
                 rules.append(wording(share, english, esperanto, who=("Who", person), effects=(("ask", person, about),)))
     return rules
 

@@ -289,17 +289,18 @@ def felt(_here: Language) -> list[Rule]:
         if use == "feelings":
             for rank, entry in enumerate(cell.split(", ")):
                 word, root = entry.split()
-                rules.append(Rule(1 / (rank + 3), (word,), (esperanto_adjective(root, "s"),), by_mood(mood)))
+                rules.append(Rule(1 / (rank + 6), (word,), (esperanto_adjective(root, "s"),), by_mood(mood)))
     return rules
 
 
 @static
 def judged_so(_here: Language) -> list[Rule]:
-    """JudgedSo → opinion | very opinion | not opinion."""
+    """JudgedSo → opinion | opinion and opinion | very opinion | not opinion."""
     return [
-        Rule(0.45, (("Opined_", 1),), (0,)),
-        *(Rule(0.35 * share, (one, ("Opined_", 1)), (other, 0)) for one, other, share in INTENSIFIERS),
-        Rule(0.2, ("not", ("Opined_", -1)), ("ne", 0)),
+        Rule(0.3, (("Opined_", 1),), (0,)),
+        Rule(0.3, (("Opined_", 1), "and", ("Opined_", 1)), (0, "kaj", 1)),
+        *(Rule(0.22 * share, (one, ("Opined_", 1)), (other, 0)) for one, other, share in INTENSIFIERS),
+        Rule(0.18, ("not", ("Opined_", -1)), ("ne", 0)),
     ]
 
 
@@ -307,12 +308,12 @@ def _opined(here: Language, sign: int) -> list[Rule]:
     """Opined_ → an adjective that judges; sign −1: it is denied."""
     return [
         Rule(
-            weight,
+            1 / (word.rank + 9),
             (word.word,),
             (esperanto_adjective(word.root, "s"),),
             by_mood("bright" if word.valence * sign > 0 else "dark"),
         )
-        for word, weight in zipf(here.lexicon.opinions.values())
+        for word in here.lexicon.opinions.values()
     ]
 
 

@@ -1,16 +1,17 @@
-"""Documents as corpora: text with its floors, texts labelled by their mood, English–Esperanto pairs.
+"""Documents as corpora: text with its floors, texts labelled by subject or mood, English–Esperanto pairs.
 
-A labelled text is a document of few lines; its label is the mood at its end, positive (bright) or negative (dark). How
-sure one can be of it is the belief of who has read it, without the documents that end in neither:
+A labelled text is a document of few lines. Its label is the subject, or the mood at its end: positive (bright) or
+negative (dark). How sure one can be of it is the belief b of who has read it; documents that end in neither mood are
+left out:
 
-    P(positive | text) = b(bright) / (b(bright) + b(dark))
+    P(subject | text) = b(subject),   P(positive | text) = b(bright) / (b(bright) + b(dark))
 """
 
 import math
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 from pydantic import Field
@@ -18,7 +19,16 @@ from pydantic import Field
 from langladder.corpora import truth
 from langladder.corpora.documents.floors import worth
 from langladder.corpora.documents.grammar import STATES
-from langladder.corpora.documents.process import LINES, Process, Reader, Sentence, follow, moods, process
+from langladder.corpora.documents.process import (
+    LINES,
+    Process,
+    Reader,
+    Sentence,
+    follow,
+    moods,
+    process,
+    subject_chances,
+)
 from langladder.corpora.lexicon import Size
 from langladder.corpora.microworld import PAIR_COUNTS, SENTENCE_COUNTS, SPLITS, count_words, floor
 from langladder.ground.artefacts import write_json
@@ -120,8 +130,9 @@ def _documents(source: Process, sentences: int, rng: Random, split: str) -> Iter
 EXAMPLES = {"tiny": 100, "small": 500, "base": 500}
 HELD_OUT = {"tiny": 60, "small": 1000, "base": 2000}
 """Of validation and test, each."""
-LABELS = {"bright": "positive", "dark": "negative"}
-LABELLED_LINES = (6, 10)
+Task = Literal["subject", "mood"]
+VALENCES = {"bright": "positive", "dark": "negative"}
+LABELLED_LINES = (5, 9)
 
 
 class LabelledDocumentsConfig(Config):
@@ -129,6 +140,7 @@ class LabelledDocumentsConfig(Config):
 
     size: Size = "small"
     seed: int = Field(default=1, ge=0)
+    task: Task = "subject"
     examples: int | None = Field(default=None, ge=10)  # of the training split
 
 
@@ -143,29 +155,33 @@ def write_labelled_documents(config: LabelledDocumentsConfig, folder: Path) -> d
     facts = {}
     for split, count in (("train", train), ("validation", held), ("test", held)):
         drawn = tracked(range(count), f"drawing {split}", unit="examples")
-        rows = [labelled_document(source, rng) for _ in drawn]
+        rows = [labelled_document(source, rng, config.task) for _ in drawn]
         write_table(folder / f"{split}.parquet", pa.Table.from_pylist(rows, schema=LABELLED))
         facts[split] = {"examples": count}
     return {"splits": facts}
 
 
-def labelled_document(source: Process, rng: Random) -> dict[str, Any]:
+def labelled_document(source: Process, rng: Random, task: Task = "subject") -> dict[str, Any]:
     """One labelled text: a row of `LABELLED`."""
     while True:
         document = source.draw(rng, rng.randint(*LABELLED_LINES))
-        mood = STATES[document[-1].state][1]
-        if mood in LABELS:
+        subject, mood = STATES[document[-1].state]
+        if task == "subject" or mood in VALENCES:
             break
     reader = Reader()
     for sentence in document:
         reader, _ = follow(reader, sentence.node)
-    chances = {name: moods(reader.belief)[name] for name in LABELS}
-    sure = chances[mood] / sum(chances.values())
+    if task == "subject":
+        label, chances = subject, subject_chances(reader.belief)
+    else:
+        label, chances = VALENCES[mood], {name: moods(reader.belief)[mood] for mood, name in VALENCES.items()}
+    # P(label | text), without the documents that have no label
+    whole = sum(chances.values())
     return {
         "text": " ".join(sentence.text for sentence in document),
-        "label": LABELS[mood],
-        "log_prob": round(math.log(sure), 9),
-        "ceiling": round(max(chances.values()) / sum(chances.values()), 9),
+        "label": label,
+        "log_prob": round(math.log(chances[label] / whole), 9),
+        "ceiling": round(max(chances.values()) / whole, 9),
     }
 
 

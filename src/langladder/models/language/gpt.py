@@ -4,8 +4,9 @@
     pre-norm (GPT-2, GPT-3):  a = x + Attention(LN(x)),   x' = a + W₂ GELU(W₁ LN(a)),   P(next) = softmax(E LN(xᴺ))
     post-norm (GPT-1):        a = LN(x + Attention(x)),   x' = LN(a + W₂ GELU(W₁ a)),   P(next) = softmax(E xᴺ)
 
-GELU in its tanh form; the embedding table is the output layer unless untied; weights begin as N(0, 0.02). With pre-norm
-those that write to the residual path are scaled by 1/√(2N), because 2N sublayers add up (GPT-2, section 2.3).
+GELU in its tanh form; the embedding table is the output layer unless untied; weights begin as N(0, 0.02) at the papers'
+width of 768 and wider as √(768 / D) at others, so that a narrow network learns no slower. With pre-norm those that
+write to the residual path are scaled by 1/√(2N), because 2N sublayers add up (GPT-2, section 2.3).
 
 GPT-3 alternates dense and locally banded attention: with `sparse_window` = w every second layer, the second one first,
 sees the last w positions only. Its paper says neither w nor which layers come first.
@@ -79,6 +80,7 @@ here are those that fit. GPT-3's window is not in its paper; 128 is ours and cha
 """
 
 INITIAL_STD = 0.02
+PAPERS_WIDTH = 768
 
 
 class GPTConfig(OutputConfig):
@@ -96,6 +98,11 @@ class GPTConfig(OutputConfig):
     residual: bool = True  # false: for ablations only
     tie_weights: bool = True
     bias: bool = True  # of linear layers and norms, as in GPT-2; without is a little faster, no worse
+
+    @property
+    def initial_std(self) -> float:
+        """0.02 √(768 / D), of the weights at the beginning."""
+        return INITIAL_STD * math.sqrt(PAPERS_WIDTH / self.width)
 
     @model_validator(mode="before")
     @classmethod
@@ -252,22 +259,23 @@ class GPT(NeuralLanguageModel):
         return super().products(length) + 2 * self.config.layers * length**2 * self.config.width
 
     def _initialise(self, config: GPTConfig) -> None:
+        scale = config.initial_std
         for module in self.modules():
             if isinstance(module, nn.Linear):
-                nn.init.normal_(module.weight, std=INITIAL_STD)
+                nn.init.normal_(module.weight, std=scale)
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
         if config.norm == "pre" and config.residual:
             for module in self.modules():
                 if isinstance(module, GPTBlock):
                     for writer in (module.attention.output, module.contract):
-                        nn.init.normal_(writer.weight, std=INITIAL_STD / (2 * config.layers) ** 0.5)
+                        nn.init.normal_(writer.weight, std=scale / (2 * config.layers) ** 0.5)
         # Sines and cosines are as large as they are: √D · E w begins no smaller, or positions would drown the tokens.
-        std = config.width**-0.5 if config.positions == "sinusoidal" else INITIAL_STD
+        std = config.width**-0.5 if config.positions == "sinusoidal" else scale
         nn.init.normal_(self.embedding.weight, std=std)
         if isinstance(self.head, SoftmaxOutput):
             nn.init.normal_(self.head.weight, std=std)
         if config.positions == "learned":
             assert self.position is not None
             # Half of GPT-2's token scale, as in its code: positions refine what the token says.
-            nn.init.normal_(self.position, std=INITIAL_STD / 2)
+            nn.init.normal_(self.position, std=scale / 2)
