@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from pydantic import ValidationError
 
-from langladder.experiments.findings import Findings, Plot, Series, Shown, curves, opened, rounded, series
+from langladder.experiments.findings import Findings, Plot, Series, Shown, curves, mean_figures, opened, rounded, series
 from langladder.experiments.page import ClaimPage
 from langladder.experiments.statistics import Verdict
 from langladder.faces.report.claims import claim_views, findings_plot, pictures, separated
@@ -30,6 +30,16 @@ def claim(holds: bool | None, timed: bool | str | None = "none") -> Entry[ClaimP
     value = {"name": "n", "fingerprint": "f", "findings": {**shown(holds), "figures": {}}}
     timing = Timing.model_validate({"timed": None if timed == "none" else shown(timed)})
     return Entry(ClaimPage.model_validate(value), RungMetadata(title="T", claim="C"), timing)
+
+
+def test_what_is_infinite_is_left_out_of_the_figures_and_never_0() -> None:
+    """A network that has diverged would else be the best one in every table of metrics."""
+    figures = {"good": 1 / 3, "zero": 0.0} | mean_figures({"diverged": [1.0, math.inf], "odd": [math.nan]})
+    shown = {"holds": None, "verdict": "v", "columns": ["a"], "rows": [["x"]]}
+    drawn = plot(series("a", [1, 2], [0.5, 0.6]), levels={"floor": math.nan, "blind": 0.5})
+    found = Findings.model_validate({**shown, "plots": [drawn], "figures": figures})
+    assert found.figures == {"good": 0.333333, "zero": 0.0}
+    assert found.plots[0].levels == {"blind": 0.5}
 
 
 def test_a_plot_for_the_head_of_the_report_stands_there_with_a_way_to_its_claim() -> None:

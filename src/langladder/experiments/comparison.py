@@ -251,10 +251,9 @@ class Comparison(Experiment[C]):
             ],
             plots=[self._plot(key, found) for key, metric in self.metrics.items() if metric.drawn],
             figures={
-                figure(lead[base], name, metric): value
+                figure(lead[base], name, metric): mean(values)
                 for base, name, one in rows
                 for metric, values in one.values.items()
-                if (value := rounded(mean(values))) is not None
             },
         )
 

@@ -7,15 +7,26 @@ decides, because only the latter is the same in every run.
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, Self, TypedDict
+from typing import Annotated, Any, Literal, Self, TypedDict
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from langladder.experiments.statistics import Verdict, mean, spread
 from langladder.ground.schema import Config
 
 DIGITS = 6
 """Significant digits that are kept: more than any of these measurements is worth."""
+
+
+def _measured(values: object) -> object:
+    if not isinstance(values, dict):
+        return values
+    kept = {name: rounded(value) if isinstance(value, float) else value for name, value in values.items()}
+    return {name: value for name, value in kept.items() if value is not None}
+
+
+Numbers = Annotated[dict[str, float], BeforeValidator(_measured)]
+"""Name → value, rounded; what is infinite or no number is left out, never replaced."""
 
 
 class Series(Config):
@@ -47,7 +58,7 @@ class Plot(Config):
     series: list[Series]
     log_x: bool = False
     log_y: bool = False
-    levels: dict[str, float] = Field(default_factory=dict)  # horizontal lines to compare with: name → height
+    levels: Numbers = Field(default_factory=dict)  # horizontal lines to compare with: name → height
     front: bool = False
 
 
@@ -114,7 +125,7 @@ class Shown(Config):
 class Findings(Shown):
     """What an experiment found; `figures` go to the metrics."""
 
-    figures: dict[str, float]  # see `figure`
+    figures: Numbers  # see `figure`
     timed: Shown | None = None  # what depends on the machine's speed: never in a file that DVC hashes
 
     @model_validator(mode="after")
@@ -202,7 +213,7 @@ def mean_rows(grid: Grid) -> list[list[str | float | None]]:
 
 def mean_figures(figures: Mapping[str, Sequence[float]]) -> dict[str, float]:
     """Means over the seeds for the metrics."""
-    return {name: rounded(mean(values)) or 0.0 for name, values in figures.items()}
+    return {name: mean(values) for name, values in figures.items()}
 
 
 def opening(verdict: Verdict) -> str:

@@ -233,12 +233,12 @@ def findings(found: Mapping[str, Pressed], numbers: Sequence[int], margin: float
         rows=[_row(name, one, form) for name, one in found.items() for form in FORMS],
         plots=[_plot(found, form, what) for form in FORMS for what in ("gold", "proxy")],
         figures={
-            figure(name, form, what): rounded(value) or 0.0
+            figure(name, form, what): value
             for name, one in found.items()
             for form in FORMS
             for what, value in (("first", _mean(one, form, 0)), ("last", _mean(one, form, -1)))
         }
-        | {figure(name, "accuracy"): rounded(float(one.accuracy.mean())) or 0.0 for name, one in found.items()},
+        | {figure(name, "accuracy"): float(one.accuracy.mean()) for name, one in found.items()},
     )
 
 

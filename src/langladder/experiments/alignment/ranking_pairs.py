@@ -151,7 +151,7 @@ def findings(found: Mapping[Way, Learnt], margin: float) -> Findings:
             _plot("Held-out pairs right", "share", {way: one.right.mean(axis=2) for way, one in found.items()}),
         ],
         figures={
-            figure(way, what, str(place + 1)): rounded(float(getattr(one, what)[:, place].mean())) or 0.0
+            figure(way, what, str(place + 1)): float(getattr(one, what)[:, place].mean())
             for way, one in found.items()
             for what in ("loss", "right")
             for place in range(passes)

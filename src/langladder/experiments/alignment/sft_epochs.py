@@ -139,7 +139,7 @@ def findings(found: Curve, margin: float) -> Findings:
             ),
         ],
         figures={
-            figure(name, f"{epoch:.0f}"): rounded(float(values[place])) or 0.0
+            figure(name, f"{epoch:.0f}"): float(values[place])
             for name, values in (("loss", loss), ("gold", gold))
             for place, epoch in enumerate(found.epochs)
         },

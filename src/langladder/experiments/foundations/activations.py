@@ -158,8 +158,8 @@ def findings(runs: dict[Activation, list[Outcome]], guessing: float, margin: flo
                 series=[series(shown(one), layers, _positive(o.gradients)) for one, o in found.items()],
             )
         ],
-        figures={f"{one}_accuracy": rounded(outcome.accuracy) or 0.0 for one, outcome in found.items()}
-        | {f"{one}_dead_at_a_high_rate": rounded(outcome.dead_high) or 0.0 for one, outcome in found.items()},
+        figures={f"{one}_accuracy": outcome.accuracy for one, outcome in found.items()}
+        | {f"{one}_dead_at_a_high_rate": outcome.dead_high for one, outcome in found.items()},
     )
 
 

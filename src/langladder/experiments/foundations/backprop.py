@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
-from langladder.experiments.findings import Findings, Graph, GraphNode, opened, rounded
+from langladder.experiments.findings import Findings, Graph, GraphNode, opened
 from langladder.experiments.foundations.autodiff import Array, Node, backward, in_order, negative_log, relu, sigmoid
 from langladder.experiments.statistics import Verdict
 from langladder.ground import schema
@@ -138,7 +138,7 @@ def findings(loss: Node, weights: Weights, rate: float) -> Findings:
                 ],
             )
         ],
-        figures={"loss": rounded(before) or 0.0, "loss_after_a_step": rounded(after) or 0.0},
+        figures={"loss": before, "loss_after_a_step": after},
     )
 
 

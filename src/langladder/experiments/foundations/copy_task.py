@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
-from langladder.experiments.findings import Findings, Grid, Plot, lines, mean_rows, opened, rounded
+from langladder.experiments.findings import Findings, Grid, Plot, lines, mean_rows, opened
 from langladder.experiments.foundations.networks import CELL_TITLES, recurrent
 from langladder.experiments.statistics import Verdict, above, difference, every, gated, mean
 from langladder.experiments.training import train
@@ -164,7 +164,7 @@ def findings(accuracy: dict[Network, dict[int, list[float]]], *, chance: float, 
             )
         ],
         figures={f"{name}_delay": float(delay) for name, delay in reach.items()}
-        | {f"{name}_right_after_{CLAIMED}": rounded(share) or 0.0 for name, share in far.items()},
+        | {f"{name}_right_after_{CLAIMED}": share for name, share in far.items()},
     )
 
 

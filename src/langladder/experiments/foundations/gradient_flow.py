@@ -120,7 +120,7 @@ def findings(found: Mapping[FlowCell, torch.Tensor], margin: float) -> Findings:
                 series=[series(CELL_TITLES[cell], steps, share.tolist()) for cell, share in shares.items()],
             )
         ],
-        figures={f"{cell}_left_after_{marks[-1]}": rounded(value) or 0.0 for cell, value in last.items()},
+        figures={f"{cell}_left_after_{marks[-1]}": value for cell, value in last.items()},
     )
 
 

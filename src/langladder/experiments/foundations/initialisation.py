@@ -163,7 +163,7 @@ def findings(runs: dict[Kind, list[Outcome]], guessing: float) -> Findings:
             for kind, o in found.items()
         ],
         plots=plots,
-        figures={f"{figure(*kind)}_accuracy": rounded(o.accuracy) or 0.0 for kind, o in found.items()},
+        figures={f"{figure(*kind)}_accuracy": o.accuracy for kind, o in found.items()},
     )
 
 

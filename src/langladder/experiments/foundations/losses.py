@@ -209,7 +209,7 @@ def findings(
             ),
         ],
         figures={f"{kind}_steps_from_wrong_labels": mean(by["wrong labels"]) for kind, by in steps.items()}
-        | {f"{kind}_gradient_left": rounded(value) or 0.0 for kind, value in left.items()},
+        | {f"{kind}_gradient_left": value for kind, value in left.items()},
     )
 
 

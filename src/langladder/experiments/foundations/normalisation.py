@@ -222,9 +222,9 @@ def findings(
             ),
         ],
         figures={
-            f"{norm}_norm_accuracy_batch_{rows}": rounded(mean(values)) or 0.0
+            f"{norm}_norm_accuracy_batch_{rows}": mean(values)
             for norm, by in by_rows.items()
             for rows, values in by.items()
         }
-        | {f"{norm}_norm_moved": rounded(value) or 0.0 for norm, value in moved.items()},
+        | {f"{norm}_norm_moved": value for norm, value in moved.items()},
     )

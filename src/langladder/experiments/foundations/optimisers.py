@@ -159,7 +159,7 @@ def findings(found: dict[Optimizer, dict[float, list[list[float]]]], unigram: fl
                 ],
             ),
         ],
-        figures={f"{name}_loss": rounded(value) or 0.0 for name, value in loss.items()},
+        figures={f"{name}_loss": value for name, value in loss.items()},
     )
 
 

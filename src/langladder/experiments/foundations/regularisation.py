@@ -189,8 +189,8 @@ def findings(runs: Sequence[Paths], matter: int, margin: float) -> Findings:
                 levels={"no penalty": plain.held_out, "dropout at best": best["dropout"].held_out},
             ),
         ],
-        figures={f"{penalty}_held_out_loss": rounded(one.held_out) or 0.0 for penalty, one in best.items()}
-        | {"no_penalty_held_out_loss": rounded(plain.held_out) or 0.0, "l1_zeros": rounded(best["l1"].zeros) or 0.0},
+        figures={f"{penalty}_held_out_loss": one.held_out for penalty, one in best.items()}
+        | {"no_penalty_held_out_loss": plain.held_out, "l1_zeros": best["l1"].zeros},
     )
 
 

@@ -145,7 +145,7 @@ def findings(
                 ],
             )
         ],
-        figures={f"{name}_far": rounded(share) or 0.0 for name, (share, _) in far.items()},
+        figures={f"{name}_far": share for name, (share, _) in far.items()},
     )
 
 

@@ -163,7 +163,7 @@ def findings(
                 series=[series(shown(name), list(by), by.values()) for name, by in found.items()],
             )
         ],
-        figures={f"{name}_gain": rounded(gain) or 0.0 for name, gain in gains.items()},
+        figures={f"{name}_gain": gain for name, gain in gains.items()},
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
-from langladder.experiments.findings import Findings, Plot, figure, lines, mean_rows, opened, rounded
+from langladder.experiments.findings import Findings, Plot, figure, lines, mean_rows, opened
 from langladder.experiments.language.small_models import TITLES, TextConfig, first_part, measured
 from langladder.experiments.statistics import below, difference, every, gated, mean
 from langladder.experiments.training import unigram_loss
@@ -82,5 +82,5 @@ def findings(found: dict[str, dict[int, list[float]]], unigram: float, margin: f
                 series=lines(found),
             )
         ],
-        figures={figure(name, "with all"): rounded(curve[-1]) or 0.0 for name, curve in curves.items()},
+        figures={figure(name, "with all"): curve[-1] for name, curve in curves.items()},
     )

@@ -159,9 +159,9 @@ def findings(found: Mapping[int, Sized], guessed: float, margin: float) -> Findi
             for width, one in found.items()
             for task, by in {**one.right, "all": {k: one.all(k) for k in shots}}.items()
         ],
-        plots=_plots(found, shots, {"blind guess": rounded(guessed) or 0.0}),
+        plots=_plots(found, shots, {"blind guess": guessed}),
         figures={
-            figure("width", str(width), task, f"{k} shots"): rounded(float(by[k].mean())) or 0.0
+            figure("width", str(width), task, f"{k} shots"): float(by[k].mean())
             for width, one in found.items()
             for task, by in one.right.items()
             for k in shots

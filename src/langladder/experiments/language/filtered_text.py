@@ -216,10 +216,10 @@ def findings(
         for name, one in left.items()
     ]
     columns = ["training text", "documents", "of it clean", *(f"{kind} that stays" for kind in kinds)]
-    figures = {figure(name, "perplexity"): rounded(math.exp(means[name])) or 0.0 for name in left}
+    figures = {figure(name, "perplexity"): math.exp(means[name]) for name in left}
     for name in (QUALITY, NEAR, BOTH):
-        figures[figure(name, "precision")] = rounded(left[name].precision) or 0.0
-        figures[figure(name, "recall")] = rounded(left[name].recall) or 0.0
+        figures[figure(name, "precision")] = left[name].precision
+        figures[figure(name, "recall")] = left[name].recall
     plots = [
         Plot(
             title="Perplexity by training text",

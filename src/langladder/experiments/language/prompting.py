@@ -120,9 +120,9 @@ def findings(
             for name, one in found.items()
             for k, shots in one.by_shots.items()
         ],
-        plots=_plots(config, found, shown, {name: rounded(level) or 0.0 for name, level in levels.items()}),
+        plots=_plots(config, found, shown, levels),
         figures={
-            figure(name, f"{k} shots"): rounded(_accuracy(shots, scoring)) or 0.0
+            figure(name, f"{k} shots"): _accuracy(shots, scoring)
             for name, one in found.items()
             for k, shots in one.by_shots.items()
         },

@@ -150,7 +150,7 @@ def findings(measured: Lost, context: int, unigram: float, margin: float) -> Fin
                 series=[series("GPT", [float(stride) for stride in strides], perplexity.values())],
             )
         ],
-        figures={f"stride_{stride}": rounded(value) or 0.0 for stride, value in perplexity.items()},
+        figures={f"stride_{stride}": value for stride, value in perplexity.items()},
     )
 
 

@@ -158,9 +158,5 @@ def findings(
                 series=lines(found),
             )
         ],
-        figures={
-            figure(title, unit): rounded(mean(values)) or 0.0
-            for title, by in found.items()
-            for unit, values in by.items()
-        },
+        figures={figure(title, unit): mean(values) for title, by in found.items() for unit, values in by.items()},
     )

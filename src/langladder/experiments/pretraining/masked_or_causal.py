@@ -113,7 +113,7 @@ def findings(found: Mapping[Kind, Curve], margin: float, majorities: Mapping[str
         ],
         plots=[_accuracies(found, steps), _differences(ahead)],
         figures={
-            figure(kind, task, str(step)): rounded(float(by[step].mean())) or 0.0
+            figure(kind, task, str(step)): float(by[step].mean())
             for kind, curve in found.items()
             for task, by in curve.right.items()
             for step in steps

@@ -284,11 +284,7 @@ def gain_plot(gains: Gains, counts: Sequence[int]) -> Plot:
 
 def gain_figures(gains: Gains) -> dict[str, float]:
     """For the metrics."""
-    return {
-        figure(name, "gain", str(count)): rounded(gain.mean) or 0.0
-        for name, by in gains.items()
-        for count, gain in by.items()
-    }
+    return {figure(name, "gain", str(count)): gain.mean for name, by in gains.items() for count, gain in by.items()}
 
 
 class LabelCurveConfig(ByLabelsConfig):
@@ -342,9 +338,7 @@ def curve_findings(measured: Measured, baseline: str, margin: float) -> Findings
         ],
         plots=[accuracy_plot(measured)],
         figures={
-            figure(title, str(count)): rounded(measured.mean(title, count)) or 0.0
-            for title in measured.right
-            for count in counts
+            figure(title, str(count)): measured.mean(title, count) for title in measured.right for count in counts
         },
     )
 

@@ -150,7 +150,7 @@ def findings(found: Found, *, tree: str, sequence: str, trained: int, frequent: 
             )
         ],
         figures={
-            figure(title, name): rounded(value) or 0.0
+            figure(title, name): value
             for title, values in share.items()
             for name, value in zip(("within", "beyond"), values, strict=True)
         },

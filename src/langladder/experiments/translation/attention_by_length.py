@@ -122,6 +122,6 @@ def findings(found: dict[Network, dict[tuple[str, int], list[float]]], margin: f
                 series=lines(grid),
             )
         ],
-        figures={f"{name}_bleu_of_longest": rounded(float(values.mean())) or 0.0 for name, values in last.items()}
-        | {f"{name}_kept": rounded(float(values.mean())) or 0.0 for name, values in kept.items()},
+        figures={f"{name}_bleu_of_longest": float(values.mean()) for name, values in last.items()}
+        | {f"{name}_kept": float(values.mean()) for name, values in kept.items()},
     )

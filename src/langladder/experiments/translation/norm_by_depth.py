@@ -134,7 +134,7 @@ def findings(found: Mapping[Setting, Sequence[float]], unigram: float, margin: f
                 series=_lines(failed),
             ),
         ],
-        figures={one.key: rounded(value) or 0.0 for one, value in means.items()},
+        figures={one.key: value for one, value in means.items()},
     )
 
 

@@ -121,8 +121,8 @@ def findings(forwards: Measured, backwards: Measured, unigram: float, margin: fl
                 series=[series(name, steps, one.by_position.mean(axis=0).tolist()) for name, one in ways.items()],
             )
         ],
-        figures={f"{name}_loss": rounded(mean(one.losses)) or 0.0 for name, one in ways.items()}
-        | {f"{name}_bleu": rounded(mean(one.bleus)) or 0.0 for name, one in ways.items()},
+        figures={f"{name}_loss": mean(one.losses) for name, one in ways.items()}
+        | {f"{name}_bleu": mean(one.bleus) for name, one in ways.items()},
     )
 
 
