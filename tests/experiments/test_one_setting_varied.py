@@ -113,11 +113,16 @@ def test_nothing_is_judged_of_networks_that_have_not_learnt() -> None:
     assert comparison.findings({"GPT": by}, {"perplexity": 9.5}).holds is True
     found = comparison.findings({"GPT": by}, {"perplexity": 8.0})
     assert found.holds is None
-    assert "the best variant has not learnt: its perplexity per token 8 is not below 8" in found.reason
+    assert "learned has not learnt: its perplexity per token 8 is not below 8" in found.reason
+    worse = settings(expect=[{"each": ["none"], "is": "as good", "than": "slow", "margin": 0.1}])
+    found = TextComparison(worse).findings({"GPT": by}, {"perplexity": 8.5})
+    assert found.holds is None and "slow has not learnt" in found.reason
+    better = settings(expect=[{"each": ["learned"], "is": "better", "than": "slow", "margin": 0.1}])
+    assert TextComparison(better).findings({"GPT": by}, {"perplexity": 8.5}).holds is True
     best = {name: of_texts(*[share] * 5) for name, share in (("a", 0.6), ("b", 0.5))}
     metric = TranslatorComparison(TranslatorComparisonConfig.model_validate(TWO | {"expect": [B_BETTER]}))
-    assert metric._learnt(best, "bleu", 0.5).holds is True
-    assert metric._learnt(best, "bleu", 0.58).holds is None
+    assert metric._learnt(best, None, "bleu", 0.5).holds is True
+    assert metric._learnt(best, None, "bleu", 0.58).holds is None
 
 
 def test_figures_bear_the_names_of_variant_and_metric() -> None:

@@ -19,8 +19,8 @@ from langladder.experiments.language.text_comparison import SparseAttention, Spa
 from langladder.experiments.pretraining import masked_or_causal
 from langladder.experiments.pretraining.body_comparison import BodyComparison, BodyComparisonConfig
 from langladder.experiments.pretraining.masked_or_causal import Curve, MaskedOrCausal, MaskedOrCausalConfig
-from langladder.experiments.pretraining.small_bodies import Kind
-from langladder.experiments.pretraining.transfer import TransferConfig
+from langladder.experiments.pretraining.small_bodies import Bodies, Kind
+from langladder.experiments.pretraining.transfer import Transfer, TransferConfig
 from langladder.experiments.training import loss_a_token
 from langladder.ground.errors import InputError
 from langladder.models.language.gpt import GPT, GPTConfig
@@ -128,6 +128,11 @@ def test_the_tasks_labels_are_entailments() -> None:
 # ---- masked or next words -------------------------------------------------------------------------------------------
 
 
+SHORT = MaskedOrCausalConfig(
+    checkpoints=[2, 4], width=16, layers=1, sequence_length=24, world="tiny", train_texts=32, test_texts=32
+)
+
+
 def curve(*accuracies: float) -> Curve:
     """Of 200 test texts a task and five networks, after 0, 100, 500 and 2,000 steps."""
     stops = (0, 100, 500, 2000)
@@ -142,20 +147,40 @@ def curve(*accuracies: float) -> Curve:
         ((0.5, 0.7, 0.8, 0.9), (0.5, 0.7, 0.7, 0.7), False),  # never behind
         ((0.5, 0.5, 0.6, 0.7), (0.5, 0.7, 0.7, 0.7), False),  # never ahead
         ((0.4, 0.7, 0.8, 0.9), (0.5, 0.7, 0.7, 0.7), False),  # from scratch is no pre-training
+        ((0.4, 0.6, 0.8, 0.9), (0.6, 0.7, 0.7, 0.7), False),  # behind at first, as the untrained one is: gained more
+        ((0.6, 0.6, 0.8, 0.8), (0.4, 0.6, 0.7, 0.7), False),  # ahead at the end, by less than the untrained one was
     ],
 )
 def test_masked_or_causal_follows_the_numbers(bert: tuple[float, ...], gpt: tuple[float, ...], holds: bool) -> None:
     told = masked_or_causal.findings({"bert": curve(*bert), "gpt": curve(*gpt)}, 0.01, {"single": 0.4, "pairs": 0.4})
     assert told.holds is holds
     assert f"after 2,000 steps BERT {bert[-1]:.1%}, GPT {gpt[-1]:.1%}" in told.verdict
+    assert f"untrained BERT {bert[0]:.1%}, GPT {gpt[0]:.1%}" in told.verdict
     assert told.figures["gpt_pairs_100"] == gpt[1] and len(told.rows) == 4
+
+
+def test_both_bodies_are_of_one_form_and_read_alike(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Post-norm, initial weights equally wide, and a classifier over the mean of the states."""
+    bodies = Bodies(data, SHORT)
+    bert, gpt = (bodies.fresh(kind, seed=1) for kind in masked_or_causal.KINDS)
+    assert isinstance(gpt, GPT) and gpt.config.norm == "post"
+    layers = [list(module.parameters()) for module in (bert.get_submodule("layers"), gpt.get_submodule("blocks"))]
+    spreads = [np.mean([float(w.std()) for w in some if w.dim() == 2]) for some in layers]
+    assert spreads[0] == pytest.approx(spreads[1], rel=0.05)
+    poolings: list[str] = []
+
+    def grown(*_: Any, config: Any, **__: Any) -> None:
+        poolings.append(config.pooling)
+
+    monkeypatch.setattr("langladder.experiments.pretraining.transfer.fine_tuned", grown)
+    monkeypatch.setattr("langladder.experiments.pretraining.transfer.right_labels", lambda *_: np.zeros(4, dtype=bool))
+    for body in (bert, gpt):
+        Transfer(bodies, SHORT).right(body, seed=1)
+    assert set(poolings) == {"mean"} and len(poolings) == 4
 
 
 def test_the_checkpoints_are_of_one_training(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
     """At each a copy is kept, which goes on learning no more; 0 is the network before its first step."""
-    config = MaskedOrCausalConfig(
-        checkpoints=[2, 4], width=16, layers=1, sequence_length=24, world="tiny", train_texts=32, test_texts=32
-    )
     kept: list[torch.Tensor] = []
 
     def watched(_: Any, body: Any, *, seed: int) -> dict[str, np.ndarray]:
@@ -164,7 +189,7 @@ def test_the_checkpoints_are_of_one_training(data: Data, monkeypatch: pytest.Mon
         return dict.fromkeys(("single", "pairs"), np.zeros(4, dtype=bool) | bool(seed))
 
     monkeypatch.setattr("langladder.experiments.pretraining.transfer.Transfer.right", watched)
-    MaskedOrCausal(config.model_copy(update={"seeds": 1})).run(data, seed=1, progress=lambda _: None)
+    MaskedOrCausal(SHORT.model_copy(update={"seeds": 1})).run(data, seed=1, progress=lambda _: None)
     assert len(kept) == 6
     assert all(not torch.equal(one, other) for one, other in ((kept[0], kept[1]), (kept[1], kept[2])))
 
@@ -199,10 +224,21 @@ def sized(parameters: int, *accuracies: float) -> Sized:
     ],
 )
 def test_few_shots_by_size_follow_the_numbers(small: tuple[float, ...], large: tuple[float, ...], holds: bool) -> None:
-    told = few_shot_by_size.findings({16: sized(1000, *small), 64: sized(9000, *large)}, 0.25, 0.01)
+    told = few_shot_by_size.findings({16: sized(1000, *small), 64: sized(9000, *large)}, {"verbs": 0.25}, 0.01)
     assert told.holds is holds
     assert f"{large[-1]:.1%} are right with 9,000 parameters against {small[-1]:.1%} with 1,000" in told.verdict
     assert told.figures["width_64_verbs_4_shots"] == large[-1]
+
+
+def test_few_shots_judge_nothing_where_one_task_is_not_learnt() -> None:
+    """However good the others are: a network below a blind guess there has not learnt what it is asked."""
+    small, large = sized(1000, 0.5, 0.5, 0.5), sized(9000, 0.6, 0.7, 0.9)
+    both = {16: small, 64: large._replace(right={**large.right, "words": sized(1, 0.4, 0.4, 0.4).right["verbs"]})}
+    both[16] = small._replace(right={**small.right, "words": sized(1, 0.3, 0.3, 0.3).right["verbs"]})
+    assert few_shot_by_size.findings(both, {"verbs": 0.25, "words": 0.3}, 0.01).holds is True
+    told = few_shot_by_size.findings(both, {"verbs": 0.25, "words": 0.5}, 0.01)
+    assert told.holds is None and "has not learnt words: its accuracy 0.4 is not above 0.5" in told.reason
+    assert told.plots[0].levels == {"blind guess": 0.375}
 
 
 def few_shot_settings(**changes: Any) -> dict[str, Any]:

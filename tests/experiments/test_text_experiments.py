@@ -183,6 +183,12 @@ def test_zipf_text_has_the_probabilities_that_it_says() -> None:
     torch.testing.assert_close(seen.double(), text.zipf[:, None] * table, atol=0.01, rtol=0)
 
 
+def beside_counts(character: float, word: float) -> dict[str, dict[units.Trained, list[float]]]:
+    """An LSTM beside an n-gram of 1.8 bits by characters and 1.7 by words."""
+    lstm: dict[units.Trained, list[float]] = {"character": grown(character), "word": grown(word)}
+    return {units.COUNTED: {"character": grown(1.8), "word": grown(1.7)}, "LSTM": lstm}
+
+
 @pytest.mark.parametrize(
     ("found", "holds"),
     [
@@ -202,6 +208,8 @@ def test_zipf_text_has_the_probabilities_that_it_says() -> None:
         (units.findings({"LSTM": {"character": grown(2), "word": grown(1.5)}}, PER_WORD, PER_WORD, 0.02), True),
         (units.findings({"LSTM": {"character": grown(2), "word": grown(2.5)}}, PER_WORD, PER_WORD, 0.02), False),
         (units.findings({"LSTM": {"character": grown(6), "word": grown(5)}}, PER_WORD, PER_WORD, 0.02), None),
+        (units.findings(beside_counts(2.0, 1.5), PER_WORD, PER_WORD, 0.02), None),  # characters: not learnt
+        (units.findings(beside_counts(1.6, 1.5), PER_WORD, PER_WORD, 0.02), True),
     ],
 )
 def test_verdicts_follow_the_numbers(found: object, holds: bool | None) -> None:

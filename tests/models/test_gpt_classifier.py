@@ -63,6 +63,18 @@ def test_golden_multiple_choice_form() -> None:
     torch.testing.assert_close(found, torch.tensor([[0.25, 0.75], [0.8, 0.2]]))
 
 
+@pytest.mark.parametrize("pooling", ["last", "mean"])
+def test_golden_pooling_of_the_states_without_padding(base: Path, pooling: str) -> None:
+    """log softmax(W h + b), h the state at extract or the mean over the row; beside a longer row, too."""
+    network = grown(base, pooling=pooling, lm_weight=0.0)
+    short, long = Example("the cat", label=LABELS[0]), Example("the cat sees a dog and the cat", label=LABELS[0])
+    states = network.gpt(torch.from_numpy(network.encode(short).ids.astype(np.int64))[None])[0][0]  # (T, D)
+    h = states[-1] if pooling == "last" else states.mean(dim=0)
+    wanted = torch.log_softmax(network.head(h), dim=0)
+    both = collate([network.encode(short), network.encode(long)])
+    torch.testing.assert_close(torch.log_softmax(network.logits(both)[0], dim=0), wanted, atol=1e-5, rtol=1e-4)
+
+
 @pytest.mark.parametrize("weight", [0.5, 0.2])
 def test_golden_loss_is_the_task_s_and_so_much_of_the_language_model_s(base: Path, weight: float) -> None:
     network, rows = grown(base, lm_weight=weight), SINGLES

@@ -13,8 +13,9 @@ and a `margin`, the least difference that counts, or by d = ln m₁ − ln m₂ 
 variants, the best of which is picked, each interval is wider, so that all are right together 95 times in 100
 (Bonferroni).
 
-Nothing is judged where the best variant of a network has not learnt: where it does not beat, by its interval, what one
-gets who knows how frequent words or labels are and nothing else (`Comparison.frequencies`).
+Nothing is judged where the networks have not learnt. The side that is expected to be at least as good (`than`, or the
+best variant where a variant is to be better) must beat, by its interval, what counting gets (`Comparison.levels`):
+"as good as a network that has learnt nothing" says nothing.
 """
 
 import math
@@ -198,8 +199,8 @@ class Comparison(Experiment[C]):
     def measure(self, data: Data) -> Measure:
         """What trains and measures one network."""
 
-    def frequencies(self, data: Data) -> Mapping[str, float]:
-        """Metric → what one gets who knows how frequent words or labels are, and nothing else."""
+    def levels(self, data: Data) -> Mapping[str, float]:
+        """Metric → what one gets by counting, which a network that has learnt beats: words or labels, or n-grams."""
         del data
         return {}
 
@@ -216,19 +217,24 @@ class Comparison(Experiment[C]):
                     f"{self.metrics[key].label} {mean(values):.3f}" for key, values in by[name].values.items()
                 )
                 progress(f"{self.titles[base]}, {self.shown(name)}: {said}")
-        return self.findings(found, self.frequencies(data))
+        return self.findings(found, self.levels(data))
 
     def shown(self, variant: str) -> str:
         """What a reader is shown for a variant: its name; for numbers also what they are of."""
         return f"{self.config.what} {variant}" if self.config.vary else variant
 
-    def findings(self, found: Found, frequencies: Mapping[str, float] | None = None) -> Findings:
+    def findings(self, found: Found, levels: Mapping[str, float] | None = None) -> Findings:
         """The claim holds where all that is expected comes out, for every base, if all bases have learnt."""
         key, what = self.config.metric, self.config.what
         label = self.metrics[key].label
         rest = [other for other in self.metrics if other != key]
         judged = [(base, *self.judged(expected, by)) for base, by in found.items() for expected in self.config.expect]
-        gates = [self._learnt(by, *level) for by in found.values() for level in (frequencies or {}).items()]
+        gates = [
+            self._learnt(by, None if expected.outcome == "better" else expected.than, *level)
+            for by in found.values()
+            for expected in self.config.expect
+            for level in (levels or {}).items()
+        ]
         verdict = gated(gates, every(one for _, one, _ in judged))
         rows = [(base, name, one) for base, by in found.items() for name, one in by.items()]
         lead = {base: f"{base} " if len(found) > 1 else "" for base in found}
@@ -286,13 +292,14 @@ class Comparison(Experiment[C]):
             sides.reverse()
         return difference(sides[0], sides[1], 1 - (1 - CONFIDENCE) / max(1, len(expected.some)))
 
-    def _learnt(self, found: Mapping[str, Measured], key: str, level: float) -> Verdict:
-        """Whether the best variant of a base beats a level of a metric."""
+    def _learnt(self, found: Mapping[str, Measured], name: str | None, key: str, level: float) -> Verdict:
+        """Whether a variant of a base, or its best one, beats a level of a metric."""
         metric = self.metrics[key]
-        values: list[Any] = [one.right.get(key, one.values[key]) for one in found.values()]
-        best = (max if metric.more_is_better else min)(values, key=lambda some: float(np.mean(some)))
+        values: dict[str, Any] = {one: by.right.get(key, by.values[key]) for one, by in found.items()}
+        if name in (None, BEST):
+            name = (max if metric.more_is_better else min)(values, key=lambda one: float(np.mean(values[one])))
         gate = above if metric.more_is_better else below
-        return gate(best, level, f"the best variant has not learnt: its {metric.label}")
+        return gate(values[str(name)], level, f"{self.shown(str(name))} has not learnt: its {metric.label}")
 
     def _plot(self, key: str, found: Found) -> Plot:
         names = list(self.config.changes())

@@ -62,7 +62,7 @@ class OutputLayersConfig(RepeatedConfig):
     test_pairs: int = Field(default=10000, ge=1)
     passes: int = Field(default=7, ge=1)  # timed ones; the median counts
     margin: float = Field(default=0.01, ge=0)  # nats per word
-    converged: float = Field(default=0.5, gt=0)  # nats above the floor at which the full layer has learnt
+    converged: float = Field(default=0.5, gt=0)  # nats above the floor at which both layers have learnt
 
 
 class Outcome(NamedTuple):
@@ -152,8 +152,11 @@ def findings(found: dict[Layer, dict[int, list[Outcome]]], margin: float, conver
     verdict = Verdict(None, "needs the full and the hierarchical layer")
     if {"softmax", "hierarchical"} <= set(found):
         full, tree = excess["softmax"][sizes[-1]], excess["hierarchical"][sizes[-1]]
-        gate = below(full, converged, "not trained far enough: what the full layer loses above the floor")
-        verdict = gated([gate], difference(tree, full).exceeds(margin))
+        gates = [
+            below(one, converged, f"not trained far enough: what the {name} layer loses above the floor")
+            for name, one in (("full", full), ("hierarchical", tree))
+        ]
+        verdict = gated(gates, difference(tree, full).exceeds(margin))
     seconds = {name: [mean([one.seconds for one in some]) for some in by.values()] for name, by in found.items()}
     grid: Grid = {TITLES[name]: by for name, by in excess.items()}
     said = ", ".join(f"{name} {mean(by[sizes[-1]]):.3f}" for name, by in grid.items())

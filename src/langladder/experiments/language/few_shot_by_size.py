@@ -120,7 +120,7 @@ class FewShotBySize(Experiment[FewShotConfig]):
             found[width] = Sized(networks[0].number_of_parameters(), right)
             said = ", ".join(f"{shots} examples {found[width].all(shots).mean():.1%}" for shots in config.shots)
             progress(f"width {width}: {said}")
-        guessed = float(np.mean([chance([item]) for task in tasks.values() for item in task.items]))
+        guessed = {name: float(np.mean([chance([item]) for item in task.items])) for name, task in tasks.items()}
         return findings(found, guessed, config.margin)
 
     def _task(self, name: str, data: Data, seed: int) -> Asking:
@@ -136,20 +136,30 @@ class FewShotBySize(Experiment[FewShotConfig]):
         return found
 
 
-def findings(found: Mapping[int, Sized], guessed: float, margin: float) -> Findings:
-    """The claim holds where both gains (see the module) lie above 0 with 95 % of the intervals."""
+def findings(found: Mapping[int, Sized], guessed: Mapping[str, float], margin: float) -> Findings:
+    """The claim holds where both gains (see the module) lie above 0 with 95 % of the intervals.
+
+    Nothing is judged where the largest network does not beat a blind guess in every task.
+
+    Args:
+        guessed: task → share that a blind guess gets right.
+    """
     small, large = found[min(found)], found[max(found)]
     shots = list(next(iter(small.right.values())))
     most = shots[-1]
     size = difference(large.all(most), small.all(most))
     examples = difference(large.helped(most), small.helped(most))
-    gate = above(large.all(most), guessed, "the largest has not learnt: its accuracy")
-    verdict = gated([gate], every([size.exceeds(margin), examples.exceeds(margin)]))
+    gates = [
+        above(by[most], guessed[task], f"the largest has not learnt {task}: its accuracy")
+        for task, by in large.right.items()
+    ]
+    verdict = gated(gates, every([size.exceeds(margin), examples.exceeds(margin)]))
+    blind = sum(guessed[task] * by[most].shape[1] for task, by in large.right.items()) / large.all(most).shape[1]
     helped = ", ".join(f"{100 * one.helped(most).mean():+.1f} (width {width})" for width, one in found.items())
     text = (
         f"with {most} examples {large.all(most).mean():.1%} are right with {large.parameters:,} parameters against "
         f"{small.all(most).mean():.1%} with {small.parameters:,}, {size}; examples change that by {helped} points, for "
-        f"the largest more than for the smallest by {examples}; a blind guess gets {guessed:.0%}."
+        f"the largest more than for the smallest by {examples}; a blind guess gets {blind:.0%}."
     )
     return Findings(
         **opened(verdict, text),
@@ -159,7 +169,7 @@ def findings(found: Mapping[int, Sized], guessed: float, margin: float) -> Findi
             for width, one in found.items()
             for task, by in {**one.right, "all": {k: one.all(k) for k in shots}}.items()
         ],
-        plots=_plots(found, shots, {"blind guess": guessed}),
+        plots=_plots(found, shots, {"blind guess": blind}),
         figures={
             figure("width", str(width), task, f"{k} shots"): float(by[k].mean())
             for width, one in found.items()

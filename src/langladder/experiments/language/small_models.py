@@ -30,6 +30,7 @@ class TextConfig(ExperimentConfig):
     sequence_length: int = Field(default=32, ge=1)
     lr: float = Field(default=0.01, gt=0)  # of recurrent networks
     gpt_lr: float = Field(default=0.004, gt=0)  # of those with a bounded context
+    gpt_optimizer: Literal["muon", "adamw"] = "muon"  # of those, too: as the ladder's GPT learns
     clip_norm: float | None = Field(default=1.0, gt=0)
     test_tokens: int = Field(default=20000, ge=1)  # of the test text, to measure on
 
@@ -95,8 +96,10 @@ def trained(
         model.fit(text)
         return model, []
     assert isinstance(model, NeuralLanguageModel), type(model)
-    rate = config.lr if model.context is None else config.gpt_lr
-    training = config.training(**{"lr": rate} | dict(changes or {}))
+    how: dict[str, object] = {"lr": config.lr}
+    if model.context is not None:
+        how = {"lr": config.gpt_lr, "optimizer": config.gpt_optimizer}
+    training = config.training(**how | dict(changes or {}))
     return model, train_language_model(model, text, training, seed=seed)
 
 

@@ -1,4 +1,6 @@
-"""`Comparison` of language models on the corpus, by perplexity on the test text.
+"""`Comparison` of language models on the corpus, by perplexity on the test text; they must beat counting.
+
+What counting gets is Kneser–Ney's perplexity from as much text, with an order of ORDER.
 
 `SparseAttention` compares dense and locally banded attention also by what is computed (Child et al. 2019; Brown et al.
 2020, section 2.1). Of T positions each layer's attention multiplies, for its scores and for the mixing of values,
@@ -9,7 +11,6 @@
 What a mask then takes away is computed, too, and counted. Matrices cost the same in both.
 """
 
-import math
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
@@ -17,9 +18,11 @@ from pydantic import Field
 from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.language.small_models import TITLES, Network, TextConfig, measured
-from langladder.experiments.training import unigram_loss
 from langladder.ground import schema
 from langladder.models.language.gpt import GPTConfig
+from langladder.models.ngrams.kneser_ney import KneserNey
+
+ORDER = 3
 
 
 class TextComparisonConfig(TextConfig, ComparisonConfig):
@@ -37,9 +40,9 @@ class TextComparison(Comparison[TextComparisonConfig]):
     titles = TITLES
     metrics: ClassVar[dict[str, Metric]] = {"perplexity": Metric("perplexity per token")}
 
-    def frequencies(self, data: Data) -> dict[str, float]:
-        """See `Comparison.frequencies`."""
-        return {"perplexity": math.exp(unigram_loss(data.stream("train").ids))}
+    def levels(self, data: Data) -> dict[str, float]:
+        """See `Comparison.levels`."""
+        return {"perplexity": measured(KneserNey, {"order": ORDER}, data, self.config, seed=1).perplexity}
 
     def measure(self, data: Data) -> Measure:
         """See `Comparison.measure`."""

@@ -129,8 +129,8 @@ class BodyComparison(Comparison[BodyComparisonConfig]):
 
         return one
 
-    def frequencies(self, data: Data) -> dict[str, float]:
-        """See `Comparison.frequencies`."""
+    def levels(self, data: Data) -> dict[str, float]:
+        """See `Comparison.levels`."""
         del data
         return self.majorities
 

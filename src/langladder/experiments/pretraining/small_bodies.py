@@ -63,10 +63,10 @@ class BodyConfig(ExperimentConfig):
     tuning_lr: float = Field(default=0.001, gt=0)
 
     def body(self, kind: Kind, **changes: object) -> dict[str, object]:
-        """Settings of a body, with changes to single ones."""
+        """Settings of a body, with changes to single ones; a GPT is post-norm, as GPT-1 and BERT are."""
         values = {"width": self.width, "layers": self.layers, "heads": self.heads, "dropout": 0.0}
         values |= {"context": self.sequence_length}
-        return values | ({"next_sentence": False} if kind == "bert" else {}) | changes
+        return values | ({"next_sentence": False} if kind == "bert" else {"norm": "post"}) | changes
 
     def pretraining(self, kind: Kind, **changes: Any) -> Any:
         """How a body is pre-trained, with changes to single settings, `max_steps` among them at effort 1."""

@@ -35,7 +35,7 @@ class TransferConfig(BodyConfig):
     train_texts: int = Field(default=1000, ge=LEAST)  # pairs, at effort 1 and above; an eighth to choose by
     single_texts: int = Field(default=256, ge=LEAST)  # questions, likewise
     test_texts: int = Field(default=500, ge=LEAST)
-    pooling: Literal["pooler", "first", "mean"] = "mean"  # what a BERT's output reads
+    pooling: Literal["pooler", "first", "mean"] = "mean"  # what the output reads; of a GPT mean, or else its last state
 
     def texts(self, drawn: Drawing) -> Texts:
         """The texts of a task; the same for all bodies and seeds."""
@@ -89,7 +89,11 @@ class Transfer:
     def _right(self, body: Body, texts: Texts, seed: int) -> np.ndarray:
         settings: dict[str, object] = {"dropout": 0.0}
         # GPT without its auxiliary loss, so that both learn the same
-        settings |= {"pooling": self.config.pooling} if isinstance(body, BERT) else {"lm_weight": 0.0}
+        pooling = self.config.pooling
+        if isinstance(body, BERT):
+            settings |= {"pooling": pooling}
+        else:
+            settings |= {"pooling": "mean" if pooling == "mean" else "last", "lm_weight": 0.0}
         tokenizer, training = self.bodies.tokenizer, self.config.tuning()
         config = CLASSIFIERS["bert" if isinstance(body, BERT) else "gpt"].Config.model_validate(settings)
         return right_labels(fine_tuned(body, tokenizer, texts, training, seed=seed, config=config), texts.test)

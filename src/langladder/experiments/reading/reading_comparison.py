@@ -63,8 +63,8 @@ class LabelComparison(RungComparison[ReadingComparisonConfig]):
 
         return one
 
-    def frequencies(self, data: Data) -> dict[str, float]:
-        """See `Comparison.frequencies`."""
+    def levels(self, data: Data) -> dict[str, float]:
+        """See `Comparison.levels`."""
         del data
         return {"accuracy": self.majority}
 

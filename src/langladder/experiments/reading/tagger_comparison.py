@@ -174,8 +174,8 @@ class TaggerComparison(RungComparison[TaggerComparisonConfig]):
 
         return one
 
-    def frequencies(self, data: Data) -> dict[str, float]:
-        """See `Comparison.frequencies`."""
+    def levels(self, data: Data) -> dict[str, float]:
+        """See `Comparison.levels`."""
         del data
         return {"accuracy": self.majority}
 

@@ -32,8 +32,8 @@ class TranslatorComparison(Comparison[TranslatorComparisonConfig]):
         "exact": Metric("exact, share", more_is_better=True, drawn=False),
     }
 
-    def frequencies(self, data: Data) -> dict[str, float]:
-        """See `Comparison.frequencies`."""
+    def levels(self, data: Data) -> dict[str, float]:
+        """See `Comparison.levels`."""
         return {"loss": unigram_loss(data.pairs("train").target.ids)}
 
     def measure(self, data: Data) -> Measure:

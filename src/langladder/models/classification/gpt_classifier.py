@@ -8,7 +8,7 @@ Three new tokens, whose embeddings are learnt here: start, delimiter, extract. E
     multiple choice    start context question delimiter answer_k extract for each answer; softmax over their scores,
                        see `gpt_choice`
 
-    h = the body's last state, where extract stands
+    h = the body's last state, where extract stands; pooling: mean, the mean of its states over the row
     L2 = −log softmax(W dropout(h) + b)_y          mean over the examples
     L1 = −log P(u_t | u_<t)                        mean over the tokens of the rows behind start
     L3 = L2 + λ L1                                 λ = `lm_weight`
@@ -37,6 +37,7 @@ from langladder.models.language.gpt import GPT, GPTConfig
 from langladder.models.network import Network
 from langladder.models.trial import words
 from langladder.models.units import Read
+from langladder.nn.pooling import mean_pool
 from langladder.text.labelled.labelled import Example
 from langladder.text.tokenize.specials import PAD, RESERVED
 
@@ -61,6 +62,7 @@ class GPTClassifierConfig(GrownConfig):
     body: GPTConfig | None = None
     pairs: Literal["entailment", "similarity"] = "entailment"
     """How two texts are read: in their order, or in both orders."""
+    pooling: Literal["last", "mean"] = "last"
     lm_weight: float = Field(default=0.5, ge=0, le=100)
     """λ; 0: the body has no output layer."""
 
@@ -188,8 +190,11 @@ class GPTClassifier(GrownFromGPT, NeuralClassifier):
 
     def _scores(self, tokens: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
         """(R, T), (R, T, D) → (B, C)."""
-        last = (tokens != PAD).sum(dim=1) - 1  # (R,)
-        h = hidden[torch.arange(len(hidden), device=hidden.device), last]  # (R, D)
+        mask = tokens != PAD  # (R, T)
+        if self.config.pooling == "mean":
+            h = mean_pool(hidden, mask)  # (R, D)
+        else:
+            h = hidden[torch.arange(len(hidden), device=hidden.device), mask.sum(dim=1) - 1]  # (R, D)
         if self.config.pairs == "similarity":
             first, second = h.view(2, -1, h.shape[1])
             h = first + second  # (B, D)
