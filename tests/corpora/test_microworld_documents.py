@@ -14,7 +14,7 @@ import pytest
 
 from langladder.corpora.documents import writing
 from langladder.corpora.documents.floors import readings, worth
-from langladder.corpora.documents.grammar import EVEN, MOODS, STATES, Grammar, Node, Rule, Symbol
+from langladder.corpora.documents.grammar import EVEN, MOODS, STATES, SUBJECTS, Grammar, Node, Rule, Symbol
 from langladder.corpora.documents.language import one_of_two
 from langladder.corpora.documents.lines import LINE
 from langladder.corpora.documents.memory import UNKNOWN, Memory
@@ -24,6 +24,7 @@ from langladder.corpora.documents.words import language
 from langladder.corpora.documents.writing import (
     DocumentsConfig,
     PairedDocumentsConfig,
+    Task,
     generate_documents,
     labelled_document,
     write_documents,
@@ -33,7 +34,7 @@ from langladder.ground.artefacts import read_json
 from langladder.text.storage.shards import TEXT
 from langladder.text.storage.tables import read_batches
 
-GOLDEN = "f8d2de260997e3d3"
+GOLDEN = "e4a9a97dc5502bfd"
 
 
 @pytest.fixture(scope="module")
@@ -370,14 +371,15 @@ def test_a_hidden_word_is_told_by_what_follows(tiny: Process) -> None:
 # ---- labelled texts, pairs -------------------------------------------------------------------------------------------
 
 
-def test_the_best_guess_is_as_often_right_as_its_probability_says(tiny: Process) -> None:
+@pytest.mark.parametrize(("task", "labels"), [("subject", set(SUBJECTS)), ("mood", {"positive", "negative"})])
+def test_the_best_guess_is_as_often_right_as_its_probability_says(tiny: Process, task: Task, labels: set[str]) -> None:
     rng = Random(21)
-    rows = [labelled_document(tiny, rng) for _ in range(150)]
+    rows = [labelled_document(tiny, rng, task) for _ in range(150)]
     expected = sum(row["ceiling"] for row in rows) / len(rows)
     right = sum(row["log_prob"] == pytest.approx(math.log(row["ceiling"]), abs=1e-6) for row in rows) / len(rows)
     assert 0.7 < expected < 0.98
     assert abs(right - expected) < 4 * math.sqrt(expected * (1 - expected) / len(rows))
-    assert {row["label"] for row in rows} == {"positive", "negative"}
+    assert {row["label"] for row in rows} == labels
 
 
 def test_pairs_are_sentences_of_documents(tmp_path: Path) -> None:

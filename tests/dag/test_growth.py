@@ -110,7 +110,9 @@ def test_every_rung_that_grows_names_its_base() -> None:
         for rung in params.conf_names(name) if family.bases else ():
             base, _, wanted = titles.own_growth(name, rung).base.partition("/")
             assert base in family.bases and wanted in params.conf_names(base)
-    assert checks.bases(params.load()) == {"classifier_transfer/bert_fine_tuned": "encoder/roberta_mini"}
+    found = checks.bases(params.load())
+    assert found["classifier_transfer/bert_fine_tuned"] == "encoder/roberta_mini"
+    assert found["classifier_transfer/textcnn_skipgram"] == "embedding/skipgram"
 
 
 # -- what is read beside the base ----------------------------------------------------------------------------------
