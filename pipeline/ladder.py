@@ -2,6 +2,7 @@
 
     python -m pipeline.ladder full     # every rung that conf/ has
     python -m pipeline.ladder history  # those that conf/ladder/history.yaml lists, as any other file there does
+    python -m pipeline.ladder english  # a file may choose other settings, too: here corpora of real English
 
 As many jobs as processors run at a time, at most 8; JOBS=… for another number. Rungs that the default ladder has made
 are taken from DVC's cache. Its report is ladders/<name>/reports/index.html.
@@ -19,6 +20,8 @@ import sys
 from pathlib import Path, PurePosixPath
 
 import yaml
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from langladder.families import families
 from langladder.families.sides import ON_REQUEST
@@ -29,12 +32,14 @@ from pipeline import ROOT
 from pipeline.settings import params, titles
 from pipeline.settings.errors import explain
 from pipeline.settings.plan import jobs
-from pipeline.settings.yaml_files import read_yaml
+from pipeline.settings.yaml_files import Values, read_yaml
 
 LADDERS = Path("ladders")  # ignored by git and by the checkout's DVC
 FULL = "full"
 GROUP = "ladder"
-"""The folder of conf/ with a file a ladder: lists of rungs, as params.yaml has them."""
+"""The folder of conf/ with a file a ladder: what differs from params.yaml. Where it lists rungs, it has no others."""
+DATA = "LANGLADDER_DATA"
+"""The environment variable that a ladder's paths may begin with: the folder of the public sets (docs/data.md)."""
 LINKED = ("src", "pipeline", "conf", "dvc.yaml", ".dvcignore")
 GENERATED = ("data", "models")  # where paths.* name what the ladder makes itself
 WITH_TREES = "microworld_sentences"
@@ -61,10 +66,10 @@ def main() -> None:
 
 
 def ladder(chosen: params.Choices, name: str) -> params.Choices:
-    """The choices with the rungs of a ladder.
+    """The choices with the rungs of a ladder, and with the other keys that its file has.
 
     Raises:
-        InputError: there is no such ladder, or its file lists what params.yaml could not.
+        InputError: there is no such ladder, its file says what params.yaml could not, or data that it reads are absent.
     """
     if name == FULL:
         return every_rung(chosen)
@@ -72,14 +77,35 @@ def ladder(chosen: params.Choices, name: str) -> params.Choices:
         raise InputError(f"{name[:80]!r} is no ladder: there are {', '.join([FULL, *names])}; see conf/{GROUP}/")
     file = params.conf_file(GROUP, name)
     listed = read_yaml(file) or {}
-    empty: dict[str, object] = {family.listed: {} if family.bases else [] for family in families().values()}
-    allowed = [*empty, "corpora", "prompted"]
-    if unknown := [str(key) for key in listed if key not in allowed]:
+    usual = chosen.model_dump()
+    if isinstance(paths := listed.get("paths"), dict):
+        listed["paths"] = usual["paths"] | _public_sets(paths, str(file.relative_to(ROOT)))
+    if any(family.listed in listed for family in families().values() if family.trained):
+        usual |= {family.listed: {} if family.bases else [] for family in families().values()} | {"corpora": []}
+    with explain(file_of=lambda _: f"{file.relative_to(ROOT)}", kind=params.schema()):
+        return params.schema().model_validate(usual | listed)
+
+
+def _public_sets(paths: Values, file: str) -> Values:
+    """Paths of a ladder as params.yaml may have them: `${oc.env:LANGLADDER_DATA,input}` is that folder.
+
+    Raises:
+        InputError: another reference, or sets that are not there.
+    """
+    try:
+        resolved: Values = OmegaConf.to_container(OmegaConf.create(paths), resolve=True)  # type: ignore[assignment]
+    except OmegaConfBaseException as error:
+        said = str(error).splitlines()[0]
+        raise InputError(f"{file}: paths: {said}; write the path itself, or ${{oc.env:{DATA},input}}/…") from error
+    sets = [path for key, path in resolved.items() if path != paths[key]]
+    if absent := [path for path in sets if not is_url(path) and not (ROOT / path).exists()]:
+        value = os.environ.get(DATA)
+        now = "is not set, so input/ is read" if value is None else f"is {value!r}"
         raise InputError(
-            f"{file.relative_to(ROOT)}: {', '.join(unknown)[:200]}: not allowed; a ladder has {', '.join(allowed)}"
+            f"{file}: not there: {', '.join(absent)}; {DATA} {now}: set it to the folder of the public sets "
+            "(`make data` fetches some of them, docs/data.md says where the others come from)"
         )
-    with explain(file_of=lambda _: f"{file.relative_to(ROOT)}"):
-        return params.schema().model_validate(chosen.model_dump() | empty | {"corpora": []} | listed)
+    return resolved
 
 
 def every_rung(chosen: params.Choices) -> params.Choices:

@@ -13,6 +13,7 @@ from hydra import initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 from project_copy import run
+from real_data import real
 
 from langladder.evaluation import bleu
 from langladder.families import families
@@ -83,6 +84,8 @@ def test_every_choice_composes_and_checks(file: Path, monkeypatch: pytest.Monkey
         for stage in (stage for stage in plan.stages().values() if group in stage.keys):
             compositions.job(plan.Job(stage, name, f"{group}={name}"))
     elif group == "ladder":
+        for path in (yaml.safe_load((ROOT / "conf" / file).read_text()).get("paths") or {}).values():
+            real(Path(path).name)
         for size in ("tiny", "small"):
             jobs = resolve(ladder(BASE.model_copy(update={"size": size}), name))
             assert len(jobs) > 20 and "report/report" in jobs

@@ -96,10 +96,13 @@ def test_the_history_has_a_rung_for_each_step_and_no_others(project: Path) -> No
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("nothing", None, ["'nothing' is no ladder", "full, history"]),
-        ("mine", "seed: 3\nlms: [gpt]\n", ["conf/ladder/mine.yaml", "seed", "not allowed", "lms"]),
+        ("nothing", None, ["'nothing' is no ladder", "full, english, history"]),
+        ("mine", "sed: 3\nlms: [gpt]\n", ["conf/ladder/mine.yaml", "sed", "seed"]),
+        ("mine", "seed: -3\nlms: [gpt]\n", ["conf/ladder/mine.yaml", "seed", "-3"]),
+        ("mine", "paths: {txt: input/mine}\n", ["conf/ladder/mine.yaml", "paths.txt", "paths.text"]),
+        ("mine", "paths: {text: '${size}/a'}\n", ["conf/ladder/mine.yaml", "size", "write the path itself"]),
         ("mine", "lms: gpt\n", ["conf/ladder/mine.yaml", "lms"]),
-        ("mine", "probes: [agreement]\n", ["conf/ladder/mine.yaml", "lms"]),
+        ("mine", "probes: [agreement]\nlms: []\n", ["conf/ladder/mine.yaml", "lms"]),
     ],
 )
 def test_a_ladder_that_cannot_be_is_refused(project: Path, name: str, text: str | None, said: list[str]) -> None:
@@ -110,6 +113,55 @@ def test_a_ladder_that_cannot_be_is_refused(project: Path, name: str, text: str 
     file.unlink(missing_ok=True)
     assert all(part in output for part in said) and "Traceback" not in output
     assert not (project / "ladders" / name).exists()
+
+
+SETS = {
+    "text": "wikitext-2",
+    "labels": "sst-trees",
+    "tags": "ud-ewt",
+    "parallel": "tatoeba-en-fr",
+    "analogies": "analogy",
+    "similarity": "wordsim",
+}
+
+
+@pytest.mark.parametrize("place", [None, "sets"])
+def test_a_ladder_reads_the_public_sets_and_differs_in_what_its_file_has(
+    project: Path, tmp_path: Path, place: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its paths are written out, as DVC needs them: those of LANGLADDER_DATA, or of input/ where it is not set."""
+    folder = tmp_path / place if place else project / "input"
+    monkeypatch.delitem(ENVIRONMENT, "LANGLADDER_DATA", raising=False)
+    if place:
+        monkeypatch.setitem(ENVIRONMENT, "LANGLADDER_DATA", str(folder))
+    for name in SETS.values():
+        (folder / name).mkdir(parents=True)
+    run(project, sys.executable, "-c", MAKE.replace("load()", "load(), 'english'"))
+    for name in SETS.values():
+        (folder / name).rmdir()
+    ladders = project / "ladders"
+    own, listed = (yaml.safe_load((at / "params.yaml").read_text()) for at in (project, ladders / "english"))
+    stated = yaml.safe_load((project / "conf" / "ladder" / "english.yaml").read_text())
+    same = own.keys() - stated.keys()  # among them all rungs: the file lists none
+    assert {key: listed[key] for key in same} == {key: own[key] for key in same} and listed["lms"]
+    assert all(listed[key] == value for key, value in stated.items() if key != "paths")
+    written = folder if place else Path("input")
+    assert {key: listed["paths"][key] for key in SETS} == {key: str(written / name) for key, name in SETS.items()}
+    assert listed["paths"]["groups"] == own["paths"]["groups"]  # a path that the file does not have
+
+
+def test_public_sets_that_are_absent_are_named_with_where_they_come_from(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(ENVIRONMENT, "LANGLADDER_DATA", raising=False)
+    unset = run(project, sys.executable, "-m", "pipeline.ladder", "english", check=False)
+    (tmp_path / "wikitext-2").mkdir()
+    monkeypatch.setitem(ENVIRONMENT, "LANGLADDER_DATA", str(tmp_path))
+    elsewhere = run(project, sys.executable, "-m", "pipeline.ladder", "english", check=False)
+    for output, said in ((unset, "is not set, so input/ is read"), (elsewhere, f"LANGLADDER_DATA is '{tmp_path}'")):
+        assert said in output and "make data" in output and "docs/data.md" in output and "ud-ewt" in output
+        assert output.count("\n") == 1
+    assert "input/wikitext-2" in unset and "wikitext-2" not in elsewhere
 
 
 def test_what_stands_in_a_links_place_is_left(project: Path) -> None:
