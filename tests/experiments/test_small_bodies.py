@@ -146,4 +146,5 @@ def test_more_texts_than_a_world_has_are_refused(monkeypatch: pytest.MonkeyPatch
 def test_steps_follow_the_effort() -> None:
     config = BodyConfig(effort=0.5, body_steps=100, tuning_steps=40)
     assert (config.pretraining("gpt").max_steps, config.pretraining("bert", max_steps=10).max_steps) == (50, 5)
+    assert config.model_copy(update={"body_optimizer": "muon"}).pretraining("bert").optimizer == "muon"
     assert config.tuning().max_steps == 20 and config.pretraining("gpt").warmup_steps == 5

@@ -58,6 +58,7 @@ class BodyConfig(ExperimentConfig):
     body_steps: int = Field(default=1500, ge=1)  # of pre-training, at effort 1
     body_batch_size: int = Field(default=12, ge=1)  # rows a step
     body_lr: float = Field(default=0.004, gt=0)
+    body_optimizer: Literal["adamw", "muon"] = "adamw"
     tuning_steps: int = Field(default=300, ge=2)  # of fine-tuning, at effort 1
     tuning_batch_size: int = Field(default=16, ge=1)
     tuning_lr: float = Field(default=0.001, gt=0)
@@ -71,7 +72,7 @@ class BodyConfig(ExperimentConfig):
     def pretraining(self, kind: Kind, **changes: Any) -> Any:
         """How a body is pre-trained, with changes to single settings, `max_steps` among them at effort 1."""
         steps = self.steps(changes.pop("max_steps", self.body_steps))
-        values: dict[str, object] = {"optimizer": "adamw", "betas": [0.9, 0.98], "weight_decay": 0.01}
+        values: dict[str, object] = {"optimizer": self.body_optimizer, "betas": [0.9, 0.98], "weight_decay": 0.01}
         values |= {"lr": self.body_lr}
         values |= {"max_steps": steps, "warmup_steps": steps // 10, "batch_size": self.body_batch_size}
         values |= {"sequence_length": self.sequence_length, "clip_norm": 1.0}
