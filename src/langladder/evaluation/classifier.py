@@ -70,7 +70,6 @@ class ClassifierScores(Measured):
             "mean over the labels of F₁, 2PR / (P + R): every label counts the same, however rare it is",
             unit="share",
             better="higher",
-            brief=True,
             compared=True,
         ),
     ]

@@ -98,8 +98,16 @@ def ladder_rows(inputs: ReportInputs) -> list[LadderTable]:
 
 
 def brief(tables: Sequence[LadderTable]) -> list[LadderTable]:
-    """The tables with their telling columns only."""
-    return [_only(table, [i for i, column in enumerate(table.columns) if column.brief]) for table in tables]
+    """The tables with their telling columns only; what a rung is also given is named by its kind."""
+    short = [_only(table, [i for i, column in enumerate(table.columns) if column.brief]) for table in tables]
+    return [
+        replace(table, rows=[replace(row, also_given=_kinds(row.also_given)) for row in table.rows]) for table in short
+    ]
+
+
+def _kinds(also_given: str) -> str:
+    """`pre-training: BERT; rewards: …` → `pre-training; rewards`."""
+    return "; ".join(part.partition(": ")[0] for part in also_given.split("; "))
 
 
 def _only(table: LadderTable, kept: Sequence[int]) -> LadderTable:
