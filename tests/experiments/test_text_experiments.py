@@ -26,7 +26,7 @@ from langladder.tasks.settings import LMTrainingConfig
 from langladder.text.storage.tables import read_column
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
-from langladder.text.tokenize.tokenizers import Kind, Tokenizer, TokenizerConfig
+from langladder.text.tokenize.tokenizers import Kind, Tokenizer, TokenizerConfig, Trained
 
 FIVE = [4.0, 4.1, 4.2, 4.3, 4.4]
 PER_WORD: dict[Kind, float] = {"character": 5.0, "word": 1.0}
@@ -183,9 +183,9 @@ def test_zipf_text_has_the_probabilities_that_it_says() -> None:
     torch.testing.assert_close(seen.double(), text.zipf[:, None] * table, atol=0.01, rtol=0)
 
 
-def beside_counts(character: float, word: float) -> dict[str, dict[units.Trained, list[float]]]:
+def beside_counts(character: float, word: float) -> dict[str, dict[Trained, list[float]]]:
     """An LSTM beside an n-gram of 1.8 bits by characters and 1.7 by words."""
-    lstm: dict[units.Trained, list[float]] = {"character": grown(character), "word": grown(word)}
+    lstm: dict[Trained, list[float]] = {"character": grown(character), "word": grown(word)}
     return {units.COUNTED: {"character": grown(1.8), "word": grown(1.7)}, "LSTM": lstm}
 
 
