@@ -427,7 +427,7 @@ def _with(original, extra):
             ["2 problems", "lm.lstm.model.width: stands twice", "sede"],
         ),
         ("lms: []", ["probes", "lms", "empty"]),
-        ("seeds: 1", ["seeds: unknown key (value 1); the nearest: seed"]),
+        ("seedz: 1", ["seedz: unknown key (value 1); the nearest: seed"]),
         ("memory: 999999999999999999999TB", ["memory", "1MB to 1000TB"]),
         (f"memory: {'9' * 400}TB", ["memory", "1MB to 1000TB"]),
         (f"seed: {'1' * 5000}", ["params.yaml: cannot be read"]),

@@ -14,9 +14,10 @@ def test_residual_writers_begin_smaller():
     torch.manual_seed(0)
     model = GPT(GPT.Config(width=128, layers=8), 50)
     block = model.blocks[0]
-    assert block.expand.weight.std().item() == pytest.approx(0.02, rel=0.05)
-    assert block.contract.weight.std().item() == pytest.approx(0.02 / 4, rel=0.05)  # 1/√(2·8)
-    assert block.attention.output.weight.std().item() == pytest.approx(0.02 / 4, rel=0.05)
+    begins = 0.02 * (768 / 128) ** 0.5
+    assert block.expand.weight.std().item() == pytest.approx(begins, rel=0.05)
+    assert block.contract.weight.std().item() == pytest.approx(begins / 4, rel=0.05)  # 1/√(2·8)
+    assert block.attention.output.weight.std().item() == pytest.approx(begins / 4, rel=0.05)
 
 
 def test_gradient_of_tied_weights_is_the_sum_of_both_uses():

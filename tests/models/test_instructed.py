@@ -86,7 +86,7 @@ def test_loss_is_of_the_responses_only(tmp_path: Path) -> None:
     scores = model.log_probs(tokens)[:, 1:]
     expected = -scores[targets != PAD].sum() / (targets != PAD).sum()
     torch.testing.assert_close(model.loss(model(tokens[:, :-1])[0], targets), expected)
-    answers = [TOKENIZER.encode(m.text) for one in DIALOGUES for m in one if m.role == "assistant"]
+    answers = [TOKENIZER.encode(f" {m.text}") for one in DIALOGUES for m in one if m.role == "assistant"]
     assert int((targets != PAD).sum()) == sum(len(ids) + 1 for ids in answers)
 
 

@@ -20,6 +20,10 @@ def reread(inputs: ReportInputs) -> ReportInputs:
     return read_summary(json.loads(json.dumps(ladder_summary(inputs), allow_nan=False)), "ladder.json", FAMILIES)
 
 
+UNWRITTEN = {"positions": []}
+"""Figures that a ladder does not hold."""
+
+
 def of(**scores: float) -> ReportInputs:
     values = [language_model(name, name.upper(), value, 1000) for name, value in scores.items()]
     return report_of(lm=[entry("lm", value) for value in values])
@@ -37,7 +41,8 @@ def test_the_written_ladder_says_what_was_measured() -> None:
     again = reread(inputs)
     assert ladder_summary(again) == ladder_summary(inputs)
     for family in ("lm", "embedding", "translator"):
-        assert [rung.page.scores for rung in again.of(family)] == [rung.page.scores for rung in inputs.of(family)]
+        found = [[rung.page.scores.model_copy(update=UNWRITTEN) for rung in one.of(family)] for one in (again, inputs)]
+        assert found[0] == found[1]
 
 
 def test_figures_stand_beside_each_other_with_their_difference() -> None:
