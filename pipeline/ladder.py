@@ -95,8 +95,8 @@ def _public_sets(paths: Values, file: str) -> Values:
     try:
         resolved: Values = OmegaConf.to_container(OmegaConf.create(paths), resolve=True)  # type: ignore[assignment]
     except OmegaConfBaseException as error:
-        said = str(error).splitlines()[0]
-        raise InputError(f"{file}: paths: {said}; write the path itself, or ${{oc.env:{DATA},input}}/…") from error
+        message = str(error).splitlines()[0]
+        raise InputError(f"{file}: paths: {message}; write the path itself, or ${{oc.env:{DATA},input}}/…") from error
     sets = [path for key, path in resolved.items() if path != paths[key]]
     if absent := [path for path in sets if not is_url(path) and not (ROOT / path).exists()]:
         value = os.environ.get(DATA)

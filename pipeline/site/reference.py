@@ -28,7 +28,7 @@ def rooms() -> list[Path]:
 
 
 def _room(room: Path) -> str:
-    parts = [f"# langladder.{room.name}\n", sentences(_said(room / "__init__.py"))]
+    parts = [f"# langladder.{room.name}\n", sentences(_docstring(room / "__init__.py"))]
     folders = sorted({file.parent for file in room.rglob("*.py")})
     files = [file for folder in folders for file in _modules(folder)]
     names = (".".join(file.relative_to(SOURCE).with_suffix("").parts) for file in files)
@@ -42,11 +42,11 @@ def _modules(folder: Path) -> list[Path]:
 
 def _first(room: Path) -> str:
     """One sentence on a room: its own, or what its modules are."""
-    said = _said(room / "__init__.py").split("\n\n")[0].replace("\n", " ")
+    said = _docstring(room / "__init__.py").split("\n\n")[0].replace("\n", " ")
     return escaped(said) or ", ".join(file.stem.replace("_", " ") for file in _modules(room)[:8])
 
 
-def _said(file: Path) -> str:
+def _docstring(file: Path) -> str:
     return ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
 
 

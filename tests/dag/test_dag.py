@@ -26,7 +26,7 @@ def differences(stated: object, whole: object, key: str = "") -> list[str]:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A rung or two of each sort, the cheapest; those of all families are made in `test_full_ladder.py`."""
+    """A rung or two of each sort, the cheapest, made; those of all families are made in `test_full_ladder.py`."""
     folder = copy_project(tmp_path_factory.mktemp("project"))
     smallest(
         folder,
@@ -35,12 +35,21 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         translators=[],
         classifiers=["majority"],
     )
-    return with_git(folder)
+    with_git(folder)
+    run(folder, "env", "OMP_NUM_THREADS=1", sys.executable, FORKED)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def committed(project: Path) -> Path:
+    """The project with a commit that holds its first ladder."""
+    run(project, "git", "add", "dvc.lock")
+    run(project, "git", "commit", "-qm", "first ladder", "--allow-empty")
+    return project
 
 
 def test_repro_makes_everything(project: Path) -> None:
     """That `dvc repro` then finds nothing to do is the test after the next."""
-    run(project, "env", "OMP_NUM_THREADS=1", sys.executable, FORKED)
     assert {
         "corpus@text",
         "corpus@scenes",
@@ -115,11 +124,11 @@ def test_a_commit_without_the_lock_file_has_nothing_to_compare(project: Path) ->
 
 
 @pytest.mark.long
-def test_an_edit_and_a_new_rung_run_only_what_they_touch(project: Path) -> None:
+def test_an_edit_and_a_new_rung_run_only_what_they_touch(committed: Path) -> None:
     """Of the LSTM, edited, and of add-k, which is new, everything; of the other rungs nothing."""
-    edit(project / "conf" / "lm" / "lstm.yaml", "width: ${size.lm_width}", "width: 48")
-    edit(project / "params.yaml", "- kneser_ney\n- lstm", "- kneser_ney\n- lstm\n- add_k")
-    assert ran(run(project, "dvc", "repro")) == {
+    edit(committed / "conf" / "lm" / "lstm.yaml", "width: ${size.lm_width}", "width: 48")
+    edit(committed / "params.yaml", "- kneser_ney\n- lstm", "- kneser_ney\n- lstm\n- add_k")
+    assert ran(run(committed, "dvc", "repro")) == {
         "resolve",
         "watch@lm",  # which notes what the new one reads: nothing of its own
         "train_lm@lstm",
@@ -132,15 +141,15 @@ def test_an_edit_and_a_new_rung_run_only_what_they_touch(project: Path) -> None:
 
 
 @pytest.mark.long
-def test_two_commits_side_by_side(project: Path) -> None:
+def test_two_commits_side_by_side(committed: Path) -> None:
     """The last commit has no add-k model, and an LSTM of another width."""
-    lines = run(project, sys.executable, "-m", "pipeline.compare", "HEAD", ".", "--ladder", "lm").splitlines()
+    lines = run(committed, sys.executable, "-m", "pipeline.compare", "HEAD", ".", "--ladder", "lm").splitlines()
     assert max(map(len, lines)) <= 100
     (new,) = (line.removeprefix("Add-k 3-gram").split() for line in lines if line.startswith("Add-k 3-gram"))
     assert new[0] == "–" and float(new[1].replace(",", "")) > 1
     (lstm,) = (line.split() for line in lines if line.startswith("LSTM "))
     assert lstm[3][0] in "+−"
-    summary = run(project, sys.executable, "-m", "pipeline.summary").splitlines()
+    summary = run(committed, sys.executable, "-m", "pipeline.summary").splitlines()
     assert max(map(len, summary)) <= 100
 
 

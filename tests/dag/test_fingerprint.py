@@ -129,7 +129,7 @@ def test_a_language_model_depends_on_no_format_of_vectors_and_a_count_on_no_trai
                 value["_maker_"] = families()[family].maker(value)
                 modules = modules_of(stage, {family: value})
                 if family == "lm":
-                    assert not {module for module in modules if module.endswith(("glove_format", "word2vec_format"))}
+                    assert not {module for module in modules if module.endswith(("vector_formats", "vector_files"))}
                 if "training" not in value:
                     assert not {module for module in modules if module.startswith("langladder.tasks.")} - SETTINGS, name
 

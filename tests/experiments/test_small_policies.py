@@ -153,7 +153,7 @@ def test_answers_are_judged_prompt_by_prompt(chains: Chains) -> None:
     drawn = judges.drawn(base, base, reward)
     assert [len(part) for part in drawn] == [len(chains.sets.test)] * 3
     assert not drawn.kl.any() and ((drawn.gold >= 0) & (drawn.gold <= 1)).all()
-    np.testing.assert_array_equal(drawn.gold, judges.said(base))
+    np.testing.assert_array_equal(drawn.gold, judges.gold_rewards(base))
     best = judges.best(base, reward, 4)
     assert best.proxy.mean() > drawn.proxy.mean() and set(best.kl) == {best_of_n_kl(4)}
 

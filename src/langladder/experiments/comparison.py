@@ -216,10 +216,10 @@ class Comparison(Experiment[C]):
                 said = ", ".join(
                     f"{self.metrics[key].label} {mean(values):.3f}" for key, values in by[name].values.items()
                 )
-                progress(f"{self.titles[base]}, {self.shown(name)}: {said}")
+                progress(f"{self.titles[base]}, {self.variant_title(name)}: {said}")
         return self.findings(found, self.levels(data))
 
-    def shown(self, variant: str) -> str:
+    def variant_title(self, variant: str) -> str:
         """What a reader is shown for a variant: its name; for numbers also what they are of."""
         return f"{self.config.what} {variant}" if self.config.vary else variant
 
@@ -238,7 +238,9 @@ class Comparison(Experiment[C]):
         verdict = gated(gates, every(one for _, one, _ in judged))
         rows = [(base, name, one) for base, by in found.items() for name, one in by.items()]
         lead = {base: f"{base} " if len(found) > 1 else "" for base in found}
-        means = ", ".join(f"{lead[base]}{mean(one.values[key]):.3f} ({self.shown(name)})" for base, name, one in rows)
+        means = ", ".join(
+            f"{lead[base]}{mean(one.values[key]):.3f} ({self.variant_title(name)})" for base, name, one in rows
+        )
         said = "; ".join(f"{lead[base]}{difference}" for base, _, difference in judged)
         return Findings(
             **opened(verdict, f"{label}: {means}; {said}."),
@@ -274,11 +276,11 @@ class Comparison(Experiment[C]):
         for name in expected.names:
             gain = self._gain(found[name], found[other], key, expected)
             verdicts[name] = expected.judged(gain)
-            said[name] = _said(gain if metric.more_is_better else -gain, expected, right=key in found[name].right)
+            said[name] = _statement(gain if metric.more_is_better else -gain, expected, right=key in found[name].right)
         shown = expected.each or [min(verdicts, key=lambda name: (not verdicts[name].holds, cost[name]))]
-        against = f"the best, {self.shown(other)}," if expected.than == BEST else self.shown(other)
+        against = f"the best, {self.variant_title(other)}," if expected.than == BEST else self.variant_title(other)
         of = "" if key == self.config.metric else f"{metric.label}, "
-        text = "; ".join(f"{of}{self.shown(name)} against {against} {said[name]}" for name in shown)
+        text = "; ".join(f"{of}{self.variant_title(name)} against {against} {said[name]}" for name in shown)
         return (every if expected.each else some)(verdicts.values()), text
 
     def _gain(self, one: Measured, other: Measured, key: str, expected: Expectation) -> Difference:
@@ -299,7 +301,7 @@ class Comparison(Experiment[C]):
         if name in (None, BEST):
             name = (max if metric.more_is_better else min)(values, key=lambda one: float(np.mean(values[one])))
         gate = above if metric.more_is_better else below
-        return gate(values[str(name)], level, f"{self.shown(str(name))} has not learnt: its {metric.label}")
+        return gate(values[str(name)], level, f"{self.variant_title(str(name))} has not learnt: its {metric.label}")
 
     def _plot(self, key: str, found: Found) -> Plot:
         names = list(self.config.changes())
@@ -331,7 +333,7 @@ def gathered(values: Sequence[Mapping[str, float | np.ndarray]], metrics: Iterab
     return Measured(parameters, found, right)
 
 
-def _said(apart: Difference, expected: Expectation, *, right: bool) -> str:
+def _statement(apart: Difference, expected: Expectation, *, right: bool) -> str:
     """A difference as it was measured, in points where it is one of shares."""
     if expected.factor is not None:
         middle, low, high = (f"{100 * (math.exp(min(value, 700.0)) - 1):+.1f}" for value in apart[:3])

@@ -79,7 +79,7 @@ class Data:
         """The tags in the order of their ids."""
         return read_labels(self.tags)
 
-    def shown(self, model: str) -> str:
+    def title_of(self, model: str) -> str:
         """What a reader is shown for one of `models`."""
         return self.titles.get(model, model)
 

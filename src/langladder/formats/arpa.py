@@ -180,7 +180,7 @@ class Tables:
         except KeyError:
             word, line = next((w, line) for words, line in section.rows for w in words if w not in names)
             known = "the vocabulary given" if len(self.levels) == 1 else "the words of order 1"
-            raise InputError(f"{section.path}:{line}: {shown([word])[:60]!r} is not among {known}") from None
+            raise InputError(f"{section.path}:{line}: {as_text([word])[:60]!r} is not among {known}") from None
         if len(self.levels) == 1:
             self._add_words(section, ids.reshape(-1))
         else:
@@ -199,7 +199,7 @@ class Tables:
         histories = numbers(self.words, self.starts, ids[:, :-1])  # (M, n) → (M,)
         if (histories < 0).any():
             words, line = section.rows[int(np.argmax(histories < 0))]
-            raise InputError(f"{section.path}:{line}: the file has {shown(words)[:60]!r}, but not its history")
+            raise InputError(f"{section.path}:{line}: the file has {as_text(words)[:60]!r}, but not its history")
         keys = (histories - base) * self.vocab_size + ids[:, -1]
         order = np.argsort(keys, kind="stable")
         _refuse_repeats(section, keys, order)
@@ -225,7 +225,7 @@ class Tables:
         }
 
 
-def shown(words: list[bytes]) -> str:
+def as_text(words: list[bytes]) -> str:
     """Words as text."""
     return b" ".join(words).decode("utf-8", errors="replace")
 
@@ -239,7 +239,7 @@ def _refuse_repeats(section: Section, keys: np.ndarray, order: np.ndarray) -> No
     repeated = np.flatnonzero(np.diff(keys[order]) == 0)
     if len(repeated):
         words, line = section.rows[int(order[repeated[0] + 1])]
-        raise InputError(f"{section.path}:{line}: {shown(words)[:60]!r} stands in the file twice")
+        raise InputError(f"{section.path}:{line}: {as_text(words)[:60]!r} stands in the file twice")
 
 
 # ---- writing
@@ -347,7 +347,7 @@ def read_arpa(path: Path, tokens: Sequence[str] | None = None) -> tuple[ArpaMode
     else:
         new = [word for (word,), _ in section.rows if word not in names]
         names |= {word: token for token, word in enumerate(new, start=len(NAMES))}
-        known = [*NAMES, *(unspell(shown([word])) for word in new)]
+        known = [*NAMES, *(unspell(as_text([word])) for word in new)]
 
     tables = Tables(len(known))
     for n, size in enumerate(sizes, start=1):

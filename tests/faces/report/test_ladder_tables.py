@@ -89,7 +89,7 @@ def test_markdown_tables_are_whole(inputs: ReportInputs) -> None:
 
 
 def test_what_a_rung_is_given_more_stands_in_every_table(inputs: ReportInputs) -> None:
-    assert not any(table.gifts for table in ladder_rows(inputs)) and "also given" not in build_page(inputs)
+    assert not any(table.has_given for table in ladder_rows(inputs)) and "also given" not in build_page(inputs)
     first, *others = inputs.of("lm")
     trees = replace(first, metadata=first.metadata.model_copy(update={"also_given": "gold trees", "year": 1995}))
     inputs = with_rungs(inputs, "lm", [trees, *others])

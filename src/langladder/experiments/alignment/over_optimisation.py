@@ -131,7 +131,7 @@ class OverOptimisation(Experiment[OverOptimisationConfig]):
                 found[name].append(self._pressed(chains, base, proxy, samples, number, seed))
                 told = found[name][-1].gold["rl"].mean(axis=(0, 2))
                 progress(f"{name}, seed {number}: gold {told[0]:.3f} to {told[-1]:.3f}, at most {told.max():.3f}")
-        return findings({name: _together(some) for name, some in found.items()}, self.numbers(), config.margin)
+        return findings({name: _all_seeds(some) for name, some in found.items()}, self.numbers(), config.margin)
 
     def numbers(self) -> list[int]:
         """1, 2, 4, … up to the samples that there are."""
@@ -181,7 +181,7 @@ class OverOptimisation(Experiment[OverOptimisationConfig]):
         return told
 
 
-def _together(some: Sequence[Pressed]) -> Pressed:
+def _all_seeds(some: Sequence[Pressed]) -> Pressed:
     """The seeds of one proxy."""
     first = some[0]
     parts = [
@@ -213,7 +213,7 @@ def findings(found: Mapping[str, Pressed], numbers: Sequence[int], margin: float
     gate = above(found[first].accuracy, 0.5, f"{first} has not learnt: its share of held-out pairs")
     lower = [(-one).exceeds(margin) for one in ends.values()]
     verdict = gated([gate], every([courses[first].over_optimised(margin), *lower]))
-    parts = [_told(name, found[name], courses[name]) for name in found]
+    parts = [_summary(name, found[name], courses[name]) for name in found]
     parts += [f"at √KL {far[name]:.1f} {name} against {first} {with_interval(one)}" for name, one in ends.items()]
     best = ", ".join(f"{_gold(one, 'best_of_n', -1)} ({name})" for name, one in found.items())
     parts.append(f"the best of {numbers[-1]}: {best}")
@@ -242,7 +242,7 @@ def findings(found: Mapping[str, Pressed], numbers: Sequence[int], margin: float
     )
 
 
-def _told(name: str, one: Pressed, way: Course) -> str:
+def _summary(name: str, one: Pressed, way: Course) -> str:
     far, last = one.d("rl")[[way.best, -1]].tolist()
     return (
         f"{name}: gold {_gold(one, 'rl', 0)}, at √KL {far:.1f} {_gold(one, 'rl', way.best)}, a rise of "

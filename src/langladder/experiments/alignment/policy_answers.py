@@ -57,7 +57,7 @@ class Judges:
         kl = sequence_kl(policy, base, rollouts).double().numpy()
         return Judged(self.gold(said), by_reward_model(reward)(said), kl)
 
-    def said(self, policy: InstructedGPT) -> np.ndarray:
+    def gold_rewards(self, policy: InstructedGPT) -> np.ndarray:
         """The gold reward of the same answers, (P,)."""
         rollouts = roll_out(policy, self.ids, max_new_tokens=self.max_new_tokens, seed=DRAWN)
         return self.gold(rollouts.responses(range(len(self.ids))))

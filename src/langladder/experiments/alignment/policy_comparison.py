@@ -206,7 +206,7 @@ def findings(found: Mapping[str, Outcome], expect: list[Expected], learnt: float
     best = max(found.values(), key=lambda one: one.mean("gold"))
     gate = above(best.values["gold"], learnt, "no policy has learnt: the best gold reward")
     verdict = gated([gate], every(one.judged(gain) for one, gain in zip(expect, gains, strict=True)))
-    text = "; ".join(_said(one, gain, found) for one, gain in zip(expect, gains, strict=True)) + "."
+    text = "; ".join(_statement(one, gain, found) for one, gain in zip(expect, gains, strict=True)) + "."
     shown: dict[Name, str] = {metric: label for metric, (label, _) in METRICS.items()}
     return Findings(
         **opened(verdict, text),
@@ -222,7 +222,7 @@ def findings(found: Mapping[str, Outcome], expect: list[Expected], learnt: float
     )
 
 
-def _said(one: Expected, gain: Difference, found: Mapping[str, Outcome]) -> str:
+def _statement(one: Expected, gain: Difference, found: Mapping[str, Outcome]) -> str:
     ours, theirs = found[one.variant], found[one.than]
     label, more = METRICS[one.metric]
     sign = 1 if more else -1  # as it was measured, not as it is better

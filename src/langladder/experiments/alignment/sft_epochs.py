@@ -78,7 +78,7 @@ class SFTEpochs(Experiment[SFTEpochsConfig]):
         def watch(model: InstructedGPT, step: int) -> None:
             if step in stops:
                 model.eval()
-                gold = judges.said(model)
+                gold = judges.gold_rewards(model)
                 told.append((losses(model, held), gold, float(losses(model, shown[: len(held)]).mean())))
                 model.train()
 

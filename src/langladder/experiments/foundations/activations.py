@@ -27,7 +27,7 @@ from torch.nn import functional
 
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
-from langladder.experiments.foundations.perceptron import Activation, DeepConfig, Perceptron, Points, accuracy, shown
+from langladder.experiments.foundations.perceptron import Activation, DeepConfig, Perceptron, Points, accuracy, title_of
 from langladder.experiments.statistics import Verdict, above, difference, every, gated, mean
 from langladder.ground import schema
 
@@ -66,7 +66,7 @@ class Activations(Experiment[ActivationsConfig]):
         for activation in self.config.activations:
             found[activation] = [self._outcome(activation, number) for number in self.config.numbers(seed)]
             of = averaged(found[activation])
-            progress(f"{shown(activation)}: accuracy {of.accuracy:.0%}, dead {of.dead:.0%}")
+            progress(f"{title_of(activation)}: accuracy {of.accuracy:.0%}, dead {of.dead:.0%}")
         return findings(found, 1 / self.config.arms, self.config.margin)
 
     def _outcome(self, activation: Activation, seed: int) -> Outcome:
@@ -134,9 +134,9 @@ def findings(runs: dict[Activation, list[Outcome]], guessing: float, margin: flo
         dies = difference(dead_at["relu"], dead_at["leaky_relu"]).exceeds(margin)
         gate = above(max(right.values(), key=mean), guessing, "nothing was learnt: the best accuracy")
         verdict = gated([gate], every([*learn, lost, dies]))
-    said = ", ".join(f"{shown(one)} {outcome.accuracy:.0%}" for one, outcome in found.items())
-    left = ", ".join(f"{shown(one)} {value:.1g}" for one, value in reach.items())
-    dead = ", ".join(f"{shown(one)} {outcome.dead_high:.0%}" for one, outcome in found.items())
+    said = ", ".join(f"{title_of(one)} {outcome.accuracy:.0%}" for one, outcome in found.items())
+    left = ", ".join(f"{title_of(one)} {value:.1g}" for one, value in reach.items())
+    dead = ", ".join(f"{title_of(one)} {outcome.dead_high:.0%}" for one, outcome in found.items())
     layers = list(range(1, len(next(iter(found.values())).gradients) + 1))
     return Findings(
         **opened(
@@ -146,7 +146,7 @@ def findings(runs: dict[Activation, list[Outcome]], guessing: float, margin: flo
         ),
         columns=["activation", "gradient, first / last", "saturated", "dead", "dead at a high rate", "accuracy"],
         rows=[
-            [shown(one), rounded(reach[one]), *map(rounded, (o.saturated, o.dead, o.dead_high, o.accuracy))]
+            [title_of(one), rounded(reach[one]), *map(rounded, (o.saturated, o.dead, o.dead_high, o.accuracy))]
             for one, o in found.items()
         ],
         plots=[
@@ -155,7 +155,7 @@ def findings(runs: dict[Activation, list[Outcome]], guessing: float, margin: flo
                 x_label="layer, from the input",
                 y_label="‖∂L/∂W‖",
                 log_y=True,
-                series=[series(shown(one), layers, _positive(o.gradients)) for one, o in found.items()],
+                series=[series(title_of(one), layers, _positive(o.gradients)) for one, o in found.items()],
             )
         ],
         figures={f"{one}_accuracy": outcome.accuracy for one, outcome in found.items()}

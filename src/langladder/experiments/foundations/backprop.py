@@ -115,9 +115,9 @@ def findings(loss: Node, weights: Weights, rate: float) -> Findings:
                 node.name,
                 node.operation or "given",
                 ", ".join(parent.name for parent in node.parents),
-                shown(node.value),
-                shown(node.gradient),
-                shown(numeric[node.name]) if node.name in numeric else None,
+                formatted(node.value),
+                formatted(node.gradient),
+                formatted(numeric[node.name]) if node.name in numeric else None,
             ]
             for node in nodes
         ],
@@ -130,8 +130,8 @@ def findings(loss: Node, weights: Weights, rate: float) -> Findings:
                     GraphNode(
                         name=node.name,
                         operation=node.operation,
-                        value=shown(node.value, DRAWN),
-                        gradient=shown(node.gradient, DRAWN),
+                        value=formatted(node.value, DRAWN),
+                        gradient=formatted(node.gradient, DRAWN),
                         parents=[parent.name for parent in node.parents],
                     )
                     for node in nodes
@@ -142,7 +142,7 @@ def findings(loss: Node, weights: Weights, rate: float) -> Findings:
     )
 
 
-def shown(value: Array, digits: int = 4) -> str:
+def formatted(value: Array, digits: int = 4) -> str:
     """Numbers to so many significant digits, a row of a matrix after the other."""
     rows = np.atleast_2d(value)
     return "; ".join(" ".join(f"{entry:.{digits}g}" for entry in row) for row in rows)

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.foundations.activations import gradient_by_layer
-from langladder.experiments.foundations.perceptron import DeepConfig, accuracy, shown
+from langladder.experiments.foundations.perceptron import DeepConfig, accuracy, title_of
 from langladder.experiments.statistics import Verdict, above, difference, every, gated, mean
 from langladder.ground import schema
 from langladder.nn.initialisation import initialise
@@ -107,7 +107,7 @@ def averaged(outcomes: list[Outcome]) -> Outcome:
 
 
 def _title(kind: Kind) -> str:
-    return f"{shown(kind[0])}, {TITLES.get(kind[1], kind[1])}"
+    return f"{title_of(kind[0])}, {TITLES.get(kind[1], kind[1])}"
 
 
 def findings(runs: dict[Kind, list[Outcome]], guessing: float) -> Findings:
@@ -131,9 +131,9 @@ def findings(runs: dict[Kind, list[Outcome]], guessing: float) -> Findings:
     names = {"signal": "root mean square of the units", "gradient": "‖∂L/∂W‖"}
     plots = [
         Plot(
-            title=f"{what.capitalize()} by layer, {shown(activation)}",
+            title=f"{what.capitalize()} by layer, {title_of(activation)}",
             x_label="layer, from the input",
-            y_label=f"{names[what]}, {shown(activation)}",
+            y_label=f"{names[what]}, {title_of(activation)}",
             log_y=True,
             series=[
                 series(TITLES.get(kind[1], kind[1]), layers, [v if v > 0 else None for v in getattr(outcome, what)])

@@ -117,7 +117,7 @@ def accuracy(network: nn.Module, points: Points) -> float:
     return float((network(points.x).argmax(dim=1) == points.y).double().mean())
 
 
-def shown(activation: str) -> str:
+def title_of(activation: str) -> str:
     """What a reader is shown for an activation."""
     return SHOWN.get(activation, activation)
 

@@ -57,7 +57,7 @@ class Agreement(Experiment[AgreementConfig]):
             found[name] = {clauses: _share(model, tokenizer, some) for clauses, some in pairs.items()}
             counted |= {name} if isinstance(model, CountedLanguageModel) else set()
             progress(f"{name}: " + ", ".join(f"{share:.0%}" for share, _ in found[name].values()))
-        return findings(found, counted, data.shown, self.config.margin)
+        return findings(found, counted, data.title_of, self.config.margin)
 
 
 def read_pairs(path: Path, most: int) -> dict[int, list[tuple[str, str]]]:
@@ -103,7 +103,7 @@ def _share(model: LanguageModel, tokenizer: Tokenizer, pairs: list[tuple[str, st
 
 
 def findings(
-    found: dict[str, Shares], counted: set[str], shown: Callable[[str], str] = str, margin: float = 0.05
+    found: dict[str, Shares], counted: set[str], title_of: Callable[[str], str] = str, margin: float = 0.05
 ) -> Findings:
     """The claim holds where, over a clause and more, every network is as good as without one and every n-gram worse.
 
@@ -116,16 +116,16 @@ def findings(
     verdict = Verdict(None, "needs a network, an n-gram and pairs with and without clauses")
     if networks and ngrams and all(0 in found[name] for name in far):
         lost = {name: of_shares(found[name][0], far[name]) for name in far}
-        gates = [_knows(shown(name), found[name][0]) for name in far]
+        gates = [_knows(title_of(name), found[name][0]) for name in far]
         kept = [(-lost[name]).within(margin) for name in networks]
         verdict = gated(gates, every([*kept, *(lost[name].exceeds(margin) for name in ngrams)]))
-    said = ", ".join(f"{shown(name)} {share:.0%}" for name, (share, _) in far.items())
+    said = ", ".join(f"{title_of(name)} {share:.0%}" for name, (share, _) in far.items())
     measured = f"with a clause or more between subject and verb, right are {said} (chance is 50 %)."
     return Findings(
         **opened(verdict, measured if far else "paths.agreement holds no pairs with clauses."),
         columns=["model", *(f"{clauses} clauses" for clauses in distances)],
         rows=[
-            [shown(name), *(rounded(shares[k][0]) if k in shares else None for k in distances)]
+            [title_of(name), *(rounded(shares[k][0]) if k in shares else None for k in distances)]
             for name, shares in found.items()
         ],
         plots=[
@@ -136,7 +136,7 @@ def findings(
                 levels={"chance": CHANCE},
                 series=[
                     series(
-                        shown(name),
+                        title_of(name),
                         list(shares),
                         [share for share, _ in shares.values()],
                         [_error(share, count) for share, count in shares.values()],

@@ -67,7 +67,7 @@ class ContextLength(Experiment[ContextLengthConfig]):
                     f"{c}: {format_figure(value, '.2f')}" for c, value in perplexities(losses[name]).items() if value
                 )
             )
-        return findings(losses, orders, data.shown, self.config.margin)
+        return findings(losses, orders, data.title_of, self.config.margin)
 
 
 def positions(text: TokenStream, longest: int, count: int, seed: int) -> np.ndarray:
@@ -125,7 +125,7 @@ def _last_log_probs(model: LanguageModel, window: torch.Tensor) -> torch.Tensor 
 
 
 def findings(
-    losses: Mapping[str, Losses], orders: dict[str, int], shown: Callable[[str], str], margin: float
+    losses: Mapping[str, Losses], orders: dict[str, int], title_of: Callable[[str], str], margin: float
 ) -> Findings:
     """The claim holds where every network gains from what lies beyond the longest n-gram's reach.
 
@@ -143,7 +143,7 @@ def findings(
             gains[name] = (found[name][first] or math.inf) / (found[name][last] or math.inf)
             verdicts.append(of_one_model(beyond[first], beyond[last]).exceeds(margin))
     verdict = every(verdicts) if gains and orders else Verdict(None, "needs an n-gram and a network")
-    said = ", ".join(f"{shown(name)} {100 * (1 - 1 / gain):.1f} %" for name, gain in gains.items())
+    said = ", ".join(f"{title_of(name)} {100 * (1 - 1 / gain):.1f} %" for name, gain in gains.items())
     contexts = list(next(iter(found.values()), {}))
     measured = (
         f"from {_at_least(contexts, reach)} tokens of context, where the n-gram sees all it can, "
@@ -152,7 +152,7 @@ def findings(
     return Findings(
         **opened(verdict, measured if gains else "no network is among the models."),
         columns=["model", *(f"{c} tokens" for c in contexts)],
-        rows=[[shown(name), *(_cell(by[c]) for c in contexts)] for name, by in found.items()],
+        rows=[[title_of(name), *(_cell(by[c]) for c in contexts)] for name, by in found.items()],
         plots=[
             Plot(
                 title="Perplexity by context",
@@ -160,7 +160,7 @@ def findings(
                 y_label="perplexity per token",
                 log_x=True,
                 log_y=True,
-                series=[series(shown(name), list(by), by.values()) for name, by in found.items()],
+                series=[series(title_of(name), list(by), by.values()) for name, by in found.items()],
             )
         ],
         figures={f"{name}_gain": gain for name, gain in gains.items()},

@@ -77,7 +77,7 @@ class Prompting(Experiment[PromptTask]):
             found[name] = Asked(model.number_of_parameters(), network, by_shots)
             said = ", ".join(f"{k}: {_accuracy(one, config.scorings[0]):.0%}" for k, one in by_shots.items())
             progress(f"{name}, by examples {said}")
-        return findings(config, found, items, {name: data.shown(name) for name in found})
+        return findings(config, found, items, {name: data.title_of(name) for name in found})
 
     def items(self, data: Data, seed: int) -> tuple[list[Item], list[list[Item]]]:
         """The items, and the orders of examples."""

@@ -124,7 +124,7 @@ class BodyComparison(Comparison[BodyComparisonConfig]):
         def one(kind: Any, settings: dict[str, object], training: dict[str, object], seed: int) -> Any:
             name: Kind = "bert" if kind is BERT else "gpt"
             body = bodies.train(name, settings, training, seed=seed)
-            values: Values = {**transfer.right(body, seed=seed), **self._told(body, bodies, gaps)}
+            values: Values = {**transfer.right(body, seed=seed), **self._gaps_filled(body, bodies, gaps)}
             return body.number_of_parameters(), {key: values[key] for key in self.metrics}
 
         return one
@@ -150,7 +150,7 @@ class BodyComparison(Comparison[BodyComparisonConfig]):
             hidden = hidden_words(truth, bodies.tokenizer, documents, count, room=room, most_lines=alone)
         return Gaps(self.config.arranged(text), hidden)
 
-    def _told(self, body: Body, bodies: Bodies, gaps: Gaps) -> dict[str, float]:
+    def _gaps_filled(self, body: Body, bodies: Bodies, gaps: Gaps) -> dict[str, float]:
         config = self.config
         if not isinstance(body, BERT):
             return {"masked": math.nan, "follows": math.nan, "divergence": math.nan}

@@ -125,7 +125,7 @@ class TransferByLabels(Experiment[TransferByLabelsConfig]):
         return right_labels(found, texts.test)
 
 
-class Told(NamedTuple):
+class Summary(NamedTuple):
     """Where a rung gains most.
 
     Attributes:
@@ -153,7 +153,7 @@ def findings(measured: Measured, rungs: list[str], margin: float) -> Findings:
         scratch, vectors = FROM_SCRATCH.format(title), VECTORS_ALONE.format(title)
         pairs |= {line: (line, scratch) for line in (vectors, title) if line in measured.right}
     gains = gains_of(measured, pairs)
-    told = {title: _told(measured, pairs[title], gains[title]) for title in rungs}
+    told = {title: _summary(measured, pairs[title], gains[title]) for title in rungs}
     gates = [several(counts), *(measured.learnt(title) for title in rungs)]
     verdict = gated(gates, every(part.exceeds(margin) for one in told.values() for part in (one.gain, one.less)))
     said = [
@@ -175,12 +175,12 @@ def findings(measured: Measured, rungs: list[str], margin: float) -> Findings:
     )
 
 
-def _told(measured: Measured, pair: tuple[str, str], gains: Mapping[int, Difference]) -> Told:
+def _summary(measured: Measured, pair: tuple[str, str], gains: Mapping[int, Difference]) -> Summary:
     last = measured.counts[-1]
     best = max(gains, key=lambda count: gains[count].mean)
     wanted = measured.mean(pair[1], last)
     enough = next((count for count in gains if measured.mean(pair[0], count) >= wanted), None)
-    return Told(best, gains[best], gains[last], change(measured, pair, best, last), enough)
+    return Summary(best, gains[best], gains[last], change(measured, pair, best, last), enough)
 
 
 def _enough(title: str, enough: int | None, last: int) -> str:

@@ -77,7 +77,7 @@ class LadderTable:
     note: str = ""
 
     @property
-    def gifts(self) -> bool:
+    def has_given(self) -> bool:
         """Whether any of the rungs is given what others are not, which is a column then."""
         return any(row.also_given for row in self.rows)
 
@@ -143,15 +143,15 @@ def _note(pages: Sequence[Page], *, intervals: bool, margins: bool) -> str:
     counts = sorted({page.seeds for page in pages if page.seeds > 1})
     seeds = f"{' or '.join(map(str, counts))} seeds" if counts else ""
     whose = ", of rungs trained by gradient," if any(page.seeds == 1 for page in pages) else ""
-    said = []
+    parts = []
     if intervals:
         over = type(pages[0]).sampled
-        said.append(f"±: 95 % interval over {over}" + (f" and{whose} {seeds}" if seeds else ""))
+        parts.append(f"±: 95 % interval over {over}" + (f" and{whose} {seeds}" if seeds else ""))
     if margins:
-        said.append(f"{'beside a figure: 95 % interval' if said else '±: 95 % interval'} over {seeds} alone")
+        parts.append(f"{'beside a figure: 95 % interval' if parts else '±: 95 % interval'} over {seeds} alone")
     if seeds:
-        said.append("every figure but time and speed is the mean over its seeds")
-    return "; ".join(said)
+        parts.append("every figure but time and speed is the mean over its seeds")
+    return "; ".join(parts)
 
 
 def _cells(column: Column[Any], values: list[float | None], margins: Sequence[float | None]) -> list[Cell]:
@@ -175,11 +175,11 @@ def to_markdown(tables: Sequence[LadderTable]) -> str:
 
 
 def _markdown(table: LadderTable) -> str:
-    texts = ["rung", *([GIVEN] if table.gifts else [])]
+    texts = ["rung", *([GIVEN] if table.has_given else [])]
     lines = [[*texts, *(column.title for column in table.columns)]]
     lines += [[*("---" for _ in texts), *("---:" for _ in table.columns)]]
     for row in table.rows:
-        texts = [row.title, *([row.also_given or numbers.DASH] if table.gifts else [])]
+        texts = [row.title, *([row.also_given or numbers.DASH] if table.has_given else [])]
         lines.append([*texts, *(f"**{cell.text}**" if cell.best else cell.text for cell in row.cells)])
     return "".join("| " + " | ".join(text.replace("|", "\\|") for text in line) + " |\n" for line in lines)
 
