@@ -139,7 +139,7 @@ home, number, runs, points = Path(sys.argv[1]), *map(int, sys.argv[2:])
 fingerprint.ROOT = home
 for one in range(runs):
     name = f"writer_{number}_{one}"
-    settings = {"lm": {"name": name, "_target_": "x.Y", "title": name}, "seed": number}
+    settings = {"lm": {"name": name, "_target_": "langladder.models.ngrams.add_k.AddK", "title": name}, "seed": number}
     job = Job("lm", "train_lm", settings, f"{number:08x}{one:08x}", {})
     with run.tracked(job, home / name) as tracked:
         tracked.curve([{"step": step, "validation_loss": step / 7 + number} for step in range(1, points + 1)])
