@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from pydantic import ValidationError
 
-from langladder.experiments.findings import Findings, Plot, Series, Shown, curves, mean_figures, opened, rounded, series
+from langladder.experiments.findings import Findings, Plot, Series, Shown, curves, opened, rounded, series
 from langladder.experiments.page import ClaimPage
 from langladder.experiments.statistics import Verdict
 from langladder.faces.report.claims import claim_views, findings_plot, pictures, separated
@@ -34,7 +34,7 @@ def claim(holds: bool | None, timed: bool | str | None = "none") -> Entry[ClaimP
 
 def test_what_is_infinite_is_left_out_of_the_figures_and_never_0() -> None:
     """A network that has diverged would else be the best one in every table of metrics."""
-    figures = {"good": 1 / 3, "zero": 0.0} | mean_figures({"diverged": [1.0, math.inf], "odd": [math.nan]})
+    figures = {"good": 1 / 3, "zero": 0.0, "diverged": math.inf, "odd": math.nan}
     shown = {"holds": None, "verdict": "v", "columns": ["a"], "rows": [["x"]]}
     drawn = plot(series("a", [1, 2], [0.5, 0.6]), levels={"floor": math.nan, "blind": 0.5})
     found = Findings.model_validate({**shown, "plots": [drawn], "figures": figures})
@@ -100,7 +100,7 @@ def test_findings_survive_json() -> None:
 
 
 def test_a_verdict_opens_with_whether_it_holds() -> None:
-    assert opened(Verdict(True), "so.") == {"holds": True, "reason": "", "verdict": "It holds: so."}
+    assert opened(Verdict(True), "so.") == {"holds": True, "reason": "", "verdict": "It holds: so.", "rests_on": []}
     assert opened(Verdict(False), "so.")["verdict"] == "It is refuted here: so."
     assert opened(Verdict(None, "too few"), "so.")["verdict"] == "Not tested (too few): so."
 

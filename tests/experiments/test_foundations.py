@@ -1,6 +1,7 @@
 """The foundations of training: gradients and steps against closed forms, verdicts that follow the numbers."""
 
 import math
+from typing import get_args
 
 import pytest
 import torch
@@ -18,6 +19,7 @@ from langladder.experiments.foundations import (
 )
 from langladder.experiments.foundations.perceptron import ACTIVATIONS, Activation, Perceptron, accuracy, learn, spirals
 from langladder.tasks.optimisation import TrainingConfig
+from tests.experiments.declared import comparison, found
 
 # ---- losses ------------------------------------------------------------------------------------------------------
 
@@ -74,14 +76,11 @@ def test_parity_of_losses_with_torch() -> None:
     ("squared", "cross", "holds"), [(600.0, 20.0, True), (30.0, 20.0, False), (900.0, 900.0, None)]
 )
 def test_the_losses_verdict_follows_the_numbers(squared: float, cross: float, holds: bool | None) -> None:
-    gradients = {kind: [losses.gradient(kind, c) for c in (0.5, 0.9999)] for kind in losses.TITLES}
-    steps: dict[losses.Kind, dict[losses.Start, list[float]]] = {
-        kind: {"first weights": [100.0] * 5, "wrong labels": [20.0] * 5} for kind in losses.TITLES
+    cells = {
+        name: {"steps": [steps] * 5, "learnt": [float(steps < 900)] * 5}
+        for name, steps in (("squared error", squared), ("cross-entropy", cross))
     }
-    steps["squared_error"]["wrong labels"], steps["cross_entropy"]["wrong labels"] = [squared] * 5, [cross] * 5
-    found = losses.findings([0.5, 0.9999], gradients, steps, most=900, margin=0.7)
-    assert found.holds is holds
-    assert ("> 900" in found.verdict) == (squared == 900)
+    assert found("losses", cells).holds is holds
 
 
 # ---- activations -------------------------------------------------------------------------------------------------
@@ -144,12 +143,9 @@ def test_a_dead_unit_is_one_without_a_slope_anywhere() -> None:
 
 @pytest.mark.parametrize(("sigmoid", "relu_dead", "holds"), [(0.33, 0.5, True), (0.95, 0.5, False), (0.33, 0.0, False)])
 def test_the_activations_verdict_follows_the_numbers(sigmoid: float, relu_dead: float, holds: bool) -> None:
-    found: dict[Activation, list[activations.Outcome]] = {
-        "sigmoid": [activations.Outcome([1e-7, 1.0], 0.0, 0.0, 0.0, sigmoid)] * 5,
-        "relu": [activations.Outcome([0.5, 1.0], 0.5, 0.1, relu_dead, 1.0)] * 5,
-        "leaky_relu": [activations.Outcome([0.5, 1.0], 0.0, 0.0, 0.0, 0.99)] * 5,
-    }
-    assert activations.findings(found, 1 / 3, 0.05).holds is holds
+    cells = {name: {"accuracy": [0.99] * 5} for name in ("tanh", "leaky ReLU", "ELU", "GELU")}
+    cells |= {"sigmoid": {"accuracy": [sigmoid] * 5}, "ReLU": {"accuracy": [1.0] * 5, "dead_high": [relu_dead] * 5}}
+    assert found("activations", cells, {"accuracy": 1 / 3}).holds is holds
 
 
 def test_linear_layers_golden_collapse_into_one() -> None:
@@ -193,42 +189,35 @@ def test_equal_units_stay_equal(start: initialisation.Start) -> None:
 
 @pytest.mark.parametrize(("he", "constant", "holds"), [(1.0, 0.5, True), (0.5, 0.5, False), (1.0, 0.9, False)])
 def test_the_first_weights_verdict_follows_the_numbers(he: float, constant: float, holds: bool) -> None:
-    def outcome(right: float) -> list[initialisation.Outcome]:
-        return [initialisation.Outcome([1.0, 0.5], [0.1, 0.0], 1.0, right)] * 5
-
-    found: dict[initialisation.Kind, list[initialisation.Outcome]] = {
-        ("tanh", "zeros"): outcome(0.33),
-        ("tanh", "constant"): outcome(constant),
-        ("tanh", "xavier"): outcome(1.0),
-        ("relu", "he"): outcome(he),
-    }
-    assert initialisation.findings(found, 1 / 3).holds is holds
+    right = {"zeros": 0.33, "constant": constant, "small": 0.33, "Xavier": 1.0, "He": he}
+    cells = {name: {"accuracy": [value] * 5} for name, value in right.items()}
+    assert found("initialisation", cells, {"accuracy": 1 / 3}).holds is holds
 
 
 # ---- optimisers --------------------------------------------------------------------------------------------------
 
 
 def test_every_optimiser_has_the_same_budget() -> None:
-    rates = optimisers.OptimisersConfig().rates
-    assert set(rates) == set(optimisers.TITLES)
-    assert len({len(grid) for grid in rates.values()}) == 1
-    with pytest.raises(ValidationError, match=r"as many for each optimiser.*'sgd': 2, 'adam': 1"):
-        optimisers.OptimisersConfig(rates={"sgd": [0.1, 1.0], "adam": [0.1]})
+    config = comparison("optimisers").config
+    assert {change["optimizer"] for change in config.changes().values()} == set(get_args(optimisers.Optimizer))
+    rates = {"SGD": {"optimizer": "sgd", "rates": [0.1, 1.0]}, "Adam": {"optimizer": "adam", "rates": [0.1]}}
+    with pytest.raises(ValidationError, match=r"as many for each optimiser.*'SGD': 2, 'Adam': 1"):
+        optimisers.OptimisersConfig.model_validate(
+            {"bases": ["nnlm"], "variants": rates}
+            | {"expect": [{"each": ["Adam"], "is": "better", "than": "SGD", "margin": 0}]}
+        )
 
 
-@pytest.mark.parametrize(("adam", "holds"), [(3.0, True), (3.98, False), (5.0, False)])
-def test_the_optimisers_verdict_follows_the_numbers(adam: float, holds: bool) -> None:
-    def runs(value: float) -> dict[float, list[list[float]]]:
-        return {0.1: [[9.0, value + noise / 100] for noise in range(5)], 1.0: [[9.0, math.nan]]}
+@pytest.mark.parametrize(("adam", "holds"), [(3.0, True), (3.98, False), (5.0, False), (7.0, None)])
+def test_the_optimisers_verdict_follows_the_numbers(adam: float, holds: bool | None) -> None:
+    ends = {"SGD": 4.0, "momentum": 4.1, "AdaGrad": 4.0, "RMSProp": 4.0, "Adam": adam, "AdamW": adam, "Muon": 4.0}
+    cells = {name: {"loss": [value + noise / 100 for noise in range(5)]} for name, value in ends.items()}
+    assert found("optimisers", cells, {"loss": 6.0}).holds is holds
 
-    found: dict[optimisers.Optimizer, dict[float, list[list[float]]]] = {
-        "sgd": runs(4.0),
-        "momentum": runs(4.1),
-        "adam": runs(adam),
-        "adamw": runs(adam),
-    }
-    assert optimisers.findings(found, 6.0, 0.05).holds is holds
+
+def test_a_rate_at_which_a_run_diverges_is_the_worst() -> None:
     assert optimisers.last_loss([1.0, math.nan]) == math.inf
+    assert optimisers.stretches([1.0, 3.0] * 25) == dict.fromkeys(range(1, 51, 2), 2.0)
 
 
 # ---- regularisation ----------------------------------------------------------------------------------------------
@@ -242,7 +231,7 @@ def test_golden_soft_threshold() -> None:
 def test_parity_of_l1_and_l2_with_scikit_learn() -> None:
     from sklearn.linear_model import LogisticRegression
 
-    config = regularisation.RegularisationConfig(features=12, matter=3, examples=60)
+    config = comparison("regularisation").config.model_copy(update={"features": 12, "matter": 3, "examples": 60})
     train, held_out = regularisation.made_up(config, 0)
     for penalty, ratio in (("l1", 1.0), ("l2", 0.0)):
         ours = regularisation.fitted(penalty, 0.05, train, held_out, 3000, 0)  # type: ignore[arg-type]
@@ -252,27 +241,34 @@ def test_parity_of_l1_and_l2_with_scikit_learn() -> None:
         assert ours.w.tolist() == pytest.approx(theirs.coef_[0].tolist(), abs=2e-3)
 
 
-def test_the_penalties_verdict_follows_the_numbers() -> None:
-    def fit(held_out: float, zeros: int, judged_by: float | None = None) -> regularisation.Fitted:
+@pytest.mark.parametrize(
+    ("l1", "l2", "holds"),
+    [
+        ({}, {}, True),
+        ({"useless": 0.2}, {}, False),  # too few zeros
+        ({"ahead": 0.0}, {}, False),  # weights that matter are 0, too
+        ({}, {"any": 0.1}, False),  # L2 has some
+        ({}, {"loss": 3.0}, False),  # L2 does not help
+    ],
+)
+def test_the_penalties_verdict_follows_the_numbers(l1: dict[str, float], l2: dict[str, float], holds: bool) -> None:
+    ends = {"none": {"loss": 2.0}, "dropout": {"loss": 1.0}, "L2": {"loss": 1.0} | l2}
+    ends["L1"] = {"loss": 1.0, "useless": 0.9, "ahead": 0.6} | l1
+    cells = {name: {metric: [value] * 5 for metric, value in by.items()} for name, by in ends.items()}
+    assert found("regularisation", cells).holds is holds
+
+
+def test_half_of_the_rows_choose_the_strength_and_the_other_half_judges() -> None:
+    def fit(strength: float, zeros: int, chosen_by: float, judged_by: float) -> regularisation.Fitted:
         w = torch.ones(10)
         w[10 - zeros :] = 0.0
-        judged = held_out if judged_by is None else judged_by
-        return regularisation.Fitted(0.1, w, 0.1, held_out, held_out, judged)
+        return regularisation.Fitted(strength, w, 0.1, 0.0, chosen_by, judged_by)
 
-    def holds(l1: regularisation.Fitted, l2: regularisation.Fitted) -> bool | None:
-        found: dict[regularisation.Penalty, list[regularisation.Fitted]] = {
-            "l1": [l1],
-            "l2": [l2],
-            "dropout": [fit(1, 0)],
-        }
-        return regularisation.findings([regularisation.Paths(fit(2.0, 0), found)] * 5, matter=2, margin=0.005).holds
-
-    assert holds(fit(1.0, 6), fit(1.0, 0)) is True
-    assert holds(fit(1.0, 2), fit(1.0, 0)) is False  # too few zeros
-    assert holds(fit(1.0, 10), fit(1.0, 0)) is False  # weights that matter are 0, too
-    assert holds(fit(1.0, 6), fit(1.0, 1)) is False  # L2 has some
-    assert holds(fit(1.0, 6), fit(3.0, 0)) is False  # L2 does not help
-    assert holds(fit(1.0, 6), fit(1.0, 0, judged_by=2.0)) is False  # nor on rows that did not choose
+    told = regularisation.summary([fit(0.1, 4, 1.0, 5.0), fit(0.2, 9, 2.0, 4.0)], matter=2)
+    assert (told["loss"], told["strength"]) == (5.0, 0.1)
+    assert (told["useless"], told["ahead"], told["any"]) == (0.5, 0.5, 0.9)
+    assert told["of_useful"] == {0.1: 1.0, 0.2: 0.5}
+    assert regularisation.summary([fit(0.0, 0, 1.0, 5.0)], matter=2)["by_strength"] == {}
 
 
 # ---- norms -------------------------------------------------------------------------------------------------------
@@ -297,17 +293,14 @@ def test_sentences_are_labelled_by_what_is_in_them() -> None:
     assert 0.35 < float(found.labels.double().mean()) < 0.75
 
 
-@pytest.mark.parametrize(("batch", "moved", "holds"), [(0.7, 0.1, True), (0.99, 0.1, False), (0.7, 0.0, True)])
-def test_the_norms_verdict_follows_the_numbers(batch: float, moved: float, holds: bool) -> None:
-    by_rows: dict[normalisation.Norm, dict[int, list[float]]] = {
-        "batch": {2: [batch + noise / 1000 for noise in range(5)], 128: [0.99] * 5},
-        "layer": {2: [0.99] * 5, 128: [0.99] * 5},
+@pytest.mark.parametrize(("batch", "large", "holds"), [(0.7, 0.99, True), (0.99, 0.99, False), (0.7, 0.3, None)])
+def test_the_norms_verdict_follows_the_numbers(batch: float, large: float, holds: bool | None) -> None:
+    small = [batch + noise / 1000 for noise in range(5)]
+    cells = {
+        "batch norm": {"small": small, "large": [large] * 5, "lost": [large - one for one in small]},
+        "layer norm": {"small": [0.99] * 5, "large": [0.99] * 5},
     }
-    by_length: dict[normalisation.Norm, dict[int, normalisation.Read]] = {
-        "batch": {8: normalisation.Read([0.9], moved)},
-        "layer": {8: normalisation.Read([0.9], 1e-8)},
-    }
-    assert normalisation.findings(by_rows, by_length, 1 / 3, 0.01).holds is holds
+    assert found("normalisation", cells, {"large": 1 / 3}).holds is holds
 
 
 # ---- the task ----------------------------------------------------------------------------------------------------

@@ -1,25 +1,39 @@
 """Comparisons: verdicts that follow the numbers, by each YAML's own expectations; YAMLs that say something wrong."""
 
-from typing import Any
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pytest
 import yaml
 from pydantic import ValidationError
 
-from langladder.experiments.comparison import TRAINING, Comparison, Expectation, Measured, gathered
+from langladder.experiments.comparison import (
+    TRAINING,
+    Comparison,
+    ComparisonConfig,
+    Expectation,
+    Measure,
+    Measured,
+    Metric,
+    gathered,
+)
+from langladder.experiments.experiment import Data
 from langladder.experiments.findings import Findings
 from langladder.experiments.language.text_comparison import TextComparison, TextComparisonConfig
 from langladder.experiments.translation.translator_comparison import TranslatorComparison, TranslatorComparisonConfig
-from langladder.ground.schema import locate
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config, locate
 from pipeline import ROOT
+from tests.experiments.declared import comparison, five
+from tests.experiments.declared import found as declared
 
 SETTINGS: dict[str, Any] = {
     "bases": ["gpt"],
     "variants": {"learned": {}, "none": {"positions": "none"}, "slow": {"lr": 0.001}},
     "expect": [{"each": ["none"], "is": "worse", "than": "learned", "margin": 0.1}],
 }
-FIVE = np.linspace(-0.02, 0.02, 5)
 
 
 def settings(**changes: Any) -> TextComparisonConfig:
@@ -27,24 +41,12 @@ def settings(**changes: Any) -> TextComparisonConfig:
 
 
 def found(name: str, /, **values: list[float]) -> Findings:
-    """What conf/experiment/<name>.yaml says to these values of its metric, in order and for every base alike."""
-    file = yaml.safe_load((ROOT / "conf" / "experiment" / f"{name}.yaml").read_text(encoding="utf-8"))
-    kind = locate(file["_target_"])
-    sizes = {"effort": 1.0, "world": "small"}  # what the ladder's size sets
-    config = kind.Config.model_validate({key: sizes.get(key, value) for key, value in file["settings"].items()})
-    comparison: Comparison[Any] = kind(config)
-    names = list(config.changes())
+    """What conf/experiment/<name>.yaml says to these values of all its metrics, in order and for every base alike."""
+    experiment = comparison(name)
+    names = list(experiment.config.changes())
     assert [key.strip("_").replace("_", " ") for key in values] == names
-    by = {
-        name: Measured(100, dict.fromkeys(comparison.metrics, some))
-        for name, some in zip(names, values.values(), strict=True)
-    }
-    return comparison.findings({comparison.titles[base]: by for base in config.bases})
-
-
-def five(value: float, wild: float = 1.0) -> list[float]:
-    """Of five seeds, in another order for another value."""
-    return list(value + wild * np.roll(FIVE, round(100 * value)))
+    cells = {one: dict.fromkeys(experiment.metrics, some) for one, some in zip(names, values.values(), strict=True)}
+    return declared(name, cells)
 
 
 def gpts(bare: list[float], broken: list[float]) -> Findings:
@@ -52,7 +54,7 @@ def gpts(bare: list[float], broken: list[float]) -> Findings:
     return found("gpt_ablations", **whole, no_positions=bare, no_residual_connections=broken)
 
 
-def heads(one: float, *several: float, wild: float = 1.0) -> Findings:
+def heads(one: float, *several: float, wild: float = 0.02) -> Findings:
     rest = {f"_{2**i}": five(loss, wild) for i, loss in enumerate(several, start=1)}
     return found("heads", _1=five(one, wild), **rest)
 
@@ -73,17 +75,17 @@ def ablated(positions: float, scaling: float) -> Findings:
         (cuts(10.1, 10.0, 10.0, 10.0, 10.0), False),
         (gpts(five(9.0), five(90.0)), True),
         (gpts(five(8.05), five(90.0)), False),
-        (gpts(five(8.2, wild=40), five(90.0)), None),
-        (gpts(five(9.0), five(270.0, wild=1000)), True),  # a wild spread of one says nothing of the others
+        (gpts(five(8.2, wild=0.8), five(90.0)), None),
+        (gpts(five(9.0), five(270.0, wild=20)), True),  # a wild spread of one says nothing of the others
         (heads(2.0, 2.5, 1.5, 2.5), True),
-        (heads(2.0, 2.5, 1.99, 2.5, wild=0.1), False),  # better by less than what counts
-        (heads(2.0, 2.0, 1.93, 2.0, wild=10), None),
+        (heads(2.0, 2.5, 1.99, 2.5, wild=0.002), False),  # better by less than what counts
+        (heads(2.0, 2.0, 1.93, 2.0, wild=0.2), None),
         (ablated(2.0, 1.5), True),
         (ablated(2.0, 1.05), False),
         (ablated(0.9, 1.5), False),
         (found("weight_tying", tied=five(10.0), untied=five(9.95)), True),
         (found("weight_tying", tied=five(10.0), untied=five(9.0)), False),
-        (found("weight_tying", tied=five(10.0, wild=20), untied=five(9.95, wild=10)), None),
+        (found("weight_tying", tied=five(10.0, wild=0.4), untied=five(9.95, wild=0.2)), None),
     ],
 )
 def test_verdicts_follow_the_numbers(findings: Findings, holds: bool | None) -> None:
@@ -105,13 +107,13 @@ def cuts_of(seeds: int) -> Findings:
 
 
 def test_nothing_is_judged_of_networks_that_have_not_learnt() -> None:
-    comparison = TextComparison(settings())
+    text = TextComparison(settings())
     by = {
         name: Measured(1, {"perplexity": five(value)})
         for name, value in (("learned", 8.0), ("none", 9.0), ("slow", 9.0))
     }
-    assert comparison.findings({"GPT": by}, {"perplexity": 9.5}).holds is True
-    found = comparison.findings({"GPT": by}, {"perplexity": 8.0})
+    assert text.findings({"GPT": by}, {"perplexity": 9.5}).holds is True
+    found = text.findings({"GPT": by}, {"perplexity": 8.0})
     assert found.holds is None
     assert "learned has not learnt: its perplexity per token 8 is not below 8" in found.reason
     worse = settings(expect=[{"each": ["none"], "is": "as good", "than": "slow", "margin": 0.1}])
@@ -182,7 +184,7 @@ def judged(outcome: str, first: Measured, second: Measured) -> tuple[bool | None
 )
 def test_where_right_texts_are_kept_an_interval_decides(outcome: str, share: float, came: bool) -> None:
     whole = of_texts(*[0.8] * 5)
-    assert whole.values == {"bleu": [0.8] * 5} and whole.right["bleu"].shape == (5, 500)
+    assert whole.values == {"bleu": [0.8] * 5} and whole.items["bleu"].shape == (5, 500)
     found, said = judged(outcome, whole, of_texts(*[share] * 5))
     assert found is came
     assert said.startswith(f"b against a {100 * (share - 0.8):+.1f} points (")
@@ -191,7 +193,7 @@ def test_where_right_texts_are_kept_an_interval_decides(outcome: str, share: flo
 def test_a_network_that_failed_makes_no_other_as_good() -> None:
     """Twice the spread would call 20 points less as good, since one network learnt nothing."""
     whole, failed = of_texts(0.89, 0.88, 0.89, 0.88, 0.89), of_texts(0.58, 0.80, 0.85, 0.80, 0.84)
-    for without in ({}, {"right": {}}):
+    for without in ({}, {"items": {}}):
         assert judged("as good", whole._replace(**without), failed._replace(**without))[0] is None
 
 
@@ -221,7 +223,7 @@ def test_a_network_that_failed_makes_no_other_as_good() -> None:
         ({"expect": []}, r"expect\s.*at least 1 item"),
         (
             {"expect": [{"each": ["none"], "is": "odd", "than": "learned", "margin": 0}]},
-            r"'better', 'worse' or 'as good'",
+            r"'better', 'worse', 'as good' or 'no better'",
         ),
         ({"expect": [{"is": "worse", "than": "learned"}]}, r"name variants in one of the two"),
         (
@@ -252,3 +254,145 @@ def test_the_documents_example_is_a_comparison() -> None:
     (example,) = [block for block in text.split("```yaml\n")[1:] if block.startswith("# conf/experiment/")]
     file = yaml.safe_load(example.partition("```")[0])
     locate(file["_target_"]).Config.model_validate(file["settings"] | {"effort": 1.0})
+
+
+# ---- experiments of their own
+
+
+class ToyVariant(Config):
+    """What varies."""
+
+    dose: float = 0.0
+
+
+class ToyConfig(ComparisonConfig):
+    """Settings of `Toy`."""
+
+    VARIANT = ToyVariant
+    metric: Literal["score", "cost", "seconds"] = "score"
+
+
+class Toy(Comparison[ToyConfig]):
+    """Measures nothing but what it is told: score = dose + seed / 100, no number at a dose of 13."""
+
+    Config: ClassVar[type[Config]] = ToyConfig
+    titles: Mapping[Any, str] = {"one": "One", "other": "Other"}
+    metrics: ClassVar[dict[str, Metric]] = {
+        "score": Metric("score", more_is_better=True),
+        "cost": Metric("cost", drawn=False),
+        "way": Metric("height", along="step", log="y"),
+        "seconds": Metric("seconds", clock=True),
+    }
+
+    def levels(self, data: Data) -> dict[str, float]:
+        del data
+        return {"score": 0.5}
+
+    def measure(self, data: Data, seeds: range) -> Measure:
+        del data
+
+        def one(base: Any, change: Mapping[str, Any], seed: int) -> Any:
+            dose = ToyVariant(**change).dose
+            lost = dose == 13 and seed < seeds[0] + 2
+            score = math.nan if lost else dose + seed / 100 + (base == "other")
+            return 0, {"score": score, "cost": -dose, "way": {1: dose, 2: 1.0 + seed}, "seconds": 2 * dose + seed / 10}
+
+        return one
+
+
+def toy(*expect: dict[str, Any], **changes: Any) -> Findings:
+    """Doses 1, 2, 3 and 13, by the very code that the YAMLs run."""
+    first = {"each": ["2"], "is": "better", "than": "1", "margin": 0.1}
+    values: dict[str, Any] = {"bases": ["one"], "what": "dose", "vary": {"dose": [1, 2, 3, 13]}}
+    values["expect"] = list(expect) or [first]
+    config = ToyConfig.model_validate(values | changes)
+    return Toy(config).run(Data(), seed=1, progress=lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("expected", "holds"),
+    [
+        ({"each": ["2"], "is": "better", "than": "1", "margin": 0.1}, True),
+        ({"each": ["1"], "is": "better", "than": "2", "margin": 0.1}, False),
+        ({"each": ["2", "3"], "is": "better", "than": "the one before", "margin": 0.1}, True),
+        ({"each": ["2", "3"], "is": "worse", "than": "the one before", "margin": 0.1}, False),
+        ({"each": ["1"], "is": "better", "than": 0.9, "margin": 0}, True),
+        ({"each": ["1"], "is": "worse", "than": 0.9, "margin": 0}, False),
+        ({"each": ["1"], "is": "better", "than": "baseline", "margin": 0}, True),
+        ({"each": ["1"], "is": "no better", "than": "baseline", "margin": 0.1}, False),
+        ({"each": ["1"], "is": "no better", "than": 1.02, "margin": 0.1}, True),
+        ({"each": ["2"], "is": "better", "than": "1", "metric": "cost", "margin": 0}, True),
+        ({"some": ["1", "3"], "is": "better", "than": "2", "margin": 0.1}, True),
+        ({"each": ["3"], "is": "as good", "than": "best", "margin": 0.1}, True),  # at 13 runs are lost
+        ({"each": ["1"], "is": "as good", "than": "best", "margin": 0.1}, False),
+    ],
+)
+def test_every_verdict_is_reached_by_declaration(expected: dict[str, Any], holds: bool | None) -> None:
+    assert toy(expected).holds is holds
+
+
+def test_a_variant_is_compared_with_the_same_variant_of_another_base() -> None:
+    worse = {"of": ["one"], "each": ["1", "2"], "is": "worse", "than": "other", "margin": 0.5}
+    found = toy(worse, bases=["one", "other"])
+    assert found.holds is True and "One dose 1 against Other -1.000" in found.verdict
+    assert "Other dose" not in found.verdict.partition(";")[2]  # of the other nothing is expected
+    assert toy(worse | {"is": "better"}, bases=["one", "other"]).holds is False
+
+
+def test_what_is_given_must_be_so_or_nothing_is_judged() -> None:
+    given = {"each": ["1"], "is": "better", "than": 0.9, "margin": 0}
+    assert toy(given=[given]).holds is True
+    found = toy(given=[given | {"than": 1.5}])
+    assert found.holds is None
+    assert found.reason.startswith("dose 1 against 1.5 -0.470 (") and "where better is needed" in found.reason
+
+
+def test_four_seeds_judge_nothing_and_say_so() -> None:
+    found = toy(seeds=4)
+    assert (found.holds, found.rests_on[0].seeds) == (None, 4) and "4 seeds, 5 are needed" in found.reason
+
+
+def test_runs_without_a_number_are_left_out_and_counted() -> None:
+    found = toy({"each": ["13"], "is": "better", "than": "1", "margin": 0.1})
+    assert found.holds is None and "3 seeds, 5 are needed" in found.reason
+    assert "2 of 20 runs have no score" in found.verdict
+    assert found.columns[-1] == "runs left out" and [row[-1] for row in found.rows] == [0.0, 0.0, 0.0, 2.0]
+    assert found.rows[-1][2] == pytest.approx(13.04)  # of those that are left
+    assert "13_score" not in found.figures and found.figures["3_score"] == pytest.approx(3.03)
+    assert toy(seeds=7).rows[-1][-1] == 2.0
+    assert toy({"each": ["13"], "is": "better", "than": "1", "margin": 0.1}, seeds=7).rests_on[0].seeds == 5
+
+
+def test_what_a_verdict_rests_on_is_data() -> None:
+    (one,) = toy().rests_on
+    assert (one.what, one.seeds, one.least) == ("dose 2 against dose 1", 5, 0.1)
+    assert one.mean == one.low == one.high == pytest.approx(1.0)
+
+
+def test_curves_have_plots_and_the_clock_a_part_of_its_own() -> None:
+    timed = {"each": ["2", "3"], "is": "worse", "than": "the one before", "metric": "seconds", "margin": 0}
+    found = toy(timed=[timed])
+    assert found.columns == ["network", "dose", "score", "± between seeds", "cost", "runs left out"]
+    assert [plot.title for plot in found.plots] == ["score by dose", "height by step"]
+    assert found.plots[0].levels == {"baseline": 0.5}
+    assert found.plots[1].series[0].name == "dose 1" and found.plots[1].series[0].y == [1.0, 4.0]
+    assert "seconds" not in str(found.model_dump(exclude={"timed"}))
+    assert found.timed is not None and found.timed.holds is True
+    assert found.timed.columns == ["network", "dose", "seconds", "± between seeds"]
+    assert toy().timed is None and toy(timed=[timed | {"is": "better"}]).timed.holds is False  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"vary": {"dos": [1, 2]}}, "one, 1: dos"),
+        ({"vary": {"dose": [1, 2], "way": [3, 4]}}, "one, 1: way"),
+        ({"variants": {"1": {"dose": "a"}, "2": {}}, "vary": {}}, "one, 1: dose: 'a'"),
+        ({"given": [{"of": ["two"], "each": ["1"], "is": "better", "than": "2", "margin": 0}]}, r"given: of=\['two'\]"),
+        ({"given": [{"each": ["9"], "is": "better", "than": "2", "margin": 0}]}, r"given: \['9'\] is no variant"),
+        ({"timed": [{"each": ["1"], "is": "better", "than": "the one before", "margin": 0}]}, "compared with itself"),
+    ],
+)
+def test_settings_of_ones_own_are_checked(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises((ValidationError, InputError), match=message):
+        toy(**changes)

@@ -92,7 +92,7 @@ def test_a_variant_is_a_rung_its_settings_its_training_and_what_it_is_given() ->
     rung, model, rest = config.variant("mean", config.changes()["a"])
     assert (rung.name, model) == ("textcnn", {"filters": 8})
     assert config.trained(rest) == {"lr": 0.1}
-    assert config.given(rest) == {"shuffled": True}
+    assert config.extra(rest) == {"shuffled": True}
     assert config.training_of(rung, lr=0.1).max_steps == 6
 
 

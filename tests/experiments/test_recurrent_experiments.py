@@ -6,9 +6,10 @@ import pytest
 import torch
 
 from langladder.experiments.experiment import Data
-from langladder.experiments.foundations import gradient_flow, output_layers, recurrent_cost
-from langladder.experiments.foundations.copy_task import CopyConfig, CopyTask, Network, copy_rows, findings
-from langladder.experiments.foundations.networks import FlowCell, recurrent
+from langladder.experiments.foundations import gradient_flow, recurrent_cost
+from langladder.experiments.foundations.copy_task import CopyConfig, CopyTask, copy_rows
+from langladder.experiments.foundations.networks import recurrent
+from tests.experiments.declared import comparison, five, found
 
 
 def test_gradient_norms_golden_of_a_linear_network() -> None:
@@ -36,32 +37,27 @@ def test_an_orthogonal_linear_network_golden_keeps_the_norm() -> None:
 @pytest.mark.parametrize(
     ("rates", "holds"),
     [
-        ({"rnn": 0.5, "gru": 0.9, "lstm": 0.9}, True),
-        ({"rnn": 0.5, "gru": 0.5, "lstm": 0.9}, False),
-        ({"rnn": 0.95, "gru": 0.99, "lstm": 0.99}, False),  # the plain one keeps enough
-        ({"rnn": 0.5, "rnn_orthogonal": 0.95, "gru": 0.9, "lstm": 0.9}, True),  # the claim is of the usual weights
-        ({"rnn": 0.5, "rnn_orthogonal": 0.7, "gru": 0.9, "lstm": 0.6}, True),
-        ({"rnn": 0.5}, None),
+        ({"RNN": 0.5, "GRU": 0.9, "LSTM": 0.9}, True),
+        ({"RNN": 0.5, "GRU": 0.5, "LSTM": 0.9}, False),
+        ({"RNN": 0.95, "GRU": 0.99, "LSTM": 0.99}, False),  # the plain one keeps enough
+        ({"RNN": 0.5, "RNN, orthogonal": 0.95, "GRU": 0.9, "LSTM": 0.9}, True),  # the claim is of the usual weights
     ],
 )
-def test_the_gradients_verdict_follows_the_numbers(rates: dict[FlowCell, float], holds: bool | None) -> None:
-    noise = torch.linspace(-0.1, 0.1, 5)[:, None]
-    logs = {cell: math.log(rate) * torch.arange(60.0) + noise for cell, rate in rates.items()}
-    found = gradient_flow.findings(logs, 0.7)
-    assert found.holds is holds
-    assert f"{rates['rnn'] ** 50:.1e}" in found.verdict
-    if "rnn_orthogonal" in rates:  # said with the verdict, whatever it is
-        keeps = ["more" if rates["rnn_orthogonal"] > rates[cell] else "less" for cell in ("gru", "lstm")]
-        assert f"orthogonal keeps {keeps[0]} than the GRU, {keeps[1]} than the LSTM." in found.verdict
-    assert found.figures["rnn_left_after_50"] == pytest.approx(rates["rnn"] ** 50, rel=1e-4)
+def test_the_gradients_verdict_follows_the_numbers(rates: dict[str, float], holds: bool | None) -> None:
+    cells = {cell: {"left": five(50 * math.log(rate), 0.1)} for cell, rate in rates.items()}
+    told = found("gradient_flow", cells)
+    assert told.holds is holds
+    assert f"{50 * math.log(rates['RNN']):.3f} (RNN)" in told.verdict
 
 
 @pytest.mark.parametrize(("effort", "outcomes"), [(0.5, {"not tested"}), (1.0, {"holds", "refuted"})])
 def test_below_effort_1_nothing_is_judged(effort: float, outcomes: set[str]) -> None:
-    config = gradient_flow.GradientFlowConfig(effort=effort, length=20, width=8, rows=2, margin=0.0)
-    found = gradient_flow.GradientFlow(config).run(Data(), seed=1, progress=lambda _: None)
-    assert found.outcome in outcomes
-    assert found.verdict.startswith("Not tested (effort 0.5, as at size tiny") is (effort < 1)
+    config = comparison("gradient_flow").config.model_copy(
+        update={"effort": effort, "length": 20, "width": 8, "rows": 2}
+    )
+    told = gradient_flow.GradientFlow(config).run(Data(), seed=1, progress=lambda _: None)
+    assert told.outcome in outcomes and told.rests_on
+    assert told.verdict.startswith("Not tested (effort 0.5, as at size tiny") is (effort < 1)
 
 
 def test_parameters_golden_one_to_three_to_four() -> None:
@@ -91,28 +87,32 @@ def test_copy_rows_hold_symbols_blanks_and_signals() -> None:
 
 
 def test_a_gated_network_learns_to_copy_over_a_short_delay() -> None:
-    config = CopyConfig(networks=["gru"], delays=[2], symbols=4, length=1, width=16, max_steps=150, lr=0.01)
-    found = CopyTask(config).run(Data(), seed=0, progress=lambda _: None)
-    assert found.figures["gru_delay"] == 2.0
+    expect = [{"each": ["2"], "is": "better", "than": 0.95, "margin": 0}]
+    values = {"bases": ["gru"], "vary": {"delay": [2, 3]}, "expect": expect, "symbols": 4, "length": 1, "width": 16}
+    config = CopyConfig.model_validate(values | {"max_steps": 150, "lr": 0.01, "seeds": 1})
+    told = CopyTask(config).run(Data(), seed=0, progress=lambda _: None)
+    assert told.figures["2_right"] > 0.95
 
 
 @pytest.mark.parametrize(
-    ("rnn", "gru", "holds"),
-    [(0.13, 0.97, True), (0.13, 0.93, False), (0.13, 0.12, False), (0.25, 0.99, False), (None, 0.99, None)],
+    ("rnn", "gru", "holds"), [(0.13, 0.97, True), (0.13, 0.93, False), (0.13, 0.12, False), (0.25, 0.99, False)]
 )
-def test_the_copy_verdict_follows_the_numbers(rnn: float | None, gru: float, holds: bool | None) -> None:
-    accuracy: dict[Network, dict[int, list[float]]] = {} if rnn is None else {"rnn": {10: [0.9] * 5, 100: [rnn] * 5}}
-    found = findings(accuracy | {"gru": {10: [0.99] * 5, 100: [gru] * 5}}, chance=0.125, margin=0.05)
-    assert found.holds is holds
-    assert found.figures["gru_delay"] == (100 if gru > 0.95 else 10)
-    assert f"GRU {gru:.0%}" in found.verdict
-    assert f"GRU {'none of these' if gru > 0.95 else 100}." in found.verdict
+def test_the_copy_verdict_follows_the_numbers(rnn: float, gru: float, holds: bool) -> None:
+    told = found("copy_task", copied(rnn, gru, 0.99), {"right": 0.125})
+    assert told.holds is holds
+    assert f"GRU {gru:.3f} (delay 100)" in told.verdict
 
 
 def test_a_gru_that_has_not_learnt_even_a_short_delay_says_nothing() -> None:
-    rows: dict[Network, dict[int, list[float]]] = {"rnn": {10: [0.5] * 5, 100: [0.13] * 5}}
-    found = findings(rows | {"gru": {10: [0.9] * 5, 100: [0.2] * 5}}, chance=0.125, margin=0.05)
-    assert found.holds is None and "not trained far enough" in found.reason
+    told = found("copy_task", copied(0.13, 0.2, 0.9), {"right": 0.125})
+    assert told.holds is None and "GRU delay 5 against 0.95 -0.050" in told.reason
+
+
+def copied(rnn: float, gru: float, near: float) -> dict[str, dict[str, dict[str, list[float]]]]:
+    """Share right of either at a delay of 100, and of the GRU at one of 5."""
+    rest = {"5": {"right": [0.5] * 5}}
+    rows = {"5": {"right": [near] * 5}, "100": {"right": [gru] * 5}}
+    return {"rnn": rest | {"100": {"right": [rnn] * 5}}, "gru": rows, "lstm": rest, "gpt": rest}
 
 
 @pytest.mark.parametrize(
@@ -120,17 +120,17 @@ def test_a_gru_that_has_not_learnt_even_a_short_delay_says_nothing() -> None:
 )
 def test_the_output_layers_time_follows_the_clock(hierarchical: list[float], holds: bool) -> None:
     """Where the full layer takes 1, 4, 16."""
-    seconds = zip((100, 400, 1600), (1.0, 4.0, 16.0), hierarchical, strict=True)
-    found: dict[output_layers.Layer, dict[int, list[output_layers.Outcome]]] = {"softmax": {}, "hierarchical": {}}
-    for size, full, own in seconds:
-        found["softmax"][size] = [output_layers.Outcome(0.1, full)] * 5
-        found["hierarchical"][size] = [output_layers.Outcome(0.2, own)] * 5
-    both = output_layers.findings(found, 0.01, 0.5)
-    assert output_layers.findings(found, 0.01, 0.05).holds is None  # both layers are far above the floor
-    early = output_layers.findings(found, 0.01, 0.15)  # the full one has learnt, what it is compared with has not
-    assert early.holds is None
-    assert "the hierarchical layer loses above the floor 0.2 is not below 0.15" in early.reason
-    assert "full layer" not in early.reason
+
+    def layer(excess: float, seconds: list[float]) -> dict[str, dict[str, list[float]]]:
+        sizes = zip(("1000", "4000", "16000"), seconds, strict=True)
+        return {size: {"excess": [excess] * 5, "seconds": [taken] * 5} for size, taken in sizes}
+
+    full = layer(0.1, [1.0, 4.0, 16.0])
+    rest = {"softmax": full, "adaptive": full, "sampled": full}
+    both = found("output_layers", {**rest, "hierarchical": layer(0.2, hierarchical)})
     assert both.holds is True
     assert both.timed is not None
     assert both.timed.holds is holds
+    early = found("output_layers", {**rest, "hierarchical": layer(0.6, hierarchical)})
+    assert early.holds is None  # the full one has learnt, what it is compared with has not
+    assert "hierarchical vocabulary 16000 against 0.5 +0.100" in early.reason and "full" not in early.reason

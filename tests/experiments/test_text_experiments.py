@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from langladder.experiments.experiment import Data, Experiment
-from langladder.experiments.foundations import clipping
+from langladder.experiments.findings import Findings
 from langladder.experiments.foundations.output_layers import ZipfText
-from langladder.experiments.language import agreement, context_length, data_size, units
+from langladder.experiments.language import agreement, context_length, units
 from langladder.experiments.language.small_models import first_part
 from langladder.experiments.training import loss_a_token, train, train_language_model
 from langladder.ground.errors import InputError
@@ -26,15 +26,8 @@ from langladder.tasks.settings import LMTrainingConfig
 from langladder.text.storage.tables import read_column
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
-from langladder.text.tokenize.tokenizers import Kind, Tokenizer, TokenizerConfig, Trained
-
-FIVE = [4.0, 4.1, 4.2, 4.3, 4.4]
-PER_WORD: dict[Kind, float] = {"character": 5.0, "word": 1.0}
-
-
-def grown(value: float) -> list[float]:
-    """Of five seeds."""
-    return [value + noise / 1000 for noise in range(5)]
+from langladder.text.tokenize.tokenizers import Kind, Tokenizer, TokenizerConfig
+from tests.experiments.declared import five, found
 
 
 def network(kind: str, vocab_size: int) -> NeuralLanguageModel:
@@ -183,37 +176,53 @@ def test_zipf_text_has_the_probabilities_that_it_says() -> None:
     torch.testing.assert_close(seen.double(), text.zipf[:, None] * table, atol=0.01, rtol=0)
 
 
-def beside_counts(character: float, word: float) -> dict[str, dict[Trained, list[float]]]:
-    """An LSTM beside an n-gram of 1.8 bits by characters and 1.7 by words."""
-    lstm: dict[Trained, list[float]] = {"character": grown(character), "word": grown(word)}
-    return {units.COUNTED: {"character": grown(1.8), "word": grown(1.7)}, "LSTM": lstm}
+def clipped(never: float, clipped: float, loss: float = 4.0) -> Findings:
+    """Shares of the runs that diverge, and the loss of the others, where word frequencies alone have one of 6."""
+    cells = {name: {"diverged": [clipped] * 5, "loss": five(loss)} for name in ("5", "1", "0.25")}
+    return found("clipping", {"never": {"diverged": [never] * 5, "loss": [math.nan] * 5}, **cells}, {"loss": 6.0})
+
+
+def by_size(*losses: float, level: float = 4.0) -> Findings:
+    shares = zip(("0.015625", "0.03125", "0.0625", "0.125"), losses, strict=True)
+    return found("data_size", {share: {"loss": five(loss, 0.001)} for share, loss in shares}, {"loss": level})
+
+
+def by_unit(character: float, word: float) -> Findings:
+    """Networks beside an n-gram of 1.8 bits by characters and 1.7 by others."""
+
+    def cells(*bits: float) -> dict[str, dict[str, list[float]]]:
+        units = zip(("character", "bpe_bytes", "word"), bits, strict=True)
+        return {unit: {"bits": five(one, 0.001)} for unit, one in units}
+
+    network = cells(character, 3.0, word)
+    return found("units", {"kneser_ney": cells(1.8, 1.7, 1.7), "lstm": network, "gpt": network})
 
 
 @pytest.mark.parametrize(
-    ("found", "holds"),
+    ("findings", "holds"),
     [
-        (clipping.findings({"never": [math.inf] * 5, "1": FIVE}, 6.0, 0.0), True),
-        (clipping.findings({"never": [3.0] * 5, "1": FIVE}, 6.0, 0.0), None),
-        (clipping.findings({"never": [math.inf] * 5, "1": [math.inf] * 5}, 6.0, 0.0), False),
-        (clipping.findings({"never": [math.inf] * 5, "1": FIVE}, 3.0, 0.0), False),  # it learns nothing
-        (
-            data_size.findings({"LSTM": {10: grown(9), 20: grown(8)}, "GPT": {10: grown(9), 20: grown(7)}}, 10, 0.02),
-            True,
-        ),
-        (
-            data_size.findings({"LSTM": {10: grown(9), 20: grown(8)}, "GPT": {10: grown(8), 20: grown(8)}}, 10, 0.02),
-            False,
-        ),
-        (data_size.findings({"LSTM": {10: grown(9), 20: grown(8)}}, 8.0, 0.02), None),
-        (units.findings({"LSTM": {"character": grown(2), "word": grown(1.5)}}, PER_WORD, PER_WORD, 0.02), True),
-        (units.findings({"LSTM": {"character": grown(2), "word": grown(2.5)}}, PER_WORD, PER_WORD, 0.02), False),
-        (units.findings({"LSTM": {"character": grown(6), "word": grown(5)}}, PER_WORD, PER_WORD, 0.02), None),
-        (units.findings(beside_counts(2.0, 1.5), PER_WORD, PER_WORD, 0.02), None),  # characters: not learnt
-        (units.findings(beside_counts(1.6, 1.5), PER_WORD, PER_WORD, 0.02), True),
+        (clipped(1.0, 0.0), True),
+        (clipped(0.0, 0.0), None),  # nothing to mend
+        (clipped(1.0, 1.0), False),
+        (clipped(1.0, 0.0, loss=7.0), False),  # it learns nothing
+        (by_size(3.4, 3.3, 3.2, 3.1), True),
+        (by_size(3.4, 3.4, 3.2, 3.1), False),
+        (by_size(3.4, 3.3, 3.2, 3.19), False),  # by less than what counts
+        (by_size(3.4, 3.3, 3.2, 3.1, level=3.0), None),
+        (by_unit(1.7, 1.5), True),
+        (by_unit(1.3, 1.5), False),
+        (by_unit(2.0, 1.5), None),  # characters: not learnt
+        (by_unit(1.7, 1.9), None),  # words: not learnt
     ],
 )
-def test_verdicts_follow_the_numbers(found: object, holds: bool | None) -> None:
-    assert found.holds is holds  # type: ignore[attr-defined]
+def test_verdicts_follow_the_numbers(findings: Findings, holds: bool | None) -> None:
+    assert findings.holds is holds
+
+
+def test_where_every_run_diverges_the_loss_is_left_out() -> None:
+    told = clipped(1.0, 0.0)
+    assert "none (never)" in told.verdict and "5 of 20 runs have no training loss" in told.verdict
+    assert "never_loss" not in told.figures
 
 
 @pytest.mark.parametrize(("last", "holds"), [(2.0, True), (3.0, False)])

@@ -1,13 +1,16 @@
 """Experiments on sentence pairs: the shared training and scores, and verdicts that follow the numbers."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from langladder.evaluation.translation import BUCKETS, SearchErrors, WidthResult
+from langladder.decoding.beam_search import BeamConfig
+from langladder.evaluation.bleu import corpus_bleu
+from langladder.evaluation.translation import BUCKETS
 from langladder.experiments.experiment import Data
 from langladder.experiments.findings import Findings
 from langladder.experiments.training import unigram_loss
@@ -18,14 +21,12 @@ from langladder.experiments.translation import (
     norm_by_depth,
     source_reversal,
 )
-from langladder.experiments.translation.length_normalisation import Normalised
-from langladder.experiments.translation.norm_by_depth import Setting
 from langladder.experiments.translation.small_translators import Network, TranslationConfig, trained
-from langladder.experiments.translation.source_reversal import Measured
 from langladder.experiments.translation.translation_judge import Judge, tokenizer
 from langladder.ground.errors import InputError
 from langladder.models.making import Run
 from langladder.models.translation.translator import Translator
+from tests.experiments.declared import five, found
 
 NETWORKS: list[Network] = ["seq2seq", "attention", "transformer"]
 SMALL = TranslationConfig(width=16, max_steps=8, batch_tokens=128, layers=1)
@@ -113,115 +114,125 @@ def test_what_is_no_number_counts_as_guessing(losses: list[float], expected: flo
     assert norm_by_depth.end_loss(losses, 7.0) == expected
 
 
-def five(value: float, wild: float = 0.01) -> list[float]:
-    """Of five seeds, in another order for another value."""
-    return list(value + wild * np.roll(np.linspace(-1, 1, 5), round(100 * value)))
-
-
 def lengths(fixed: list[float], attention: list[float]) -> Findings:
-    def rows(bleus: list[float]) -> dict[tuple[str, int], list[float]]:
-        return {(f"{i}", 9): five(bleu) for i, bleu in enumerate(bleus)}
-
-    return attention_by_length.findings({"seq2seq": rows(fixed), "attention": rows(attention)}, 0.05)
-
-
-def reversal(backwards: float, by_position: list[float]) -> Findings:
-    forwards = Measured(five(3.05), [5.0] * 5, np.full((5, 6), 3.0))
-    return source_reversal.findings(
-        forwards, Measured(five(backwards), [6.0] * 5, np.tile(by_position, (5, 1))), 4.0, 0.02
-    )
-
-
-def norms(post: dict[int, float], pre: dict[int, float], noise: float = 0.1, warm: float = 2.0) -> Findings:
-    """Without warm-up seeds differ by the `noise`; with it a deep post-norm network loses `warm`."""
-    sides: tuple[tuple[norm_by_depth.Norm, dict[int, float]], ...] = (("post", post), ("pre", pre))
-    deepest = max(post)
-    found = {
-        Setting(norm, layers, warmed): [warm if (norm, layers) == ("post", deepest) else 2.0] * 5
-        if warmed
-        else five(loss, noise)
-        for warmed in (True, False)
-        for norm, losses in sides
-        for layers, loss in losses.items()
+    """BLEU of short and of long sentences."""
+    cells = {
+        name: {"short": five(short, 0.01), "kept": five(long / short, 0.001)}
+        for name, (short, long) in (("Seq2seq", fixed), ("Attention", attention))
     }
-    return norm_by_depth.findings(found, unigram=6.0, margin=0.05)
+    return found("attention_by_length", cells, {"short": 5.0})
 
 
-def widths(bleus: list[float], search: list[int], seconds: tuple[float, ...] = (1.0, 2.0, 3.0)) -> Findings:
-    rows = zip((1, 5, 20), bleus, search, seconds, strict=True)
-    results = []
-    for width, bleu, missed, taken in rows:
-        errors = SearchErrors(sentences=50, wrong=20, search=missed, model=20 - missed)
-        how = {"width": width, "mean_score": -1.0, "errors": errors, "seconds": taken}
-        results.append([WidthResult.model_validate({**how, "bleu": one}) for one in five(bleu)])
-    return beam_width.findings(results, 0.5)
+def reversal(backwards: float, first: float, others: float) -> Findings:
+    cells = {
+        "forwards": {"loss": five(3.05, 0.01), "behind": [0.0] * 5},
+        "backwards": {"loss": five(backwards, 0.01), "behind": [first - others] * 5},
+    }
+    return found("source_reversal", cells, {"loss": 4.0})
 
 
-def alphas(*rows: tuple[float, float], judged_by: float = 0.0) -> Findings:
-    """Each α's BLEU and length ratio; `judged_by` is added to the BLEU of the sentences that do not choose."""
-    return length_normalisation.findings(
-        {
-            i / 2: [Normalised(one, ratio, one, one + judged_by * (i > 0)) for one in five(bleu)]
-            for i, (bleu, ratio) in enumerate(rows)
-        },
-        0.5,
-    )
+def norms(
+    shallow: float, deep: float, pre: float = 3.0, noise: float = 0.1, warm: float = 0.0, more: float = 0.0
+) -> Findings:
+    """How far post-norm is behind, without warm-up with such noise; with it by `warm` at the largest depth."""
+    rows = {"2": shallow, "4": more, "8": deep}
+    cold = {layers: {"behind": five(value, noise), "pre": five(pre, 0.01)} for layers, value in rows.items()}
+    warmed = {layers: {"behind": [warm * (layers == "8")] * 5, "pre": [2.0] * 5} for layers in rows}
+    return found("norm_by_depth", {"no warm-up": cold, "warm-up": warmed}, {"pre": 6.0})
+
+
+def widths(bleus: list[float], search: list[float], seconds: tuple[float, ...] = (1, 2, 3, 4, 5, 6)) -> Findings:
+    """Of widths 1, 5 and 20; the others are as the one before, but for the time."""
+    names = ["1", "2", "3", "5", "10", "20"]
+    rows = zip(names, [0, 0, 0, 1, 1, 2], seconds, strict=True)
+    cells = {
+        name: {"bleu": five(bleus[i], 0.01), "search": [search[i]] * 5, "milliseconds": [float(taken)] * 5}
+        for name, i, taken in rows
+    }
+    return found("beam_width", cells, {"bleu": 5.0})
+
+
+def alphas(least: tuple[float, float], most: tuple[float, float], chosen: float) -> Findings:
+    """BLEU and length ratio at either end; what BLEU gains at the α that is chosen."""
+    names = ["0.0", "0.2", "0.4", "0.6", "0.7", "0.8", "1.0"]
+    cells = {
+        name: {"bleu": five(bleu, 0.01), "ratio": [ratio] * 5, "chosen": five(30 + chosen * (name != "0.0"), 0.01)}
+        for name, (bleu, ratio) in zip(names, [least, *[most] * 6], strict=True)
+    }
+    return found("length_normalisation", cells, {"bleu": 5.0})
 
 
 @pytest.mark.parametrize(
-    ("found", "holds"),
+    ("findings", "holds"),
     [
         (lengths([40.0, 10.0], [80.0, 60.0]), True),
         (lengths([40.0, 30.0], [80.0, 40.0]), False),
         (lengths([40.0, 41.0], [80.0, 85.0]), False),
         (lengths([0.5, 0.1], [80.0, 60.0]), None),
-        (reversal(2.0, [1.0] * 3 + [2.8] * 3), True),
-        (reversal(2.0, [2.8] * 3 + [1.0] * 3), False),
-        (reversal(3.06, [1.0] * 3 + [2.8] * 3), False),
-        (norms({2: 3.0, 8: 6.5}, {2: 3.0, 8: 3.0}), True),
-        (norms({2: 3.5, 8: 3.4}, {2: 3.0, 8: 3.0}, noise=0.01), False),
-        (norms({2: 3.0, 8: 3.0}, {2: 3.0, 8: 3.0}), False),
-        (norms({2: 6.5, 8: 6.5}, {2: 6.5, 8: 6.5}), None),
-        (norms({2: 3.0, 8: 6.5}, {2: 3.0, 8: 3.0}, warm=5.6), False),  # with warm-up it is as far behind
-        (norms({2: 3.0, 8: 4.0}, {2: 3.0, 8: 3.07}, noise=3), None),
+        (reversal(2.0, 1.0, 2.8), True),
+        (reversal(2.0, 2.8, 1.0), False),
+        (reversal(3.06, 1.0, 2.8), False),
+        (reversal(4.5, 1.0, 2.8), False),  # the best has learnt: it reads forwards
+        (norms(0.0, 3.5), True),
+        (norms(0.5, 0.4, noise=0.01), False),
+        (norms(0.0, 0.0), False),
+        (norms(0.0, 3.5, pre=6.5), None),
+        (norms(0.0, 3.5, warm=3.6), False),  # with warm-up it is as far behind
+        (norms(0.0, 0.93, noise=3), None),
         (widths([30.0, 33.0, 33.2], [9, 2, 1]), True),
         (widths([30.0, 33.0, 35.0], [9, 2, 1]), False),
         (widths([30.0, 33.0, 33.0], [2, 2, 3]), False),
         (widths([30.0, 33.0, 33.0], [0, 0, 0]), None),
-        (alphas((30.0, 0.9), (33.0, 0.95), (32.0, 1.0)), True),
-        (alphas((30.0, 0.9), (29.0, 0.95), (28.0, 1.0)), False),
-        (alphas((30.0, 1.01), (33.0, 1.02), (32.0, 1.03)), False),
-        (alphas((30.0, 0.9), (33.0, 0.95), (32.0, 1.0), judged_by=-3.0), False),  # by luck of the choice
+        (widths([3.0, 3.3, 3.3], [9, 2, 1]), None),
+        (alphas((30.0, 0.9), (32.0, 1.0), 2.0), True),
+        (alphas((30.0, 0.9), (28.0, 1.0), -1.0), False),
+        (alphas((30.0, 1.01), (32.0, 1.03), 2.0), False),
+        (alphas((3.0, 0.9), (4.0, 1.0), 2.0), None),
     ],
 )
-def test_verdicts_follow_the_numbers(found: Findings, holds: bool | None) -> None:
-    assert found.holds is holds
+def test_verdicts_follow_the_numbers(findings: Findings, holds: bool | None) -> None:
+    assert findings.holds is holds
 
 
-def test_the_deep_networks_losses_are_named_in_the_verdict() -> None:
-    found = norms({2: 3.0, 8: 6.5}, {2: 3.0, 8: 3.25}, noise=0.0)
-    assert "6.50 with post-norm, no warm-up, 3.25 with pre-norm, no warm-up" in found.verdict
-    assert (
-        "behind by 0.00 at 2, 3.25 at 8 layers, with it by 0.00 at 2, 0.00 at 8; 5 of 40 networks failed"
-        in found.verdict
-    )
+def test_the_deep_networks_are_named_in_the_verdict() -> None:
+    told = norms(0.0, 3.25, noise=0.0)
+    assert "no warm-up 3.250 (layers 8)" in told.verdict and "warm-up 0.000 (layers 8)" in told.verdict
 
 
-@pytest.mark.parametrize(("seconds", "holds"), [((1.0, 2.0, 3.0), True), ((1.0, 3.0, 2.0), False)])
+@pytest.mark.parametrize(("seconds", "holds"), [((1, 2, 3, 4, 5, 6), True), ((1, 2, 3, 5, 4, 6), False)])
 def test_the_times_verdict_follows_the_clock(seconds: tuple[float, ...], holds: bool) -> None:
-    found = widths([30.0, 33.0, 33.0], [9, 2, 1], seconds)
-    assert found.holds is True
-    assert found.timed is not None
-    assert found.timed.holds is holds
-    assert f"takes {seconds[-1]:.1f} times as long" in found.timed.verdict
+    told = widths([30.0, 33.0, 33.0], [9, 2, 1], seconds)
+    assert told.holds is True
+    assert told.timed is not None
+    assert told.timed.holds is holds
+    assert "6.000 (width 20)" in told.timed.verdict
+
+
+def test_half_of_the_sentences_choose_alpha_and_the_others_judge(data: Data) -> None:
+    """The column is the same for every α but the least, whose own value it is."""
+    expect = [{"each": ["1.0"], "is": "better", "than": "0.0", "metric": "chosen", "margin": 0.5}]
+    values = {"bases": ["transformer"], "vary": {"alpha": [0.0, 0.5, 1.0]}, "expect": expect, "seeds": 1}
+    small = {"width": 16, "layers": 1, "max_steps": 8, "batch_tokens": 128, "test_sentences": 8, "beam": 2}
+    config = length_normalisation.LengthNormalisationConfig.model_validate(values | small)
+    experiment = length_normalisation.LengthNormalisation(config)
+    judge = Judge.open(data, 8)
+    half = replace(judge, sentences=judge.sentences[1::2])
+    model, _ = trained(*config.small("transformer"), data, config, seed=1)
+    told = experiment.run(data, seed=1, progress=lambda _: None)
+    plain, *others = (row[-1] for row in told.rows)
+    beam = BeamConfig(width=2, alpha=0.0)
+    assert plain == pytest.approx(corpus_bleu(half.translations(model, beam), half.references, half.bleu), abs=1e-4)
+    assert len(set(others)) == 1
 
 
 def test_a_wider_beam_finds_what_the_model_prefers(data: Data) -> None:
     """Without normalisation, the mean log-probability of what is found rises."""
-    config = beam_width.BeamWidthConfig(
-        width=16, layers=1, max_steps=30, batch_tokens=256, widths=[1, 40], alpha=0.0, test_sentences=6
-    )
-    found = beam_width.BeamWidth(config).run(data, seed=1, progress=lambda _: None)
-    greedy, wide = (row[2] for row in found.rows)
+    expect = [{"each": ["40"], "is": "better", "than": "1", "metric": "search", "margin": 0}]
+    values = {"bases": ["transformer"], "vary": {"beam": [1, 40]}, "expect": expect, "seeds": 1, "alpha": 0.0}
+    small = {"width": 16, "layers": 1, "max_steps": 30, "batch_tokens": 256, "test_sentences": 6}
+    config = beam_width.BeamWidthConfig.model_validate(values | small)
+    told = beam_width.BeamWidth(config).run(data, seed=1, progress=lambda _: None)
+    assert told.columns[5] == "mean score"
+    greedy, wide = (row[5] for row in told.rows)
     assert isinstance(greedy, float) and isinstance(wide, float)
     assert wide > greedy

@@ -1,4 +1,4 @@
-"""The form that most claims have: one network, one thing changed at a time, the same steps, several seeds.
+"""The form that most claims have: some networks, one thing changed at a time, the same steps, several seeds.
 
 A file of conf/experiment says it, and what would refute it:
 
@@ -6,28 +6,33 @@ A file of conf/experiment says it, and what would refute it:
     variants: {whole: {}, no positions: {positions: none}}     what varies, by name; or, where it is numbers,
     vary: {heads: [1, 2, 4, 8]}                                settings and the values that they take side by side
     expect: [{each: [no positions], is: worse, than: whole, margin: 0.02}]
+    given: [{each: [whole], is: better, than: 0.5, margin: 0}] else nothing is judged
 
-A setting is one of the network (`Config` of its class) or else one of its training. Networks of one seed are compared
-in pairs, over seeds and, where it is kept which test texts each gets right, over texts (`statistics`): by d = m₁ − m₂
-and a `margin`, the least difference that counts, or by d = ln m₁ − ln m₂ and the logarithm of a `factor`. Of `some`
-variants, the best of which is picked, each interval is wider, so that all are right together 95 times in 100
-(Bonferroni).
+From this come the table, the plots, the differences with their intervals, the verdict and the sentence; a subclass says
+what is measured of one base, variant and seed. Those of one seed are compared in pairs, over seeds and, where it is
+kept what each test text gets, over texts (`statistics`): by d = m₁ − m₂ and a `margin`, the least difference that
+counts, or by d = ln m₁ − ln m₂ and the logarithm of a `factor`. Of `some` variants, the best of which is picked, each
+interval is wider, so that all are right together 95 times in 100 (Bonferroni). A run whose value is no number (it has
+diverged) is left out of means and pairs, and counted.
 
 Nothing is judged where the networks have not learnt. The side that is expected to be at least as good (`than`, or the
-best variant where a variant is to be better) must beat, by its interval, what counting gets (`Comparison.levels`):
-"as good as a network that has learnt nothing" says nothing.
+best variant where a variant is to be better) must beat, by its interval, the baseline (`Comparison.levels`), what
+counting or guessing gets: "as good as a network that has learnt nothing" says nothing. Where something is compared with
+the baseline itself, `given` says what must have been learnt.
+
+Shape legend: S seeds, N test texts.
 """
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar, get_args
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
-from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
+from langladder.experiments.findings import Findings, Plot, Shown, figure, lines, opened, rounded, series
 from langladder.experiments.statistics import (
     CONFIDENCE,
     LEAST_SEEDS,
@@ -37,6 +42,7 @@ from langladder.experiments.statistics import (
     below,
     difference,
     every,
+    finite,
     gated,
     mean,
     some,
@@ -46,8 +52,11 @@ from langladder.ground.schema import Config, checked
 
 LEAST = 1e-12
 """Of a metric whose logarithm is taken."""
-BEST = "best"
-"""What a variant may be compared with beside the others: whichever of them is best."""
+BEST, BEFORE, BASELINE = "best", "the one before", "baseline"
+"""What a variant may be compared with beside the others: whichever of them is best, the one before it in the list, and
+the baseline: what counting or guessing gets."""
+MANY = 8
+"""Means beyond which a sentence names only those that something is expected of."""
 TRAINING = {"optimizer", "lr", "muon_lr", "betas", "eps", "weight_decay", "schedule", "warmup_steps", "min_lr", "decay"}
 TRAINING |= {"decay_steps", "max_steps", "clip_norm", "label_smoothing"}
 TRAINING |= {"batch_size", "sequence_length", "batch_tokens"}
@@ -55,23 +64,45 @@ TRAINING |= {"batch_size", "sequence_length", "batch_tokens"}
 
 
 class Metric(NamedTuple):
-    """What is measured of a trained network: its column and axis, and whether more of it is better."""
+    """What is measured of a trained network: its column and axis, and whether more of it is better.
+
+    Attributes:
+        along: of a curve, what its places are; it has a plot for each base, and no column.
+        log: the axes of that plot with a logarithmic scale.
+        clock: what the machine's speed decides: it is for `Comparison.timed` alone.
+    """
 
     label: str
     more_is_better: bool = False
     drawn: bool = True
+    along: str = ""
+    log: Literal["", "x", "y", "xy"] = ""
+    clock: bool = False
+
+    @property
+    def scalar(self) -> bool:
+        """Whether it has a column."""
+        return not self.along and not self.clock
 
 
 class Expectation(Config):
-    """What must come out: each of some variants, or some one of them, is better, worse or as good as another."""
+    """What must come out: each of some variants, or some one of them, is better, worse or as good as another.
 
+    Attributes:
+        of: bases of which it is said; none: all.
+        than: a variant, best, the one before, baseline, another base (its same variant), or a number.
+        margin: the least difference that counts, in units of the metric. factor: or the least ratio.
+        metric: another than that of the comparison.
+    """
+
+    of: list[str] = Field(default=[])
     each: list[str] = Field(default=[])
     some: list[str] = Field(default=[])
-    outcome: Literal["better", "worse", "as good"] = Field(alias="is")
-    than: str  # a variant, or best: whichever is
-    margin: float | None = Field(default=None, ge=0)  # the least difference that counts, in units of the metric
-    factor: float | None = Field(default=None, ge=1)  # or the least ratio
-    metric: str | None = None  # another than that of the comparison
+    outcome: Literal["better", "worse", "as good", "no better"] = Field(alias="is")
+    than: str | float
+    margin: float | None = Field(default=None, ge=0)
+    factor: float | None = Field(default=None, ge=1)
+    metric: str | None = None
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
@@ -92,32 +123,24 @@ class Expectation(Config):
         """gain: of the variant, positive where it is better; of logarithms where a factor is given."""
         by = self.margin if self.factor is None else math.log(self.factor)
         assert by is not None
-        if self.outcome == "as good":
-            return gain.within(by)
-        return (gain if self.outcome == "better" else -gain).exceeds(by)
+        gain = gain if self.outcome in ("better", "as good") else -gain
+        return gain.exceeds(by) if self.outcome in ("better", "worse") else gain.within(by)
 
 
 class ComparisonConfig(ExperimentConfig):
-    """Settings of `Comparison`; subclasses have the networks, their training and the metrics."""
+    """Settings of `Comparison`; subclasses have what is trained, how, and the metrics."""
 
-    TRAINED: ClassVar[frozenset[str]] = frozenset(TRAINING)
-    """Settings of training that a variant may have."""
+    VARIANT: ClassVar[type[Config]] = Config
+    """The settings that a variant may have, checked before anything runs."""
     bases: list[Any] = Field(min_length=1)
-    model: dict[str, object] = Field(default={})  # settings of the network that all variants have
     variants: dict[str, dict[str, object]] = Field(default={})
     vary: dict[str, list[Any]] = Field(default={})
     what: str = "variant"  # varies, as a reader is shown it
     metric: str
     expect: list[Expectation] = Field(min_length=1)
+    given: list[Expectation] = Field(default=[])  # what must come out, or else nothing is judged
+    timed: list[Expectation] = Field(default=[])  # of metrics by the clock, a verdict of its own
     seeds: int = Field(default=LEAST_SEEDS, ge=1, le=100)  # networks of each variant
-
-    def small(self, base: Any) -> tuple[Any, dict[str, object]]:
-        """Class and settings of a base."""
-        raise NotImplementedError
-
-    def training(self, **changes: object) -> Config:
-        """How a network is trained, with changes to single settings."""
-        raise NotImplementedError
 
     def changes(self) -> dict[str, dict[str, object]]:
         """Variant → its settings; those of `vary` are named after the first setting's values."""
@@ -125,12 +148,6 @@ class ComparisonConfig(ExperimentConfig):
             return self.variants
         rows = zip(*self.vary.values(), strict=True)
         return {str(row[0]): dict(zip(self.vary, row, strict=True)) for row in rows}
-
-    def variant(self, base: Any, change: Mapping[str, object]) -> tuple[Any, dict[str, object], dict[str, object]]:
-        """Class of the network, all of its settings, and the changes to its training."""
-        kind, settings = self.small(base)
-        own = {key: value for key, value in change.items() if key in kind.Config.model_fields}
-        return kind, settings | self.model | own, {key: change[key] for key in change if key not in own}
 
     @model_validator(mode="after")
     def _can_be_compared(self) -> Self:
@@ -142,20 +159,56 @@ class ComparisonConfig(ExperimentConfig):
         names, count = list(self.changes()), next(iter(lengths.values()), len(self.variants))
         if len(names) < max(2, count):
             raise ValueError(f"{'vary' if self.vary else 'variants'}={names}: two or more, each another")
-        for expected in self.expect:
-            if unknown := {*expected.names, expected.than} - {*names, BEST} | {BEST} & set(expected.names):
-                raise ValueError(f"expect: {sorted(unknown)} is no variant; allowed: {', '.join(names)}, than: {BEST}")
-            metrics = get_args(type(self).model_fields["metric"].annotation)
-            if expected.metric is not None and expected.metric not in metrics:
-                raise ValueError(f"expect: metric={expected.metric!r} is not allowed: one of {', '.join(metrics)}")
-            if expected.than in expected.names:
-                raise ValueError(f"expect: {expected.than!r} is compared with itself")
+        for key in ("expect", "given", "timed"):
+            for expected in getattr(self, key):
+                self._known(key, expected, names)
         for base in self.bases:
             self._check(base)
         return self
 
+    def _known(self, key: str, expected: Expectation, names: list[str]) -> None:
+        """Whether all that an expectation names is there."""
+        bases, special = list(map(str, self.bases)), [BEST, BEFORE, BASELINE]
+        if unknown := set(expected.of) - set(bases):
+            raise ValueError(f"{key}: of={sorted(unknown)} is none of the bases; allowed: {', '.join(bases)}")
+        than = {expected.than} if isinstance(expected.than, str) else set()
+        if unknown := (set(expected.names) - set(names)) | (than - {*names, *special, *bases}):
+            allowed = f"{', '.join(names)}, than: {', '.join(special)}, one of the bases or a number"
+            raise ValueError(f"{key}: {sorted(unknown)} is no variant; allowed: {allowed}")
+        metrics = get_args(type(self).model_fields["metric"].annotation)
+        if expected.metric is not None and expected.metric not in metrics:
+            raise ValueError(f"{key}: metric={expected.metric!r} is not allowed: one of {', '.join(metrics)}")
+        if expected.than in expected.names or (expected.than == BEFORE and names[0] in expected.names):
+            raise ValueError(f"{key}: {expected.than!r} is compared with itself")
+
     def _check(self, base: Any) -> None:
         """Every variant's settings are there, and can be had together."""
+        for name, change in self.changes().items():
+            checked(self.VARIANT, change, f"{base}, {name}")
+
+
+class NetworkComparisonConfig(ComparisonConfig):
+    """Settings of a comparison whose variants have settings of a network and of its training."""
+
+    TRAINED: ClassVar[frozenset[str]] = frozenset(TRAINING)
+    """Settings of training that a variant may have."""
+    model: dict[str, object] = Field(default={})  # settings of the network that all variants have
+
+    def small(self, base: Any) -> tuple[Any, dict[str, object]]:
+        """Class and settings of a base."""
+        raise NotImplementedError
+
+    def training(self, **changes: object) -> Config:
+        """How a network is trained, with changes to single settings."""
+        raise NotImplementedError
+
+    def variant(self, base: Any, change: Mapping[str, object]) -> tuple[Any, dict[str, object], dict[str, object]]:
+        """Class of the network, all of its settings, and the changes to its training."""
+        kind, settings = self.small(base)
+        own = {key: value for key, value in change.items() if key in kind.Config.model_fields}
+        return kind, settings | self.model | own, {key: change[key] for key in change if key not in own}
+
+    def _check(self, base: Any) -> None:
         own = self.small(base)[0].Config.model_fields
         training = self.TRAINED & set(type(self.training()).model_fields)
         for name, change in {"model": self.model, **self.changes()}.items():
@@ -169,176 +222,326 @@ class ComparisonConfig(ExperimentConfig):
 
 
 class Measured(NamedTuple):
-    """Networks that only the seed tells apart: parameters of each, and metric → a value a seed.
+    """Networks that only the seed tells apart.
 
     Attributes:
-        right: metric → (S, N) bool, of the S networks and N test texts, where it is kept.
+        parameters: of each; 0: of no interest.
+        values: metric → a value a seed.
+        items: metric → (S, N), of the S networks and N test texts, where it is kept what each gets.
+        curves: metric → place → a value a seed.
     """
 
     parameters: int
     values: Mapping[str, list[float]]
-    right: Mapping[str, np.ndarray] = {}
+    items: Mapping[str, np.ndarray] = {}
+    curves: Mapping[str, Mapping[Any, list[float]]] = {}
+
+    def mean(self, metric: str) -> float:
+        """Over the seeds whose value is a number."""
+        return mean(finite(self.values[metric]) or [math.nan])
+
+    def spread(self, metric: str) -> float | None:
+        """Between the seeds whose value is a number."""
+        return spread(finite(self.values[metric]))
+
+    def sides(self, metric: str) -> Any:
+        """What is compared: (S, N) where it is kept, or else (S,)."""
+        return self.items.get(metric, self.values[metric])
 
 
 C = TypeVar("C", bound=ComparisonConfig)
 Found = Mapping[str, Mapping[str, Measured]]
 """Title of a base → variant → what was measured."""
-Values = dict[str, float | np.ndarray]
-"""Metric → value; or (N,) bool, whether each test text is right, whose mean is the value."""
-Measure = Callable[[Any, dict[str, object], dict[str, object], int], tuple[int, Mapping[str, float | np.ndarray]]]
-"""Class, settings, changes to the training, seed → parameters of the trained network, `Values`."""
+Levels = Mapping[str, float]
+"""Metric → its baseline: what counting or guessing gets."""
+Values = dict[str, float | np.ndarray | Mapping[Any, float]]
+"""Metric → value; or (N,), what each test text gets, whose mean is the value; or of a curve, place → value."""
+Measure = Callable[[Any, Mapping[str, Any], int], tuple[int, Values]]
+"""Base, settings of the variant, seed → parameters of the trained network, `Values`."""
 
 
 class Comparison(Experiment[C]):
     """Each base with each variant of its settings, a network a seed."""
 
     metrics: ClassVar[dict[str, Metric]]
-    titles: Mapping[Any, str]
+    titles: Mapping[Any, str] = {}
+    """Base → what a reader is shown for it, where that is not its name."""
 
     @abstractmethod
-    def measure(self, data: Data) -> Measure:
-        """What trains and measures one network."""
+    def measure(self, data: Data, seeds: range) -> Measure:
+        """What trains and measures one network; `seeds` are all that will be asked for."""
 
-    def levels(self, data: Data) -> Mapping[str, float]:
-        """Metric → what one gets by counting, which a network that has learnt beats: words or labels, or n-grams."""
+    def levels(self, data: Data) -> Levels:
+        """Metric → what one gets by counting (words or labels, or n-grams) or guessing; who has learnt beats it."""
         del data
         return {}
 
     def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
         """See `Experiment.examine`."""
-        config, measure = self.config, self.measure(data)
-        found: dict[str, dict[str, Measured]] = {self.titles[base]: {} for base in config.bases}
+        config, seeds = self.config, range(seed, seed + self.config.fewer(self.config.seeds))
+        measure = self.measure(data, seeds)
+        found: dict[str, dict[str, Measured]] = {self.title(base): {} for base in config.bases}
         for base, by in zip(config.bases, found.values(), strict=True):
             for name, change in config.changes().items():
-                seeds = range(seed, seed + config.fewer(config.seeds))
-                outcomes = [measure(*config.variant(base, change), number) for number in seeds]
+                outcomes = [measure(base, change, number) for number in seeds]
                 by[name] = gathered([values for _, values in outcomes], self.metrics, outcomes[0][0])
-                said = ", ".join(
-                    f"{self.metrics[key].label} {mean(values):.3f}" for key, values in by[name].values.items()
-                )
-                progress(f"{self.titles[base]}, {self.variant_title(name)}: {said}")
+                said = ", ".join(f"{self.metrics[key].label} {by[name].mean(key):.3f}" for key in self._columns())
+                progress(f"{self.title(base)}, {self.variant_title(name)}: {said}")
         return self.findings(found, self.levels(data))
+
+    def title(self, base: Any) -> str:
+        """What a reader is shown for a base."""
+        return self.titles.get(base, str(base))
 
     def variant_title(self, variant: str) -> str:
         """What a reader is shown for a variant: its name; for numbers also what they are of."""
         return f"{self.config.what} {variant}" if self.config.vary else variant
 
-    def findings(self, found: Found, levels: Mapping[str, float] | None = None) -> Findings:
+    def findings(self, found: Found, levels: Levels | None = None) -> Findings:
         """The claim holds where all that is expected comes out, for every base, if all bases have learnt."""
-        key, what = self.config.metric, self.config.what
-        label = self.metrics[key].label
-        rest = [other for other in self.metrics if other != key]
-        judged = [(base, *self.judged(expected, by)) for base, by in found.items() for expected in self.config.expect]
-        gates = [
-            self._learnt(by, None if expected.outcome == "better" else expected.than, *level)
-            for by in found.values()
-            for expected in self.config.expect
-            for level in (levels or {}).items()
-        ]
-        verdict = gated(gates, every(one for _, one, _ in judged))
-        rows = [(base, name, one) for base, by in found.items() for name, one in by.items()]
-        lead = {base: f"{base} " if len(found) > 1 else "" for base in found}
-        means = ", ".join(
-            f"{lead[base]}{mean(one.values[key]):.3f} ({self.variant_title(name)})" for base, name, one in rows
+        config, levels, columns = self.config, levels or {}, self._columns()
+        shown = self._shown(
+            found, config.expect, [config.metric, *(key for key in columns if key != config.metric)], levels
         )
-        said = "; ".join(f"{lead[base]}{difference}" for base, _, difference in judged)
-        return Findings(
-            **opened(verdict, f"{label}: {means}; {said}."),
-            columns=[
-                "network",
-                what,
-                "parameters",
-                label,
-                "± between seeds",
-                *(self.metrics[one].label for one in rest),
-            ],
-            rows=[
-                [base, name, float(one.parameters), *map(rounded, (mean(one.values[key]), spread(one.values[key])))]
-                + [rounded(mean(one.values[other])) for other in rest]
-                for base, name, one in rows
-            ],
-            plots=[self._plot(key, found) for key, metric in self.metrics.items() if metric.drawn],
-            figures={
-                figure(lead[base], name, metric): mean(values)
-                for base, name, one in rows
-                for metric, values in one.values.items()
-            },
-        )
+        figures = {
+            figure(self._lead(base), name, metric): mean(one.values[metric])
+            for base, by in found.items()
+            for name, one in by.items()
+            for metric in columns
+        }
+        return Findings(**shown, figures=figures, timed=self.timed(found))
 
-    def judged(self, expected: Expectation, found: Mapping[str, Measured]) -> tuple[Verdict, str]:
-        """What is expected of a base's variants, and the numbers that say whether it came out."""
+    def timed(self, found: Found) -> Shown | None:
+        """What the machine's speed decides, of the metrics by the clock; None: nothing."""
+        clock = [key for key, metric in self.metrics.items() if metric.clock]
+        return Shown(**self._shown(found, self.config.timed, clock, {})) if self.config.timed else None
+
+    def _shown(self, found: Found, expect: Sequence[Expectation], columns: list[str], levels: Levels) -> dict[str, Any]:
+        """The fields of `Shown`: a table of these metrics, of which the first is the one that the sentence names."""
+        key, label = columns[0], self.metrics[columns[0]].label
+        expected = [
+            self.judged(one, found[base], found, levels, lead=self._lead(base)) for base, one in self._each(expect)
+        ]
+        verdict = every(one for one, _ in expected)
+        if expect is self.config.expect:
+            verdict = gated(self._gates(found, levels), verdict)
+        rows = [(base, name, one) for base, by in found.items() for name, one in by.items()]
+        means = [
+            f"{self._lead(base)}{_number(one.mean(key))} ({self.variant_title(name)})"
+            for base, name, one in rows
+            if len(rows) <= MANY or name in self._looked_at(base, expect)
+        ]
+        lost = [sum(not math.isfinite(value) for value in one.values[key]) for *_, one in rows]
+        left_out = f"; {sum(lost)} of {sum(len(one.values[key]) for *_, one in rows)} runs have no {label}"
+        sized = any(one.parameters for *_, one in rows)
+        return {
+            **opened(
+                verdict,
+                f"{label}: {', '.join(means)}; {'; '.join(text for _, text in expected)}{left_out * any(lost)}.",
+            ),
+            "columns": ["network", self.config.what, *["parameters"] * sized, label, "± between seeds"]
+            + [self.metrics[one].label for one in columns[1:]]
+            + ["runs left out"] * any(lost),
+            "rows": [
+                [base, name, *[float(one.parameters)] * sized, rounded(one.mean(key)), rounded(one.spread(key))]
+                + [rounded(one.mean(other)) for other in columns[1:]]
+                + [float(missing)] * any(lost)
+                for (base, name, one), missing in zip(rows, lost, strict=True)
+            ],
+            "plots": [
+                plot
+                for key, metric in self.metrics.items()
+                if key in columns or (metric.along and expect is self.config.expect)
+                for plot in self._plots(key, found, levels)
+            ],
+        }
+
+    def judged(
+        self,
+        expected: Expectation,
+        by: Mapping[str, Measured],
+        found: Found | None = None,
+        levels: Levels | None = None,
+        lead: str = "",
+    ) -> tuple[Verdict, str]:
+        """What is expected of a base's variants, and the numbers that say whether it came out.
+
+        Args:
+            found, levels: where the other side may be.
+            lead: before each comparison, the title of the base.
+        """
         key = expected.metric or self.config.metric
         metric = self.metrics[key]
-        means = {name: mean(one.values[key]) for name, one in found.items()}
-        cost = {name: -value if metric.more_is_better else value for name, value in means.items()}
-        other = min(cost, key=lambda name: cost[name]) if expected.than == BEST else expected.than
+        of = "" if key == self.config.metric else f"{metric.label}, "
         verdicts, said = {}, {}
         for name in expected.names:
-            gain = self._gain(found[name], found[other], key, expected)
-            verdicts[name] = expected.judged(gain)
-            said[name] = _statement(gain if metric.more_is_better else -gain, expected, right=key in found[name].right)
-        shown = expected.each or [min(verdicts, key=lambda name: (not verdicts[name].holds, cost[name]))]
-        against = f"the best, {self.variant_title(other)}," if expected.than == BEST else self.variant_title(other)
-        of = "" if key == self.config.metric else f"{metric.label}, "
-        text = "; ".join(f"{of}{self.variant_title(name)} against {against} {said[name]}" for name in shown)
-        return (every if expected.each else some)(verdicts.values()), text
+            other, against = self._other(expected, name, by, found or {}, levels or {})
+            gain = self._gain(by[name], other, key, expected)
+            text = f"{lead}{of}{self.variant_title(name)} against {against}"
+            verdicts[name] = expected.judged(gain._replace(what=text))
+            points = key in by[name].items and by[name].items[key].dtype == bool
+            said[name] = f"{text} {_statement(gain if metric.more_is_better else -gain, expected, points=points)}"
+        shown = expected.each or [min(verdicts, key=lambda name: (not verdicts[name].holds, self._cost(by[name], key)))]
+        return (every if expected.each else some)(verdicts.values()), "; ".join(said[name] for name in shown)
 
-    def _gain(self, one: Measured, other: Measured, key: str, expected: Expectation) -> Difference:
+    def _lead(self, base: str) -> str:
+        """The title of a base before what is said of it, where there are several."""
+        return f"{base} " if len(self.config.bases) > 1 else ""
+
+    def _columns(self) -> list[str]:
+        """The metrics that have a column."""
+        return [key for key, metric in self.metrics.items() if metric.scalar]
+
+    def _each(self, expected: Iterable[Expectation]) -> Iterator[tuple[str, Expectation]]:
+        """Title of a base, and what is expected of it."""
+        for base in self.config.bases:
+            yield from ((self.title(base), one) for one in expected if not one.of or str(base) in one.of)
+
+    def _looked_at(self, base: str, expect: Iterable[Expectation]) -> set[str]:
+        """The variants of a base that something is expected of, and those beside them."""
+        names, found = list(self.config.changes()), set[str]()
+        for title, expected in self._each(expect):
+            if title == base:
+                found |= {*expected.names, str(expected.than)}
+                found |= {names[names.index(name) - 1] for name in expected.names if expected.than == BEFORE}
+                found |= set(names) if expected.than == BEST else set()
+        return found
+
+    def _cost(self, one: Measured, key: str) -> float:
+        """The mean, less where it is better; of a network that has diverged, infinite."""
+        value = mean(one.values[key])
+        return math.inf if math.isnan(value) else -value if self.metrics[key].more_is_better else value
+
+    def _other(
+        self, expected: Expectation, name: str, by: Mapping[str, Measured], found: Found, levels: Levels
+    ) -> tuple[Measured | float, str]:
+        """What a variant is compared with, and how a reader is shown it."""
+        than, key, names = expected.than, expected.metric or self.config.metric, list(by)
+        if isinstance(than, float | int):
+            return float(than), f"{than:g}"
+        if than == BASELINE:
+            return levels[key], f"{BASELINE}, {_number(levels[key])},"
+        if than == BEFORE:
+            than = names[names.index(name) - 1]
+        elif than == BEST:
+            than = min(names, key=lambda one: self._cost(by[one], key))
+            return by[than], f"the best, {self.variant_title(than)},"
+        elif than not in by:
+            base = next(self.title(base) for base in self.config.bases if str(base) == than)
+            return found[base][name], base
+        return by[than], self.variant_title(than)
+
+    def _gain(self, one: Measured, other: Measured | float, key: str, expected: Expectation) -> Difference:
         """How much better one is than another."""
-        sides: list[Any] = [one.right.get(key), other.right.get(key)]
-        if any(side is None for side in sides) or expected.factor is not None:
+        sides = [one.sides(key), other.sides(key) if isinstance(other, Measured) else other]
+        unequal = isinstance(other, Measured) and (key in one.items) != (key in other.items)
+        if isinstance(other, Measured) and (unequal or expected.factor is not None):
             sides = [side.values[key] for side in (one, other)]
         if expected.factor is not None:
-            sides = [np.log(np.maximum(side, LEAST)) for side in sides]
+            sides = [np.log(np.maximum(side, LEAST)) for side in (one.values[key], sides[1])]
         if not self.metrics[key].more_is_better:
             sides.reverse()
         return difference(sides[0], sides[1], 1 - (1 - CONFIDENCE) / max(1, len(expected.some)))
 
-    def _learnt(self, found: Mapping[str, Measured], name: str | None, key: str, level: float) -> Verdict:
+    def _gates(self, found: Found, levels: Levels) -> Iterator[Verdict]:
+        """What must be so before anything is judged: what is given, and that the networks have learnt."""
+        config = self.config
+        for base, given in self._each(config.given):
+            verdict, said = self.judged(given, found[base], found, levels, lead=self._lead(base))
+            lacking = f"; {verdict.reason}" if verdict.reason else ""
+            yield Verdict(verdict.holds or None, f"{said}, where {given.outcome} is needed{lacking}")
+        compared = {one.metric or config.metric for one in (*config.expect, *config.given) if one.than == BASELINE}
+        for base, expected in self._each(config.expect):
+            named = expected.than in found[base] and expected.outcome != "better"
+            for key in (one for one in levels if one not in compared):
+                yield self._learnt(
+                    found[base], str(expected.than) if named else None, key, levels[key], self._lead(base)
+                )
+
+    def _learnt(
+        self, found: Mapping[str, Measured], name: str | None, key: str, level: float, lead: str = ""
+    ) -> Verdict:
         """Whether a variant of a base, or its best one, beats a level of a metric."""
         metric = self.metrics[key]
-        values: dict[str, Any] = {one: by.right.get(key, by.values[key]) for one, by in found.items()}
-        if name in (None, BEST):
-            name = (max if metric.more_is_better else min)(values, key=lambda one: float(np.mean(values[one])))
-        gate = above if metric.more_is_better else below
-        return gate(values[str(name)], level, f"{self.variant_title(str(name))} has not learnt: its {metric.label}")
+        name = min(found, key=lambda one: self._cost(found[one], key)) if name is None else name
+        gate, what = above if metric.more_is_better else below, f"{lead}{self.variant_title(name)}"
+        return gate(found[name].sides(key), level, f"{what} has not learnt: its {metric.label}")
 
-    def _plot(self, key: str, found: Found) -> Plot:
-        names = list(self.config.changes())
-        values = next(iter(self.config.vary.values()), [])
-        numbers = bool(values) and all(isinstance(value, int | float) for value in values)
-        means = [mean(one.values[key]) for by in found.values() for one in by.values()]
-        lines = {base: [by[name].values[key] for name in names] for base, by in found.items()}
-        return Plot(
-            title=f"{self.metrics[key].label} by {self.config.what}",
-            x_label=self.config.what,
-            y_label=self.metrics[key].label,
-            log_x=numbers and min(values) > 0,
-            log_y=max(means) > 4 * min(means) > 0,
-            series=[
-                series(base, values if numbers else names, map(mean, line), map(spread, line))
-                for base, line in lines.items()
-            ],
-        )
+    def _plots(self, key: str, found: Found, levels: Levels) -> Iterator[Plot]:
+        """Of a metric over the variants, a line a base; of a curve one a base, a line a variant."""
+        metric, what = self.metrics[key], self.config.what
+        if metric.along:
+            for base, by in found.items():
+                of = f", {base}" if len(found) > 1 else ""
+                drawn = {name: one.curves[key] for name, one in by.items() if one.curves.get(key)}
+                if "y" in metric.log:
+                    drawn = {name: _positive(curve) for name, curve in drawn.items()}
+                if not drawn:
+                    continue
+                yield Plot(
+                    title=f"{metric.label} by {metric.along}{of}",
+                    x_label=metric.along,
+                    y_label=f"{metric.label}{of}",
+                    log_x="x" in metric.log,
+                    log_y="y" in metric.log,
+                    series=lines({self.variant_title(name): curve for name, curve in drawn.items()}),
+                )
+        elif metric.drawn:
+            names, values = list(self.config.changes()), next(iter(self.config.vary.values()), [])
+            numbers = bool(values) and all(isinstance(value, int | float) for value in values)
+            means = finite([one.mean(key) for by in found.values() for one in by.values()])
+            yield Plot(
+                title=f"{metric.label} by {what}",
+                x_label=what,
+                y_label=metric.label,
+                log_x=numbers and min(values) > 0,
+                log_y=max(means, default=0.0) > 4 * min(means, default=0.0) > 0,
+                levels={BASELINE: levels[key]} if key in levels else {},
+                series=[
+                    series(
+                        base,
+                        values if numbers else names,
+                        [by[name].mean(key) for name in names],
+                        [by[name].spread(key) for name in names],
+                    )
+                    for base, by in found.items()
+                ],
+            )
 
 
-def gathered(values: Sequence[Mapping[str, float | np.ndarray]], metrics: Iterable[str], parameters: int) -> Measured:
+def gathered(values: Sequence[Values], metrics: Iterable[str], parameters: int) -> Measured:
     """What was measured of the networks of a variant, of each its `Values`."""
-    right, found = dict[str, np.ndarray](), dict[str, list[float]]()
+    items, found, curves = dict[str, np.ndarray](), dict[str, list[float]](), dict[str, dict[Any, list[float]]]()
     for metric in metrics:
-        kept = [one[metric] for one in values if isinstance(one[metric], np.ndarray)]
-        if kept:
-            right[metric] = np.stack(kept)  # (S, N)
-        found[metric] = [float(np.mean(one[metric])) for one in values]
-    return Measured(parameters, found, right)
+        kept: list[Any] = [one[metric] for one in values if metric in one]
+        if kept and isinstance(kept[0], Mapping):
+            curves[metric] = {place: [one[place] for one in kept if place in one] for place in kept[0]}
+            continue
+        if kept and isinstance(kept[0], np.ndarray):
+            items[metric] = np.stack(kept)  # (S, N)
+        found[metric] = [float(np.mean(one)) for one in kept]
+    return Measured(parameters, found, items, curves)
 
 
-def _statement(apart: Difference, expected: Expectation, *, right: bool) -> str:
+def _number(value: float) -> str:
+    if not math.isfinite(value):
+        return "none"
+    if 0 < abs(value) < 0.001:
+        return f"{value:.1e}"
+    return f"{value:.3f}" if abs(value) < 100 else f"{value:,.0f}"
+
+
+def _positive(curve: Mapping[Any, list[float]]) -> dict[Any, list[float]]:
+    """What a log axis can show."""
+    return {place: [value if value > 0 else math.nan for value in values] for place, values in curve.items()}
+
+
+def _statement(apart: Difference, expected: Expectation, *, points: bool) -> str:
     """A difference as it was measured, in points where it is one of shares."""
     if expected.factor is not None:
         middle, low, high = (f"{100 * (math.exp(min(value, 700.0)) - 1):+.1f}" for value in apart[:3])
         return f"{middle} % ({low} to {high})" if math.isfinite(apart.low) else f"{middle} % (one seed)"
-    if right:
+    if points:
         return str(apart)
     if not math.isfinite(apart.low):
         return f"{apart.mean:+.3f} (one seed)"

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self, TypedDict
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from langladder.experiments.statistics import Verdict, mean, spread
+from langladder.experiments.statistics import Verdict, finite, mean, spread
 from langladder.ground.schema import Config
 
 DIGITS = 6
@@ -94,12 +94,31 @@ class Graph(Config):
 Outcome = Literal["holds", "refuted", "not tested"]
 
 
+class Compared(Config):
+    """A difference that a verdict rests on, in favour of the claim where it is positive.
+
+    Attributes:
+        what: is compared with what; blank where the claim has one comparison.
+        low, high: of the 95 % interval; None: there is none, as of one seed.
+        seeds: that were compared; None: one model, over test items alone.
+        least: the difference that counts.
+    """
+
+    what: str = ""
+    mean: float | None
+    low: float | None
+    high: float | None
+    seeds: int | None
+    least: float
+
+
 class Shown(Config):
     """A sentence with what it rests on; `holds` says whether the claim does (None: it was not tested, for a reason)."""
 
     holds: bool | None
     reason: str = ""
     verdict: str
+    rests_on: list[Compared] = Field(default_factory=list)
     columns: list[str]
     rows: list[list[str | float | None]]
     plots: list[Plot]
@@ -116,10 +135,14 @@ class Shown(Config):
         """What the claim came to, in a word."""
         return "not tested" if self.holds is None else "holds" if self.holds else "refuted"
 
+    @property
+    def found(self) -> str:
+        """The sentence of the numbers alone."""
+        return self.verdict.removeprefix(opening(Verdict(self.holds, self.reason)))
+
     def untested(self, reason: str) -> dict[str, object]:
         """What changes where these numbers are to decide nothing, for `model_copy`."""
-        measured = self.verdict.removeprefix(opening(Verdict(self.holds, self.reason)))
-        return {**opened(Verdict(None, reason), measured)}
+        return {**opened(Verdict(None, reason), self.found), "rests_on": self.rests_on}
 
 
 class Findings(Shown):
@@ -190,6 +213,7 @@ class Opened(TypedDict):
     holds: bool | None
     reason: str
     verdict: str
+    rests_on: list[Compared]
 
 
 Grid = Mapping[str, Mapping[Any, Sequence[float]]]
@@ -202,18 +226,8 @@ def lines(grid: Grid) -> list[Series]:
 
 
 def _spreads(values: Iterable[Sequence[float]]) -> list[float | None] | None:
-    found = list(map(spread, values))
+    found = [spread(finite(some)) for some in values]
     return None if all(one is None for one in found) else found
-
-
-def mean_rows(grid: Grid) -> list[list[str | float | None]]:
-    """A row each: its title, means over the seeds."""
-    return [[name, *(rounded(mean(values)) for values in by.values())] for name, by in grid.items()]
-
-
-def mean_figures(figures: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """Means over the seeds for the metrics."""
-    return {name: mean(values) for name, values in figures.items()}
 
 
 def opening(verdict: Verdict) -> str:
@@ -225,4 +239,20 @@ def opening(verdict: Verdict) -> str:
 
 def opened(verdict: Verdict, found: str) -> Opened:
     """A verdict, and the sentence of its numbers, which opens with it: `Findings(**opened(verdict, …), …)`."""
-    return {"holds": verdict.holds, "reason": verdict.reason, "verdict": opening(verdict) + found}
+    rests_on = [
+        Compared(
+            what=one.what,
+            mean=rounded(one.mean),
+            low=rounded(one.low),
+            high=rounded(one.high),
+            seeds=one.seeds,
+            least=by,
+        )
+        for one, by in verdict.rests_on
+    ]
+    return {
+        "holds": verdict.holds,
+        "reason": verdict.reason,
+        "verdict": opening(verdict) + found,
+        "rests_on": rests_on,
+    }

@@ -30,43 +30,46 @@ Z = 1.96
 
 
 class Verdict(NamedTuple):
-    """Whether a claim holds; None: it was not tested, for a reason."""
+    """Whether a claim holds; None: it was not tested, for a reason. `rests_on`: the differences that were judged."""
 
     holds: bool | None
     reason: str = ""
+    rests_on: tuple["Judged", ...] = ()
 
 
 def every(verdicts: Iterable[Verdict]) -> Verdict:
     """All of them hold; one that is refuted refutes."""
-    found = list(verdicts)
-    if any(one.holds is False for one in found):
-        return Verdict(False)
-    open_ones = list(dict.fromkeys(one.reason for one in found if one.holds is None))
-    return Verdict(None, "; ".join(open_ones)) if open_ones else Verdict(True)
+    return _joined(list(verdicts), decisive=False)
 
 
 def some(verdicts: Iterable[Verdict]) -> Verdict:
     """One of them holds; all that are refuted refute."""
-    found = list(verdicts)
-    if any(one.holds for one in found):
-        return Verdict(True)
-    open_ones = list(dict.fromkeys(one.reason for one in found if one.holds is None))
-    return Verdict(None, "; ".join(open_ones)) if open_ones else Verdict(False)
+    return _joined(list(verdicts), decisive=True)
+
+
+def _joined(found: list[Verdict], *, decisive: bool) -> Verdict:
+    """What one of them being `decisive` decides; else the reasons of those that are open, else the opposite."""
+    rests_on = tuple(judged for one in found for judged in one.rests_on)
+    if any(one.holds is decisive for one in found):
+        return Verdict(decisive, "", rests_on)
+    reasons = list(dict.fromkeys(one.reason for one in found if one.holds is None))
+    return Verdict(None if reasons else not decisive, "; ".join(reasons), rests_on)
 
 
 def gated(gates: Iterable[Verdict], verdict: Verdict) -> Verdict:
     """The verdict where all gates hold; else not tested, for the reason that a gate gives."""
     closed = list(dict.fromkeys(gate.reason for gate in gates if not gate.holds))
-    return Verdict(None, "; ".join(closed)) if closed else verdict
+    return Verdict(None, "; ".join(closed), verdict.rests_on) if closed else verdict
 
 
 class Difference(NamedTuple):
-    """The mean of one less that of another, with a 95 % interval."""
+    """The mean of one less that of another, with a 95 % interval. `seeds` None: of one model, over test items alone."""
 
     mean: float
     low: float
     high: float
-    seeds: int = LEAST_SEEDS
+    seeds: int | None = None
+    what: str = ""
 
     def __str__(self) -> str:
         if not math.isfinite(self.low):
@@ -84,38 +87,43 @@ class Difference(NamedTuple):
         Args:
             by: the least difference that counts.
         """
-        if (lacking := self._lacking()) is not None:
-            return lacking
-        if self.high <= by:
-            return Verdict(False)
-        return Verdict(True) if self.low > 0 else self._undecided()
+        return self._judged(by, holds=self.low > 0, refuted=self.high <= by)
 
     def within(self, by: float) -> Verdict:
         """As good; see the module."""
-        if (lacking := self._lacking()) is not None:
-            return lacking
-        if self.high < -by:
-            return Verdict(False)
-        return Verdict(True) if self.low > -by else self._undecided()
+        return self._judged(by, holds=self.low > -by, refuted=self.high < -by)
 
     def __neg__(self) -> "Difference":
-        return Difference(-self.mean, -self.high, -self.low, self.seeds)
+        return self._replace(mean=-self.mean, low=-self.high, high=-self.low)
 
-    def _lacking(self) -> Verdict | None:
-        if self.seeds >= LEAST_SEEDS:
-            return None
-        return Verdict(None, f"{self.seeds} seed{'s' * (self.seeds > 1)}, {LEAST_SEEDS} are needed")
+    def _judged(self, by: float, *, holds: bool, refuted: bool) -> Verdict:
+        rests_on = (Judged(self, by),)
+        if self.seeds is not None and self.seeds < LEAST_SEEDS:
+            return Verdict(None, f"{self.seeds} seed{'s' * (self.seeds != 1)}, {LEAST_SEEDS} are needed", rests_on)
+        if refuted or holds:
+            return Verdict(not refuted, "", rests_on)
+        return Verdict(None, f"too little power: {self.low:+.3g} to {self.high:+.3g} says neither", rests_on)
 
-    def _undecided(self) -> Verdict:
-        return Verdict(None, f"too little power: {self.low:+.3g} to {self.high:+.3g} says neither")
+
+class Judged(NamedTuple):
+    """A difference, in favour of the claim where it is positive, and the least that counts."""
+
+    difference: Difference
+    by: float
 
 
 def difference(first: ArrayLike, second: ArrayLike, confidence: float = CONFIDENCE) -> Difference:
-    """Of (S,) values, or (S, N) where what each test text gets is kept; both sides in pairs. A number is a level."""
+    """Of (S,) values, or (S, N) where what each test text gets is kept; both sides in pairs. A number is a level.
+
+    A seed of which a value is infinite or no number is left out, and does not count among the `seeds`.
+    """
     from scipy.special import stdtrit  # takes time to load
 
     each = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
     each = each[:, None] if each.ndim == 1 else each  # (S, N)
+    each = each[np.isfinite(each).all(axis=1)]
+    if not len(each):
+        return Difference(math.nan, -math.inf, math.inf, 0)
     middle, parts = float(each.mean()), list[tuple[float, int]]()
     for axis in (1, 0):
         means = each.mean(axis=axis)
@@ -123,7 +131,7 @@ def difference(first: ArrayLike, second: ArrayLike, confidence: float = CONFIDEN
             parts.append((float(means.var(ddof=1)) / len(means), len(means) - 1))
     # v = s²/S + s²/N
     variance = sum(part for part, _ in parts)
-    if not parts or math.isnan(variance):
+    if not parts:
         return Difference(middle, -math.inf, math.inf, len(each))
     if variance < np.finfo(np.float64).eps ** 2:
         return Difference(middle, middle, middle, len(each))
@@ -150,22 +158,28 @@ def of_one_model(first: ArrayLike, second: ArrayLike) -> Difference:
 def above(values: ArrayLike, level: float, what: str) -> Verdict:
     """A gate: values, one a seed, lie above a level, by their interval."""
     gap = difference(values, level)
-    if gap.seeds >= LEAST_SEEDS and gap.low > 0:
-        return Verdict(True)
-    return Verdict(None, f"{what} {gap.mean + level:.3g} is not above {level:.3g}, by its interval")
+    return _open(gap.exceeds(), f"{what} {gap.mean + level:.3g} is not above {level:.3g}, by its interval")
 
 
 def below(values: ArrayLike, level: float, what: str) -> Verdict:
     """A gate: values, one a seed, lie below a level, by their interval."""
     gap = difference(values, level)
-    if gap.seeds >= LEAST_SEEDS and gap.high < 0:
-        return Verdict(True)
-    return Verdict(None, f"{what} {gap.mean + level:.3g} is not below {level:.3g}, by its interval")
+    return _open((-gap).exceeds(), f"{what} {gap.mean + level:.3g} is not below {level:.3g}, by its interval")
+
+
+def _open(beats: Verdict, closed: str) -> Verdict:
+    """Open where the level is beaten; else it says so, and what is lacking to know."""
+    return Verdict(True) if beats.holds else Verdict(None, f"{closed} ({beats.reason})" if beats.reason else closed)
 
 
 def mean(values: Sequence[float]) -> float:
     """The mean of one or more values."""
     return statistics.fmean(values)
+
+
+def finite(values: Sequence[float]) -> list[float]:
+    """Those that are numbers: of a run that has diverged there may be none."""
+    return [value for value in values if math.isfinite(value)]
 
 
 def spread(values: Sequence[float]) -> float | None:

@@ -17,67 +17,84 @@ and the same after training at a rate too high, where units die.
 Shape legend: N points, H width, L layers.
 """
 
-from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
-from langladder.experiments.experiment import Data, Experiment, Progress
-from langladder.experiments.findings import Findings, Plot, opened, rounded, series
-from langladder.experiments.foundations.perceptron import Activation, DeepConfig, Perceptron, Points, accuracy, title_of
-from langladder.experiments.statistics import Verdict, above, difference, every, gated, mean
+from langladder.experiments.comparison import Comparison, Measure, Metric
+from langladder.experiments.experiment import Data
+from langladder.experiments.foundations.perceptron import (
+    Activation,
+    DeepConfig,
+    Perceptron,
+    Points,
+    accuracy,
+)
 from langladder.ground import schema
 
 STEEPEST: dict[Activation, float] = {"sigmoid": 0.25}  # the largest slope; 1 or a little more for the others
 FLAT = 0.01
-LEARNT = 0.8  # accuracy from which on a network has learnt
+
+
+class Variant(schema.Config):
+    """What varies."""
+
+    activation: Activation
 
 
 class ActivationsConfig(DeepConfig):
     """Settings of `Activations`."""
 
-    activations: list[Activation] = Field(
-        default=["sigmoid", "tanh", "relu", "leaky_relu", "elu", "gelu"], min_length=1
-    )
+    VARIANT = Variant
+    metric: Literal["accuracy", "dead_high"] = "accuracy"
     high_lr: float = Field(default=0.3, gt=0)  # at which ReLU units die
 
 
-class Outcome(NamedTuple):
-    """Of one network: ‖∂L/∂W_l‖ at the start, l = 1 … L; shares and accuracy after training; dead at the high rate."""
-
-    gradients: list[float]
-    saturated: float
-    dead: float
-    dead_high: float
-    accuracy: float
-
-
-class Activations(Experiment[ActivationsConfig]):
-    """A line an activation: gradient by layer; a row: what training leaves."""
+class Activations(Comparison[ActivationsConfig]):
+    """What training leaves of each activation, and the gradient by layer before it."""
 
     Config: ClassVar[type[schema.Config]] = ActivationsConfig
+    metrics: ClassVar[dict[str, Metric]] = {
+        "accuracy": Metric("accuracy", more_is_better=True),
+        "kept": Metric("gradient, first layer / last", drawn=False),
+        "saturated": Metric("saturated", drawn=False),
+        "dead": Metric("dead", drawn=False),
+        "dead_high": Metric("dead at a high rate"),
+        "gradient": Metric("‖∂L/∂W‖ before training", along="layer, from the input", log="y"),
+    }
 
-    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - makes its own data
-        """See `Experiment.examine`."""
-        found: dict[Activation, list[Outcome]] = {}
-        for activation in self.config.activations:
-            found[activation] = [self._outcome(activation, number) for number in self.config.numbers(seed)]
-            of = averaged(found[activation])
-            progress(f"{title_of(activation)}: accuracy {of.accuracy:.0%}, dead {of.dead:.0%}")
-        return findings(found, 1 / self.config.arms, self.config.margin)
+    def levels(self, data: Data) -> dict[str, float]:
+        """See `Comparison.levels`: guessing."""
+        del data
+        return {"accuracy": 1 / self.config.arms}
 
-    def _outcome(self, activation: Activation, seed: int) -> Outcome:
+    def measure(self, data: Data, seeds: range) -> Measure:
+        """See `Comparison.measure`. It makes its own data."""
+        del data, seeds
         config = self.config
-        points, network = config.start(activation, seed)
-        gradients = gradient_by_layer(network, points)
-        config.train(network, points, config.lr, seed)
-        saturated, dead = flatness(network, points, activation)
-        _, harsh = config.start(activation, seed)
-        config.train(harsh, points, config.high_lr, seed)
-        return Outcome(gradients, saturated, dead, flatness(harsh, points, activation)[1], accuracy(network, points))
+
+        def one(_: str, change: Mapping[str, Any], seed: int) -> Any:
+            activation = Variant(**change).activation
+            points, network = config.start(activation, seed)
+            gradient = gradient_by_layer(network, points)
+            config.train(network, points, config.lr, seed)
+            saturated, dead = flatness(network, points, activation)
+            harsh = config.start(activation, seed)[1]
+            config.train(harsh, points, config.high_lr, seed)
+            return 0, {
+                "accuracy": accuracy(network, points),
+                "kept": gradient[0] / max(gradient[-1], 1e-300),
+                "saturated": saturated,
+                "dead": dead,
+                "dead_high": flatness(harsh, points, activation)[1],
+                "gradient": dict(enumerate(gradient, start=1)),
+            }
+
+        return one
 
 
 def gradient_by_layer(network: Perceptron, points: Points) -> list[float]:
@@ -106,63 +123,3 @@ def slope(activation: torch.nn.Module, z: Tensor) -> Tensor:
         z = z.detach().requires_grad_()
         (found,) = torch.autograd.grad(activation(z).sum(), z)
     return found
-
-
-def averaged(outcomes: Sequence[Outcome]) -> Outcome:
-    """Means over the seeds."""
-    gradients = [mean(layer) for layer in zip(*(one.gradients for one in outcomes), strict=True)]
-    return Outcome(gradients, *(mean(values) for values in zip(*(one[1:] for one in outcomes), strict=True)))
-
-
-def findings(runs: dict[Activation, list[Outcome]], guessing: float, margin: float) -> Findings:
-    """The claim holds where the sigmoid network does not reach LEARNT and every other does, and ReLU units die at a
-    high rate, by a share of `margin` more than leaky ones.
-
-    Args:
-        runs: a value a seed.
-    """
-    found = {one: averaged(outcomes) for one, outcomes in runs.items()}
-    right, dead_at = (
-        {one: [getattr(outcome, key) for outcome in outcomes] for one, outcomes in runs.items()}
-        for key in ("accuracy", "dead_high")
-    )
-    reach = {one: outcome.gradients[0] / max(outcome.gradients[-1], 1e-300) for one, outcome in found.items()}
-    verdict = Verdict(None, "needs sigmoid, ReLU and leaky ReLU")
-    if {"sigmoid", "relu", "leaky_relu"} <= set(found):
-        learn = [difference(values, LEARNT).exceeds() for one, values in right.items() if one != "sigmoid"]
-        lost = difference(LEARNT, right["sigmoid"]).exceeds()
-        dies = difference(dead_at["relu"], dead_at["leaky_relu"]).exceeds(margin)
-        gate = above(max(right.values(), key=mean), guessing, "nothing was learnt: the best accuracy")
-        verdict = gated([gate], every([*learn, lost, dies]))
-    said = ", ".join(f"{title_of(one)} {outcome.accuracy:.0%}" for one, outcome in found.items())
-    left = ", ".join(f"{title_of(one)} {value:.1g}" for one, value in reach.items())
-    dead = ", ".join(f"{title_of(one)} {outcome.dead_high:.0%}" for one, outcome in found.items())
-    layers = list(range(1, len(next(iter(found.values())).gradients) + 1))
-    return Findings(
-        **opened(
-            verdict,
-            f"accuracy is {said} (guessing: {guessing:.0%}); the first layer's gradient at the start, as a multiple of "
-            f"the last's, is {left}; units dead after training at a high rate: {dead}.",
-        ),
-        columns=["activation", "gradient, first / last", "saturated", "dead", "dead at a high rate", "accuracy"],
-        rows=[
-            [title_of(one), rounded(reach[one]), *map(rounded, (o.saturated, o.dead, o.dead_high, o.accuracy))]
-            for one, o in found.items()
-        ],
-        plots=[
-            Plot(
-                title="Gradient by layer, before training",
-                x_label="layer, from the input",
-                y_label="‖∂L/∂W‖",
-                log_y=True,
-                series=[series(title_of(one), layers, _positive(o.gradients)) for one, o in found.items()],
-            )
-        ],
-        figures={f"{one}_accuracy": outcome.accuracy for one, outcome in found.items()}
-        | {f"{one}_dead_at_a_high_rate": outcome.dead_high for one, outcome in found.items()},
-    )
-
-
-def _positive(values: Sequence[float]) -> list[float | None]:
-    """What a log axis can show."""
-    return [value if value > 0 else None for value in values]

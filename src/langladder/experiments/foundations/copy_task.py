@@ -12,33 +12,37 @@ delay never does better. The claim is of a delay of 100: a plain RNN's loss does
 Shape legend: B rows, n symbols to copy, K symbols to choose from, T = 2n + delay steps, H width.
 """
 
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
-from langladder.experiments.findings import Findings, Grid, Plot, lines, mean_rows, opened
+from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
+from langladder.experiments.experiment import Data
 from langladder.experiments.foundations.networks import CELL_TITLES, recurrent
-from langladder.experiments.statistics import Verdict, above, difference, every, gated, mean
 from langladder.experiments.training import train
 from langladder.ground import schema
 from langladder.models.language.gpt import GPT, GPTConfig
 from langladder.tasks.optimisation import TrainingConfig
 
 Network = Literal["rnn", "gru", "lstm", "gpt"]
-TITLES = CELL_TITLES | {"gpt": "GPT"}
-MASTERED = 0.95  # share of the symbols above which a delay is said to be learnt
-CLAIMED = 100  # the delay that the claim is of
 
 
-class CopyConfig(RepeatedConfig):
+class Variant(schema.Config):
+    """What varies."""
+
+    delay: int = Field(ge=1)
+
+
+class CopyConfig(ComparisonConfig):
     """Settings of `CopyTask`."""
 
-    networks: list[Network] = Field(default=["rnn", "gru", "lstm", "gpt"], min_length=1)
-    delays: list[int] = Field(default=[5, 10, 50, 100], min_length=1)
+    VARIANT = Variant
+    bases: list[Network] = Field(min_length=1)
+    metric: Literal["right"] = "right"
     symbols: int = Field(default=8, ge=2)  # K
     length: int = Field(default=3, ge=1)  # n
     width: int = Field(default=48, ge=4)  # H
@@ -46,7 +50,6 @@ class CopyConfig(RepeatedConfig):
     batch_size: int = Field(default=16, ge=1)
     lr: float = Field(default=0.005, gt=0)
     test_rows: int = Field(default=128, ge=1)
-    margin: float = Field(default=0.05, ge=0)  # share of the symbols above guessing that is nothing
 
 
 class Reader(nn.Module):
@@ -82,42 +85,45 @@ class Looker(nn.Module):
         return logits
 
 
-class CopyTask(Experiment[CopyConfig]):
-    """Share of the symbols said right, by delay; a line a network."""
+class CopyTask(Comparison[CopyConfig]):
+    """Share of the symbols that come back right, by delay; a line a network."""
 
     Config: ClassVar[type[schema.Config]] = CopyConfig
+    titles: Mapping[Any, str] = CELL_TITLES | {"gpt": "GPT"}
+    metrics: ClassVar[dict[str, Metric]] = {"right": Metric("share of the symbols right", more_is_better=True)}
 
-    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - makes its own data
-        """See `Experiment.examine`."""
-        accuracy: dict[Network, dict[int, list[float]]] = {network: {} for network in self.config.networks}
-        for delay in self.config.delays:
-            for network in self.config.networks:
-                accuracy[network][delay] = [self._accuracy(network, delay, one) for one in self.config.numbers(seed)]
-            said = ", ".join(f"{TITLES[name]} {mean(shares[delay]):.0%}" for name, shares in accuracy.items())
-            progress(f"delay {delay}: {said}")
-        return findings(accuracy, chance=1 / self.config.symbols, margin=self.config.margin)
+    def levels(self, data: Data) -> dict[str, float]:
+        """See `Comparison.levels`: guessing."""
+        del data
+        return {"right": 1 / self.config.symbols}
 
-    def _accuracy(self, network: Network, delay: int, seed: int) -> float:
-        """Train one network on one delay, and examine it on rows that it has not seen."""
+    def measure(self, data: Data, seeds: range) -> Measure:
+        """See `Comparison.measure`. It makes its own data."""
+        del data, seeds
         config, length = self.config, self.config.length
-        torch.manual_seed(seed)
-        if network == "gpt":
-            model: nn.Module = Looker(symbols=config.symbols, width=config.width, context=2 * length + delay)
-        else:
-            model = Reader(network, symbols=config.symbols, width=config.width)
-        rows = torch.Generator().manual_seed(seed)
 
-        def loss(_: int) -> Tensor:
-            tokens = copy_rows(config.batch_size, config.symbols, length, delay, rows)
-            return functional.cross_entropy(model(tokens)[:, -length:].flatten(0, 1), tokens[:, :length].flatten())
+        def one(network: Network, change: Mapping[str, Any], seed: int) -> Any:
+            delay = Variant(**change).delay
+            torch.manual_seed(seed)
+            if network == "gpt":
+                model: nn.Module = Looker(symbols=config.symbols, width=config.width, context=2 * length + delay)
+            else:
+                model = Reader(network, symbols=config.symbols, width=config.width)
+            rows = torch.Generator().manual_seed(seed)
 
-        steps = config.steps(config.max_steps)
-        training = TrainingConfig(lr=config.lr, max_steps=steps, warmup_steps=steps // 20, betas=[0.9, 0.98])
-        train(model, loss, training)
-        tokens = copy_rows(config.fewer(config.test_rows), config.symbols, length, delay, rows)
-        with torch.no_grad():
-            said = model(tokens)[:, -length:].argmax(dim=2)  # (B, n)
-        return float((said == tokens[:, :length]).double().mean())
+            def loss(_: int) -> Tensor:
+                tokens = copy_rows(config.batch_size, config.symbols, length, delay, rows)
+                return functional.cross_entropy(model(tokens)[:, -length:].flatten(0, 1), tokens[:, :length].flatten())
+
+            steps = config.steps(config.max_steps)
+            training = TrainingConfig(lr=config.lr, max_steps=steps, warmup_steps=steps // 20, betas=[0.9, 0.98])
+            train(model, loss, training)
+            tokens = copy_rows(config.fewer(config.test_rows), config.symbols, length, delay, rows)
+            with torch.no_grad():
+                said = model(tokens)[:, -length:].argmax(dim=2)  # (B, n)
+            return 0, {"right": float((said == tokens[:, :length]).double().mean())}
+
+        return one
 
 
 def copy_rows(rows: int, symbols: int, length: int, delay: int, generator: torch.Generator) -> Tensor:
@@ -126,47 +132,3 @@ def copy_rows(rows: int, symbols: int, length: int, delay: int, generator: torch
     tokens[:, :length] = torch.randint(symbols, (rows, length), generator=generator)
     tokens[:, -length:] = symbols + 1
     return tokens
-
-
-def findings(accuracy: dict[Network, dict[int, list[float]]], *, chance: float, margin: float) -> Findings:
-    """The claim holds where, at its delay, the RNN is as good as guessing and the GRU masters it.
-
-    Nothing is judged where the GRU does not master the shortest delay.
-    """
-    reach = {
-        name: max([delay for delay, shares in by.items() if mean(shares) > MASTERED], default=0)
-        for name, by in accuracy.items()
-    }
-    far = {name: mean(by[CLAIMED]) for name, by in accuracy.items() if CLAIMED in by}
-    verdict = Verdict(None, f"needs an RNN and a GRU at a delay of {CLAIMED}")
-    if {"rnn", "gru"} <= set(far):
-        easy = above(
-            accuracy["gru"][min(accuracy["gru"])], MASTERED, "not trained far enough: at its least delay a GRU's"
-        )
-        guesses = difference(chance, accuracy["rnn"][CLAIMED]).within(margin)
-        verdict = gated([easy], every([guesses, difference(accuracy["gru"][CLAIMED], MASTERED).exceeds()]))
-    right = ", ".join(f"{TITLES[name]} {share:.0%}" for name, share in far.items())
-    said = f"over {CLAIMED} steps {right} of the symbols come back right (guessing: {chance:.0%}); " if far else ""
-    grid: Grid = {TITLES[name]: by for name, by in accuracy.items()}
-    lost = ", ".join(f"{TITLES[name]} {_lost(by)}" for name, by in accuracy.items())
-    return Findings(
-        **opened(verdict, f"{said}the first delay over which {MASTERED:.0%} are missed is {lost}."),
-        columns=["network", *(f"delay {delay}" for delay in next(iter(accuracy.values())))],
-        rows=mean_rows(grid),
-        plots=[
-            Plot(
-                title="Copying after a delay",
-                x_label="blanks between reading and saying",
-                y_label="share of the symbols said right",
-                log_x=True,
-                levels={"guessing": chance},
-                series=lines(grid),
-            )
-        ],
-        figures={f"{name}_delay": float(delay) for name, delay in reach.items()}
-        | {f"{name}_right_after_{CLAIMED}": share for name, share in far.items()},
-    )
-
-
-def _lost(by: dict[int, list[float]]) -> str:
-    return next((str(delay) for delay, shares in sorted(by.items()) if mean(shares) <= MASTERED), "none of these")

@@ -15,38 +15,39 @@ rates.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from copy import deepcopy
-from typing import ClassVar, Literal, NamedTuple
+from functools import cache
+from typing import Any, ClassVar, Literal, NamedTuple
 
-import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
-from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
-from langladder.experiments.findings import Findings, Plot, opened, rounded, series
+from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
+from langladder.experiments.experiment import Data
 from langladder.experiments.foundations.perceptron import Loss, Perceptron, Points, accuracy, learn, spirals
-from langladder.experiments.statistics import Verdict, difference, gated, mean
 from langladder.ground import schema
 from langladder.tasks.optimisation import TrainingConfig
 
 Kind = Literal["cross_entropy", "squared_error", "binary", "hinge"]
-TITLES: dict[Kind, str] = {
-    "cross_entropy": "cross-entropy",
-    "squared_error": "squared error",
-    "binary": "binary cross-entropy",
-    "hinge": "hinge",
-}
-Start = Literal["first weights", "wrong labels"]
-STARTS: tuple[Start, ...] = ("first weights", "wrong labels")
+Start = Literal["wrong labels", "first weights"]
 EVERY = 10  # steps between two looks at the accuracy
 
 
-class LossesConfig(RepeatedConfig):
+class Variant(schema.Config):
+    """What varies."""
+
+    loss: Kind
+
+
+class LossesConfig(ComparisonConfig):
     """Settings of `Losses`."""
 
+    VARIANT = Variant
+    bases: list[Start] = Field(min_length=1)
+    metric: Literal["steps", "learnt"] = "steps"
     confidences: list[float] = Field(default=[0.5, 0.9, 0.99, 0.999, 0.9999], min_length=2)  # of the wrong label
     rates: list[float] = Field(default=[0.1, 0.3, 1.0], min_length=1)  # each loss has the best of these
     width: int = Field(default=32, ge=2)
@@ -56,28 +57,44 @@ class LossesConfig(RepeatedConfig):
     wrong_steps: int = Field(default=800, ge=2)  # at effort 1: of teaching wrong labels
     max_steps: int = Field(default=1200, ge=2)  # at effort 1: of learning the right ones
     learnt: float = Field(default=0.9, gt=0, le=1)  # accuracy at which they are
-    margin: float = Field(default=0.7, ge=0)  # ln of the times as many steps that count
 
 
-class Losses(Experiment[LossesConfig]):
-    """Gradient by confidence, and steps to learn by loss and start."""
+class Losses(Comparison[LossesConfig]):
+    """Steps to learn by loss, from either start, and the gradient by confidence.
+
+    The gradients are arithmetic, which is shown and not judged. Steps that were given up count as the most.
+    """
 
     Config: ClassVar[type[schema.Config]] = LossesConfig
+    metrics: ClassVar[dict[str, Metric]] = {
+        "steps": Metric("steps to learn"),
+        "learnt": Metric("share that learns", more_is_better=True, drawn=False),
+        "gradient": Metric("‖∂L/∂z‖ of a wrong answer", along="probability of the wrong label", log="y"),
+    }
 
-    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - makes its own data
-        """See `Experiment.examine`."""
-        config = self.config
-        gradients = {kind: [gradient(kind, sure) for sure in config.confidences] for kind in TITLES}
-        steps: dict[Kind, dict[Start, list[float]]] = {kind: {} for kind in TITLES}
-        most = config.steps(config.max_steps)
-        begun = [self._begun(number) for number in config.numbers(seed)]
-        for kind in TITLES:
-            for start in STARTS:
-                found = [[self._steps(kind, one[start], rate, most) for one in begun] for rate in config.rates]
-                steps[kind][start] = min(found, key=mean)
-            said = ", ".join(f"{mean(counts):.0f} from {start}" for start, counts in steps[kind].items())
-            progress(f"{TITLES[kind]}: steps {said}")
-        return findings(config.confidences, gradients, steps, most=most, margin=config.margin)
+    def measure(self, data: Data, seeds: range) -> Measure:
+        """See `Comparison.measure`. It makes its own data."""
+        del data
+        config, most = self.config, self.config.steps(self.config.max_steps)
+        begun = {seed: self._begun(seed) for seed in seeds}
+
+        @cache
+        def steps(base: Start, kind: Kind) -> dict[int, float]:
+            """Seed → steps, at the rate with the fewest on average."""
+            found = [[self._steps(kind, begun[one][base], rate, most) for one in seeds] for rate in config.rates]
+            return dict(zip(seeds, min(found, key=sum), strict=True))
+
+        def one(base: Start, change: Mapping[str, Any], seed: int) -> Any:
+            kind = Variant(**change).loss
+            taken = steps(base, kind)[seed]
+            curve = {f"{sure:.4g}": gradient(kind, sure) for sure in config.confidences}
+            return 0, {
+                "steps": max(1.0, taken),
+                "learnt": float(taken < most),
+                "gradient": curve if base == config.bases[0] else {},
+            }
+
+        return one
 
     def _begun(self, seed: int) -> "dict[Start, Begun]":
         """The two networks to begin with."""
@@ -156,63 +173,3 @@ def gradient(kind: Kind, sure: float) -> float:
     LOSSES[kind](scores, torch.tensor([1])).backward()  # type: ignore[no-untyped-call]
     assert scores.grad is not None
     return float(scores.grad.norm())
-
-
-def findings(
-    confidences: Sequence[float],
-    gradients: dict[Kind, list[float]],
-    steps: dict[Kind, dict[Start, list[float]]],
-    *,
-    most: int,
-    margin: float,
-) -> Findings:
-    """The claim holds where unlearning wrong labels takes squared error so many times the steps (e^margin).
-
-    The gradients are arithmetic, which is shown and not judged. Steps that were given up count as `most`.
-    """
-    left = {kind: gradients[kind][-1] / gradients[kind][0] for kind in gradients}
-    able = [float(count < most) for count in steps["cross_entropy"]["wrong labels"]]
-    gate = Verdict(True) if all(able) else Verdict(None, f"{mean(able):.0%} of the networks with cross-entropy learn")
-    logs = {kind: np.log(np.maximum(1.0, by["wrong labels"])) for kind, by in steps.items()}  # (S,)
-    verdict = gated([gate], difference(logs["squared_error"], logs["cross_entropy"]).exceeds(margin))
-    said = ", ".join(
-        f"{TITLES[kind]} {_steps(by['wrong labels'], most)} (from first weights {_steps(by['first weights'], most)})"
-        for kind, by in steps.items()
-    )
-    sure = confidences[-1]
-    return Findings(
-        **opened(
-            verdict,
-            f"at {sure:.4g} for the wrong label the gradient is {gradients['cross_entropy'][-1]:.2g} with "
-            f"cross-entropy and {gradients['squared_error'][-1]:.2g} with squared error; steps to unlearn wrong "
-            f"labels: {said}.",
-        ),
-        columns=["loss", *(f"‖∂L/∂z‖ at {one:.4g}" for one in confidences), *(f"steps from {s}" for s in STARTS)],
-        rows=[
-            [TITLES[kind], *map(rounded, gradients[kind]), *(_steps(by[start], most) for start in STARTS)]
-            for kind, by in steps.items()
-        ],
-        plots=[
-            Plot(
-                title="Gradient of a wrong answer",
-                x_label="probability that the wrong label has",
-                y_label="‖∂L/∂z‖ with respect to the scores",
-                log_y=True,
-                series=[series(TITLES[k], [f"{c:.4g}" for c in confidences], line) for k, line in gradients.items()],
-            ),
-            Plot(
-                title="Steps to learn",
-                x_label="where SGD begins",
-                y_label="steps, at the best of the rates",
-                series=[series(TITLES[kind], list(STARTS), map(mean, by.values())) for kind, by in steps.items()],
-                levels={"given up": float(most)},
-            ),
-        ],
-        figures={f"{kind}_steps_from_wrong_labels": mean(by["wrong labels"]) for kind, by in steps.items()}
-        | {f"{kind}_gradient_left": value for kind, value in left.items()},
-    )
-
-
-def _steps(counts: Sequence[float], most: int) -> str:
-    count = mean(counts)
-    return f"{count:.0f}" if count < most else f"> {most}"

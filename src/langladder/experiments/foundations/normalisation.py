@@ -17,33 +17,40 @@ A sentence is of two kinds of words that matter and others that do not; its labe
 Shape legend: B rows, T words, V vocabulary, D embedding, H width.
 """
 
-from typing import ClassVar, Literal, NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, NamedTuple
 
-import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
-from langladder.experiments.findings import Findings, Plot, opened, rounded, series
+from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
+from langladder.experiments.experiment import Data
 from langladder.experiments.foundations.perceptron import Perceptron, accuracy, learn, spirals
-from langladder.experiments.statistics import above, difference, every, gated, mean, spread
 from langladder.experiments.training import train
 from langladder.ground import schema
 from langladder.tasks.optimisation import TrainingConfig
 
 Norm = Literal["batch", "layer"]
-TITLES: dict[Norm, str] = {"batch": "batch norm", "layer": "layer norm"}
 PAD, KIND, WORDS = 0, 6, 40  # V: 1 … 6 are of one kind, 7 … 12 of the other, the rest means nothing
 SHORT = (3, 8)  # words of a usual sentence
 ROUNDING = 1e-6  # below which a score has not moved
 COMPANIES = 16  # other batches in which the same sentence is read
 
 
-class NormalisationConfig(RepeatedConfig):
+class Variant(schema.Config):
+    """What varies."""
+
+    norm: Norm
+
+
+class NormalisationConfig(ComparisonConfig):
     """Settings of `Normalisation`."""
 
+    VARIANT = Variant
+    bases: list[Literal["perceptron"]] = Field(min_length=1)
+    metric: Literal["small", "large", "lost"] = "small"
     batch_sizes: list[int] = Field(default=[2, 8, 32, 128], min_length=2)
     examples: int = Field(default=6000, ge=10)  # at effort 1: read in training, whatever the batch size
     lengths: list[int] = Field(default=[8, 32, 128], min_length=2)  # words of the long sentences
@@ -52,7 +59,6 @@ class NormalisationConfig(RepeatedConfig):
     width: int = Field(default=32, ge=2)  # H
     arms: int = Field(default=3, ge=2)
     lr: float = Field(default=0.01, gt=0)  # of Adam
-    margin: float = Field(default=0.01, ge=0)  # of the accuracy
 
 
 class Sentences(NamedTuple):
@@ -80,33 +86,49 @@ class Reader(nn.Module):
         return scores
 
 
-class Read(NamedTuple):
-    """Of readers: accuracy on short sentences, a value a seed; how far scores move with their company (a share)."""
+class Normalisation(Comparison[NormalisationConfig]):
+    """Accuracy by batch size and by the length of the longest sentence.
 
-    accuracy: list[float]
-    moved: float
-
-
-class Normalisation(Experiment[NormalisationConfig]):
-    """Accuracy by batch size and by the length of the longest sentence."""
+    That a score moves with its batch follows from the equation of batch norm; how far is shown, and not judged.
+    """
 
     Config: ClassVar[type[schema.Config]] = NormalisationConfig
+    metrics: ClassVar[dict[str, Metric]] = {
+        "small": Metric("accuracy, smallest batch", more_is_better=True, drawn=False),
+        "large": Metric("accuracy, largest batch", more_is_better=True, drawn=False),
+        "lost": Metric("lost from the largest to the smallest", drawn=False),
+        "moved": Metric("a score moves with its batch by", drawn=False),
+        "by_rows": Metric("accuracy on points not trained on", along="rows of a batch", log="x"),
+        "read": Metric("accuracy on short sentences", along="words of the long sentence", log="x"),
+        "company": Metric("deviation of a score between batches", along="words of the long sentence", log="x"),
+    }
 
-    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - makes its own data
-        """See `Experiment.examine`."""
+    def levels(self, data: Data) -> dict[str, float]:
+        """See `Comparison.levels`: guessing."""
+        del data
+        return {"large": 1 / self.config.arms}
+
+    def measure(self, data: Data, seeds: range) -> Measure:
+        """See `Comparison.measure`. It makes its own data."""
+        del data, seeds
         config = self.config
-        seeds = config.numbers(seed)
-        by_rows: dict[Norm, dict[int, list[float]]] = {norm: {} for norm in TITLES}
-        by_length: dict[Norm, dict[int, Read]] = {norm: {} for norm in TITLES}
-        for norm in TITLES:
-            for rows in config.batch_sizes:
-                by_rows[norm][rows] = [self._points(norm, rows, number) for number in seeds]
-            for length in config.lengths:
-                found = [self._sentences(norm, length, number) for number in seeds]
-                by_length[norm][length] = Read([right for right, _ in found], mean([moved for _, moved in found]))
-            said = ", ".join(f"{mean(values):.1%} at {rows}" for rows, values in by_rows[norm].items())
-            progress(f"{TITLES[norm]}: accuracy by batch size {said}")
-        return findings(by_rows, by_length, 1 / config.arms, config.margin)
+
+        def one(_: str, change: Mapping[str, Any], seed: int) -> Any:
+            norm = Variant(**change).norm
+            right = {rows: self._points(norm, rows, seed) for rows in config.batch_sizes}
+            read = {length: self._sentences(norm, length, seed) for length in config.lengths}
+            small, large = right[min(right)], right[max(right)]
+            return 0, {
+                "small": small,
+                "large": large,
+                "lost": large - small,
+                "moved": max(moved for _, moved in read.values()),
+                "by_rows": right,
+                "read": {length: share for length, (share, _) in read.items()},
+                "company": {length: moved for length, (_, moved) in read.items()},
+            }
+
+        return one
 
     def _points(self, norm: Norm, rows: int, seed: int) -> float:
         config = self.config
@@ -167,64 +189,3 @@ def moved_by_company(network: Reader, rows: int, longest: int, draw: torch.Gener
     network.eval()
     moved = float(torch.stack(scores).std() / torch.cat(others).std())
     return moved if moved > ROUNDING else 0.0
-
-
-def findings(
-    by_rows: dict[Norm, dict[int, list[float]]], by_length: dict[Norm, dict[int, Read]], guessing: float, margin: float
-) -> Findings:
-    """The claim holds where batch norm is behind layer norm at the smallest batch, and by more than at the largest.
-
-    That a score moves with its batch follows from the equation of batch norm; how far is shown, and not judged.
-    """
-    small, large = min(by_rows["batch"]), max(by_rows["batch"])
-    behind = {rows: np.subtract(by_rows["layer"][rows], by_rows["batch"][rows]) for rows in (small, large)}  # (S,)
-    moved = {norm: max(read.moved for read in reads.values()) for norm, reads in by_length.items()}
-    gates = [above(by[large], guessing, f"{TITLES[norm]} has not learnt: its accuracy") for norm, by in by_rows.items()]
-    expected = [difference(behind[small], 0.0), difference(behind[small], behind[large])]
-    verdict = gated(gates, every(one.exceeds(margin) for one in expected))
-    said = ", ".join(f"{TITLES[norm]} {mean(by[small]):.1%} and {mean(by[large]):.1%}" for norm, by in by_rows.items())
-    longest = max(by_length["batch"])
-    read = ", ".join(f"{TITLES[norm]} {mean(reads[longest].accuracy):.1%}" for norm, reads in by_length.items())
-    return Findings(
-        **opened(
-            verdict,
-            f"accuracy in batches of {small} and of {large} is {said}; with one of {longest} words among short "
-            f"sentences {read}, and a score moves with the rest of its batch by {moved['batch']:.1%} with batch norm, "
-            f"{moved['layer']:.1%} with layer norm.",
-        ),
-        columns=["norm", *(f"accuracy, batch of {rows}" for rows in by_rows["batch"])]
-        + [f"{what}, longest {length}" for length in by_length["batch"] for what in ("accuracy", "score moves")],
-        rows=[
-            [TITLES[norm], *(rounded(mean(values)) for values in by_rows[norm].values())]
-            + [rounded(value) for one in by_length[norm].values() for value in (mean(one.accuracy), one.moved)]
-            for norm in TITLES
-        ],
-        plots=[
-            Plot(
-                title="Accuracy by batch size",
-                x_label="rows of a batch",
-                y_label="accuracy on points not trained on",
-                log_x=True,
-                series=[
-                    series(TITLES[norm], list(by), map(mean, by.values()), map(spread, by.values()))
-                    for norm, by in by_rows.items()
-                ],
-            ),
-            Plot(
-                title="What its company does to a sentence's score",
-                x_label="words of the long sentence",
-                y_label="deviation between batches, share of all",
-                log_x=True,
-                series=[
-                    series(TITLES[norm], list(reads), [one.moved for one in reads.values()])
-                    for norm, reads in by_length.items()
-                ],
-            ),
-        ],
-        figures={
-            f"{norm}_norm_accuracy_batch_{rows}": mean(values)
-            for norm, by in by_rows.items()
-            for rows, values in by.items()
-        }
-        | {f"{norm}_norm_moved": value for norm, value in moved.items()},
-    )

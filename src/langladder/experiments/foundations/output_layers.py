@@ -14,30 +14,20 @@ so the loss that nobody can beat is known, too. All make the same number of step
 Shape legend: N pairs of words a step, D width, V vocabulary.
 """
 
-import math
 import statistics
 import time
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
-from langladder.experiments.findings import (
-    Findings,
-    Grid,
-    Plot,
-    Shown,
-    lines,
-    mean_figures,
-    mean_rows,
-    opened,
-    rounded,
-    series,
-)
-from langladder.experiments.statistics import Verdict, below, difference, gated, mean
+from langladder.experiments.comparison import Comparison, ComparisonConfig, Found, Measure, Metric
+from langladder.experiments.experiment import Data
+from langladder.experiments.findings import Plot, Shown, lines, opened, rounded
+from langladder.experiments.statistics import Verdict, difference, every, mean
 from langladder.experiments.training import train
 from langladder.ground import schema
 from langladder.nn.output import OutputLayer
@@ -45,51 +35,51 @@ from langladder.nn.output_choice import OutputConfig, make_output
 from langladder.tasks.optimisation import TrainingConfig
 
 Layer = Literal["softmax", "hierarchical", "adaptive", "sampled"]
-TITLES = {"softmax": "full", "hierarchical": "hierarchical", "adaptive": "adaptive", "sampled": "sampled"}
+FULL, TREE = "full", "hierarchical"
 PARTNER = 0.5  # probability that the next word is the partner
 FREQUENCIES = 1_000_000  # running words that the layers are told the frequencies of
 
 
-class OutputLayersConfig(RepeatedConfig):
+class Variant(schema.Config):
+    """What varies: V, even."""
+
+    vocabulary: int = Field(ge=2, multiple_of=2)
+
+
+class OutputLayersConfig(ComparisonConfig):
     """Settings of `OutputLayers`."""
 
-    layers: list[Layer] = Field(default=["softmax", "hierarchical", "adaptive", "sampled"], min_length=1)
-    vocabularies: list[int] = Field(default=[1000, 4000, 16000], min_length=1)  # V, rising, even
+    VARIANT = Variant
+    bases: list[Layer] = Field(min_length=1)
+    metric: Literal["excess"] = "excess"
     width: int = Field(default=64, ge=4)
     max_steps: int = Field(default=200, ge=2)  # at effort 1
     pairs: int = Field(default=512, ge=1)  # N
     lr: float = Field(default=0.02, gt=0)
     test_pairs: int = Field(default=10000, ge=1)
     passes: int = Field(default=7, ge=1)  # timed ones; the median counts
-    margin: float = Field(default=0.01, ge=0)  # nats per word
-    converged: float = Field(default=0.5, gt=0)  # nats above the floor at which both layers have learnt
 
 
-class Outcome(NamedTuple):
-    """One layer at one vocabulary: nats per word above the floor, seconds per word in training."""
-
-    excess: float
-    seconds: float
-
-
-class OutputLayers(Experiment[OutputLayersConfig]):
+class OutputLayers(Comparison[OutputLayersConfig]):
     """Loss above the floor, and time, by vocabulary; a line a layer."""
 
     Config: ClassVar[type[schema.Config]] = OutputLayersConfig
+    titles: Mapping[Any, str] = {"softmax": FULL}
+    metrics: ClassVar[dict[str, Metric]] = {
+        "excess": Metric("nats per word above the floor"),
+        "seconds": Metric("seconds per word, loss and gradient", clock=True),
+    }
 
-    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - makes its own text
-        """See `Experiment.examine`."""
-        found: dict[Layer, dict[int, list[Outcome]]] = {layer: {} for layer in self.config.layers}
-        for size in self.config.vocabularies:
-            for layer in self.config.layers:
-                found[layer][size] = [self._measure(layer, size, one) for one in self.config.numbers(seed)]
-            said = ", ".join(
-                f"{TITLES[name]} {mean([one.excess for one in by[size]]):.3f}" for name, by in found.items()
-            )
-            progress(f"{size:,} words, nats above the floor: {said}")
-        return findings(found, self.config.margin, self.config.converged)
+    def measure(self, data: Data, seeds: range) -> Measure:
+        """See `Comparison.measure`. It makes its own text."""
+        del data, seeds
 
-    def _measure(self, layer: Layer, size: int, seed: int) -> Outcome:
+        def one(layer: Layer, change: Mapping[str, Any], seed: int) -> Any:
+            return 0, self._measured(layer, Variant(**change).vocabulary, seed)
+
+        return one
+
+    def _measured(self, layer: Layer, size: int, seed: int) -> dict[str, float]:
         config, text = self.config, ZipfText(size, seed)
         torch.manual_seed(seed)
         embedding = nn.Embedding(size, config.width)
@@ -108,9 +98,8 @@ class OutputLayers(Experiment[OutputLayersConfig]):
         with torch.no_grad():
             own = -float(head.target_log_probs(embedding(words), following).double().mean())
         excess = own + float(text.log_probs(words, following).mean())
-        return Outcome(
-            excess, self._seconds(head, embedding(words[: config.pairs]).detach(), following[: config.pairs])
-        )
+        taken = self._seconds(head, embedding(words[: config.pairs]).detach(), following[: config.pairs])
+        return {"excess": excess, "seconds": taken}
 
     def _seconds(self, head: OutputLayer, hidden: Tensor, targets: Tensor) -> float:
         """Median time per word of the layer's loss and gradient, (N, D), (N,)."""
@@ -122,6 +111,45 @@ class OutputLayers(Experiment[OutputLayersConfig]):
             head.loss(hidden, targets).backward()  # type: ignore[no-untyped-call]
             taken.append(time.perf_counter() - started)
         return statistics.median(taken[1:]) / len(targets)
+
+    def timed(self, found: Found) -> Shown:
+        """It holds where the hierarchical layer is faster at the largest V, and gains with every larger V."""
+        taken = {
+            layer: {size: [1e6 * one for one in by.values["seconds"]] for size, by in sizes.items()}
+            for layer, sizes in found.items()
+        }
+        faster = {
+            layer: {size: [full / own for full, own in zip(taken[FULL][size], by[size], strict=True)] for size in by}
+            for layer, by in taken.items()
+            if FULL in taken and layer != FULL
+        }
+        times = list(faster.get(TREE, {}).values())
+        verdict = Verdict(None, "needs two vocabularies and the full layer")
+        if len(times) > 1:
+            gains = [difference(more, less).exceeds() for less, more in pairwise(times)]
+            verdict = every([difference(times[-1], 1.0).exceeds(), *gains])
+        sizes = list(self.config.changes())
+        said = ", ".join(
+            f"{layer} {', '.join(f'{mean(by[size]):.1f}' for size in sizes)}" for layer, by in faster.items()
+        )
+        measured = (
+            f"with {', '.join(sizes)} words, loss and gradient are so many times as fast as the full layer's: {said}."
+        )
+        return Shown(
+            **opened(verdict, measured),
+            columns=["output layer", *(f"µs per word at {size}" for size in sizes)],
+            rows=[[layer, *(rounded(mean(one)) for one in by.values())] for layer, by in taken.items()],
+            plots=[
+                Plot(
+                    title="Time by vocabulary",
+                    x_label="words in the vocabulary",
+                    y_label="µs per word (loss and gradient)",
+                    log_x=True,
+                    log_y=True,
+                    series=lines({layer: {float(size): by[size] for size in by} for layer, by in taken.items()}),
+                )
+            ],
+        )
 
 
 class ZipfText:
@@ -143,72 +171,3 @@ class ZipfText:
     def log_probs(self, words: Tensor, following: Tensor) -> Tensor:
         """The truth, (N,) float64 in nats."""
         return (PARTNER * (following == words ^ 1) + (1 - PARTNER) * self.zipf[following]).log()
-
-
-def findings(found: dict[Layer, dict[int, list[Outcome]]], margin: float, converged: float) -> Findings:
-    """The claim's first part holds where the hierarchical layer's loss is above the full one's at the largest V."""
-    sizes = list(next(iter(found.values())))
-    excess = {name: {size: [one.excess for one in some] for size, some in by.items()} for name, by in found.items()}
-    verdict = Verdict(None, "needs the full and the hierarchical layer")
-    if {"softmax", "hierarchical"} <= set(found):
-        full, tree = excess["softmax"][sizes[-1]], excess["hierarchical"][sizes[-1]]
-        gates = [
-            below(one, converged, f"not trained far enough: what the {name} layer loses above the floor")
-            for name, one in (("full", full), ("hierarchical", tree))
-        ]
-        verdict = gated(gates, difference(tree, full).exceeds(margin))
-    seconds = {name: [mean([one.seconds for one in some]) for some in by.values()] for name, by in found.items()}
-    grid: Grid = {TITLES[name]: by for name, by in excess.items()}
-    said = ", ".join(f"{name} {mean(by[sizes[-1]]):.3f}" for name, by in grid.items())
-    return Findings(
-        **opened(verdict, f"with {sizes[-1]:,} words the loss ends above the floor by, in nats per word, {said}."),
-        columns=["output layer", *(f"{size:,} words" for size in sizes)],
-        rows=mean_rows(grid),
-        plots=[
-            Plot(
-                title="Loss by vocabulary",
-                x_label="words in the vocabulary",
-                y_label="nats per word above the floor",
-                log_x=True,
-                series=lines(grid),
-            )
-        ],
-        figures=mean_figures({f"{name}_excess": by[sizes[-1]] for name, by in excess.items()}),
-        timed=_timed(seconds, sizes),
-    )
-
-
-def _timed(seconds: dict[Layer, list[float]], sizes: list[int]) -> Shown:
-    """The second part holds where the hierarchical layer is faster at the largest V, and gains with every larger V."""
-    full = seconds.get("softmax", [math.nan] * len(sizes))
-    faster = {
-        name: [whole / own for whole, own in zip(full, values, strict=True)]
-        for name, values in seconds.items()
-        if name != "softmax"
-    }
-    times = faster.get("hierarchical", [])
-    gains = all(less < more for less, more in pairwise(times))
-    able = "softmax" in seconds and len(times) > 1
-    verdict = Verdict(gains and times[-1] > 1) if able else Verdict(None, "needs two vocabularies and the full layer")
-    said = ", ".join(f"{TITLES[name]} {', '.join(f'{by:.1f}' for by in times)}" for name, times in faster.items())
-    return Shown(
-        **opened(
-            verdict,
-            f"with {', '.join(f'{size:,}' for size in sizes)} words, loss and gradient are so many times as fast as "
-            f"the full layer's: {said}.",
-        ),
-        columns=["output layer", *(f"µs per word at {size:,}" for size in sizes)],
-        rows=[[TITLES[name], *(rounded(1e6 * value) for value in values)] for name, values in seconds.items()],
-        plots=[
-            Plot(
-                title="Time by vocabulary",
-                x_label="words in the vocabulary",
-                y_label="µs per word (loss and gradient)",
-                log_x=True,
-                log_y=True,
-                series=[
-                    series(TITLES[name], sizes, [1e6 * value for value in values]) for name, values in seconds.items()
-                ],
-            )
-        ],
-    )

@@ -18,7 +18,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from langladder.experiments.experiment import RepeatedConfig
+from langladder.experiments.comparison import ComparisonConfig
 from langladder.experiments.training import train
 from langladder.nn.initialisation import initialise
 from langladder.tasks.optimisation import TrainingConfig
@@ -32,7 +32,6 @@ ACTIVATIONS: dict[Activation, Callable[[], nn.Module]] = {
     "elu": nn.ELU,  # z, or e^z − 1 below 0
     "gelu": nn.GELU,  # z Φ(z)
 }
-SHOWN: dict[str, str] = {"relu": "ReLU", "leaky_relu": "leaky ReLU", "elu": "ELU", "gelu": "GELU"}
 TURNS = 0.6
 NOISE = 0.12
 
@@ -117,14 +116,10 @@ def accuracy(network: nn.Module, points: Points) -> float:
     return float((network(points.x).argmax(dim=1) == points.y).double().mean())
 
 
-def title_of(activation: str) -> str:
-    """What a reader is shown for an activation."""
-    return SHOWN.get(activation, activation)
-
-
-class DeepConfig(RepeatedConfig):
+class DeepConfig(ComparisonConfig):
     """Settings of experiments on what depth does: a perceptron of L layers, trained by momentum on the spirals."""
 
+    bases: list[Literal["perceptron"]] = Field(min_length=1)
     layers: int = Field(default=10, ge=1)  # L
     width: int = Field(default=32, ge=2)  # H
     arms: int = Field(default=3, ge=2)  # K

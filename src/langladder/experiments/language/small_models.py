@@ -14,11 +14,13 @@ from langladder.models.language.gpt import GPT
 from langladder.models.language.language_model import LanguageModel
 from langladder.models.language.neural import NeuralLanguageModel
 from langladder.models.language.recurrent import RecurrentLM
+from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.tasks.settings import LMTrainingConfig
 from langladder.text.storage.token_streams import TokenStream
 
 Network = Literal["lstm", "gpt"]
 TITLES: dict[Network, str] = {"lstm": "LSTM", "gpt": "GPT"}
+COUNTED: Mapping[Any, str] = {"kneser_ney": "Kneser–Ney", **TITLES}
 
 
 class TextConfig(ExperimentConfig):
@@ -39,6 +41,10 @@ class TextConfig(ExperimentConfig):
         if base == "lstm":
             return RecurrentLM, {"cell": "lstm", "width": self.width, "embedding_dim": self.width}
         return GPT, {"context": self.sequence_length, "width": self.width, "layers": 2, "heads": 4}
+
+    def counted(self, order: int) -> tuple[type[LanguageModel], dict[str, Any]]:
+        """Class and settings of the n-gram beside them."""
+        return KneserNey, {"order": order}
 
     def training(self, **changes: Any) -> LMTrainingConfig:
         """How to train, with changes to single settings, `max_steps` among them at effort 1."""

@@ -11,11 +11,12 @@ What counting gets is Kneser–Ney's perplexity from as much text, with an order
 What a mask then takes away is computed, too, and counted. Matrices cost the same in both.
 """
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
+from langladder.experiments.comparison import Comparison, Measure, Metric, NetworkComparisonConfig
 from langladder.experiments.experiment import Data
 from langladder.experiments.language.small_models import TITLES, Network, TextConfig, measured
 from langladder.ground import schema
@@ -25,7 +26,7 @@ from langladder.models.ngrams.kneser_ney import KneserNey
 ORDER = 3
 
 
-class TextComparisonConfig(TextConfig, ComparisonConfig):
+class TextComparisonConfig(TextConfig, NetworkComparisonConfig):
     """Settings of `TextComparison`."""
 
     bases: list[Network] = Field(min_length=1)
@@ -44,10 +45,12 @@ class TextComparison(Comparison[TextComparisonConfig]):
         """See `Comparison.levels`."""
         return {"perplexity": measured(KneserNey, {"order": ORDER}, data, self.config, seed=1).perplexity}
 
-    def measure(self, data: Data) -> Measure:
+    def measure(self, data: Data, seeds: range) -> Measure:
         """See `Comparison.measure`."""
+        del seeds
 
-        def one(kind: Any, settings: dict[str, object], training: dict[str, object], seed: int) -> Any:
+        def one(base: Any, change: Mapping[str, Any], seed: int) -> Any:
+            kind, settings, training = self.config.variant(base, change)
             parameters, perplexity = measured(kind, settings, data, self.config, seed=seed, changes=training)
             return parameters, {"perplexity": perplexity}
 
@@ -71,13 +74,14 @@ class SparseAttention(TextComparison):
     }
     config: SparseAttentionConfig
 
-    def measure(self, data: Data) -> Measure:
+    def measure(self, data: Data, seeds: range) -> Measure:
         """See `Comparison.measure`."""
-        perplexity = super().measure(data)
+        perplexity = super().measure(data, seeds)
 
-        def one(kind: Any, settings: dict[str, Any], training: dict[str, Any], seed: int) -> Any:
-            parameters, values = perplexity(kind, settings, training, seed)
-            length = int(training.get("sequence_length", self.config.sequence_length))
+        def one(base: Any, change: Mapping[str, Any], seed: int) -> Any:
+            parameters, values = perplexity(base, change, seed)
+            _, settings, training = self.config.variant(base, change)
+            length = int(training.get("sequence_length", self.config.sequence_length))  # type: ignore[call-overload]
             products = attention_products(GPTConfig.model_validate(settings), length) / length
             return parameters, {**values, "products": products}
 

@@ -12,7 +12,7 @@ Shape legend: L lines, P pairs of a line and one of its tokens.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from pydantic import Field
 
 from langladder.evaluation.encoder import documents_of, fill_rows
 from langladder.evaluation.true_gaps import HiddenWord, gap_log_probs, hidden_words, known_truth, true_scores
-from langladder.experiments.comparison import TRAINING, Comparison, ComparisonConfig, Measure, Metric, Values
+from langladder.experiments.comparison import TRAINING, Comparison, Measure, Metric, NetworkComparisonConfig, Values
 from langladder.experiments.experiment import Data
 from langladder.experiments.pretraining.small_bodies import KINDS, TITLES, Bodies, Body, Kind
 from langladder.experiments.pretraining.transfer import Transfer, TransferConfig
@@ -68,7 +68,7 @@ LEAST_HIDDEN = 4
 """Hidden words below which no effort goes."""
 
 
-class BodyComparisonConfig(TransferConfig, ComparisonConfig):
+class BodyComparisonConfig(TransferConfig, NetworkComparisonConfig):
     """Settings of `BodyComparison`."""
 
     TRAINED: ClassVar[frozenset[str]] = frozenset(TRAINING | {"masking", "short"})
@@ -80,7 +80,7 @@ class BodyComparisonConfig(TransferConfig, ComparisonConfig):
     true_words: int = Field(default=60, ge=0)  # whose true distribution is computed, at effort 1 and above
 
     def small(self, base: Kind) -> tuple[Any, dict[str, object]]:
-        """See `ComparisonConfig.small`."""
+        """See `NetworkComparisonConfig.small`."""
         return KINDS[base], self.body(base)
 
     def arranged(self, text: TokenStream) -> TokenStream:
@@ -88,7 +88,7 @@ class BodyComparisonConfig(TransferConfig, ComparisonConfig):
         return related(text) if self.documents == "related" else text
 
     def training(self, **changes: object) -> Any:
-        """See `ComparisonConfig.training`: of a BERT, which has all settings."""
+        """See `NetworkComparisonConfig.training`: of a BERT, which has all settings."""
         return self.pretraining("bert", **changes)
 
 
@@ -114,16 +114,17 @@ class BodyComparison(Comparison[BodyComparisonConfig]):
         "divergence": Metric("nats from the true words", drawn=False),
     }
 
-    def measure(self, data: Data) -> Measure:
+    def measure(self, data: Data, seeds: range) -> Measure:
         """See `Comparison.measure`."""
+        del seeds
         config = self.config
         bodies = Bodies(data, config, config.arranged(data.stream("train")))
         transfer, gaps = Transfer(bodies, config), self._gaps(data, bodies)
         self.majorities = transfer.majorities()
 
-        def one(kind: Any, settings: dict[str, object], training: dict[str, object], seed: int) -> Any:
-            name: Kind = "bert" if kind is BERT else "gpt"
-            body = bodies.train(name, settings, training, seed=seed)
+        def one(base: Kind, change: Mapping[str, Any], seed: int) -> Any:
+            _, settings, training = config.variant(base, change)
+            body = bodies.train(base, settings, training, seed=seed)
             values: Values = {**transfer.right(body, seed=seed), **self._gaps_filled(body, bodies, gaps)}
             return body.number_of_parameters(), {key: values[key] for key in self.metrics}
 

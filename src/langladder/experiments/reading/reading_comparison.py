@@ -4,7 +4,7 @@ A variant may be given the words of every text in random order (`shuffled`); and
 unlabelled text to begin with (`vectors`), which may stay as they are (`frozen`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -46,14 +46,15 @@ class LabelComparison(RungComparison[ReadingComparisonConfig]):
         "loss": Metric("−log P per text", drawn=False),
     }
 
-    def measure(self, data: Data) -> Measure:
+    def measure(self, data: Data, seeds: range) -> Measure:
         """See `Comparison.measure`."""
+        del seeds
         whole = self.texts(data)
-
         self.majority = majority(whole.test)
 
-        def one(rung: Any, model: dict[str, object], rest: dict[str, object], seed: int) -> Any:
-            texts, given = self.part(whole, seed), self.config.given(rest)
+        def one(base: str, change: Mapping[str, Any], seed: int) -> Any:
+            rung, model, rest = self.config.variant(base, change)
+            texts, given = self.part(whole, seed), self.config.extra(rest)
             if given.get("shuffled"):
                 texts = Texts(texts.labels, *(shuffled(part, seed) for part in texts[1:]))
             training = self.config.training_of(rung, **self.config.trained(rest)) if rung.training else None

@@ -11,13 +11,13 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import Field
 
-from langladder.experiments.comparison import TRAINING, Comparison, ComparisonConfig
+from langladder.experiments.comparison import TRAINING, Comparison, NetworkComparisonConfig
 from langladder.experiments.reading.rungs import ReadingRung
 
 RUNG = "rung"
 
 
-class RungComparisonConfig(ComparisonConfig):
+class RungComparisonConfig(NetworkComparisonConfig):
     """Settings of `RungComparison`; a mixin of it and an `ExperimentConfig` with `training`."""
 
     GIVEN: ClassVar[dict[str, type]] = {}
@@ -37,7 +37,7 @@ class RungComparisonConfig(ComparisonConfig):
         rest = {key: value for key, value in change.items() if key not in own and key != RUNG}
         return rung, self.model | own, rest
 
-    def given(self, rest: Mapping[str, object]) -> dict[str, object]:
+    def extra(self, rest: Mapping[str, object]) -> dict[str, object]:
         """Of what `variant` leaves, what is not of the training."""
         return {key: value for key, value in rest.items() if key in self.GIVEN}
 
@@ -55,7 +55,7 @@ class RungComparisonConfig(ComparisonConfig):
                 raise ValueError(
                     f"{name}: {unknown[0]!r} is no setting of {rung.name}; allowed: {', '.join(sorted(known))}"
                 )
-            for key, value in self.given(rest).items():
+            for key, value in self.extra(rest).items():
                 if not isinstance(value, self.GIVEN[key]):
                     raise ValueError(f"{name}: {key}={value!r} is not allowed (a {self.GIVEN[key].__name__})")
             rung.config(**own)

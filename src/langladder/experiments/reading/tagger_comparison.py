@@ -159,15 +159,17 @@ class TaggerComparison(RungComparison[TaggerComparisonConfig]):
         "hidden": Metric("accuracy of hidden words", more_is_better=True),
     }
 
-    def measure(self, data: Data) -> Measure:
+    def measure(self, data: Data, seeds: range) -> Measure:
         """See `Comparison.measure`."""
+        del seeds
         config, whole = self.config, self.sentences(data)
         parts = [hidden(part, config.hidden, number) for number, part in enumerate(whole[1:])]
         sentences = Sentences(whole.tags, *parts)
         tags = Counter(tag for sentence in sentences.test for tag in sentence.tags or ())
         self.majority = max(tags.values()) / tags.total()
 
-        def one(rung: Any, model: dict[str, object], rest: dict[str, object], seed: int) -> Any:
+        def one(base: str, change: Mapping[str, Any], seed: int) -> Any:
+            rung, model, rest = config.variant(base, change)
             training = config.training_of(rung, **config.trained(rest))
             found = fitted_tagger(rung, sentences, training, seed=seed, model=model)
             return found.number_of_parameters(), self.measures(found, sentences.test)

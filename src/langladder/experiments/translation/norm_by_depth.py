@@ -12,143 +12,71 @@ above that of guessing (log V), counts as guessing.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
-import numpy as np
-from numpy.typing import ArrayLike
 from pydantic import Field
 
-from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
-from langladder.experiments.findings import Findings, Plot, Series, opened, rounded, series
-from langladder.experiments.statistics import below, difference, every, gated, mean, spread
+from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
+from langladder.experiments.experiment import Data
+from langladder.experiments.statistics import mean
 from langladder.experiments.training import unigram_loss
 from langladder.experiments.translation.small_translators import TranslationConfig, trained
 from langladder.experiments.translation.translation_judge import tokenizer
 from langladder.ground import schema
 
-Norm = Literal["post", "pre"]
+
+class Variant(schema.Config):
+    """What varies: layers of encoder and decoder each."""
+
+    layers: int = Field(ge=1)
 
 
-class Setting(NamedTuple):
-    """One kind of network: where its norm stands, its layers, and whether the rate is warmed up."""
-
-    norm: Norm
-    layers: int
-    warm: bool
-
-    @property
-    def line(self) -> str:
-        """Its line in a plot."""
-        return f"{self.norm}-norm, {'warm-up' if self.warm else 'no warm-up'}"
-
-    @property
-    def key(self) -> str:
-        """Its figure in the metrics."""
-        return f"{self.norm}_{'warm' if self.warm else 'cold'}_{self.layers}_layers"
-
-
-class NormByDepthConfig(TranslationConfig, RepeatedConfig):
+class NormByDepthConfig(TranslationConfig, ComparisonConfig):
     """Settings of `NormByDepth`; `layers` is not used."""
 
-    depths: list[int] = Field(default=[2, 4, 8], min_length=2)
+    VARIANT = Variant
+    bases: list[Literal["no warm-up", "warm-up"]] = Field(min_length=1)
+    metric: Literal["behind", "pre"] = "behind"
     warmup: float = Field(default=0.5, gt=0, le=1)  # share of the steps, where there is a warm-up
 
 
-class NormByDepth(Experiment[NormByDepthConfig]):
-    """Loss after the same steps, by depth."""
+class NormByDepth(Comparison[NormByDepthConfig]):
+    """How far post-norm is behind pre-norm after the same steps, by depth."""
 
     Config: ClassVar[type[schema.Config]] = NormByDepthConfig
     reads = ("tokens/parallel",)
+    metrics: ClassVar[dict[str, Metric]] = {
+        "behind": Metric("nats per token that post-norm is behind"),
+        "post": Metric("training loss, post-norm"),
+        "pre": Metric("training loss, pre-norm"),
+        "failed": Metric("networks that do not beat word frequencies", drawn=False),
+    }
 
-    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """See `Experiment.examine`."""
+    def levels(self, data: Data) -> dict[str, float]:
+        """See `Comparison.levels`: word frequencies alone."""
+        return {"pre": unigram_loss(data.pairs("train").target.ids)}
+
+    def measure(self, data: Data, seeds: range) -> Measure:
+        """See `Comparison.measure`; a network of either norm."""
+        del seeds
         config = self.config
-        kind, base = config.small("transformer")
-        guessing = math.log(tokenizer(data, "target").vocab_size)
-        steps, found = config.steps(config.max_steps), {}
-        norms: tuple[Norm, ...] = ("post", "pre")
-        for setting in (Setting(norm, n, warm) for warm in (True, False) for norm in norms for n in config.depths):
-            change = {"norm": setting.norm, "layers": setting.layers}
-            warmup, last = round(config.warmup * steps) if setting.warm else 0, []
-            for number in config.numbers(seed):
-                losses = trained(kind, base | change, data, config, seed=number, warmup_steps=warmup)[1]
-                last.append(end_loss(losses, guessing))
-            found[setting] = last
-            progress(f"{setting.line}, {setting.layers} layers: loss {mean(last):.3f}")
-        return findings(found, unigram_loss(data.pairs("train").target.ids), config.margin)
+        kind, settings = config.small("transformer")
+        guessing, unigram = math.log(tokenizer(data, "target").vocab_size), self.levels(data)["pre"]
+
+        def one(base: str, change: Mapping[str, Any], seed: int) -> Any:
+            warmup = round(config.warmup * config.steps(config.max_steps)) if base == "warm-up" else 0
+            found, parameters = {}, 0
+            for norm in ("post", "pre"):
+                own = settings | {"norm": norm, "layers": Variant(**change).layers}
+                model, losses = trained(kind, own, data, config, seed=seed, warmup_steps=warmup)
+                found[norm], parameters = end_loss(losses, guessing), model.number_of_parameters()
+            failed = float(sum(loss >= unigram for loss in found.values()))
+            return parameters, {"behind": found["post"] - found["pre"], **found, "failed": failed}
+
+        return one
 
 
 def end_loss(losses: Sequence[float], guessing: float) -> float:
     """The mean of the last tenth of the losses; `guessing` where it is no number or more than that."""
     value = mean(losses[-max(1, len(losses) // 10) :])
     return min(value, guessing) if math.isfinite(value) else guessing
-
-
-def findings(found: Mapping[Setting, Sequence[float]], unigram: float, margin: float) -> Findings:
-    """The claim holds where, without warm-up, post-norm is behind pre-norm by more at the largest depth than at the
-    smallest, and by more than with warm-up, which is what mends it.
-    """
-    means = {setting: mean(losses) for setting, losses in found.items()}
-    depths = sorted({setting.layers for setting in found})
-    behind, behind_warm = (
-        {n: means[Setting("post", n, warm)] - means[Setting("pre", n, warm)] for n in depths} for warm in (False, True)
-    )
-    failed = {setting: sum(loss >= unigram for loss in losses) / len(losses) for setting, losses in found.items()}
-    # If even the shallow pre-norm network has learned nothing, nothing can be said of depth.
-    gate = below(found[Setting("pre", depths[0], False)], unigram, "nothing was learnt: the shallow pre-norm loss")
-    shallow, deep_cold, deep_warm = (
-        np.subtract(found[Setting("post", n, warm)], found[Setting("pre", n, warm)])  # (S,)
-        for n, warm in ((depths[0], False), (depths[-1], False), (depths[-1], True))
-    )
-    others: list[ArrayLike] = [0.0, shallow, deep_warm]
-    verdict = gated([gate], every(difference(deep_cold, other).exceeds(margin) for other in others))
-    deep = {setting.line: means[setting] for setting in found if setting.layers == depths[-1]}
-    said = ", ".join(f"{value:.2f} with {name}" for name, value in deep.items())
-    lost = sum(failed[setting] * len(found[setting]) for setting in found)
-    return Findings(
-        **opened(
-            verdict,
-            f"at {depths[-1]} layers the loss is {said}; without warm-up post-norm is behind by "
-            + ", ".join(f"{value:.2f} at {n}" for n, value in behind.items())
-            + " layers, with it by "
-            + ", ".join(f"{value:.2f} at {n}" for n, value in behind_warm.items())
-            + f"; {lost:.0f} of {sum(map(len, found.values()))} networks failed.",
-        ),
-        columns=["network", "layers", "loss per token", "± between seeds", "failed, share"],
-        rows=[
-            [one.line, float(one.layers), rounded(means[one]), rounded(spread(found[one])), failed[one]]
-            for one in found
-        ],
-        plots=[
-            Plot(
-                title="Loss by depth",
-                x_label="layers of encoder and decoder each",
-                y_label="training loss after the same steps, nats per token",
-                series=_lines(means, {one: spread(losses) for one, losses in found.items()}),
-                levels={"word frequencies alone": unigram},
-            ),
-            Plot(
-                title="Failed networks",
-                x_label="layers of encoder and decoder each",
-                y_label="share that does not beat word frequencies",
-                series=_lines(failed),
-            ),
-        ],
-        figures={one.key: value for one, value in means.items()},
-    )
-
-
-def _lines(values: Mapping[Setting, float], errors: Mapping[Setting, float | None] | None = None) -> list[Series]:
-    """A line for each norm with and without warm-up, by depth."""
-    lines: dict[str, list[Setting]] = {}
-    for setting in values:
-        lines.setdefault(setting.line, []).append(setting)
-    return [
-        series(
-            line,
-            [s.layers for s in ones],
-            [values[s] for s in ones],
-            None if errors is None else [errors[s] for s in ones],
-        )
-        for line, ones in lines.items()
-    ]

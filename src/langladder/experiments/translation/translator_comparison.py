@@ -1,18 +1,20 @@
 """`Comparison` of translators on the sentence pairs, by the references' loss or by BLEU of greedy translations."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
+from langladder.experiments.comparison import Comparison, Measure, Metric, NetworkComparisonConfig, Values
 from langladder.experiments.experiment import Data
 from langladder.experiments.training import unigram_loss
 from langladder.experiments.translation.small_translators import TITLES, Network, TranslationConfig, trained
 from langladder.experiments.translation.translation_judge import Judge
 from langladder.ground import schema
+from langladder.models.translation.translator import Translator
 
 
-class TranslatorComparisonConfig(TranslationConfig, ComparisonConfig):
+class TranslatorComparisonConfig(TranslationConfig, NetworkComparisonConfig):
     """Settings of `TranslatorComparison`."""
 
     bases: list[Network] = Field(min_length=1)
@@ -36,13 +38,19 @@ class TranslatorComparison(Comparison[TranslatorComparisonConfig]):
         """See `Comparison.levels`."""
         return {"loss": unigram_loss(data.pairs("train").target.ids)}
 
-    def measure(self, data: Data) -> Measure:
+    def measure(self, data: Data, seeds: range) -> Measure:
         """See `Comparison.measure`."""
+        del seeds
         judge = Judge.open(data, self.config.fewer(self.config.test_sentences))
 
-        def one(kind: Any, settings: dict[str, object], training: dict[str, object], seed: int) -> Any:
+        def one(base: Any, change: Mapping[str, Any], seed: int) -> Any:
+            kind, settings, training = self.config.variant(base, change)
             model, _ = trained(kind, settings, data, self.config, seed=seed, **training)
-            score = judge.score(model)
-            return model.number_of_parameters(), {key: getattr(score, key) for key in self.metrics}
+            return model.number_of_parameters(), self.measures(model, judge)
 
         return one
+
+    def measures(self, model: Translator, judge: Judge) -> Values:
+        """What is measured of a trained network."""
+        score = judge.score(model)
+        return {key: getattr(score, key) for key in TranslatorComparison.metrics}

@@ -1,0 +1,50 @@
+"""What a file of conf/experiment says to numbers that a test makes up."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import yaml
+
+from langladder.experiments.comparison import Comparison, Measured
+from langladder.experiments.findings import Findings
+from langladder.ground.schema import locate
+from pipeline import ROOT
+
+Cells = Mapping[str, Mapping[str, Sequence[float]]]
+"""Variant → metric → a value a seed."""
+
+
+def comparison(name: str) -> Comparison[Any]:
+    """The experiment of conf/experiment/<name>.yaml, at effort 1."""
+    file = yaml.safe_load((ROOT / "conf" / "experiment" / f"{name}.yaml").read_text(encoding="utf-8"))
+    kind = locate(file["_target_"])
+    sizes = {"effort": 1.0, "world": "small"}  # what the ladder's size sets
+    found: Comparison[Any] = kind(
+        kind.Config.model_validate({key: sizes.get(key, value) for key, value in file["settings"].items()})
+    )
+    return found
+
+
+def found(name: str, cells: Cells | Mapping[str, Cells], levels: Mapping[str, float] | None = None) -> Findings:
+    """What it finds in such cells, of every base alike, or base → cells; of what is not named, 0."""
+    experiment = comparison(name)
+    config = experiment.config
+    assert config.effort == 1.0
+    by_base: Any = cells if set(cells) == set(map(str, config.bases)) else dict.fromkeys(map(str, config.bases), cells)
+    scalars = [key for key, metric in experiment.metrics.items() if not metric.along]
+    measured = {}
+    for base in config.bases:
+        named = by_base[str(base)]
+        seeds = max(len(values) for by in named.values() for values in by.values())
+        rest = dict.fromkeys(scalars, [0.0] * seeds)
+        measured[experiment.title(base)] = {
+            variant: Measured(0, {**rest, **{key: list(values) for key, values in named.get(variant, {}).items()}})
+            for variant in config.changes()
+        }
+    return experiment.findings(measured, levels)
+
+
+def five(value: float, wild: float = 0.02) -> list[float]:
+    """Of five seeds, in another order for another value."""
+    return list(value + wild * np.roll(np.linspace(-1, 1, 5), round(100 * value)))
