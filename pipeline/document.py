@@ -1,18 +1,35 @@
 """Write what README.md and docs/ take from elsewhere: the ladder table, the ladder picture, the table of stages.
 
-python -m pipeline.document           after `dvc repro` at the default size (`make docs`)
+    python -m pipeline.document           # after `dvc repro` at the default size (`make docs`)
+    python -m pipeline.document claims    # after `make repro LADDER=claims`: docs/results/claims.md and its plots
+
 The tests check that the stage table is that of dvc.yaml.
 """
 
+import json
 import re
+import sys
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
 
+from langladder.experiments.findings import Shown
+from langladder.experiments.page import ClaimPage
+from langladder.faces.report.claims import mark
 from langladder.faces.report.language_models import ladder_plot, sentence_floor
 from langladder.faces.report.tables import brief, ladder_rows, to_markdown
-from langladder.ground.artefacts import write_text
+from langladder.ground.artefacts import read_json, write_text
+from langladder.ground.schema import Config
 from pipeline import ROOT
+from pipeline.settings import params
+from pipeline.settings.titles import in_order
+
+CLAIM_FAMILIES = "experiment", "probe"
+MEASURED = ROOT / "ladders" / "claims" / "reports" / "rungs"
+CLAIMS = ROOT / "docs" / "results" / "claims.md"
+FOUND = CLAIMS.with_suffix(".json")
+"""What was measured of each claim, as `Measured`: for the table, and for the plots of the site."""
 
 
 def stage_table() -> str:
@@ -34,9 +51,70 @@ def fill(text: str, section: str, content: str) -> str:
     return re.sub(pattern, lambda match: f"{match[1]}{content}{match[2]}", text, flags=re.DOTALL)
 
 
+class Measured(Config):
+    """What was measured of a claim: its page, what of it the machine's speed decides, the seconds that it took."""
+
+    page: ClaimPage
+    timed: Shown | None
+    seconds: float | None
+
+
+def published() -> dict[str, Measured]:
+    """Name → what docs/ keeps of a claim."""
+    return {name: Measured.model_validate(value) for name, value in read_json(FOUND).items()}
+
+
+def measured() -> dict[str, Measured]:
+    """Name → what ladders/claims/ has measured of a claim, else what docs/ keeps of it."""
+    from pipeline.tracking.job import TIMED
+    from pipeline.tracking.store import by_fingerprint, finished_runs, stored_file
+
+    found = published()
+    pages = [file for family in CLAIM_FAMILIES for file in sorted((MEASURED / family).glob("*.json"))]
+    runs = by_fingerprint(finished_runs()) if pages else {}
+    for file in pages:
+        page = ClaimPage.model_validate(read_json(file))
+        if run := next(iter(runs.get(page.fingerprint, [])), None):
+            seconds = (run.info.end_time - run.info.start_time) / 1000
+            found[file.stem] = Measured(page=page, timed=stored_file(run.info.run_id, TIMED), seconds=round(seconds))
+        else:
+            found[file.stem] = Measured(page=page, timed=None, seconds=None)
+    return found
+
+
+def claim_table(found: Mapping[str, Measured]) -> str:
+    """Every claim of conf/ with its paper and what was found, in Markdown, in order of history."""
+    lines = ["| name | claim | found | figures | s |", "| --- | --- | --- | --- | ---: |"]
+    for claims in in_order({family: params.conf_names(family) for family in CLAIM_FAMILIES}).values():
+        for name, said in claims.items():
+            cells = [f"`{name}`", f"{said.claim} ({said.paper})", "not measured", "", ""]
+            if one := found.get(name):
+                parts = [one.page.findings, *([one.timed] if one.timed else [])]
+                outcome = mark(parts)
+                cells[2:] = [
+                    f"**{outcome}**" if outcome == "refuted" else outcome,
+                    " ".join(part.verdict for part in parts),
+                    "" if one.seconds is None else f"{one.seconds:.0f}",
+                ]
+            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def write_claims() -> None:
+    """The page of claims, and the numbers of its plots."""
+    found = measured()
+    write_text(CLAIMS, fill(CLAIMS.read_text(encoding="utf-8"), "claims", claim_table(found)))
+    lines = [f"{json.dumps(name)}: {one.model_dump_json(exclude_defaults=True)}" for name, one in sorted(found.items())]
+    write_text(FOUND, "{\n" + ",\n".join(lines) + "\n}\n")  # a line a claim, so that a change of one is one
+    print(f"document: {CLAIMS.relative_to(ROOT)}, {FOUND.relative_to(ROOT)}: {len(found)} claims measured")
+
+
 def main() -> None:
     from pipeline.tracking.report_inputs import report_inputs
 
+    if sys.argv[1:] == ["claims"]:
+        write_claims()
+        return
     inputs = report_inputs()
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     readme = fill(readme, "ladder", to_markdown(brief(ladder_rows(inputs))))

@@ -71,6 +71,7 @@ class RungTitle(Config):
     title: str
     year: int
     claim: str | None = None
+    paper: str | None = None
     base: str | None = None
     reads: str | None = None
     also_given: str = ""

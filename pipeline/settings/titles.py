@@ -27,6 +27,11 @@ class Description(Config):
     title: str
     year: int = Field(ge=1900, le=2100)
     claim: str | None = None
+    paper: str | None = None
+
+
+CHANGED_IN_PARAMS = "title", "claim", "paper"
+"""What of it params.yaml may say anew."""
 
 
 def description(family: str, name: str) -> Description:
@@ -84,7 +89,7 @@ def title_of(rung: str) -> str:
 
 
 def titles_of(chosen: params.Choices, settings: Callable[[str, str], Values]) -> dict[str, dict[str, Values]]:
-    """Family → rung, in order of history → title, year, claim, base, what it reads and is given, for the report.
+    """Family → rung, in order of history → title, year, claim, paper, base, what it reads and is given, for the report.
 
     Args:
         settings: of a family and a rung; an InputError of theirs is the rung's own job's to report.
@@ -100,7 +105,7 @@ def titles_of(chosen: params.Choices, settings: Callable[[str, str], Values]) ->
         family: {
             name: described.model_dump()
             | {"also_given": also_given(family, name)}
-            | {key: value for key, value in chosen.changes(family).get(name, {}).items() if key in ("title", "claim")}
+            | {key: value for key, value in chosen.changes(family).get(name, {}).items() if key in CHANGED_IN_PARAMS}
             | {"base": chosen.bases(family).get(name)}
             | ({"reads": chosen.reads(family)[name]} if families()[family].beside else {})
             for name, described in rungs.items()

@@ -9,9 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from langladder.faces.report.claims import findings_plot
 from langladder.families import families
 from langladder.families.family import AnyFamily
 from pipeline import ROOT
+from pipeline.document import CLAIM_FAMILIES, published
 from pipeline.settings.params import conf_names
 from pipeline.settings.titles import description
 from pipeline.settings.yaml_files import read_yaml
@@ -91,8 +93,8 @@ def _rung(family: AnyFamily, name: str, shown: dict[str, str]) -> str:
     said, file = description(family.name, name), ROOT / "conf" / family.name / f"{name}.yaml"
     lines = [f"## {said.title}, {said.year} {{#{anchor(name)}}}", "", escaped(idea(file)), ""]
     if said.claim:
-        lines += [f"*Claim:* {said.claim}", ""]
-    lines += [_figures(family, name, said.title), ""]
+        lines += [f"*Claim:* {said.claim}" + (f" ({said.paper})" if said.paper else ""), ""]
+    lines += [_figures(family, name, said.title), "", *_plots(name, family)]
     module = module_of(family.name, name)
     if module and module not in shown:
         shown[module] = name
@@ -117,6 +119,14 @@ def _figures(family: AnyFamily, name: str, title: str) -> str:
         return NOT_TRAINED
     pairs = zip(table.headings, table.rungs[title], strict=True)
     return "*In the last run:* " + "; ".join(f"{head} {cell.strip('*')}" for head, cell in pairs if cell != "–")
+
+
+def _plots(name: str, family: AnyFamily) -> list[str]:
+    """What was measured of a claim, drawn; nothing for what has no claim, or was not measured."""
+    if family.name not in CLAIM_FAMILIES or (measured := published().get(name)) is None:
+        return []
+    drawn = (findings_plot(plot, f"{name}-{i}") for i, plot in enumerate(measured.page.findings.plots))
+    return [line for svg in drawn if svg for line in (f"<figure>{' '.join(svg.split())}</figure>", "")]
 
 
 def idea(file: Path) -> str:

@@ -8,7 +8,8 @@ import yaml
 from langladder.families.family import Rung
 from langladder.ground.schema import locate
 from pipeline import ROOT
-from pipeline.document import fill, stage_table
+from pipeline.document import CLAIMS, claim_table, fill, published, stage_table
+from pipeline.settings import params
 from pipeline.settings.titles import Description
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -19,6 +20,13 @@ def test_the_stage_table_is_that_of_the_pipeline() -> None:
     written = (ROOT / "docs" / "stages.md").read_text(encoding="utf-8")
     assert fill(written, "stages", stage_table()) == written, "run `make docs`"
     assert stage_table() in written
+
+
+def test_the_claims_are_those_of_the_configs_with_what_was_measured() -> None:
+    written = CLAIMS.read_text(encoding="utf-8")
+    assert fill(written, "claims", claim_table(published())) == written, "run `python -m pipeline.document claims`"
+    assert published().keys() <= {*params.conf_names("experiment"), *params.conf_names("probe")}
+    assert "(None)" not in written, "a claim of conf/ names no paper"
 
 
 def test_the_readme_is_short() -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hydra import initialize_config_dir
 
 from langladder.experiments.experiment import Data, Experiment, Source
@@ -26,7 +25,6 @@ from pipeline.settings.compose import Compositions
 
 NAMES = [(group, name) for group in ("experiment", "probe") for name in params.conf_names(group)]
 NOWHERE = Path("nowhere")
-DOCUMENT = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
 every_experiment = pytest.mark.parametrize(("group", "name"), NAMES)
 
 
@@ -118,14 +116,3 @@ def test_the_same_seed_finds_the_same_however_slow_the_machine(
     clock = time.perf_counter
     monkeypatch.setattr(time, "perf_counter", lambda: 1000 * clock())
     assert measure(group, name, data).model_dump(exclude={"timed"}) == once.model_dump(exclude={"timed"})
-
-
-@every_experiment
-def test_the_document_lists_its_claim(group: str, name: str) -> None:
-    value = yaml.safe_load((ROOT / "conf" / group / f"{name}.yaml").read_text(encoding="utf-8"))
-    assert f"| `{name}` | {value['claim']} |" in DOCUMENT, "write the claim into docs/experiments.md"
-
-
-def test_the_document_lists_nothing_else() -> None:
-    listed = re.findall(r"^\| `(\w+)` \|", DOCUMENT, re.MULTILINE)
-    assert sorted(listed) == sorted(name for _, name in NAMES)

@@ -18,6 +18,7 @@ class Claim(Listed):
     """What the file of a claim says."""
 
     claim: str
+    paper: str | None = None  # who says so: authors, year, section; several apart by `;`
     settings: Config
 
 

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from langladder.experiments.findings import Plot, Series
+from langladder.experiments.findings import Plot, Series, Shown
 from langladder.experiments.page import ClaimPage
 from langladder.faces.report.graphs import draw_computation
 from langladder.faces.report.inputs import Entry, ReportInputs
@@ -67,6 +67,7 @@ class ClaimView:
     name: str
     title: str
     claim: str
+    paper: str | None
     mark: str
     parts: list[ShownView]
 
@@ -90,15 +91,21 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
 def claim_views(claims: Claims) -> list[ClaimView]:
     """In the order of history."""
     return [
-        ClaimView(claim.name, claim.title, claim.metadata.claim or claim.title, _mark(claim), list(_parts(claim)))
+        ClaimView(
+            claim.name,
+            claim.title,
+            claim.metadata.claim or claim.title,
+            claim.metadata.paper,
+            mark([one for one in (claim.page.findings, claim.timing.timed) if one is not None]),
+            list(_parts(claim)),
+        )
         for claim in claims
     ]
 
 
-def _mark(claim: Entry[ClaimPage]) -> str:
+def mark(parts: Iterable[Shown]) -> str:
     """What the seed and the machine's speed decide, in a word: that of the part that was tested, where it is one."""
-    outcomes = {one.outcome for one in (claim.page.findings, claim.timing.timed) if one is not None}
-    tested = sorted(outcomes - {"not tested"})
+    tested = sorted({one.outcome for one in parts} - {"not tested"})
     return "holds in part" if len(tested) == 2 else tested[0] if tested else "not tested"
 
 

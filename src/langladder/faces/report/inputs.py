@@ -37,14 +37,15 @@ class Part(BaseModel):
 class RungMetadata(Part):
     """What people call a rung, when it came into the world, what it claims, which rung (`family/name`) it grew from.
 
-    `reads` is the folder that it reads beside that one: `models/reward/reward`, or data. `also_given`: what it has that
-    others of its table have not (`Family.also_given`). All this is said for the report alone: no rung is made or
-    measured anew for it.
+    `paper` is where the claim comes from. `reads` is the folder that it reads beside that one: `models/reward/reward`,
+    or data. `also_given`: what it has that others of its table have not (`Family.also_given`). All this is said for the
+    report alone: no rung is made or measured anew for it.
     """
 
     title: str = ""
     year: int | None = None
     claim: str | None = None
+    paper: str | None = None
     base: str | None = None
     reads: str | None = None
     also_given: str = ""
