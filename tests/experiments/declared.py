@@ -10,15 +10,19 @@ from langladder.experiments.comparison import Comparison, Measured
 from langladder.experiments.findings import Findings
 from langladder.ground.schema import locate
 from pipeline import ROOT
+from tests.experiments.test_every_experiment import job
 
-Cells = Mapping[str, Mapping[str, Sequence[float]]]
-"""Variant → metric → a value a seed."""
+Cells = Mapping[str, Mapping[str, Sequence[float] | np.ndarray]]
+"""Variant → metric → a value a seed, or (S, N)."""
 
 
 def comparison(name: str) -> Comparison[Any]:
     """The experiment of conf/experiment/<name>.yaml, at effort 1."""
     file = yaml.safe_load((ROOT / "conf" / "experiment" / f"{name}.yaml").read_text(encoding="utf-8"))
     kind = locate(file["_target_"])
+    if "defaults" in file:
+        composed: Comparison[Any] = kind(job("experiment", name).settings.model_copy(update={"effort": 1.0}))
+        return composed
     sizes = {"effort": 1.0, "world": "small"}  # what the ladder's size sets
     found: Comparison[Any] = kind(
         kind.Config.model_validate({key: sizes.get(key, value) for key, value in file["settings"].items()})
@@ -39,10 +43,17 @@ def found(name: str, cells: Cells | Mapping[str, Cells], levels: Mapping[str, fl
         seeds = max(len(values) for by in named.values() for values in by.values())
         rest = dict.fromkeys(scalars, [0.0] * seeds)
         measured[experiment.title(base)] = {
-            variant: Measured(0, {**rest, **{key: list(values) for key, values in named.get(variant, {}).items()}})
-            for variant in config.changes()
+            variant: of({**rest, **named.get(variant, {})}) for variant in config.changes()
         }
     return experiment.findings(measured, levels)
+
+
+def of(values: Mapping[str, Any]) -> Measured:
+    """Networks of such values."""
+    items = {key: some for key, some in values.items() if isinstance(some, np.ndarray)}
+    return Measured(
+        0, {key: list(np.mean(some, axis=1) if key in items else some) for key, some in values.items()}, items
+    )
 
 
 def five(value: float, wild: float = 0.02) -> list[float]:

@@ -9,14 +9,15 @@ import yaml
 from pydantic import ValidationError
 
 from langladder.evaluation.over_optimisation import Form
-from langladder.experiments.alignment import over_optimisation, policy_comparison, ranking_pairs, sft_epochs
+from langladder.experiments.alignment import over_optimisation
 from langladder.experiments.alignment.over_optimisation import OverOptimisation, OverOptimisationConfig, Pressed, course
-from langladder.experiments.alignment.policy_comparison import METRICS, Expected, Outcome, PolicyComparisonConfig
-from langladder.experiments.alignment.ranking_pairs import Learnt
-from langladder.experiments.alignment.sft_epochs import Curve
+from langladder.experiments.alignment.policy_comparison import PolicyComparison, PolicyComparisonConfig, preferred
+from langladder.experiments.alignment.sft_epochs import Curve, lowest_loss
 from langladder.experiments.findings import Findings
 from langladder.ground.errors import InputError
 from pipeline import ROOT
+from tests.experiments.declared import comparison, of
+from tests.experiments.declared import found as declared
 
 NOISE = np.linspace(-0.01, 0.01, 40)  # of 40 prompts
 
@@ -116,16 +117,15 @@ def test_wrong_settings_of_proxies_are_refused(wrong: dict[str, Any], said: str)
 # ---- policies side by side ------------------------------------------------------------------------------------------
 
 
-def outcome(**means: float) -> Outcome:
+def outcome(**means: float) -> dict[str, np.ndarray]:
     """Five seeds, 40 prompts; metrics that are not given are 0."""
-    return Outcome(1000, {metric: np.stack([means.get(metric, 0.0) + NOISE] * 5) for metric in METRICS})
+    return {metric: np.stack([means.get(metric, 0.0) + NOISE] * 5) for metric in PolicyComparison.metrics}
 
 
-def found(name: str, by: Mapping[str, Outcome]) -> Findings:
-    config = PolicyComparisonConfig.model_validate(settings(name))
+def found(name: str, by: Mapping[str, dict[str, np.ndarray]]) -> Findings:
+    config = comparison(name).config
     assert set(by) <= set(config.variants)
-    rest = {variant: outcome() for variant in config.variants if variant not in by}
-    return policy_comparison.findings({**by, **rest}, config.expect, 0.2)
+    return declared(name, {variant: by.get(variant, outcome()) for variant in config.variants}, {"gold": config.learnt})
 
 
 def compared(name: str, **by: dict[str, float]) -> Findings:
@@ -133,7 +133,7 @@ def compared(name: str, **by: dict[str, float]) -> Findings:
 
 
 LEASH = {"SFT": {"gold": 0.5}, "leash": {"gold": 0.6, "proxy": 1.0}}
-TAX = {"GPT": {"text": 2.0}, "SFT": {"text": 2.1}, "PPO": {"text": 2.5, "gold": 0.6}}
+TAX = {"GPT": {"text": 2.0}, "SFT": {"text": 2.1, "gold": 0.5}, "PPO": {"text": 2.5, "gold": 0.6}}
 
 
 @pytest.mark.parametrize(
@@ -192,35 +192,33 @@ def test_verdicts_of_policies_follow_the_numbers(told: Findings, holds: bool) ->
 
 def test_nothing_is_judged_of_policies_that_have_not_learnt() -> None:
     told = compared("unseen_kinds", SFT={"gold": 0.05, "unseen": 0.0}, PPO={"gold": 0.15, "unseen": 0.1})
-    assert told.holds is None and "the best gold reward 0.15 is not above 0.2" in told.reason
+    assert told.holds is None and "PPO has not learnt: its gold reward 0.15 is not above 0.2" in told.reason
 
 
 def test_more_nats_are_worse_and_told_as_measured() -> None:
-    one, other = outcome(text=2.5), outcome(text=2.0)
-    assert one.gain(other, "text").mean == pytest.approx(-0.5)
-    expect = [
-        Expected.model_validate({"variant": "one", "is": "worse", "than": "other", "metric": "text", "margin": 0.1})
-    ]
-    told = policy_comparison.findings({"one": one, "other": other}, expect, -1.0)
-    assert told.holds and "one 2.500, other 2.000, +0.500 (+0.500 to +0.500)" in told.verdict
+    told = found("ptx_tax", {name: outcome(**means) for name, means in TAX.items()})
+    assert "plain text, nats a token, PPO against SFT +0.400 (+0.400 to +0.400)" in told.verdict
+    assert told.rests_on[0].mean == pytest.approx(0.4)  # in favour of the claim: PPO is worse
 
 
 def test_how_often_an_answer_is_preferred_golden() -> None:
     """Of four prompts one is won, two are equal, one is lost: (1 + 2/2) / 4."""
-    one, other = (Outcome(1, dict.fromkeys(METRICS, np.array([row]))) for row in ([1.0, 0.5, 0.5, 0], [0, 0.5, 0.5, 1]))
-    assert one.preferred(other) == 0.5
+    one, other = (of({"gold": np.array([row])}) for row in ([1.0, 0.5, 0.5, 0], [0, 0.5, 0.5, 1]))
+    assert preferred(one, other) == 0.5
+    told = compared("dpo_or_ppo", SFT={"gold": 0.5}, PPO={"gold": 0.6}, DPO={"gold": 0.7})
+    assert "DPO against PPO +0.100 (+0.100 to +0.100), preferred in 100%" in told.verdict
 
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"variants": {"SFT": {"method": "sft"}}}, "at least 2"),
+        ({"variants": {"SFT": {"method": "sft"}}}, "two or more"),
         ({"variants": {"SFT": {"method": "sft"}, "PPO": {"ppo": {"clip": 2}}}}, "clip"),
         ({"variants": {"SFT": {"method": "sft", "ppo": {"beta": 1}}, "PPO": {}}}, "changes nothing"),
-        ({"expect": [{"variant": "SFT", "is": "better", "than": "XPO", "margin": 0}]}, "'XPO'.*no variant"),
-        ({"expect": [{"variant": "SFT", "is": "better", "than": "SFT", "margin": 0}]}, "compared with itself"),
-        ({"expect": [{"variant": "SFT", "is": "better", "than": "PPO", "metric": "bleu", "margin": 0}]}, "metric"),
-        ({"expect": [{"variant": "SFT", "is": "nicer", "than": "PPO", "margin": 0}]}, "better"),
+        ({"expect": [{"each": ["SFT"], "is": "better", "than": "XPO", "margin": 0}]}, "'XPO'.*no variant"),
+        ({"expect": [{"each": ["SFT"], "is": "better", "than": "SFT", "margin": 0}]}, "compared with itself"),
+        ({"expect": [{"each": ["SFT"], "is": "better", "than": "PPO", "metric": "bleu", "margin": 0}]}, "metric"),
+        ({"expect": [{"each": ["SFT"], "is": "nicer", "than": "PPO", "margin": 0}]}, "better"),
     ],
 )
 def test_wrong_settings_of_comparisons_are_refused(wrong: dict[str, Any], said: str) -> None:
@@ -232,40 +230,45 @@ def test_wrong_settings_of_comparisons_are_refused(wrong: dict[str, Any], said: 
 
 
 @pytest.mark.parametrize(
-    ("loss", "gold", "holds"),
+    ("loss", "gold", "fell", "holds"),
     [
-        ((1.5, 1.0, 1.2), (0.2, 0.3, 0.5), True),
-        ((1.5, 1.0, 0.9), (0.2, 0.3, 0.5), False),  # never overfits
-        ((1.5, 1.0, 1.2), (0.2, 0.5, 0.5), False),  # no gain
-        ((1.5, 1.0, 1.2), (0.2, 0.5, 0.3), False),
+        (1.2, 0.5, 0.9, True),
+        (0.9, 0.5, 0.9, False),  # never overfits
+        (1.2, 0.3, 0.9, False),  # no gain
+        (1.2, 0.1, 0.9, False),
+        (1.2, 0.5, 0.0, None),  # learnt nothing
     ],
 )
-def test_epochs_of_sft_follow_the_numbers(loss: tuple[float, ...], gold: tuple[float, ...], holds: bool) -> None:
-    found = Curve([2.0, 4.0, 6.0], curve(*loss), curve(*gold), np.array([(1.0, 0.5, 0.1)] * 5))
-    told = sft_epochs.findings(found, 0.01)
+def test_epochs_of_sft_follow_the_numbers(loss: float, gold: float, fell: float, holds: bool | None) -> None:
+    cells = {
+        "lowest": {"loss": 1.0 + np.stack([NOISE] * 5), "gold": 0.3 + np.stack([NOISE] * 5)},
+        "last": {"loss": loss + np.stack([NOISE] * 5), "gold": gold + np.stack([NOISE] * 5), "fell": [fell] * 5},
+    }
+    told = declared("sft_epochs", cells)
     assert told.holds is holds
-    assert f"after 6 epochs, the loss is {min(loss):.3f} and {loss[-1]:.3f}, " in told.verdict
-    assert told.figures["gold_6"] == pytest.approx(gold[-1])
+    assert f"last against lowest {loss - 1:+.3f}" in told.verdict
+
+
+def test_where_the_loss_is_lowest_is_chosen_by_every_second_dialogue_over_all_seeds() -> None:
+    def one(*chosen: float) -> Curve:
+        loss = np.stack([np.where(np.arange(6) % 2, 0.0, value) for value in chosen])  # the others would say another
+        return Curve([1.0, 2.0, 3.0], loss, loss, np.zeros(3))
+
+    assert lowest_loss([one(3.0, 1.0, 2.0), one(3.0, 2.5, 2.0)]) == 1
 
 
 # ---- pairs together or apart ----------------------------------------------------------------------------------------
 
 
-def learnt(*loss: float, right: float = 0.8) -> Learnt:
-    return Learnt(curve(*loss), curve(*([right] * len(loss))), np.array([loss] * 5), 4.0)
-
-
 @pytest.mark.parametrize(
-    ("together", "apart", "holds"),
-    [
-        ((0.6, 0.5, 0.5), (0.6, 0.6, 0.9), True),
-        ((0.6, 0.5, 0.5), (0.6, 0.5, 0.5), False),
-        ((0.6, 0.7, 0.9), (0.6, 0.5, 0.5), False),
-        ((0.9, 0.5, 0.5), (0.5, 0.4, 0.6), True),  # what counts is the last pass
-    ],
+    ("together", "apart", "right", "holds"),
+    [(0.5, 0.9, 0.8, True), (0.5, 0.5, 0.8, False), (0.9, 0.5, 0.8, False), (0.5, 0.9, 0.5, None)],
 )
-def test_pairs_together_follow_the_numbers(together: tuple[float, ...], apart: tuple[float, ...], holds: bool) -> None:
-    told = ranking_pairs.findings({"together": learnt(*together), "apart": learnt(*apart)._replace(read=12.0)}, 0.01)
+def test_pairs_together_follow_the_numbers(together: float, apart: float, right: float, holds: bool | None) -> None:
+    noise = np.stack([NOISE] * 5)
+    cells = {
+        name: {"loss": loss + noise, "best": [right] * 5} for name, loss in (("together", together), ("apart", apart))
+    }
+    told = declared("ranking_pairs", cells)
     assert told.holds is holds
-    assert f"{together[-1]:.3f} together, {apart[-1]:.3f} apart" in told.verdict
-    assert "3.0 times as many answers" in told.verdict and told.figures["apart_loss_3"] == pytest.approx(apart[-1])
+    assert f"apart against together {apart - together:+.3f}" in told.verdict

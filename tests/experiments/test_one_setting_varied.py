@@ -123,8 +123,8 @@ def test_nothing_is_judged_of_networks_that_have_not_learnt() -> None:
     assert TextComparison(better).findings({"GPT": by}, {"perplexity": 8.5}).holds is True
     best = {name: of_texts(*[share] * 5) for name, share in (("a", 0.6), ("b", 0.5))}
     metric = TranslatorComparison(TranslatorComparisonConfig.model_validate(TWO | {"expect": [B_BETTER]}))
-    assert metric._learnt(best, None, "bleu", 0.5).holds is True
-    assert metric._learnt(best, None, "bleu", 0.58).holds is None
+    assert metric._has_learnt(best, None, "bleu", 0.5).holds is True
+    assert metric._has_learnt(best, None, "bleu", 0.58).holds is None
 
 
 def test_figures_bear_the_names_of_variant_and_metric() -> None:

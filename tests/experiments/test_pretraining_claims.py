@@ -14,14 +14,12 @@ from langladder.evaluation.encoder import fill_rows
 from langladder.experiments.comparison import gathered
 from langladder.experiments.experiment import Data
 from langladder.experiments.findings import Findings
-from langladder.experiments.language import few_shot_by_size
-from langladder.experiments.language.few_shot_by_size import FewShotConfig, Sized
+from langladder.experiments.language.few_shot_by_size import FewShotConfig
 from langladder.experiments.language.sliding_window import SlidingWindowConfig, longer, lost
 from langladder.experiments.language.text_comparison import SparseAttention, SparseAttentionConfig, attention_products
-from langladder.experiments.pretraining import masked_or_causal
 from langladder.experiments.pretraining.body_comparison import BodyComparison, BodyComparisonConfig
-from langladder.experiments.pretraining.masked_or_causal import Curve, MaskedOrCausal, MaskedOrCausalConfig
-from langladder.experiments.pretraining.small_bodies import Bodies, Kind
+from langladder.experiments.pretraining.masked_or_causal import MaskedOrCausal, MaskedOrCausalConfig
+from langladder.experiments.pretraining.small_bodies import KINDS, Bodies
 from langladder.experiments.pretraining.transfer import Transfer, TransferConfig
 from langladder.experiments.training import loss_a_token
 from langladder.ground.errors import InputError
@@ -32,6 +30,7 @@ from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS
 from pipeline import ROOT
 from tests.experiments.declared import comparison, five
+from tests.experiments.declared import found as declared
 from tests.experiments.test_one_setting_varied import found
 
 WORDS, BOTH = "words alone", "words and next sentences"
@@ -131,41 +130,42 @@ def test_the_tasks_labels_are_entailments() -> None:
 # ---- masked or next words -------------------------------------------------------------------------------------------
 
 
-SHORT = MaskedOrCausalConfig(
-    checkpoints=[2, 4], width=16, layers=1, sequence_length=24, world="tiny", train_texts=32, test_texts=32
+SHORT = comparison("masked_or_causal").config.model_copy(
+    update={"checkpoints": [2, 4], "width": 16, "layers": 1, "sequence_length": 24, "world": "tiny"}
+    | {"train_texts": 32, "test_texts": 32}
 )
 
 
-def curve(*accuracies: float) -> Curve:
-    """Of 200 test texts a task and five networks, after 0, 100, 500 and 2,000 steps."""
-    stops = (0, 100, 500, 2000)
-    right = {n: np.tile(np.arange(200) < 200 * share, (5, 1)) for n, share in zip(stops, accuracies, strict=True)}
-    return Curve(1000, {"single": right, "pairs": right})
+def curve(untrained: float, first: float, last: float) -> dict[str, Any]:
+    """Of 200 test texts a task and five networks."""
+    start, early, end = (np.tile(np.arange(400) < 400 * share, (5, 1)) for share in (untrained, first, last))
+    both = {"end": end, "early": early.astype(float) - start, "late": end.astype(float) - start}
+    return both | dict.fromkeys(("single", "pairs"), end)
 
 
 @pytest.mark.parametrize(
     ("bert", "gpt", "holds"),
     [
-        ((0.5, 0.5, 0.8, 0.9), (0.5, 0.7, 0.7, 0.7), True),
-        ((0.5, 0.7, 0.8, 0.9), (0.5, 0.7, 0.7, 0.7), False),  # never behind
-        ((0.5, 0.5, 0.6, 0.7), (0.5, 0.7, 0.7, 0.7), False),  # never ahead
-        ((0.4, 0.7, 0.8, 0.9), (0.5, 0.7, 0.7, 0.7), False),  # from scratch is no pre-training
-        ((0.4, 0.6, 0.8, 0.9), (0.6, 0.7, 0.7, 0.7), False),  # behind at first, as the untrained one is: gained more
-        ((0.6, 0.6, 0.8, 0.8), (0.4, 0.6, 0.7, 0.7), False),  # ahead at the end, by less than the untrained one was
+        ((0.5, 0.5, 0.9), (0.5, 0.7, 0.7), True),
+        ((0.5, 0.7, 0.9), (0.5, 0.7, 0.7), False),  # never behind
+        ((0.5, 0.5, 0.7), (0.5, 0.7, 0.7), False),  # never ahead
+        ((0.4, 0.6, 0.9), (0.6, 0.7, 0.7), False),  # behind at first, as the untrained one is: gained more
+        ((0.6, 0.6, 0.8), (0.4, 0.6, 0.7), False),  # ahead at the end, by less than the untrained one was
+        ((0.5, 0.5, 0.9), (0.3, 0.3, 0.35), None),  # a GPT that has learnt nothing
     ],
 )
-def test_masked_or_causal_follows_the_numbers(bert: tuple[float, ...], gpt: tuple[float, ...], holds: bool) -> None:
-    told = masked_or_causal.findings({"bert": curve(*bert), "gpt": curve(*gpt)}, 0.01, {"single": 0.4, "pairs": 0.4})
+def test_masked_or_causal_follows_the_numbers(
+    bert: tuple[float, float, float], gpt: tuple[float, float, float], holds: bool | None
+) -> None:
+    told = declared("masked_or_causal", {"BERT": curve(*bert), "GPT": curve(*gpt)}, {"single": 0.4, "pairs": 0.4})
     assert told.holds is holds
-    assert f"after 2,000 steps BERT {bert[-1]:.1%}, GPT {gpt[-1]:.1%}" in told.verdict
-    assert f"untrained BERT {bert[0]:.1%}, GPT {gpt[0]:.1%}" in told.verdict
-    assert told.figures["gpt_pairs_100"] == gpt[1] and len(told.rows) == 4
+    assert f"{bert[-1]:.3f} (BERT), {gpt[-1]:.3f} (GPT)" in told.verdict
 
 
 def test_both_bodies_are_of_one_form_and_read_alike(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
     """Post-norm, initial weights equally wide, and a classifier over the mean of the states."""
     bodies = Bodies(data, SHORT)
-    bert, gpt = (bodies.fresh(kind, seed=1) for kind in masked_or_causal.KINDS)
+    bert, gpt = (bodies.fresh(kind, seed=1) for kind in KINDS)
     assert isinstance(gpt, GPT) and gpt.config.norm == "post"
     layers = [list(module.parameters()) for module in (bert.get_submodule("layers"), gpt.get_submodule("blocks"))]
     spreads = [np.mean([float(w.std()) for w in some if w.dim() == 2]) for some in layers]
@@ -200,62 +200,64 @@ def test_the_checkpoints_are_of_one_training(data: Data, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("checkpoints", [[5, 2], [0, 4], [4, 4]])
 def test_checkpoints_rise(checkpoints: list[int]) -> None:
     with pytest.raises(ValidationError, match="rising numbers of steps"):
-        MaskedOrCausalConfig(checkpoints=checkpoints)
-
-
-def test_curves_are_of_bodies() -> None:
-    names: tuple[Kind, Kind] = masked_or_causal.KINDS
-    assert names == ("bert", "gpt")
+        MaskedOrCausalConfig.model_validate(SHORT.model_dump(by_alias=True) | {"checkpoints": checkpoints})
 
 
 # ---- few shots ------------------------------------------------------------------------------------------------------
 
 
-def sized(parameters: int, *accuracies: float) -> Sized:
-    """Of 200 items and five networks, with 0, 1 and 4 examples."""
-    shares = zip((0, 1, 4), accuracies, strict=True)
-    return Sized(parameters, {"verbs": {k: np.tile((np.arange(200) < 200 * one) * 1.0, (5, 1)) for k, one in shares}})
+def sized(none: float, most: float, **tasks: float) -> dict[str, Any]:
+    """Of 200 items and five networks, without examples and with 4."""
+    without, right = (np.tile((np.arange(200) < 200 * share) * 1.0, (5, 1)) for share in (none, most))
+    named = {task: [tasks.get(task, 0.9)] * 5 for task in ("agreement_in_words", "last_word", "analogies")}
+    return {"right": right, "helped": right - without, **named}
+
+
+BLIND = {"agreement_in_words": 0.5, "last_word": 0.25, "analogies": 0.25}
 
 
 @pytest.mark.parametrize(
     ("small", "large", "holds"),
     [
-        ((0.5, 0.5, 0.5), (0.6, 0.7, 0.9), True),
-        ((0.5, 0.5, 0.5), (0.9, 0.9, 0.9), False),  # examples help neither
-        ((0.3, 0.5, 0.9), (0.6, 0.7, 0.9), False),  # the smallest is as good
-        ((0.9, 0.8, 0.5), (0.9, 0.8, 0.5), False),
+        ((0.5, 0.5), (0.6, 0.9), True),
+        ((0.5, 0.5), (0.9, 0.9), False),  # examples help neither
+        ((0.3, 0.9), (0.6, 0.9), False),  # the smallest is as good
+        ((0.9, 0.5), (0.9, 0.5), False),
     ],
 )
-def test_few_shots_by_size_follow_the_numbers(small: tuple[float, ...], large: tuple[float, ...], holds: bool) -> None:
-    told = few_shot_by_size.findings({16: sized(1000, *small), 64: sized(9000, *large)}, {"verbs": 0.25}, 0.01)
+def test_few_shots_by_size_follow_the_numbers(
+    small: tuple[float, float], large: tuple[float, float], holds: bool
+) -> None:
+    told = declared("few_shot_by_size", {"16": sized(*small), "128": sized(*large)}, BLIND)
     assert told.holds is holds
-    assert f"{large[-1]:.1%} are right with 9,000 parameters against {small[-1]:.1%} with 1,000" in told.verdict
-    assert told.figures["width_64_verbs_4_shots"] == large[-1]
+    assert f"{small[-1]:.3f} (width 16)" in told.verdict and f"{large[-1]:.3f} (width 128)" in told.verdict
+    assert told.figures["128_right"] == large[-1]
 
 
 def test_few_shots_judge_nothing_where_one_task_is_not_learnt() -> None:
     """However good the others are: a network below a blind guess there has not learnt what it is asked."""
-    small, large = sized(1000, 0.5, 0.5, 0.5), sized(9000, 0.6, 0.7, 0.9)
-    both = {16: small, 64: large._replace(right={**large.right, "words": sized(1, 0.4, 0.4, 0.4).right["verbs"]})}
-    both[16] = small._replace(right={**small.right, "words": sized(1, 0.3, 0.3, 0.3).right["verbs"]})
-    assert few_shot_by_size.findings(both, {"verbs": 0.25, "words": 0.3}, 0.01).holds is True
-    told = few_shot_by_size.findings(both, {"verbs": 0.25, "words": 0.5}, 0.01)
-    assert told.holds is None and "has not learnt words: its accuracy 0.4 is not above 0.5" in told.reason
-    assert told.plots[0].levels == {"blind guess": 0.375}
+    cells = {"16": sized(0.5, 0.5), "128": sized(0.6, 0.9, analogies=0.2)}
+    told = declared("few_shot_by_size", cells, BLIND)
+    assert told.holds is None and "Analogies in words, width 128 against baseline, 0.250, -0.050" in told.reason
 
 
 def few_shot_settings(**changes: Any) -> dict[str, Any]:
     task = yaml.safe_load((ROOT / "conf" / "prompt" / "last_word.yaml").read_text(encoding="utf-8"))
     task["settings"]["effort"] = 1.0
     task["settings"]["source"] = changes.pop("source", {"kind": "text"})
-    return {"tasks": {"last_word": task}, "widths": [8, 16], "heads": 2, **changes}
+    expect = [{"each": ["16"], "is": "better", "than": "8", "margin": 0.01}]
+    values = {"bases": ["gpt"], "vary": {"width": [8, 16]}, "expect": expect, "tasks": {"last_word": task}, "heads": 2}
+    return {**values, **changes}
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"widths": [16, 8]}, "rising numbers"),
-        ({"widths": [8, 15]}, "width=15"),
+        ({"vary": {"width": [8, 16, 15]}}, "width=15"),
+        (
+            {"given": [{"each": ["8"], "is": "better", "than": 0.5, "metric": "verbs", "margin": 0}]},
+            "'verbs'.*last_word",
+        ),
         ({"shots": [1, 4]}, "0 and another number"),
         ({"source": {"kind": "labels"}}, "'labels'; allowed: microworld, text"),
     ],

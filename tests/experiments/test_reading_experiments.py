@@ -11,7 +11,6 @@ from toy_rungs import MEAN
 from langladder.experiments.comparison import Comparison, Measured
 from langladder.experiments.experiment import Data
 from langladder.experiments.findings import Findings
-from langladder.experiments.reading import composition
 from langladder.experiments.reading.composition import Composition, CompositionConfig
 from langladder.experiments.reading.drawn_reviews import drawn_reviews, operators
 from langladder.experiments.reading.reading_comparison import (
@@ -34,6 +33,7 @@ from langladder.experiments.reading.tagger_comparison import (
 )
 from langladder.models.tagging.tagger import Tagger
 from langladder.text.labelled.labelled import Example, Tagged
+from tests.experiments.declared import found as declared
 
 COUNTED = {"name": "majority", "title": "Majority", "_target_": "langladder.models.classification.majority.Majority"}
 CNN = MEAN | {
@@ -189,36 +189,40 @@ def test_on_drawn_reviews_the_train_texts_hold_no_test_text(data: Data) -> None:
     assert not {one.text for one in texts.train} & {one.text for one in [*texts.validation, *texts.test]}
 
 
-def found(tree: list[float], sequence: list[float], noise: float = 0.0) -> Findings:
-    by = {"tree": (tree, noise), "sequence": (sequence, -noise)}
-    accuracies = {
-        title: {n: [v - s, v + s, v, v + s, v - s] for n, v in enumerate(some)} for title, (some, s) in by.items()
+def found(tree: tuple[float, float], sequence: tuple[float, float], noise: float = 0.0) -> Findings:
+    """Accuracy within what was trained, and beyond."""
+    cells = {
+        title: {"within": [within] * 5, "beyond": [beyond + s * apart for s in (-1, 1, 0, 1, -1)]}
+        for title, (within, beyond), apart in (("Tree-LSTM", tree, noise), ("LSTM", sequence, -noise))
     }
-    return composition.findings(accuracies, tree="tree", sequence="sequence", trained=1, frequent=0.3, margin=0.01)
+    for by in cells.values():
+        by["further"] = [beyond - within for beyond, within in zip(by["beyond"], by["within"], strict=True)]
+    return declared("composition", cells, {"within": 0.3})
 
 
 def test_trees_lead_where_they_do_beyond_what_was_trained() -> None:
-    assert found([1.0, 1.0, 1.0, 0.9], [1.0, 0.9, 0.8, 0.7]).holds is True
-    assert found([1.0, 1.0, 0.8, 0.7], [1.0, 1.0, 0.8, 0.7]).holds is False
-    assert found([1.0, 1.0, 0.9, 0.9], [0.8, 0.8, 0.7, 0.7], noise=0.01).holds is False
-    told = found([1.0, 1.0, 1.0, 0.9], [1.0, 0.9, 0.8, 0.7])
-    assert "tree leads sequence by +5.0 points, then by +20.0" in told.verdict
-    assert told.figures["tree_beyond"] == 0.95
+    assert found((1.0, 0.95), (0.95, 0.75)).holds is True
+    assert found((1.0, 0.75), (1.0, 0.75)).holds is False
+    assert found((1.0, 0.9), (0.8, 0.7), noise=0.001).holds is False
+    assert found((0.3, 0.95), (0.3, 0.75)).holds is None
+    told = found((1.0, 0.95), (0.95, 0.75))
+    assert "Tree-LSTM against LSTM +0.200" in told.verdict and told.figures["tree_lstm_beyond"] == 0.95
 
 
 def test_composition_measures_as_many_reviews_of_every_length_and_trains_on_short_ones() -> None:
-    settings = {"rungs": {"mean": MEAN, "tree": TREE}, "tree": "tree", "sequence": "mean", "world": "tiny"}
-    config = CompositionConfig.model_validate(settings | {"effort": 0.02, "longest": 3, "trained": 1})
+    expect = [{"each": ["tree"], "is": "better", "than": "mean", "margin": 0.01}]
+    variants = {"tree": {"rung": "tree"}, "mean": {"rung": "mean"}}
+    settings: dict[str, Any] = {"rungs": {"mean": MEAN, "tree": TREE}, "bases": ["reader"], "world": "tiny"}
+    settings |= {"variants": variants, "expect": expect}
+    config = CompositionConfig.model_validate(settings | {"effort": 0.02, "longest": 3, "most_trained": 1})
     experiment = Composition(config)
     before: set[str] = set()
     tests = experiment._tests(before)
     assert {number: len(reviews) for number, reviews in tests.items()} == dict.fromkeys(range(4), 20)
     assert all(operators(review) == number for number, reviews in tests.items() for review in reviews)
     assert max(map(operators, experiment._short(40, 1, before))) == 1
-    with pytest.raises(ValidationError, match=r"trained=7, longest=7: some test reviews must be longer"):
-        CompositionConfig.model_validate(settings | {"trained": 7})
-    with pytest.raises(ValidationError, match="tree='trees' is none of the rungs; allowed: mean, tree"):
-        CompositionConfig.model_validate(settings | {"tree": "trees"})
+    with pytest.raises(ValidationError, match=r"most_trained=7, longest=7: some test reviews must be longer"):
+        CompositionConfig.model_validate(settings | {"most_trained": 7})
 
 
 def test_hidden_words_show_nothing_of_themselves() -> None:

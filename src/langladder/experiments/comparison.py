@@ -140,6 +140,7 @@ class ComparisonConfig(ExperimentConfig):
     expect: list[Expectation] = Field(min_length=1)
     given: list[Expectation] = Field(default=[])  # what must come out, or else nothing is judged
     timed: list[Expectation] = Field(default=[])  # of metrics by the clock, a verdict of its own
+    baseline: dict[str, float] = Field(default={})  # metric → what guessing gets, where that is known beforehand
     seeds: int = Field(default=LEAST_SEEDS, ge=1, le=100)  # networks of each variant
 
     def changes(self) -> dict[str, dict[str, object]]:
@@ -166,6 +167,10 @@ class ComparisonConfig(ExperimentConfig):
             self._check(base)
         return self
 
+    def metrics(self) -> tuple[str, ...]:
+        """Those that something can be expected of."""
+        return get_args(type(self).model_fields["metric"].annotation)
+
     def _known(self, key: str, expected: Expectation, names: list[str]) -> None:
         """Whether all that an expectation names is there."""
         bases, special = list(map(str, self.bases)), [BEST, BEFORE, BASELINE]
@@ -175,9 +180,8 @@ class ComparisonConfig(ExperimentConfig):
         if unknown := (set(expected.names) - set(names)) | (than - {*names, *special, *bases}):
             allowed = f"{', '.join(names)}, than: {', '.join(special)}, one of the bases or a number"
             raise ValueError(f"{key}: {sorted(unknown)} is no variant; allowed: {allowed}")
-        metrics = get_args(type(self).model_fields["metric"].annotation)
-        if expected.metric is not None and expected.metric not in metrics:
-            raise ValueError(f"{key}: metric={expected.metric!r} is not allowed: one of {', '.join(metrics)}")
+        if expected.metric is not None and expected.metric not in self.metrics():
+            raise ValueError(f"{key}: metric={expected.metric!r} is not allowed: one of {', '.join(self.metrics())}")
         if expected.than in expected.names or (expected.than == BEFORE and names[0] in expected.names):
             raise ValueError(f"{key}: {expected.than!r} is compared with itself")
 
@@ -295,11 +299,11 @@ class Comparison(Experiment[C]):
 
     def variant_title(self, variant: str) -> str:
         """What a reader is shown for a variant: its name; for numbers also what they are of."""
-        return f"{self.config.what} {variant}" if self.config.vary else variant
+        return f"{self.config.what} {variant}" if self._numbers() else variant
 
     def findings(self, found: Found, levels: Levels | None = None) -> Findings:
         """The claim holds where all that is expected comes out, for every base, if all bases have learnt."""
-        config, levels, columns = self.config, levels or {}, self._columns()
+        config, columns, levels = self.config, self._columns(), {**self.config.baseline, **(levels or {})}
         shown = self._shown(
             found, config.expect, [config.metric, *(key for key in columns if key != config.metric)], levels
         )
@@ -454,11 +458,11 @@ class Comparison(Experiment[C]):
         for base, expected in self._each(config.expect):
             named = expected.than in found[base] and expected.outcome != "better"
             for key in (one for one in levels if one not in compared):
-                yield self._learnt(
+                yield self._has_learnt(
                     found[base], str(expected.than) if named else None, key, levels[key], self._lead(base)
                 )
 
-    def _learnt(
+    def _has_learnt(
         self, found: Mapping[str, Measured], name: str | None, key: str, level: float, lead: str = ""
     ) -> Verdict:
         """Whether a variant of a base, or its best one, beats a level of a metric."""
@@ -466,6 +470,11 @@ class Comparison(Experiment[C]):
         name = min(found, key=lambda one: self._cost(found[one], key)) if name is None else name
         gate, what = above if metric.more_is_better else below, f"{lead}{self.variant_title(name)}"
         return gate(found[name].sides(key), level, f"{what} has not learnt: its {metric.label}")
+
+    def _numbers(self) -> list[float]:
+        """What varies, where it is numbers."""
+        values = next(iter(self.config.vary.values()), [])
+        return values if all(isinstance(value, int | float) for value in values) else []
 
     def _plots(self, key: str, found: Found, levels: Levels) -> Iterator[Plot]:
         """Of a metric over the variants, a line a base; of a curve one a base, a line a variant."""
@@ -486,21 +495,20 @@ class Comparison(Experiment[C]):
                     log_y="y" in metric.log,
                     series=lines({self.variant_title(name): curve for name, curve in drawn.items()}),
                 )
-        elif metric.drawn:
-            names, values = list(self.config.changes()), next(iter(self.config.vary.values()), [])
-            numbers = bool(values) and all(isinstance(value, int | float) for value in values)
+        elif metric.drawn or key in {one.metric for one in self.config.expect}:
+            names, numbers = list(self.config.changes()), self._numbers()
             means = finite([one.mean(key) for by in found.values() for one in by.values()])
             yield Plot(
                 title=f"{metric.label} by {what}",
                 x_label=what,
                 y_label=metric.label,
-                log_x=numbers and min(values) > 0,
+                log_x=min(numbers, default=0) > 0,
                 log_y=max(means, default=0.0) > 4 * min(means, default=0.0) > 0,
                 levels={BASELINE: levels[key]} if key in levels else {},
                 series=[
                     series(
                         base,
-                        values if numbers else names,
+                        numbers or names,
                         [by[name].mean(key) for name in names],
                         [by[name].spread(key) for name in names],
                     )

@@ -94,7 +94,7 @@ class Difference(NamedTuple):
         return self._judged(by, holds=self.low > -by, refuted=self.high < -by)
 
     def __neg__(self) -> "Difference":
-        return self._replace(mean=-self.mean, low=-self.high, high=-self.low)
+        return self._replace(mean=0.0 - self.mean, low=0.0 - self.high, high=0.0 - self.low)  # never −0
 
     def _judged(self, by: float, *, holds: bool, refuted: bool) -> Verdict:
         rests_on = (Judged(self, by),)

@@ -9,7 +9,7 @@ on the rankings of held-out prompts.
 
     overfitting   held-out loss after the last pass, apart − together
 
-Shape legend: S seeds, C passes, N held-out rankings.
+Shape legend: C passes, N held-out rankings.
 """
 
 from collections.abc import Mapping
@@ -20,27 +20,33 @@ from pydantic import Field
 
 from langladder.evaluation.reward import rewards_of
 from langladder.experiments.alignment.chain_settings import ChainConfig
-from langladder.experiments.alignment.policy_answers import with_interval
 from langladder.experiments.alignment.small_policies import Chains
-from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
-from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
-from langladder.experiments.statistics import Difference, above, difference, gated
+from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
+from langladder.experiments.experiment import Data
 from langladder.ground import schema
 from langladder.models.reward import RewardModel
 from langladder.text.labelled.instructions import Ranking
 
 Way = Literal["together", "apart"]
-WAYS: tuple[Way, Way] = ("together", "apart")
 
 
-class RankingPairsConfig(ChainConfig, RepeatedConfig):
+class Variant(schema.Config):
+    """What varies."""
+
+    pairs: Way
+
+
+class RankingPairsConfig(ChainConfig, ComparisonConfig):
     """Settings of `RankingPairs`."""
 
+    VARIANT = Variant
+    bases: list[Literal["reward model"]] = Field(min_length=1)
+    metric: Literal["loss"] = "loss"
     passes: int = Field(default=6, ge=2)
 
 
 class Learnt(NamedTuple):
-    """One way. loss, right: (S, C, N) of held-out rankings; train: (S, C), loss; read: answers read a pass."""
+    """One reward model. loss, right: (C, N) of held-out rankings; train: (C,), loss; read: answers read a pass."""
 
     loss: np.ndarray
     right: np.ndarray
@@ -48,26 +54,44 @@ class Learnt(NamedTuple):
     read: float
 
 
-class RankingPairs(Experiment[RankingPairsConfig]):
-    """Held-out loss and accuracy by passes, a line a way."""
+class RankingPairs(Comparison[RankingPairsConfig]):
+    """Held-out loss after the last pass, and by passes; a line a way."""
 
     Config: ClassVar[type[schema.Config]] = RankingPairsConfig
     reads = ("tokens/text",)
+    metrics: ClassVar[dict[str, Metric]] = {
+        "loss": Metric("held-out loss, nats a pair"),
+        "right": Metric("held-out pairs right", more_is_better=True, drawn=False),
+        "best": Metric("at the best pass", more_is_better=True, drawn=False),
+        "lowest": Metric("lowest held-out loss", drawn=False),
+        "read": Metric("answers read a pass", drawn=False),
+        "losses": Metric("held-out loss", along="passes over the rankings"),
+        "train": Metric("training loss", along="passes over the rankings"),
+        "rights": Metric("held-out pairs right", along="passes over the rankings"),
+    }
 
-    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """See `Experiment.examine`."""
-        config, chains = self.config, Chains(data, self.config)
-        found: dict[Way, Learnt] = {}
-        for way in WAYS:
-            some = [self._learnt(chains, way, one, seed) for one in config.numbers(seed)]
-            loss, right, train = (np.stack([getattr(one, name) for one in some]) for name in ("loss", "right", "train"))
-            found[way] = Learnt(loss, right, train, some[0].read)
-            told = ", ".join(f"{value:.3f}" for value in loss.mean(axis=(0, 2)))
-            progress(f"{way}: held-out loss {told}")
-        return findings(found, config.margin)
+    def measure(self, data: Data, seeds: range) -> Measure:
+        """See `Comparison.measure`; the SFT model is the same for all seeds."""
+        chains = Chains(data, self.config)
+
+        def one(_: str, change: Mapping[str, Any], seed: int) -> Any:
+            found = self._learnt(chains, Variant(**change).pairs, seed, seeds[0])
+            loss, right = found.loss.mean(axis=1), found.right.mean(axis=1)  # (C,)
+            return 0, {
+                "loss": found.loss[-1],
+                "right": found.right[-1],
+                "best": float(right.max()),
+                "lowest": float(loss.min()),
+                "read": found.read,
+                "losses": dict(enumerate(loss.tolist(), start=1)),
+                "train": dict(enumerate(found.train.tolist(), start=1)),
+                "rights": dict(enumerate(right.tolist(), start=1)),
+            }
+
+        return one
 
     def _learnt(self, chains: Chains, way: Way, seed: int, base_seed: int) -> Learnt:
-        """One reward model, without the dimension of seeds."""
+        """One reward model."""
         config, base = self.config, chains.sft(seed=base_seed)
         rankings = chains.learnt(seed=seed, base_seed=base_seed)
         held_out = chains.rankings(chains.sets.held_out, seed=0, base_seed=base_seed)
@@ -108,74 +132,3 @@ def judged(model: RewardModel, rankings: list[Ranking]) -> tuple[np.ndarray, np.
         losses.append(float(np.logaddexp(0, -differences).mean()))
         right.append(float((differences > 0).mean()))
     return np.array(losses), np.array(right)
-
-
-def findings(found: Mapping[Way, Learnt], margin: float) -> Findings:
-    """The claim holds where, after the last pass, the pairs apart lose more on held-out rankings than together."""
-    together, apart = (found[way] for way in WAYS)
-    passes = together.loss.shape[1]
-
-    def gap(place: int, what: str) -> Difference:
-        return difference(getattr(apart, what)[:, place], getattr(together, what)[:, place])
-
-    last, first = gap(-1, "loss"), gap(0, "loss")
-    gate = above(together.right.mean(axis=2).max(axis=1), 0.5, "nothing was learnt: the share of held-out pairs")
-    verdict = gated([gate], last.exceeds(margin))
-    parts = [
-        f"after {passes} passes the held-out loss is {_mean(together.loss, -1)} together, {_mean(apart.loss, -1)} "
-        f"apart, {with_interval(last)}, the pairs right {_mean(together.right, -1)} and {_mean(apart.right, -1)}, "
-        f"{with_interval(gap(-1, 'right'))}",
-        f"after one pass the loss is {_mean(together.loss, 0)} and {_mean(apart.loss, 0)}, {with_interval(first)}",
-        f"at its lowest it is {together.loss.mean(axis=(0, 2)).min():.3f} and {apart.loss.mean(axis=(0, 2)).min():.3f}",
-        f"{apart.read / together.read:.1f} times as many answers are read apart",
-    ]
-    return Findings(
-        **opened(verdict, "; ".join(parts) + "."),
-        columns=["pairs", "passes", "training loss", "held-out loss", "held-out pairs right"],
-        rows=[
-            [
-                way,
-                float(place + 1),
-                *(rounded(float(values[:, place].mean())) for values in (one.train, one.loss, one.right)),
-            ]
-            for way, one in found.items()
-            for place in range(passes)
-        ],
-        plots=[
-            _plot(
-                "Loss",
-                "nats a pair",
-                {f"{way}, held out": one.loss.mean(axis=2) for way, one in found.items()}
-                | {f"{way}, training": one.train for way, one in found.items()},
-            ),
-            _plot("Held-out pairs right", "share", {way: one.right.mean(axis=2) for way, one in found.items()}),
-        ],
-        figures={
-            figure(way, what, str(place + 1)): float(getattr(one, what)[:, place].mean())
-            for way, one in found.items()
-            for what in ("loss", "right")
-            for place in range(passes)
-        },
-    )
-
-
-def _mean(values: np.ndarray, place: int) -> str:
-    return f"{values[:, place].mean():.3f}"
-
-
-def _plot(title: str, label: str, lines: Mapping[str, np.ndarray]) -> Plot:
-    """Lines (S, C) with their spread over seeds."""
-    return Plot(
-        title=f"{title} by passes",
-        x_label="passes over the rankings",
-        y_label=label,
-        series=[
-            series(
-                name,
-                [float(place + 1) for place in range(values.shape[1])],
-                values.mean(axis=0).tolist(),
-                values.std(axis=0, ddof=1).tolist() if len(values) > 1 else None,
-            )
-            for name, values in lines.items()
-        ],
-    )

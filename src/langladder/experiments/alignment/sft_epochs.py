@@ -4,16 +4,16 @@
 human preference ratings, despite this overfitting" (section 3.5). Few demonstrations are learnt for many epochs, under
 one falling rate; here the gold judge says what an answer to a held-out prompt is worth.
 
-    loss growth    loss after the last epoch − loss where it is lowest
-    reward gain    gold reward after the last epoch − gold reward where the loss is lowest
+    lowest    after so many epochs as have the lowest loss of every second dialogue, over all seeds
+    last      after the last epoch
 
-Where the loss is lowest is chosen by every second dialogue, and both are measured on the others.
+Both are measured on the other dialogues.
 
-Shape legend: S seeds, C epochs that were looked at, N held-out dialogues, T tokens.
+Shape legend: C epochs that were looked at, N held-out dialogues, T tokens.
 """
 
-from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -21,26 +21,34 @@ from pydantic import Field
 
 from langladder.data.instructions import dialogue_batch
 from langladder.experiments.alignment.chain_settings import ChainConfig
-from langladder.experiments.alignment.policy_answers import Judges, with_interval
+from langladder.experiments.alignment.policy_answers import Judges
 from langladder.experiments.alignment.small_policies import Chains
-from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
-from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
-from langladder.experiments.statistics import below, difference, every, gated
+from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
+from langladder.experiments.experiment import Data
 from langladder.ground import schema
 from langladder.models.language.instructed import InstructedGPT
 from langladder.text.labelled.templates import DialogueIds
 from langladder.text.tokenize.specials import PAD
 
 
-class SFTEpochsConfig(ChainConfig, RepeatedConfig):
+class Variant(schema.Config):
+    """What varies: where the model is looked at."""
+
+    at: Literal["lowest", "last"]
+
+
+class SFTEpochsConfig(ChainConfig, ComparisonConfig):
     """Settings of `SFTEpochs`; `demonstrations` are learnt `epochs` times at effort 1."""
 
+    VARIANT = Variant
+    bases: list[Literal["SFT"]] = Field(min_length=1)
+    metric: Literal["loss", "gold", "fell"] = "loss"
     epochs: int = Field(default=16, ge=2)
     looks: int = Field(default=8, ge=2)  # evenly spread over the epochs
 
 
 class Curve(NamedTuple):
-    """epochs: (C,), loss: (S, C, N) nats a learnt token, gold: (S, C, N), train: (S, C) nats a learnt token."""
+    """One training. epochs: (C,), loss: (C, N) nats a learnt token, gold: (C, N), train: (C,) nats a learnt token."""
 
     epochs: Sequence[float]
     loss: np.ndarray
@@ -48,25 +56,42 @@ class Curve(NamedTuple):
     train: np.ndarray
 
 
-class SFTEpochs(Experiment[SFTEpochsConfig]):
+class SFTEpochs(Comparison[SFTEpochsConfig]):
     """Validation loss and gold reward by epochs."""
 
     Config: ClassVar[type[schema.Config]] = SFTEpochsConfig
     reads = ("tokens/text",)
+    metrics: ClassVar[dict[str, Metric]] = {
+        "loss": Metric("validation loss, nats a token"),
+        "gold": Metric("gold reward", more_is_better=True),
+        "epochs": Metric("epochs", drawn=False),
+        "fell": Metric("training loss, first less last", more_is_better=True, drawn=False),
+        "losses": Metric("validation loss, nats a token", along="epochs"),
+        "train": Metric("training loss, nats a token", along="epochs"),
+        "golds": Metric("gold reward, validation", along="epochs"),
+    }
 
-    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """See `Experiment.examine`."""
-        config, chains = self.config, Chains(data, self.config)
-        some = [self._curve(chains, number, seed) for number in config.numbers(seed)]
-        parts = [np.stack([getattr(one, name) for one in some]) for name in ("loss", "gold", "train")]
-        found = Curve(some[0].epochs, *parts)
-        for place, epoch in enumerate(found.epochs):
-            told = f"loss {found.loss[:, place].mean():.3f}, gold {found.gold[:, place].mean():.3f}"
-            progress(f"{epoch:.1f} epochs: {told}")
-        return findings(found, config.margin)
+    def measure(self, data: Data, seeds: range) -> Measure:
+        """See `Comparison.measure`; the GPT that is tuned is the same for all seeds."""
+        chains = Chains(data, self.config)
+        curves = {seed: self._curve(chains, seed, seeds[0]) for seed in seeds}
+        lowest = lowest_loss(list(curves.values()))
+
+        def one(_: str, change: Mapping[str, Any], seed: int) -> Any:
+            found, last, rest = curves[seed], Variant(**change).at == "last", slice(1, None, 2)
+            place = -1 if last else lowest
+            drawn = zip(("losses", "train", "golds"), (found.loss, found.train[:, None], found.gold), strict=True)
+            return 0, {
+                "loss": found.loss[place, rest],
+                "gold": found.gold[place, rest],
+                "epochs": found.epochs[place],
+                "fell": float(found.train[0] - found.train[-1]),
+            } | {name: dict(zip(found.epochs, some.mean(axis=1).tolist(), strict=True)) for name, some in drawn if last}
+
+        return one
 
     def _curve(self, chains: Chains, seed: int, base_seed: int) -> Curve:
-        """Of one seed, without its dimension; the GPT that is tuned is the same for all."""
+        """Of one seed."""
         config, judges = self.config, Judges(chains.template, chains.sets.held_out, self.config.max_new_tokens)
         sets = chains.sets.held_out, chains.sets.demonstrations
         held, shown = (chains.template.rows([one.messages for one in some]) for some in sets)
@@ -89,6 +114,11 @@ class SFTEpochs(Experiment[SFTEpochsConfig]):
         return Curve(made, *(np.stack(part) for part in zip(*told, strict=True)))
 
 
+def lowest_loss(curves: Sequence[Curve]) -> int:
+    """The place where every second dialogue loses least, over all seeds."""
+    return int(np.mean([one.loss[:, ::2].mean(axis=1) for one in curves], axis=0).argmin())
+
+
 @torch.no_grad()
 def losses(model: InstructedGPT, rows: Sequence[DialogueIds]) -> np.ndarray:
     """Mean −log P in nats of the learnt tokens of each dialogue that fits into the context, (N,)."""
@@ -100,65 +130,3 @@ def losses(model: InstructedGPT, rows: Sequence[DialogueIds]) -> np.ndarray:
             learnt = targets != PAD
             found.append(-float(model.head.target_log_probs(hidden[learnt], targets[learnt]).double().mean()))
     return np.array(found)
-
-
-def findings(found: Curve, margin: float) -> Findings:
-    """The claim holds where the loss has grown since its lowest, and the reward has, too."""
-    lowest = int(found.loss[:, :, ::2].mean(axis=(0, 2)).argmin())
-    rest: Any = slice(1, None, 2)
-    growth = difference(found.loss[:, -1, rest], found.loss[:, lowest, rest])
-    gain = difference(found.gold[:, -1, rest], found.gold[:, lowest, rest])
-    fell = below(found.train[:, -1], float(found.train[:, 0].mean()), "nothing was learnt: the training loss")
-    verdict = gated([fell], every([growth.exceeds(margin), gain.exceeds(margin)]))
-    loss, gold = found.loss.mean(axis=(0, 2)), found.gold.mean(axis=(0, 2))
-    of_loss, of_gold = (
-        f"{values[:, lowest, rest].mean():.3f} and {values[:, -1, rest].mean():.3f}, {with_interval(one)}"
-        for values, one in ((found.loss, growth), (found.gold, gain))
-    )
-    text = (
-        f"half of the dialogues have their lowest loss after {found.epochs[lowest]:.0f} epochs; of the others, then "
-        f"and after {found.epochs[-1]:.0f} epochs, the loss is {of_loss}, in nats a token, the gold reward {of_gold}."
-    )
-    train = found.train.mean(axis=0)
-    return Findings(
-        **opened(verdict, text),
-        columns=["epochs", "training loss", "validation loss", "gold reward"],
-        rows=[
-            [rounded(float(epoch)), *(rounded(float(values[place])) for values in (train, loss, gold))]
-            for place, epoch in enumerate(found.epochs)
-        ],
-        plots=[
-            _plot(
-                "Loss by epochs",
-                "nats a token",
-                found,
-                {"validation": found.loss.mean(axis=2), "training": found.train},
-            ),
-            _plot(
-                "Gold reward by epochs", "gold reward, validation", found, {"drawn answers": found.gold.mean(axis=2)}
-            ),
-        ],
-        figures={
-            figure(name, f"{epoch:.0f}"): float(values[place])
-            for name, values in (("loss", loss), ("gold", gold))
-            for place, epoch in enumerate(found.epochs)
-        },
-    )
-
-
-def _plot(title: str, label: str, found: Curve, lines: dict[str, np.ndarray]) -> Plot:
-    """Lines (S, C) with their spread over seeds."""
-    return Plot(
-        title=title,
-        x_label="epochs",
-        y_label=label,
-        series=[
-            series(
-                name,
-                list(found.epochs),
-                values.mean(axis=0).tolist(),
-                values.std(axis=0, ddof=1).tolist() if len(values) > 1 else None,
-            )
-            for name, values in lines.items()
-        ],
-    )

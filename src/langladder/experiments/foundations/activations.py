@@ -67,11 +67,6 @@ class Activations(Comparison[ActivationsConfig]):
         "gradient": Metric("‖∂L/∂W‖ before training", along="layer, from the input", log="y"),
     }
 
-    def levels(self, data: Data) -> dict[str, float]:
-        """See `Comparison.levels`: guessing."""
-        del data
-        return {"accuracy": 1 / self.config.arms}
-
     def measure(self, data: Data, seeds: range) -> Measure:
         """See `Comparison.measure`. It makes its own data."""
         del data, seeds

@@ -92,11 +92,6 @@ class CopyTask(Comparison[CopyConfig]):
     titles: Mapping[Any, str] = CELL_TITLES | {"gpt": "GPT"}
     metrics: ClassVar[dict[str, Metric]] = {"right": Metric("share of the symbols right", more_is_better=True)}
 
-    def levels(self, data: Data) -> dict[str, float]:
-        """See `Comparison.levels`: guessing."""
-        del data
-        return {"right": 1 / self.config.symbols}
-
     def measure(self, data: Data, seeds: range) -> Measure:
         """See `Comparison.measure`. It makes its own data."""
         del data, seeds

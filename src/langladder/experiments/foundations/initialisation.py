@@ -62,11 +62,6 @@ class Initialisations(Comparison[InitialisationConfig]):
         "gradient": Metric("‖∂L/∂W‖", along="layer, from the input", log="y"),
     }
 
-    def levels(self, data: Data) -> dict[str, float]:
-        """See `Comparison.levels`: guessing."""
-        del data
-        return {"accuracy": 1 / self.config.arms}
-
     def measure(self, data: Data, seeds: range) -> Measure:
         """See `Comparison.measure`. It makes its own data."""
         del data, seeds

@@ -103,11 +103,6 @@ class Normalisation(Comparison[NormalisationConfig]):
         "company": Metric("deviation of a score between batches", along="words of the long sentence", log="x"),
     }
 
-    def levels(self, data: Data) -> dict[str, float]:
-        """See `Comparison.levels`: guessing."""
-        del data
-        return {"large": 1 / self.config.arms}
-
     def measure(self, data: Data, seeds: range) -> Measure:
         """See `Comparison.measure`. It makes its own data."""
         del data, seeds

@@ -13,20 +13,19 @@ boilerplate  a copy of one of a few documents with one line of another: good tex
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from random import Random
 from string import ascii_lowercase
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from langladder.corpora.microworld import MicroworldConfig, generate_parallel
-from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
-from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
-from langladder.experiments.language.small_models import Network, TextConfig, measured
-from langladder.experiments.statistics import below, difference, every, gated, mean, spread
+from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
+from langladder.experiments.experiment import Data
+from langladder.experiments.language.small_models import TITLES, Network, TextConfig, measured
 from langladder.experiments.training import unigram_loss
 from langladder.ground import schema
 from langladder.ground.errors import InputError
@@ -85,19 +84,26 @@ def _letter(letter: str, random: Random) -> str:
     return random.choice(ascii_lowercase) if letter.isalpha() and random.random() < REPLACED else letter
 
 
-RAW, QUALITY, NEAR, BOTH = "as it is", "quality", "near-duplicates", "both"
+RAW, QUALITY, NEAR, BOTH, ALONE = "as it is", "quality", "near-duplicates", "both", "clean alone"
 
 
-class FilteredTextConfig(TextConfig, RepeatedConfig):
+class Variant(schema.Config):
+    """What varies: what is left to train on."""
+
+    text: Literal["as it is", "quality", "near-duplicates", "both", "clean alone"]
+
+
+class FilteredTextConfig(TextConfig, ComparisonConfig):
     """Settings of `FilteredText`."""
 
-    base: Network = "lstm"
+    VARIANT = Variant
+    bases: list[Network] = Field(min_length=1)
+    metric: Literal["loss", "perplexity"] = "loss"
     documents: int = Field(default=2000, ge=60)  # at most, and half as many of good text beside them
     lines: int = Field(default=20, ge=2)  # of a document
     noise: float = Field(default=0.75, gt=0, lt=1)  # share of the documents that is damaged, all kinds alike
     quality: QualitySettings = QualitySettings()
     duplicates: DuplicatesConfig = DuplicatesConfig(near="documents")
-    margin: float = Field(default=0.01, ge=0)  # nats a token
 
 
 class Left(NamedTuple):
@@ -114,29 +120,47 @@ class Left(NamedTuple):
     recall: float
 
 
-class FilteredText(Experiment[FilteredTextConfig]):
-    """Perplexity after training on noisy text, and on what filters leave of it."""
+class FilteredText(Comparison[FilteredTextConfig]):
+    """Loss after training on as many tokens of noisy text, and of what filters leave of it."""
 
     Config: ClassVar[type[schema.Config]] = FilteredTextConfig
     reads = ("tokens/text", "clean/text")
+    titles = TITLES
+    metrics: ClassVar[dict[str, Metric]] = {
+        "loss": Metric("loss, nats per token", drawn=False),
+        "perplexity": Metric("perplexity per token (clean test text)"),
+        "documents": Metric("documents", drawn=False),
+        "precision": Metric("of it clean", drawn=False),
+        "recall": Metric("of the clean documents", drawn=False),
+        "stays": Metric("share that stays", along="kind of document"),
+    }
 
-    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """See `Experiment.examine`."""
-        config = self.config
+    def levels(self, data: Data) -> dict[str, float]:
+        """See `Comparison.levels`: how frequent words are."""
+        return {"loss": unigram_loss(data.stream("train").ids)}
+
+    def measure(self, data: Data, seeds: range) -> Measure:
+        """See `Comparison.measure`; noise and filters are those of the first seed."""
+        config, tokenizer = self.config, data.tokenizer()
         good, pool = self._documents(data)
-        left = filtered(good, noisy(pool, config.noise, seed), config, seed)
-        tokenizer = data.tokenizer()
+        left = filtered(good, noisy(pool, config.noise, seeds[0]), config, seeds[0])
         streams = {name: stream(one.documents, tokenizer) for name, one in left.items()}
         size = min(len(one.ids) for one in streams.values())
-        losses: dict[str, list[float]] = {name: [] for name in left}
-        kind, settings = config.small(config.base)
-        for name, text in streams.items():
-            for number in config.numbers(seed):
-                first = text.beginning(size)
-                found = measured(kind, settings, data, config, seed=number, text=first)
-                losses[name].append(math.log(found.perplexity))
-            progress(f"{name}: {len(left[name].documents):,} documents, perplexity {math.exp(mean(losses[name])):.2f}")
-        return findings(left, losses, size, unigram_loss(data.stream("train").ids), config.margin)
+
+        def one(base: Network, change: Mapping[str, Any], seed: int) -> Any:
+            name = Variant(**change).text
+            first, of = streams[name].beginning(size), left[name]
+            parameters, perplexity = measured(*config.small(base), data, config, seed=seed, text=first)
+            return parameters, {
+                "loss": math.log(perplexity),
+                "perplexity": perplexity,
+                "documents": float(len(of.documents)),
+                "precision": of.precision,
+                "recall": of.recall,
+                "stays": of.stays,
+            }
+
+        return one
 
     def _documents(self, data: Data) -> tuple[list[str], list[tuple[str, ...]]]:
         """Good text, and documents to damage, of consecutive lines; a third and two thirds of what there is."""
@@ -161,7 +185,7 @@ def filtered(good: Sequence[str], raw: list[Marked], config: FilteredTextConfig,
     chosen = [one for one, score in zip(raw, scores, strict=True) if model.keeps(one.text, float(score))]
     chosen = chosen or [raw[int(scores.argmax())]]  # of a few dozen documents none may stay
     kept = {RAW: raw, QUALITY: chosen, NEAR: new(raw, config.duplicates), BOTH: new(chosen, config.duplicates)}
-    kept["clean alone"] = [one for one in raw if one.kind == CLEAN]
+    kept[ALONE] = [one for one in raw if one.kind == CLEAN]
     if empty := [name for name, documents in kept.items() if not documents]:
         raise InputError(f"experiment: {', '.join(empty)} leaves no document (conf/experiment/filtered_text.yaml)")
     return {name: score_filter(documents, raw) for name, documents in kept.items()}
@@ -188,56 +212,3 @@ def stream(documents: Sequence[Marked], tokenizer: Tokenizer) -> TokenStream:
     rows = [np.concatenate(list(map(framed, tokenizer.encode_lines(one.lines)))) for one in documents]
     offsets = np.cumsum([0, *map(len, rows)])
     return TokenStream(np.concatenate(rows).astype(np.int32), offsets)
-
-
-def findings(
-    left: dict[str, Left], losses: dict[str, list[float]], size: int, unigram: float, margin: float
-) -> Findings:
-    """The claim holds where quality alone, and both, gain `margin` nats, and near-duplicates gain less than quality."""
-    means = {name: mean(values) for name, values in losses.items()}
-    spreads = {name: spread(values) or 0.0 for name, values in losses.items()}
-    pairs = [(RAW, QUALITY), (RAW, BOTH), (NEAR, QUALITY)]
-    gate = below(losses[QUALITY], unigram, "nothing was learnt: the loss")
-    verdict = gated([gate], every(difference(losses[a], losses[b]).exceeds(margin) for a, b in pairs))
-    said = ", ".join(f"{name} {math.exp(means[name]):.2f}" for name in left)
-    both = left[BOTH]
-    text = (
-        f"from {size:,} tokens of each text the perplexity on clean text is {said}. Of what both leave, "
-        f"{both.precision:.0%} is clean; of the clean documents {both.recall:.0%} stay."
-    )
-    kinds = [CLEAN, *KINDS]
-    rows: list[list[Any]] = [
-        [
-            name,
-            *map(
-                rounded, (len(one.documents), one.precision, *one.stays.values(), math.exp(means[name]), spreads[name])
-            ),
-        ]
-        for name, one in left.items()
-    ]
-    columns = ["training text", "documents", "of it clean", *(f"{kind} that stays" for kind in kinds)]
-    figures = {figure(name, "perplexity"): math.exp(means[name]) for name in left}
-    for name in (QUALITY, NEAR, BOTH):
-        figures[figure(name, "precision")] = left[name].precision
-        figures[figure(name, "recall")] = left[name].recall
-    plots = [
-        Plot(
-            title="Perplexity by training text",
-            x_label="training text",
-            y_label="perplexity per token (clean test text)",
-            series=[series("small network", list(left), [math.exp(means[name]) for name in left])],
-        ),
-        Plot(
-            title="What the filters leave",
-            x_label="kind of document",
-            y_label="share that stays",
-            series=[series(name, kinds, [left[name].stays[kind] for kind in kinds]) for name in (QUALITY, NEAR, BOTH)],
-        ),
-    ]
-    return Findings(
-        **opened(verdict, text),
-        columns=[*columns, "perplexity", "± ln"],
-        rows=rows,
-        plots=plots,
-        figures=figures,
-    )

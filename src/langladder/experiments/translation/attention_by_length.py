@@ -23,7 +23,7 @@ from langladder.evaluation.translation import BUCKETS, bleu_by_length
 from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.translation.small_translators import Network, TranslationConfig, trained
-from langladder.experiments.translation.translation_judge import LEAST_BLEU, Judge
+from langladder.experiments.translation.translation_judge import Judge
 from langladder.ground import schema
 from langladder.ground.errors import InputError
 from langladder.text.words.segmentation import Split, conventions_of
@@ -59,11 +59,6 @@ class AttentionByLength(Comparison[AttentionByLengthConfig]):
         "long": Metric("longest", more_is_better=True, drawn=False),
         "by_length": Metric("BLEU (greedy)", along="words of the source sentence"),
     }
-
-    def levels(self, data: Data) -> dict[str, float]:
-        """See `Comparison.levels`: of who has learnt too little to say anything."""
-        del data
-        return {"short": LEAST_BLEU}
 
     def measure(self, data: Data, seeds: range) -> Measure:
         """See `Comparison.measure`; with one range of lengths nothing is said of what is kept."""

@@ -17,7 +17,7 @@ from langladder.evaluation.translation import WidthResult, by_width
 from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.translation.small_translators import TITLES, Network, TranslationConfig, trained
-from langladder.experiments.translation.translation_judge import LEAST_BLEU, Judge
+from langladder.experiments.translation.translation_judge import Judge
 from langladder.ground import schema
 
 
@@ -50,11 +50,6 @@ class BeamWidth(Comparison[BeamWidthConfig]):
         "model": Metric("model errors", drawn=False),
         "milliseconds": Metric("ms per sentence", clock=True),
     }
-
-    def levels(self, data: Data) -> dict[str, float]:
-        """See `Comparison.levels`: of who has learnt too little to say anything."""
-        del data
-        return {"bleu": LEAST_BLEU}
 
     def measure(self, data: Data, seeds: range) -> Measure:
         """See `Comparison.measure`."""

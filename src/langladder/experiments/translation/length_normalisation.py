@@ -19,7 +19,7 @@ from langladder.evaluation.bleu import score_translations
 from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.translation.small_translators import TITLES, Network, TranslationConfig, trained
-from langladder.experiments.translation.translation_judge import LEAST_BLEU, Judge
+from langladder.experiments.translation.translation_judge import Judge
 from langladder.ground import schema
 
 
@@ -58,11 +58,6 @@ class LengthNormalisation(Comparison[LengthNormalisationConfig]):
         "ratio": Metric("length, share of the references'", more_is_better=True),
         "chosen": Metric("BLEU of the halves that do not choose α", more_is_better=True, drawn=False),
     }
-
-    def levels(self, data: Data) -> dict[str, float]:
-        """See `Comparison.levels`: of who has learnt too little to say anything."""
-        del data
-        return {"bleu": LEAST_BLEU}
 
     def measure(self, data: Data, seeds: range) -> Measure:
         """See `Comparison.measure`."""

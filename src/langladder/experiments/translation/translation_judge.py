@@ -12,9 +12,6 @@ from langladder.experiments.experiment import Data
 from langladder.models.translation.translator import Translator
 from langladder.text.tokenize.tokenizers import Tokenizer
 
-LEAST_BLEU = 5.0
-"""Below which a translator has learnt too little to say anything."""
-
 
 def tokenizer(data: Data, side: Literal["source", "target"]) -> Tokenizer:
     """The tokenizer of one side of the pairs."""
