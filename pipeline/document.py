@@ -2,12 +2,15 @@
 
     python -m pipeline.document           # after `dvc repro` at the default size (`make docs`)
     python -m pipeline.document claims    # after `make repro LADDER=claims`: docs/results/claims.md and its plots
+    python -m pipeline.document history   # after `make repro LADDER=history`: docs/results/history.md; english likewise
 
 The tests check that the stage table is that of dvc.yaml.
 """
 
 import json
+import os
 import re
+import subprocess
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -22,11 +25,14 @@ from langladder.faces.report.tables import brief, ladder_rows, to_markdown
 from langladder.ground.artefacts import read_json, write_text
 from langladder.ground.schema import Config
 from pipeline import ROOT
+from pipeline.ladder import LADDERS
 from pipeline.settings import params
 from pipeline.settings.titles import in_order
+from pipeline.summary import MARKDOWN
 
 CLAIM_FAMILIES = "experiment", "probe"
-MEASURED = ROOT / "ladders" / "claims" / "reports" / "rungs"
+CLAIM_LADDER = "claims"
+MEASURED = ROOT / LADDERS / CLAIM_LADDER / "reports" / "rungs"
 CLAIMS = ROOT / "docs" / "results" / "claims.md"
 FOUND = CLAIMS.with_suffix(".json")
 """What was measured of each claim, as `Measured`: for the table, and for the plots of the site."""
@@ -109,11 +115,25 @@ def write_claims() -> None:
     print(f"document: {CLAIMS.relative_to(ROOT)}, {FOUND.relative_to(ROOT)}: {len(found)} claims measured")
 
 
+def write_ladder(name: str) -> None:
+    """The tables of a ladder's last run, as that ladder's own code reads it."""
+    folder, page = ROOT / LADDERS / name, CLAIMS.with_name(f"{name}.md")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder / "src"), str(folder)])}
+    command = [sys.executable, "-m", "pipeline.summary", MARKDOWN]
+    tables = subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True, text=True).stdout
+    write_text(page, fill(page.read_text(encoding="utf-8"), "ladder", tables))
+    print(f"document: {page.relative_to(ROOT)}")
+
+
 def main() -> None:
     from pipeline.tracking.report_inputs import report_inputs
 
-    if sys.argv[1:] == ["claims"]:
-        write_claims()
+    if names := sys.argv[1:]:
+        for name in names:
+            if name == CLAIM_LADDER:
+                write_claims()
+            else:
+                write_ladder(name)
         return
     inputs = report_inputs()
     readme = (ROOT / "README.md").read_text(encoding="utf-8")

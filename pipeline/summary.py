@@ -1,7 +1,12 @@
 """What the last run made, in the terminal: the ladder and where to look next. `make repro` ends with it.
 
+    python -m pipeline.summary                # as wide as the terminal
+    python -m pipeline.summary --markdown     # the ladder alone, as README.md has it
+
 It writes reports/timings.json anew: a report that comes from DVC's cache comes without it.
 """
+
+import sys
 
 from rich.console import Console
 
@@ -10,6 +15,7 @@ from langladder.ground.errors import InputError
 from pipeline import ROOT
 from pipeline.tracking.report_inputs import report_inputs
 
+MARKDOWN = "--markdown"
 WIDTH = 100  # characters, where the output is no terminal
 NEXT = """Look next:
   reports/index.html   the whole report, every column
@@ -20,7 +26,7 @@ NEXT = """Look next:
 
 def main() -> None:
     """The summary; exit code 2 where nothing has been made."""
-    from langladder.faces.report.tables import ladder_rows, ladder_timings, to_rich
+    from langladder.faces.report.tables import brief, ladder_rows, ladder_timings, to_markdown, to_rich
 
     console = Console() if Console().is_terminal else Console(width=WIDTH)
     try:
@@ -29,6 +35,9 @@ def main() -> None:
         console.print(str(error), style="red", markup=False, highlight=False)
         console.print("Run `dvc repro` first.", highlight=False)
         raise SystemExit(2) from error
+    if MARKDOWN in sys.argv[1:]:
+        print(to_markdown(brief(ladder_rows(inputs))), end="")
+        return
     write_json(ROOT / "reports" / "timings.json", ladder_timings(inputs))
     for table in to_rich(ladder_rows(inputs), console.width):
         console.print(table, "", sep="\n")

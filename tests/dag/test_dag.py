@@ -76,6 +76,7 @@ def test_repro_makes_everything(project: Path) -> None:
     assert json.loads(told)["ladder"] == ladder_id(ladder) and json.loads(told)["rungs"]["lm/lstm"]["seconds"] > 0
     timings.unlink()
     assert "perplexity" in run(project, sys.executable, "-m", "pipeline.summary").lower()
+    assert "| LSTM |" in run(project, sys.executable, "-m", "pipeline.summary", "--markdown")
     assert timings.read_bytes() == told
     made = [path for top in ("data", "models", "metrics", "curves", "reports") for path in (project / top).rglob("*")]
     (project / "umask").touch()

@@ -29,6 +29,12 @@ def test_the_claims_are_those_of_the_configs_with_what_was_measured() -> None:
     assert "(None)" not in written, "a claim of conf/ names no paper"
 
 
+def test_the_ladder_of_claims_lists_every_claim() -> None:
+    listed = yaml.safe_load((ROOT / "conf" / "ladder" / "claims.yaml").read_text(encoding="utf-8"))
+    assert sorted(listed["experiments"]) == sorted(params.conf_names("experiment"))
+    assert sorted(listed["probes"]) == sorted(params.conf_names("probe"))
+
+
 def test_the_readme_is_short() -> None:
     assert README.count("\n") <= 250
 

@@ -96,7 +96,7 @@ def test_the_history_has_a_rung_for_each_step_and_no_others(project: Path) -> No
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("nothing", None, ["'nothing' is no ladder", "full, english, history"]),
+        ("nothing", None, ["'nothing' is no ladder", "full, claims, english, history"]),
         ("mine", "sed: 3\nlms: [gpt]\n", ["conf/ladder/mine.yaml", "sed", "seed"]),
         ("mine", "seed: -3\nlms: [gpt]\n", ["conf/ladder/mine.yaml", "seed", "-3"]),
         ("mine", "paths: {txt: input/mine}\n", ["conf/ladder/mine.yaml", "paths.txt", "paths.text"]),
