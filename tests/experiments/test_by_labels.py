@@ -9,24 +9,25 @@ from pydantic import ValidationError
 from toy_rungs import MEAN
 
 from langladder.experiments.experiment import Data
+from langladder.experiments.findings import Findings
 from langladder.experiments.reading import reading_training
-from langladder.experiments.reading.by_labels import (
-    LabelCurve,
-    LabelCurveConfig,
-    Measured,
+from langladder.experiments.reading.by_labels import ByLabels, ByLabelsConfig
+from langladder.experiments.reading.reading_training import (
+    Texts,
     corpus,
-    curve_findings,
+    fitted,
     fitting,
+    right_labels,
+    scored,
     stratified,
     subset,
-    vector_findings,
 )
-from langladder.experiments.reading.reading_training import Texts, fitted, right_labels, scored
 from langladder.experiments.reading.small_vectors import small_vectors
 from langladder.experiments.statistics import difference
 from langladder.models.classification.neural_classifier import NeuralClassifier
 from langladder.text.labelled.labelled import Example
 from pipeline.tracking.code_version import files_of
+from tests.experiments.declared import found as declared
 
 LOGISTIC = {
     "name": "logistic",
@@ -35,9 +36,17 @@ LOGISTIC = {
 }
 
 
-def settings(**changes: Any) -> LabelCurveConfig:
-    values = {"rungs": {"mean": MEAN, "logistic": LOGISTIC}, "baseline": "logistic", "vectors": ["mean"]}
-    return LabelCurveConfig.model_validate(values | {"effort": 0.1, "counts": [16, 64]} | changes)
+VARIANTS: dict[str, Any] = {
+    "Mean": {"rung": "mean"},
+    "Logistic": {"rung": "logistic"},
+    "begun": {"rung": "mean", "vectors": True},
+}
+
+
+def settings(**changes: Any) -> ByLabelsConfig:
+    expect = [{"each": ["begun"], "is": "better", "than": "Mean", "margin": 0.01}]
+    values = {"rungs": {"mean": MEAN, "logistic": LOGISTIC}, "bases": ["classifier"], "variants": VARIANTS}
+    return ByLabelsConfig.model_validate(values | {"expect": expect, "effort": 0.1, "counts": [16, 64]} | changes)
 
 
 def texts(*counts: int) -> Texts:
@@ -83,40 +92,35 @@ def test_the_interval_of_a_difference_holds_it_and_shrinks_with_the_texts() -> N
     assert str(many).startswith(f"{100 * many.mean:+.1f} points (")
 
 
-def measured(**accuracies: list[float]) -> Measured:
-    """Titles with their accuracy at 16, 64, 256 labels, on 400 texts by five seeds."""
-    right = {
-        title: {n: np.arange(400)[None].repeat(5, axis=0) % 100 < 100 * one for n, one in zip((16, 64, 256), some)}  # noqa: B905
-        for title, some in accuracies.items()
-    }
-    return Measured(right, [title for title in accuracies if title != "base"], 0.95, 0.5)
+def right(few: float, all_labels: float) -> dict[str, np.ndarray]:
+    """Of 400 texts by five seeds, with the fewest labels and with all."""
+    one, every = (np.arange(400)[None].repeat(5, axis=0) % 100 < 100 * share for share in (few, all_labels))
+    return {"few": one, "all": every, "fades": one.astype(float) - every}
 
 
 @pytest.mark.parametrize(
-    ("network", "holds", "start"),
-    [
-        ([0.5, 0.7, 0.9], True, "256"),
-        ([0.5, 0.8, 0.9], True, "64"),
-        ([0.6, 0.8, 0.9], False, "16"),
-        ([0.5, 0.8, 0.8], False, "never"),
-    ],
+    ("network", "holds"),
+    [((0.5, 0.9), True), ((0.6, 0.9), False), ((0.5, 0.8), False), ((0.5, 0.4), False)],
 )
-def test_the_verdict_says_from_how_many_labels_on_a_network_is_better(
-    network: list[float], holds: bool, start: str
-) -> None:
-    found = curve_findings(measured(base=[0.5, 0.7, 0.8], net=network), "base", 0.01)
-    assert found.holds is holds
-    assert [row[-2] for row in found.rows] == ["baseline", start]
-    assert (f"net from {start} labels on" in found.verdict) is (start != "never")
-    assert found.plots[0].levels == {"most frequent label": 0.5, "best possible": 0.95}
+def test_the_curves_verdict_follows_the_numbers(network: tuple[float, float], holds: bool) -> None:
+    """Networks are no better than logistic regression with few labels, and one is with all."""
+    base, nets = right(0.5, 0.8), ("Mean", "TextCNN", "BiLSTM", "TextCNN, begun")
+    cells = {"Naive Bayes": base, "Logistic": base, **dict.fromkeys(nets, right(0.5, 0.7))}
+    assert declared("label_curve", cells | {"TextCNN": right(*network)}, {"all": 0.5}).holds is holds
+    assert declared("label_curve", cells | {"TextCNN": right(*network)}, {"all": 0.95}).holds is None
+
+
+def vectors(*begun: float) -> Findings:
+    plain = right(0.5, 0.8)
+    rows = {"Mean, pre-trained": right(*begun), "TextCNN, pre-trained": right(0.6, 0.82)}
+    return declared("vectors_by_labels", {"Mean": plain, "TextCNN": plain} | rows, {"all": 0.5})
 
 
 def test_vectors_help_where_they_gain_and_less_with_all_labels() -> None:
-    helped = {"net": [0.5, 0.6, 0.8], "net, pre-trained": [0.6, 0.8, 0.82]}
-    assert vector_findings(measured(**helped), 0.01).holds is True
-    assert vector_findings(measured(**{"net": helped["net"], "net, pre-trained": [0.5, 0.6, 0.9]}), 0.01).holds is False
-    assert vector_findings(measured(**{"net": helped["net"], "net, pre-trained": helped["net"]}), 0.01).holds is False
-    assert vector_findings(measured(net=helped["net"]), 0.01).holds is None
+    assert vectors(0.6, 0.82).holds is True
+    assert vectors(0.5, 0.9).holds is False
+    assert vectors(0.5, 0.8).holds is False
+    assert vectors(0.6, 0.9).holds is None  # as much with all labels
 
 
 def test_a_network_ends_with_its_best_validation_weights(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,26 +161,24 @@ def test_vectors_are_put_into_the_network_and_are_as_wide_as_its_table(data: Dat
     assert np.allclose(model.embedding.weight[row].detach().numpy(), vectors[word])
 
 
-def test_every_line_is_measured_at_every_number_of_labels(data: Data) -> None:
+def test_every_variant_is_measured_at_every_number_of_labels(data: Data) -> None:
     told: list[str] = []
-    config = settings(seeds=20)  # effort 0.1: two of them
-    found = LabelCurve(config).measure(data, seed=1, progress=told.append)
-    assert list(found.right) == ["Mean", "Logistic", "Mean, pre-trained"]
-    assert found.counts == [16, 64, 540]
-    assert {array.shape for by in found.right.values() for array in by.values()} == {
-        (2, len(found.right["Mean"][16][0]))
-    }
-    assert found.ceiling is not None
-    assert 0.5 < found.ceiling <= 1
-    assert len(told) == 3
+    found = ByLabels(settings(seeds=20)).run(data, seed=1, progress=told.append)  # effort 0.1: two of them
+    (curve,) = [plot for plot in found.plots if plot.x_label == "labels"]
+    assert [line.name for line in curve.series] == list(VARIANTS) and len(told) == 3
+    for row, line in zip(found.rows, curve.series, strict=True):
+        assert line.x == [16.0, 64.0, 540.0] and line.error is not None
+        assert (line.y[-1], line.y[0]) == (row[3], row[5])
+        assert row[6] == pytest.approx(float(str(row[5])) - float(str(row[3])), abs=1e-5)
+    one = ByLabels(settings(counts=[5000])).run(data, seed=1, progress=told.append)
+    assert [row[6] for row in one.rows] == [None] * 3  # of one number nothing is said of what changes with it
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"baseline": "svm"}, "baseline='svm' is none of the rungs; allowed: mean, logistic"),
-        ({"vectors": ["logistic"]}, "have no embedding; name networks"),
-        ({"vectors": ["cnn"]}, r"vectors: \['cnn'\] are none of the rungs"),
+        ({"variants": VARIANTS | {"svm": {"rung": "svm"}}}, "'svm' is none of the rungs; allowed: mean, logistic"),
+        ({"variants": VARIANTS | {"odd": {"rung": "mean", "vectors": "yes"}}}, "vectors='yes' is not allowed"),
         ({"counts": [64, 16]}, "rising numbers"),
         ({"counts": [2]}, "the first at least 5"),
         ({"rungs": {"mean": MEAN | {"_target_": "langladder.models.language.gpt.GPT"}}}, "is no Classifier"),
@@ -193,7 +195,7 @@ def test_settings_that_say_something_wrong_are_refused(changes: dict[str, Any], 
 def test_an_edit_of_a_rungs_code_runs_the_claim_again() -> None:
     value = {
         "experiment": {
-            "_target_": "langladder.experiments.reading.by_labels.LabelCurve",
+            "_target_": "langladder.experiments.reading.by_labels.ByLabels",
             "settings": {"rungs": {"m": MEAN}},
         }
     }

@@ -68,14 +68,18 @@ def test_parameters_golden_one_to_three_to_four() -> None:
     assert counts == [7 * 5 + 7 * 7 + 7, 3 * 91, 4 * 91]
 
 
-@pytest.mark.parametrize(("lstm", "holds"), [(4.1, True), (2.0, False)])
+@pytest.mark.parametrize(("lstm", "holds"), [(4.1, True), (2.0, False), (6.0, False)])
 def test_the_times_verdict_follows_the_numbers(lstm: float, holds: bool) -> None:
     parameters = {"rnn": [10], "gru": [30], "lstm": [40]}
-    found = recurrent_cost.findings([64], parameters, {"rnn": [1e-6], "gru": [3e-6], "lstm": [lstm * 1e-6]})
-    assert found.holds is None  # that of the parameters is arithmetic
-    assert found.timed is not None
-    assert found.timed.holds is holds
-    assert f"1.0 : 3.0 : {lstm}" in found.timed.verdict
+    seconds = {cell: [[1e-6 * times] * 5] for cell, times in (("rnn", 1.0), ("gru", 3.0), ("lstm", lstm))}
+    told = recurrent_cost.findings([64], parameters, seconds, 0.182)
+    assert told.holds is None  # that of the parameters is arithmetic
+    assert told.timed is not None
+    assert told.timed.holds is holds
+    assert f"1.0 : 3.0 : {lstm}" in told.timed.verdict
+    few = {cell: [by[0][:1]] for cell, by in seconds.items()}
+    timed = recurrent_cost.findings([64], parameters, few, 0.182).timed
+    assert timed is not None and timed.holds is None and "1 seed, 5 are needed" in timed.reason
 
 
 def test_copy_rows_hold_symbols_blanks_and_signals() -> None:

@@ -11,20 +11,26 @@ from toy_bodies import BERT_BODY, BERT_RUNG, GPT_BODY, GPT_RUNG, TRANSFER
 from toy_rungs import MEAN
 
 from langladder.experiments.experiment import Data
-from langladder.experiments.findings import Findings
-from langladder.experiments.pretraining import auxiliary_loss, body_rungs, small_bodies, transfer_by_labels
+from langladder.experiments.pretraining import body_rungs, small_bodies, transfer_by_labels
 from langladder.experiments.pretraining.auxiliary_loss import AuxiliaryLossConfig
 from langladder.experiments.pretraining.body_rungs import GrowingConfig, grown, pretrained, unlabelled
 from langladder.experiments.pretraining.small_bodies import pretrain
-from langladder.experiments.pretraining.transfer_by_labels import TransferByLabels, TransferByLabelsConfig
+from langladder.experiments.pretraining.transfer_by_labels import (
+    Measured,
+    TransferByLabels,
+    TransferByLabelsConfig,
+    change,
+    gain_figures,
+    gains_of,
+)
 from langladder.experiments.pretraining.transfer_comparison import TransferComparison, TransferComparisonConfig
-from langladder.experiments.reading.by_labels import Measured, change, corpus, gain_figures, gains_of
-from langladder.experiments.reading.reading_training import train_network
+from langladder.experiments.reading.reading_training import corpus, train_network
 from langladder.experiments.reading.small_vectors import small_vectors
 from langladder.models.encoders.bert import BERT
 from langladder.models.language.gpt import GPT
 from langladder.text.tokenize.tokenizers import word_tokens
 from pipeline.tracking.code_version import files_of
+from tests.experiments.declared import found as declared
 
 COMPARED: dict[str, Any] = TRANSFER | {
     "bases": ["bert"],
@@ -47,7 +53,7 @@ def measured(**accuracies: list[float]) -> Measured:
         }
         for title, some in accuracies.items()
     }
-    return Measured(right, list(right), 0.95, 0.5)
+    return Measured(right, 0.95, 0.5)
 
 
 @pytest.fixture
@@ -214,28 +220,24 @@ def test_of_two_rungs_both_must_gain() -> None:
 
 
 @pytest.mark.parametrize(
-    ("half", "holds"), [([0.5, 0.7, 0.9], True), ([0.6, 0.7, 0.9], None), ([0.4, 0.6, 0.8], False)]
+    ("half", "holds"), [((0.5, 0.9), True), ((0.6, 0.9), None), ((0.4, 0.8), False), ((0.7, 0.9), False)]
 )
 def test_the_auxiliary_loss_holds_where_many_labels_profit_and_few_do_not(
-    half: list[float], holds: bool | None
+    half: tuple[float, float], holds: bool | None
 ) -> None:
-    found = _losses(half)
+    def right(few: float, many: float) -> dict[str, np.ndarray]:
+        one, every = (np.arange(400)[None].repeat(5, axis=0) % 100 < 100 * share for share in (few, many))
+        return {"few": one, "all": every, "fades": one.astype(float) - every}
+
+    found = declared("auxiliary_loss", {"λ = 0": right(0.5, 0.8), "λ = 0.5": right(*half)}, {"all": 0.5})
     assert found.holds is holds
-    assert ": against λ = 0, λ = 0.5 gains" in found.verdict
-    assert found.figures["0_5_gain_256"] == pytest.approx(half[2] - 0.8)
-
-
-def _losses(half: list[float]) -> Findings:
-    plain = measured(a=[0.5, 0.6, 0.8], b=half)
-    right = dict(zip(("λ = 0", "λ = 0.5"), plain.right.values(), strict=True))
-    return auxiliary_loss.findings(plain._replace(right=right, networks=list(right)), 0.01)
+    assert found.figures["0_5_all"] == pytest.approx(half[1])
 
 
 def test_one_number_of_labels_tells_nothing() -> None:
     one = {16: np.ones((2, 10), dtype=bool)}
-    found = Measured({"BERT, from scratch": one, "BERT": one}, [], None, 0.5)
+    found = Measured({"BERT, from scratch": one, "BERT": one}, None, 0.5)
     assert transfer_by_labels.findings(found, ["BERT"], 0.01).holds is None
-    assert auxiliary_loss.findings(found, 0.01).holds is None
 
 
 def with_model(rung: dict[str, Any], **model: Any) -> dict[str, Any]:
@@ -273,16 +275,17 @@ def test_settings_that_say_something_wrong_are_refused(changes: dict[str, Any], 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"weights": [0.5, 1.0]}, "the first 0"),
-        ({"weights": [0.0, 0.5, 0.5]}, "rising numbers"),
-        ({"weights": [0.0, 1000.0]}, "lm_weight: 1000.0 is not allowed"),
-        ({"rungs": {"bert": BERT_RUNG}}, "bert_fine_tuned has no lm_weight"),
-        ({"rungs": TRANSFER["rungs"]}, "at most 1 item"),
+        ({"variants": {"none": {"lm_weight": 0.0}, "half": {"lm_weight": 1000.0}}}, "lm_weight: 1000.0 is not allowed"),
+        ({"bases": ["bert"]}, "'lm_weight' is no setting of bert_fine_tuned"),
+        ({"counts": [64, 16]}, "rising numbers"),
     ],
 )
 def test_weights_that_cannot_be_compared_are_refused(changes: dict[str, Any], message: str) -> None:
+    expect = [{"each": ["half"], "is": "better", "than": "none", "margin": 0.01}]
+    values = {"bases": ["gpt"], "variants": {"none": {"lm_weight": 0.0}, "half": {"lm_weight": 0.5}}, "expect": expect}
+    AuxiliaryLossConfig.model_validate(TRANSFER | values)
     with pytest.raises((ValidationError, ValueError), match=message):
-        AuxiliaryLossConfig.model_validate(TRANSFER | {"rungs": {"gpt": GPT_RUNG}} | changes)
+        AuxiliaryLossConfig.model_validate(TRANSFER | values | changes)
 
 
 def test_a_variant_that_cannot_grow_is_refused() -> None:

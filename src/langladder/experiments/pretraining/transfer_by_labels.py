@@ -7,7 +7,7 @@ and all seeds. The gain is the difference in accuracy on the test texts from the
 `others` are classifiers that stand beside them in the drawing, and in no verdict.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -15,38 +15,34 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from langladder.embeddings.base import WordVectors
-from langladder.experiments.experiment import Data, Experiment, Progress
-from langladder.experiments.findings import Findings, opened
+from langladder.experiments.experiment import Data, Experiment, Progress, RepeatedConfig
+from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.pretraining.body_rungs import GrowingConfig, GrownRung, grown, pretrained
 from langladder.experiments.pretraining.small_bodies import Body
-from langladder.experiments.reading.by_labels import (
-    CountsConfig,
-    Line,
-    Measured,
-    accuracy_plot,
-    change,
+from langladder.experiments.reading.by_labels import CountsConfig
+from langladder.experiments.reading.reading_training import (
+    Texts,
     corpus,
-    gain_figures,
-    gain_plot,
-    gain_rows,
-    gains_of,
-    measured,
-    right_after,
-    several,
+    fitted,
+    fitting,
+    majority,
+    right_labels,
+    subset,
 )
-from langladder.experiments.reading.reading_training import Texts, right_labels
 from langladder.experiments.reading.rungs import ClassifierRung
 from langladder.experiments.reading.small_vectors import small_vectors
-from langladder.experiments.statistics import Difference, every, gated
+from langladder.experiments.statistics import CONFIDENCE, Difference, Verdict, above, difference, every, gated
 from langladder.ground import schema
 from langladder.text.tokenize.tokenizers import Tokenizer
 
 FROM_SCRATCH = "{}, from scratch"
 VECTORS_ALONE = "{}, word vectors alone"
 WITH_VECTORS = "{} from word vectors"
+Line = Callable[[Texts, int], np.ndarray]
+"""Texts, seed → whether each test text gets its label, (N,) bool, after training on the others."""
 
 
-class TransferByLabelsConfig(GrowingConfig, CountsConfig):
+class TransferByLabelsConfig(GrowingConfig, CountsConfig, RepeatedConfig):
     """Settings of `TransferByLabels`."""
 
     rungs: dict[str, GrownRung] = Field(min_length=1)  # type: ignore[assignment]
@@ -70,6 +66,37 @@ class TransferByLabelsConfig(GrowingConfig, CountsConfig):
         return self
 
 
+class Measured(NamedTuple):
+    """What was measured: title → number of labels → (S, N) bool, whether a test text got its label.
+
+    Attributes:
+        ceiling: the best possible accuracy; None where it is unknown.
+        majority: share of the most frequent label among the test texts.
+    """
+
+    right: Mapping[str, Mapping[int, np.ndarray]]
+    ceiling: float | None
+    majority: float
+
+    def mean(self, title: str, count: int) -> float:
+        """Accuracy over all seeds."""
+        return float(self.right[title][count].mean())
+
+    def learnt(self, title: str) -> Verdict:
+        """A gate: with all labels it is better than who always says the most frequent one."""
+        return above(self.right[title][self.counts[-1]], self.majority, f"{title} has not learnt: its accuracy")
+
+    def spread(self, title: str, count: int) -> float:
+        """Standard deviation of the accuracy between seeds; 0 for one seed."""
+        by_seed = self.right[title][count].mean(axis=1)  # (S,)
+        return float(by_seed.std(ddof=1)) if len(by_seed) > 1 else 0.0
+
+    @property
+    def counts(self) -> list[int]:
+        """Numbers of labels, rising."""
+        return list(next(iter(self.right.values())))
+
+
 class TransferByLabels(Experiment[TransferByLabelsConfig]):
     """A line for each rung and each of its beginnings."""
 
@@ -81,7 +108,7 @@ class TransferByLabels(Experiment[TransferByLabelsConfig]):
         whole = corpus(data, self.config)
         lines = self._lines(data, pretrained(self.config, data, seed=seed, progress=progress), seed)
         others = self._others(data, seed)
-        found = measured(others | lines, whole, self.config, networks=list(lines), seed=seed, progress=progress)
+        found = measured(others | lines, whole, self.config, seed=seed, progress=progress)
         return findings(found, [rung.title for rung in self.config.rungs.values()], self.config.margin)
 
     def _others(self, data: Data, seed: int) -> dict[str, Line]:
@@ -123,6 +150,130 @@ class TransferByLabels(Experiment[TransferByLabelsConfig]):
         training = self.config.training_on(rung, texts)
         found = grown(rung, base, tokenizer, texts, training, seed=seed, model=model, vectors=vectors)
         return right_labels(found, texts.test)
+
+
+def right_after(
+    rung: ClassifierRung, vectors: WordVectors | None, config: TransferByLabelsConfig, texts: Texts, seed: int
+) -> np.ndarray:
+    """Whether each test text gets its label, (N,) bool, after training on the others; begun with vectors or without."""
+    training = None if rung.training is None else config.training_on(rung, texts)
+    return right_labels(fitted(rung, texts, training, seed=seed, vectors=vectors), texts.test)
+
+
+def measured(
+    lines: Mapping[str, Line],
+    whole: Texts,
+    config: TransferByLabelsConfig,
+    *,
+    seed: int,
+    progress: Progress,
+) -> Measured:
+    """Every line at every number of labels, a training a seed."""
+    seeds = config.numbers(seed)
+    right: dict[str, dict[int, np.ndarray]] = {title: {} for title in lines}
+    for count in [*fitting(config.counts, whole), None]:
+        parts = [whole if count is None else subset(whole, count, one) for one in seeds]
+        number = len(parts[0].train) + len(parts[0].validation)
+        for title, line in lines.items():
+            right[title][number] = np.stack([line(part, one) for part, one in zip(parts, seeds, strict=True)])
+        said = ", ".join(f"{title} {by[number].mean():.1%}" for title, by in right.items())
+        progress(f"{number:,} labels: {said}")
+    ceilings = [example.ceiling for example in whole.test if example.ceiling is not None]
+    ceiling = sum(ceilings) / len(ceilings) if len(ceilings) == len(whole.test) else None
+    return Measured(right, ceiling, majority(whole.test))
+
+
+Pairs = Mapping[str, tuple[str, str]]
+"""Name → title of the line, title of its baseline."""
+Gains = Mapping[str, Mapping[int, Difference]]
+"""Name → number of labels → what the line gains."""
+
+
+def gains_of(measured: Measured, pairs: Pairs) -> dict[str, dict[int, Difference]]:
+    """The gain of each pair at every number of labels."""
+    right = measured.right
+    return {
+        name: {count: difference(right[line][count], right[base][count]) for count in measured.counts}
+        for name, (line, base) in pairs.items()
+    }
+
+
+def change(
+    measured: Measured, pair: tuple[str, str], first: int, second: int, confidence: float = CONFIDENCE
+) -> Difference:
+    """How much larger a gain is with `first` labels than with `second`."""
+    line, base = (measured.right[title] for title in pair)
+    # (a_n − b_n) − (a_m − b_m)
+    each = [line[count].astype(int) - base[count] for count in (first, second)]  # (S, N)
+    return difference(each[0], each[1], confidence)
+
+
+def several(counts: Sequence[int]) -> Verdict:
+    """A gate: one number of labels says nothing of what changes with it."""
+    return Verdict(True) if len(counts) > 1 else Verdict(None, f"{len(counts)} number of labels, two are needed")
+
+
+def gain_rows(measured: Measured, gains: Gains, pairs: Pairs) -> list[list[str | float | None]]:
+    """Name, labels, accuracy of the baseline and of the line, gain."""
+    return [
+        [
+            name,
+            float(count),
+            rounded(measured.mean(pairs[name][1], count)),
+            rounded(measured.mean(pairs[name][0], count)),
+            str(gain),
+        ]
+        for name, by in gains.items()
+        for count, gain in by.items()
+    ]
+
+
+def gain_plot(gains: Gains, counts: Sequence[int]) -> Plot:
+    """A line a pair, with half of its interval as error."""
+    return Plot(
+        title="Gain by number of labels",
+        x_label="labels",
+        y_label="gain in accuracy",
+        log_x=True,
+        levels={"none": 0.0},
+        series=[
+            series(
+                name,
+                [float(count) for count in counts],
+                [by[count].mean for count in counts],
+                [by[count].half for count in counts],
+            )
+            for name, by in gains.items()
+        ],
+    )
+
+
+def gain_figures(gains: Gains) -> dict[str, float]:
+    """For the metrics."""
+    return {figure(name, "gain", str(count)): gain.mean for name, by in gains.items() for count, gain in by.items()}
+
+
+def accuracy_plot(measured: Measured, *, front: bool = False) -> Plot:
+    """Accuracy by labels, a line a rung, with the spread between seeds; `front` as of `Plot`."""
+    counts = measured.counts
+    levels = {"most frequent label": measured.majority}
+    return Plot(
+        title="Accuracy by number of labels",
+        x_label="labels",
+        y_label="accuracy (test)",
+        log_x=True,
+        front=front,
+        levels=levels | ({} if measured.ceiling is None else {"best possible": measured.ceiling}),
+        series=[
+            series(
+                title,
+                [float(count) for count in counts],
+                [measured.mean(title, count) for count in counts],
+                [measured.spread(title, count) for count in counts],
+            )
+            for title in measured.right
+        ],
+    )
 
 
 class Summary(NamedTuple):
@@ -176,11 +327,12 @@ def findings(measured: Measured, rungs: list[str], margin: float) -> Findings:
 
 
 def _summary(measured: Measured, pair: tuple[str, str], gains: Mapping[int, Difference]) -> Summary:
-    last = measured.counts[-1]
+    last, apart = measured.counts[-1], 1 - (1 - CONFIDENCE) / len(gains)  # the best of some is picked
     best = max(gains, key=lambda count: gains[count].mean)
+    line, base = (measured.right[title][best] for title in pair)
     wanted = measured.mean(pair[1], last)
     enough = next((count for count in gains if measured.mean(pair[0], count) >= wanted), None)
-    return Summary(best, gains[best], gains[last], change(measured, pair, best, last), enough)
+    return Summary(best, difference(line, base, apart), gains[last], change(measured, pair, best, last, apart), enough)
 
 
 def _enough(title: str, enough: int | None, last: int) -> str:

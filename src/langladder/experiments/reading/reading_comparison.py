@@ -15,9 +15,17 @@ from langladder.data.batches import generator
 from langladder.embeddings.base import WordVectors
 from langladder.experiments.comparison import Measure, Metric, Values
 from langladder.experiments.experiment import Data, Source
-from langladder.experiments.reading.by_labels import corpus, stratified
 from langladder.experiments.reading.drawn_reviews import drawn_reviews, operators
-from langladder.experiments.reading.reading_training import ReadingConfig, Texts, fitted, majority, right_labels, scored
+from langladder.experiments.reading.reading_training import (
+    ReadingConfig,
+    Texts,
+    corpus,
+    fitted,
+    majority,
+    right_labels,
+    scored,
+    stratified,
+)
 from langladder.experiments.reading.rung_comparison import RungComparison, RungComparisonConfig
 from langladder.experiments.reading.rungs import ClassifierRung
 from langladder.experiments.reading.small_vectors import small_vectors

@@ -14,9 +14,10 @@ import numpy as np
 import torch
 from pydantic import Field
 
+from langladder.data.batches import generator
 from langladder.data.reading import ReadingBatches
 from langladder.embeddings.base import WordVectors
-from langladder.experiments.experiment import ExperimentConfig
+from langladder.experiments.experiment import Data, ExperimentConfig
 from langladder.experiments.reading.rungs import ClassifierRung
 from langladder.experiments.training import train
 from langladder.ground.errors import InputError
@@ -31,6 +32,8 @@ VALIDATIONS = 8
 """How often a network in training looks at the validation texts."""
 LEAST = 32
 """Texts below which no effort shortens a corpus."""
+HELD = 5
+"""Of a subset, one label in so many is there to choose by."""
 
 
 class Texts(NamedTuple):
@@ -148,3 +151,41 @@ def majority(examples: Sequence[Example]) -> float:
     """Share of the most frequent label."""
     labels = [example.label for example in examples]
     return max(map(labels.count, set(labels))) / len(labels)
+
+
+def corpus(data: Data, config: ReadingConfig) -> Texts:
+    """The labelled texts, the test texts as many as are asked for.
+
+    Raises:
+        InputError: a split has none.
+    """
+    train, validation, test = (data.examples(split) for split in ("train", "validation", "test"))
+    for name, split in (("train", train), ("validation", validation), ("test", test)):
+        if not split:
+            raise InputError(f"{data.labels}/{name}.parquet: no labelled text; see the report of the stage `clean`")
+    return Texts(data.label_names(), train, validation, config.few(test, config.test_texts))
+
+
+def fitting(counts: Sequence[int], whole: Texts) -> list[int]:
+    """The numbers of labels that can be drawn: no more than there are to train on, at least one a class."""
+    return [count for count in counts if len(whole.labels) <= count < len(whole.train)]
+
+
+def subset(whole: Texts, count: int, seed: int) -> Texts:
+    """`count` of the training texts, a fifth of them to choose by."""
+    chosen = [whole.train[row] for row in stratified(whole.train, seed)[:count]]
+    order, held = stratified(chosen, seed, 1), count // HELD
+    train, validation = ([chosen[row] for row in sorted(rows)] for rows in (order[held:], order[:held]))
+    return whole._replace(train=train, validation=validation)
+
+
+def stratified(examples: Sequence[object], *key: int) -> list[int]:
+    """An order in which every beginning has about the shares of the labels that the whole has.
+
+    The k-th of the n texts of a label, in an order drawn for `key`, stands at (k + ½) / n.
+    """
+    of: dict[str, list[int]] = {}
+    for row in generator(*key).permutation(len(examples)).tolist():
+        of.setdefault(str(examples[row].label), []).append(row)
+    placed = [((k + 0.5) / len(rows), row) for rows in of.values() for k, row in enumerate(rows)]
+    return [row for _, row in sorted(placed)]
