@@ -9,16 +9,8 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from langladder.experiments.comparison import (
-    TRAINING,
-    Comparison,
-    ComparisonConfig,
-    Expectation,
-    Measure,
-    Measured,
-    Metric,
-    gathered,
-)
+from langladder.experiments.comparison import Comparison, Measure, Measured, gathered
+from langladder.experiments.declaration import TRAINING, ComparisonConfig, Expectation, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.findings import Findings
 from langladder.experiments.language.text_comparison import TextComparison, TextComparisonConfig
@@ -188,6 +180,18 @@ def test_where_right_texts_are_kept_an_interval_decides(outcome: str, share: flo
     found, said = judged(outcome, whole, of_texts(*[share] * 5))
     assert found is came
     assert said.startswith(f"b against a {100 * (share - 0.8):+.1f} points (")
+
+
+def test_of_some_that_are_picked_from_each_interval_is_wider() -> None:
+    three = TWO | {"variants": {"a": {}, "b": {"width": 8}, "c": {"width": 12}}}
+    by = {name: Measured(1, {"bleu": five(value)}) for name, value in (("a", 20.0), ("b", 20.41), ("c", 20.72))}
+    halves = []
+    for names in ({"each": ["b", "c"]}, {"some": ["b", "c"]}):
+        expected = Expectation.model_validate({**names, "is": "better", "than": "a", "margin": 0.1})
+        config = TranslatorComparisonConfig.model_validate(three | {"expect": [expected.model_dump(by_alias=True)]})
+        verdict, _ = TranslatorComparison(config).judged(expected, by)
+        halves.append([one.difference.half for one in verdict.rests_on])
+    assert all(picked > 1.2 * alone > 0 for alone, picked in zip(*halves, strict=True))
 
 
 def test_a_network_that_failed_makes_no_other_as_good() -> None:

@@ -26,16 +26,15 @@ Shape legend: S seeds, N test texts.
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar, get_args
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
-from pydantic import Field, model_validator
 
-from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
+from langladder.experiments.declaration import BASELINE, BEFORE, BEST, ComparisonConfig, Expectation, Metric
+from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, Shown, figure, lines, opened, rounded, series
 from langladder.experiments.statistics import (
     CONFIDENCE,
-    LEAST_SEEDS,
     Difference,
     Verdict,
     above,
@@ -48,181 +47,11 @@ from langladder.experiments.statistics import (
     some,
     spread,
 )
-from langladder.ground.schema import Config, checked
 
 LEAST = 1e-12
 """Of a metric whose logarithm is taken."""
-BEST, BEFORE, BASELINE = "best", "the one before", "baseline"
-"""What a variant may be compared with beside the others: whichever of them is best, the one before it in the list, and
-the baseline: what counting or guessing gets."""
 MANY = 8
 """Means beyond which a sentence names only those that something is expected of."""
-TRAINING = {"optimizer", "lr", "muon_lr", "betas", "eps", "weight_decay", "schedule", "warmup_steps", "min_lr", "decay"}
-TRAINING |= {"decay_steps", "max_steps", "clip_norm", "label_smoothing"}
-TRAINING |= {"batch_size", "sequence_length", "batch_tokens"}
-"""The settings of training that `experiments.training` reads."""
-
-
-class Metric(NamedTuple):
-    """What is measured of a trained network: its column and axis, and whether more of it is better.
-
-    Attributes:
-        along: of a curve, what its places are; it has a plot for each base, and no column.
-        log: the axes of that plot with a logarithmic scale.
-        clock: what the machine's speed decides: it is for `Comparison.timed` alone.
-    """
-
-    label: str
-    more_is_better: bool = False
-    drawn: bool = True
-    along: str = ""
-    log: Literal["", "x", "y", "xy"] = ""
-    clock: bool = False
-
-    @property
-    def scalar(self) -> bool:
-        """Whether it has a column."""
-        return not self.along and not self.clock
-
-
-class Expectation(Config):
-    """What must come out: each of some variants, or some one of them, is better, worse or as good as another.
-
-    Attributes:
-        of: bases of which it is said; none: all.
-        than: a variant, best, the one before, baseline, another base (its same variant), or a number.
-        margin: the least difference that counts, in units of the metric. factor: or the least ratio.
-        metric: another than that of the comparison.
-    """
-
-    of: list[str] = Field(default=[])
-    each: list[str] = Field(default=[])
-    some: list[str] = Field(default=[])
-    outcome: Literal["better", "worse", "as good", "no better"] = Field(alias="is")
-    than: str | float
-    margin: float | None = Field(default=None, ge=0)
-    factor: float | None = Field(default=None, ge=1)
-    metric: str | None = None
-
-    @model_validator(mode="after")
-    def _one_kind(self) -> Self:
-        if bool(self.each) == bool(self.some):
-            raise ValueError(f"each={self.each}, some={self.some}: name variants in one of the two")
-        if (self.margin is None) == (self.factor is None):
-            raise ValueError(
-                f"margin={self.margin}, factor={self.factor}: say in one of the two which difference counts"
-            )
-        return self
-
-    @property
-    def names(self) -> list[str]:
-        """The variants that are looked at."""
-        return self.each or self.some
-
-    def judged(self, gain: Difference) -> Verdict:
-        """gain: of the variant, positive where it is better; of logarithms where a factor is given."""
-        by = self.margin if self.factor is None else math.log(self.factor)
-        assert by is not None
-        gain = gain if self.outcome in ("better", "as good") else -gain
-        return gain.exceeds(by) if self.outcome in ("better", "worse") else gain.within(by)
-
-
-class ComparisonConfig(ExperimentConfig):
-    """Settings of `Comparison`; subclasses have what is trained, how, and the metrics."""
-
-    VARIANT: ClassVar[type[Config]] = Config
-    """The settings that a variant may have, checked before anything runs."""
-    bases: list[Any] = Field(min_length=1)
-    variants: dict[str, dict[str, object]] = Field(default={})
-    vary: dict[str, list[Any]] = Field(default={})
-    what: str = "variant"  # varies, as a reader is shown it
-    metric: str
-    expect: list[Expectation] = Field(min_length=1)
-    given: list[Expectation] = Field(default=[])  # what must come out, or else nothing is judged
-    timed: list[Expectation] = Field(default=[])  # of metrics by the clock, a verdict of its own
-    baseline: dict[str, float] = Field(default={})  # metric → what guessing gets, where that is known beforehand
-    seeds: int = Field(default=LEAST_SEEDS, ge=1, le=100)  # networks of each variant
-
-    def changes(self) -> dict[str, dict[str, object]]:
-        """Variant → its settings; those of `vary` are named after the first setting's values."""
-        if self.variants:
-            return self.variants
-        rows = zip(*self.vary.values(), strict=True)
-        return {str(row[0]): dict(zip(self.vary, row, strict=True)) for row in rows}
-
-    @model_validator(mode="after")
-    def _can_be_compared(self) -> Self:
-        if bool(self.variants) == bool(self.vary):
-            raise ValueError("give variants (name: settings) or vary (setting: values), one of the two")
-        lengths = {key: len(values) for key, values in self.vary.items()}
-        if len(set(lengths.values())) > 1:
-            raise ValueError(f"vary: as many values of each setting as of the others; got {lengths}")
-        names, count = list(self.changes()), next(iter(lengths.values()), len(self.variants))
-        if len(names) < max(2, count):
-            raise ValueError(f"{'vary' if self.vary else 'variants'}={names}: two or more, each another")
-        for key in ("expect", "given", "timed"):
-            for expected in getattr(self, key):
-                self._known(key, expected, names)
-        for base in self.bases:
-            self._check(base)
-        return self
-
-    def metrics(self) -> tuple[str, ...]:
-        """Those that something can be expected of."""
-        return get_args(type(self).model_fields["metric"].annotation)
-
-    def _known(self, key: str, expected: Expectation, names: list[str]) -> None:
-        """Whether all that an expectation names is there."""
-        bases, special = list(map(str, self.bases)), [BEST, BEFORE, BASELINE]
-        if unknown := set(expected.of) - set(bases):
-            raise ValueError(f"{key}: of={sorted(unknown)} is none of the bases; allowed: {', '.join(bases)}")
-        than = {expected.than} if isinstance(expected.than, str) else set()
-        if unknown := (set(expected.names) - set(names)) | (than - {*names, *special, *bases}):
-            allowed = f"{', '.join(names)}, than: {', '.join(special)}, one of the bases or a number"
-            raise ValueError(f"{key}: {sorted(unknown)} is no variant; allowed: {allowed}")
-        if expected.metric is not None and expected.metric not in self.metrics():
-            raise ValueError(f"{key}: metric={expected.metric!r} is not allowed: one of {', '.join(self.metrics())}")
-        if expected.than in expected.names or (expected.than == BEFORE and names[0] in expected.names):
-            raise ValueError(f"{key}: {expected.than!r} is compared with itself")
-
-    def _check(self, base: Any) -> None:
-        """Every variant's settings are there, and can be had together."""
-        for name, change in self.changes().items():
-            checked(self.VARIANT, change, f"{base}, {name}")
-
-
-class NetworkComparisonConfig(ComparisonConfig):
-    """Settings of a comparison whose variants have settings of a network and of its training."""
-
-    TRAINED: ClassVar[frozenset[str]] = frozenset(TRAINING)
-    """Settings of training that a variant may have."""
-    model: dict[str, object] = Field(default={})  # settings of the network that all variants have
-
-    def small(self, base: Any) -> tuple[Any, dict[str, object]]:
-        """Class and settings of a base."""
-        raise NotImplementedError
-
-    def training(self, **changes: object) -> Config:
-        """How a network is trained, with changes to single settings."""
-        raise NotImplementedError
-
-    def variant(self, base: Any, change: Mapping[str, object]) -> tuple[Any, dict[str, object], dict[str, object]]:
-        """Class of the network, all of its settings, and the changes to its training."""
-        kind, settings = self.small(base)
-        own = {key: value for key, value in change.items() if key in kind.Config.model_fields}
-        return kind, settings | self.model | own, {key: change[key] for key in change if key not in own}
-
-    def _check(self, base: Any) -> None:
-        own = self.small(base)[0].Config.model_fields
-        training = self.TRAINED & set(type(self.training()).model_fields)
-        for name, change in {"model": self.model, **self.changes()}.items():
-            allowed = sorted({*own} if change is self.model else {*own, *training})
-            if unknown := [key for key in change if key not in allowed]:
-                raise ValueError(f"{name}: {unknown[0]!r} is no setting of {base}; allowed: {', '.join(allowed)}")
-        for name, change in self.changes().items():
-            kind, settings, trained = self.variant(base, change)
-            checked(kind.Config, settings, f"{base}, {name}")
-            self.training(**trained)
 
 
 class Measured(NamedTuple):

@@ -27,7 +27,8 @@ from langladder.experiments.alignment.chain_settings import ChainConfig
 from langladder.experiments.alignment.policy_answers import Judged, Judges, text_loss
 from langladder.experiments.alignment.prompted_gpt import answered_in_words
 from langladder.experiments.alignment.small_policies import Chains
-from langladder.experiments.comparison import Comparison, ComparisonConfig, Expectation, Measure, Measured, Metric
+from langladder.experiments.comparison import Comparison, Measure, Measured
+from langladder.experiments.declaration import ComparisonConfig, Expectation, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.statistics import Verdict
 from langladder.ground import schema

@@ -21,7 +21,8 @@ from pydantic import Field
 from langladder.evaluation.reward import rewards_of
 from langladder.experiments.alignment.chain_settings import ChainConfig
 from langladder.experiments.alignment.small_policies import Chains
-from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
+from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.ground import schema
 from langladder.models.reward import RewardModel

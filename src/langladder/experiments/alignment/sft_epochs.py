@@ -23,7 +23,8 @@ from langladder.data.instructions import dialogue_batch
 from langladder.experiments.alignment.chain_settings import ChainConfig
 from langladder.experiments.alignment.policy_answers import Judges
 from langladder.experiments.alignment.small_policies import Chains
-from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
+from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.ground import schema
 from langladder.models.language.instructed import InstructedGPT

@@ -15,7 +15,8 @@ from typing import Any, ClassVar, Literal
 import torch
 from pydantic import Field
 
-from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
+from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.language.small_models import TextConfig
 from langladder.experiments.statistics import mean

@@ -20,7 +20,8 @@ from typing import Any, ClassVar, Literal
 import torch
 from pydantic import Field
 
-from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
+from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.foundations.networks import FlowCell, recurrent
 from langladder.ground import schema

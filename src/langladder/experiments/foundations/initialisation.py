@@ -21,7 +21,8 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from langladder.experiments.comparison import Comparison, Measure, Metric
+from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.declaration import Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.foundations.activations import gradient_by_layer
 from langladder.experiments.foundations.perceptron import DeepConfig, accuracy

@@ -24,7 +24,8 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from langladder.experiments.comparison import Comparison, ComparisonConfig, Found, Measure, Metric
+from langladder.experiments.comparison import Comparison, Found, Measure
+from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.findings import Plot, Shown, lines, opened, rounded
 from langladder.experiments.statistics import Verdict, difference, every, mean

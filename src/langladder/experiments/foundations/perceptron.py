@@ -18,7 +18,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from langladder.experiments.comparison import ComparisonConfig
+from langladder.experiments.declaration import ComparisonConfig
 from langladder.experiments.training import train
 from langladder.nn.initialisation import initialise
 from langladder.tasks.optimisation import TrainingConfig

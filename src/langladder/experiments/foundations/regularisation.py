@@ -22,7 +22,8 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
-from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
+from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.ground import schema
 

@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
+from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.language.small_models import COUNTED, TextConfig, first_part, measured
 from langladder.experiments.training import unigram_loss

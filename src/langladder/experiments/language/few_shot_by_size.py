@@ -18,7 +18,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from langladder.evaluation.prompting import Item, Prompter, chance
-from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
+from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.language.prompting import Prompting, PromptTask
 from langladder.experiments.language.small_models import TITLES, TextConfig, trained

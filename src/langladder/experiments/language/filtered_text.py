@@ -23,7 +23,8 @@ import numpy as np
 from pydantic import Field
 
 from langladder.corpora.microworld import MicroworldConfig, generate_parallel
-from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
+from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.language.small_models import TITLES, Network, TextConfig, measured
 from langladder.experiments.training import unigram_loss

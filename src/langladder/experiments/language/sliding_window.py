@@ -17,7 +17,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from langladder.data.language_modelling import document_batches
-from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
+from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.language.small_models import TITLES, TextConfig, trained
 from langladder.experiments.training import unigram_loss

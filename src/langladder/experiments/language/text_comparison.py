@@ -16,7 +16,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from langladder.experiments.comparison import Comparison, Measure, Metric, NetworkComparisonConfig
+from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.declaration import Metric, NetworkComparisonConfig
 from langladder.experiments.experiment import Data
 from langladder.experiments.language.small_models import TITLES, Network, TextConfig, measured
 from langladder.ground import schema

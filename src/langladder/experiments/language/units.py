@@ -17,7 +17,8 @@ import numpy as np
 from pydantic import Field
 
 from langladder.evaluation.perplexity import score
-from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
+from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.language.small_models import COUNTED, TextConfig, trained
 from langladder.ground import schema

@@ -6,7 +6,8 @@ smaller ones do not.
 
 from typing import ClassVar, Literal
 
-from langladder.experiments.comparison import Measure, Metric
+from langladder.experiments.comparison import Measure
+from langladder.experiments.declaration import Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.pretraining.transfer_comparison import TransferComparison, TransferComparisonConfig
 from langladder.experiments.reading.by_labels import METRICS, CountsConfig, by_counts

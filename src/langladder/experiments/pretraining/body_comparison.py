@@ -21,7 +21,8 @@ from pydantic import Field
 
 from langladder.evaluation.encoder import documents_of, fill_rows
 from langladder.evaluation.true_gaps import HiddenWord, gap_log_probs, hidden_words, known_truth, true_scores
-from langladder.experiments.comparison import TRAINING, Comparison, Measure, Metric, NetworkComparisonConfig, Values
+from langladder.experiments.comparison import Comparison, Measure, Values
+from langladder.experiments.declaration import TRAINING, Metric, NetworkComparisonConfig
 from langladder.experiments.experiment import Data
 from langladder.experiments.pretraining.small_bodies import KINDS, TITLES, Bodies, Body, Kind
 from langladder.experiments.pretraining.transfer import Transfer, TransferConfig

@@ -20,7 +20,8 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from langladder.experiments.comparison import Measure, Metric
+from langladder.experiments.comparison import Measure
+from langladder.experiments.declaration import Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.reading.reading_comparison import (
     LabelComparison,

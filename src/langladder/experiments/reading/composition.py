@@ -13,7 +13,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from langladder.corpora.lexicon import Size
-from langladder.experiments.comparison import Measure, Metric
+from langladder.experiments.comparison import Measure
+from langladder.experiments.declaration import Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.reading.drawn_reviews import drawn_reviews, operators
 from langladder.experiments.reading.reading_training import ReadingConfig, Texts, fitted, majority, right_labels

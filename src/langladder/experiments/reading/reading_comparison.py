@@ -13,7 +13,8 @@ from pydantic import Field
 from langladder.corpora.lexicon import Size
 from langladder.data.batches import generator
 from langladder.embeddings.base import WordVectors
-from langladder.experiments.comparison import Measure, Metric, Values
+from langladder.experiments.comparison import Measure, Values
+from langladder.experiments.declaration import Metric
 from langladder.experiments.experiment import Data, Source
 from langladder.experiments.reading.drawn_reviews import drawn_reviews, operators
 from langladder.experiments.reading.reading_training import (

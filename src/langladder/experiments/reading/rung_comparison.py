@@ -11,7 +11,8 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import Field
 
-from langladder.experiments.comparison import TRAINING, Comparison, NetworkComparisonConfig
+from langladder.experiments.comparison import Comparison
+from langladder.experiments.declaration import TRAINING, NetworkComparisonConfig
 from langladder.experiments.reading.rungs import ReadingRung
 
 RUNG = "rung"

@@ -20,7 +20,8 @@ from pydantic import Field
 from langladder.corpora.labelled import TaggedWorldConfig, drawing
 from langladder.corpora.lexicon import Size
 from langladder.data.batches import generator
-from langladder.experiments.comparison import Measure, Metric
+from langladder.experiments.comparison import Measure
+from langladder.experiments.declaration import Metric
 from langladder.experiments.experiment import Data, Source
 from langladder.experiments.reading.rung_comparison import RungComparison, RungComparisonConfig
 from langladder.experiments.reading.rungs import TaggerRung

@@ -20,7 +20,8 @@ import numpy as np
 from pydantic import Field
 
 from langladder.evaluation.translation import BUCKETS, bleu_by_length
-from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
+from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.translation.small_translators import Network, TranslationConfig, trained
 from langladder.experiments.translation.translation_judge import Judge

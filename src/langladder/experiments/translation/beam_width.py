@@ -14,7 +14,8 @@ from pydantic import Field
 
 from langladder.decoding.beam_search import BeamConfig
 from langladder.evaluation.translation import WidthResult, by_width
-from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
+from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.translation.small_translators import TITLES, Network, TranslationConfig, trained
 from langladder.experiments.translation.translation_judge import Judge

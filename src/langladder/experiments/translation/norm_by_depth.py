@@ -16,7 +16,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from langladder.experiments.comparison import Comparison, ComparisonConfig, Measure, Metric
+from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.statistics import mean
 from langladder.experiments.training import unigram_loss

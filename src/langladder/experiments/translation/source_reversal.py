@@ -15,7 +15,8 @@ import torch
 from pydantic import Field
 
 from langladder.data.translation import pad
-from langladder.experiments.comparison import Metric, Values
+from langladder.experiments.comparison import Values
+from langladder.experiments.declaration import Metric
 from langladder.experiments.translation.translation_judge import Judge
 from langladder.experiments.translation.translator_comparison import TranslatorComparison, TranslatorComparisonConfig
 from langladder.ground import schema

@@ -5,7 +5,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from langladder.experiments.comparison import Comparison, Measure, Metric, NetworkComparisonConfig, Values
+from langladder.experiments.comparison import Comparison, Measure, Values
+from langladder.experiments.declaration import Metric, NetworkComparisonConfig
 from langladder.experiments.experiment import Data
 from langladder.experiments.training import unigram_loss
 from langladder.experiments.translation.small_translators import TITLES, Network, TranslationConfig, trained
