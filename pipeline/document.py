@@ -32,6 +32,7 @@ from pipeline.summary import MARKDOWN
 
 CLAIM_FAMILIES = "experiment", "probe"
 CLAIM_LADDER = "claims"
+MOST_DIFFERENCES = 4
 MEASURED = ROOT / LADDERS / CLAIM_LADDER / "reports" / "rungs"
 CLAIMS = ROOT / "docs" / "results" / "claims.md"
 FOUND = CLAIMS.with_suffix(".json")
@@ -99,11 +100,24 @@ def claim_table(found: Mapping[str, Measured]) -> str:
                 outcome = mark(parts)
                 cells[2:] = [
                     f"**{outcome}**" if outcome == "refuted" else outcome,
-                    " ".join(part.verdict for part in parts),
+                    " ".join(map(_sentence, parts)),
                     "" if one.seconds is None else f"{one.seconds:.0f}",
                 ]
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _sentence(part: Shown) -> str:
+    """The numbers, why they decide nothing where they do not, and the first differences that a verdict rests on."""
+    differences = [
+        f"{one.what + ': ' if one.what else ''}{one.mean:+.3g} ({one.low:+.3g} to {one.high:+.3g}"
+        + (f", {one.seeds} seeds)" if one.seeds else ")")
+        for one in part.rests_on
+        if one.mean is not None and one.low is not None and one.high is not None
+    ]
+    shown = "; ".join(differences[:MOST_DIFFERENCES])
+    power = f" Differences: {shown}{', …' if len(differences) > MOST_DIFFERENCES else ''}." if shown else ""
+    return f"{part.reason + ': ' if part.reason else ''}{part.found}{power}"
 
 
 def write_claims() -> None:
