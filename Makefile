@@ -51,7 +51,7 @@ $(error LADDER=$(LADDER): there is LADDER=full, every rung of conf/, and a file 
 endif
 
 .PHONY: repro
-repro: $(VENV)/ready ## set up, then run the whole DAG: corpus → models → reports/index.html (JOBS=n at a time; LADDER=history, english or full)
+repro: $(VENV)/ready ## set up, then run the whole DAG: corpus → models → reports/index.html (JOBS=n at a time; LADDER=history, english, claims or full)
 	@# the tracking store takes seconds to make: beside the first stages, which do not need it
 	@test -f mlflow.db || echo "== beside the first stages: making mlflow.db"
 	@test -f mlflow.db || { python -m pipeline.runs prepare & }; python -m pipeline.$(if $(LADDER),ladder $(LADDER),parallel --summary)

@@ -23,6 +23,7 @@ from langladder.faces.report.claims import mark
 from langladder.faces.report.language_models import ladder_plot, sentence_floor
 from langladder.faces.report.tables import brief, ladder_rows, to_markdown
 from langladder.ground.artefacts import read_json, write_text
+from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from pipeline import ROOT
 from pipeline.ladder import LADDERS
@@ -130,8 +131,18 @@ def write_claims() -> None:
 
 
 def write_ladder(name: str) -> None:
-    """The tables of a ladder's last run, as that ladder's own code reads it."""
+    """The tables of a ladder's last run, as that ladder's own code reads it.
+
+    Raises:
+        InputError: the ladder has no page, or has not been run.
+    """
     folder, page = ROOT / LADDERS / name, CLAIMS.with_name(f"{name}.md")
+    if "<!-- ladder -->" not in (page.read_text(encoding="utf-8") if page.is_file() else ""):
+        raise InputError(
+            f"{name[:80]!r} has no page: docs/results/{name[:80]}.md with <!-- ladder --> <!-- /ladder -->"
+        )
+    if not (folder / "reports" / "ladder.json").is_file():
+        raise InputError(f"{LADDERS / name}: no report; first `make repro LADDER={name}`")
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder / "src"), str(folder)])}
     command = [sys.executable, "-m", "pipeline.summary", MARKDOWN]
     tables = subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True, text=True).stdout
@@ -143,11 +154,12 @@ def main() -> None:
     from pipeline.tracking.report_inputs import report_inputs
 
     if names := sys.argv[1:]:
-        for name in names:
-            if name == CLAIM_LADDER:
-                write_claims()
-            else:
-                write_ladder(name)
+        try:
+            for name in names:
+                write_claims() if name == CLAIM_LADDER else write_ladder(name)
+        except InputError as error:
+            print(f"document: {error}", file=sys.stderr)
+            sys.exit(2)
         return
     inputs = report_inputs()
     readme = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -78,8 +78,8 @@ def rows(text: str) -> Iterator[tuple[str, str]]:
         if row and set("".join(row)) <= set("-: "):
             continue
         if head and row and (name := re.match(r"`(\w+)`", row[0])):
-            pairs = zip(head[1:], row[1:], strict=False)
-            yield name[1], "; ".join(f"{above}: {cell}" for above, cell in pairs if cell)
+            pairs = zip(head[1:], row[1:], strict=False)  # the claim itself stands above its figures already
+            yield name[1], "; ".join(f"{above}: {cell}" for above, cell in pairs if cell and above != "claim")
         head = head or row if row else []
 
 

@@ -87,10 +87,14 @@ Found = Mapping[str, Mapping[str, Measured]]
 """Title of a base → variant → what was measured."""
 Levels = Mapping[str, float]
 """Metric → its baseline: what counting or guessing gets."""
-Values = dict[str, float | np.ndarray | Mapping[Any, float]]
+Values = Mapping[str, float | np.ndarray | Mapping[Any, float]]
 """Metric → value; or (N,), what each test text gets, whose mean is the value; or of a curve, place → value."""
-Measure = Callable[[Any, Mapping[str, Any], int], tuple[int, Values]]
-"""Base, settings of the variant, seed → parameters of the trained network, `Values`."""
+Change = Mapping[str, Any]
+"""The settings of a variant: they are checked by the class of the network or by `VARIANT`, whatever they are."""
+Scored = tuple[int, Values]
+"""Parameters of a trained network, and what was measured of it."""
+Measure = Callable[[Any, Change, int], Scored]
+"""Base, settings of the variant, seed → what was measured."""
 
 
 class Comparison(Experiment[C]):
@@ -133,7 +137,7 @@ class Comparison(Experiment[C]):
     def findings(self, found: Found, levels: Levels | None = None) -> Findings:
         """The claim holds where all that is expected comes out, for every base, if all bases have learnt."""
         config, columns, levels = self.config, self._columns(), {**self.config.baseline, **(levels or {})}
-        shown = self._shown(
+        fields = self._fields(
             found, config.expect, [config.metric, *(key for key in columns if key != config.metric)], levels
         )
         figures = {
@@ -142,14 +146,16 @@ class Comparison(Experiment[C]):
             for name, one in by.items()
             for metric in columns
         }
-        return Findings(**shown, figures=figures, timed=self.timed(found))
+        return Findings(**fields, figures=figures, timed=self.timed(found))
 
     def timed(self, found: Found) -> Shown | None:
         """What the machine's speed decides, of the metrics by the clock; None: nothing."""
         clock = [key for key, metric in self.metrics.items() if metric.clock]
-        return Shown(**self._shown(found, self.config.timed, clock, {})) if self.config.timed else None
+        return Shown(**self._fields(found, self.config.timed, clock, {})) if self.config.timed else None
 
-    def _shown(self, found: Found, expect: Sequence[Expectation], columns: list[str], levels: Levels) -> dict[str, Any]:
+    def _fields(
+        self, found: Found, expect: Sequence[Expectation], columns: list[str], levels: Levels
+    ) -> dict[str, Any]:
         """The fields of `Shown`: a table of these metrics, of which the first is the one that the sentence names."""
         key, label = columns[0], self.metrics[columns[0]].label
         expected = [

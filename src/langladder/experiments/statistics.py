@@ -158,17 +158,17 @@ def of_one_model(first: ArrayLike, second: ArrayLike) -> Difference:
 def above(values: ArrayLike, level: float, what: str) -> Verdict:
     """A gate: values, one a seed, lie above a level, by their interval."""
     gap = difference(values, level)
-    return _open(gap.exceeds(), f"{what} {gap.mean + level:.3g} is not above {level:.3g}, by its interval")
+    return _gate(gap.exceeds(), f"{what} {gap.mean + level:.3g} is not above {level:.3g}, by its interval")
 
 
 def below(values: ArrayLike, level: float, what: str) -> Verdict:
     """A gate: values, one a seed, lie below a level, by their interval."""
     gap = difference(values, level)
-    return _open((-gap).exceeds(), f"{what} {gap.mean + level:.3g} is not below {level:.3g}, by its interval")
+    return _gate((-gap).exceeds(), f"{what} {gap.mean + level:.3g} is not below {level:.3g}, by its interval")
 
 
-def _open(beats: Verdict, closed: str) -> Verdict:
-    """Open where the level is beaten; else it says so, and what is lacking to know."""
+def _gate(beats: Verdict, closed: str) -> Verdict:
+    """Holds where the level is beaten; else not tested, for the reason `closed` and what is lacking to know."""
     return Verdict(True) if beats.holds else Verdict(None, f"{closed} ({beats.reason})" if beats.reason else closed)
 
 

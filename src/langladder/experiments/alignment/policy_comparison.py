@@ -27,7 +27,7 @@ from langladder.experiments.alignment.chain_settings import ChainConfig
 from langladder.experiments.alignment.policy_answers import Judged, Judges, text_loss
 from langladder.experiments.alignment.prompted_gpt import answered_in_words
 from langladder.experiments.alignment.small_policies import Chains
-from langladder.experiments.comparison import Comparison, Measure, Measured
+from langladder.experiments.comparison import Change, Comparison, Measure, Measured, Scored
 from langladder.experiments.declaration import ComparisonConfig, Expectation, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.statistics import Verdict
@@ -104,7 +104,7 @@ class PolicyComparison(Comparison[PolicyComparisonConfig]):
         """See `Comparison.measure`; every value is of prompts, (N,), NaN where a metric says nothing of the policy."""
         config, chains, base_seed = self.config, Chains(data, self.config), seeds[0]
 
-        def one(_: str, change: Mapping[str, Any], seed: int) -> Any:
+        def one(_: str, change: Change, seed: int) -> Scored:
             variant = Variant.model_validate(change)
             plainly = variant.method == "plain"  # it reads no SFT model of its width
             base = chains.sft(seed=base_seed, width=None if plainly else variant.width)

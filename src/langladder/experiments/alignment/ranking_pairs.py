@@ -12,7 +12,6 @@ on the rankings of held-out prompts.
 Shape legend: C passes, N held-out rankings.
 """
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -21,7 +20,7 @@ from pydantic import Field
 from langladder.evaluation.reward import rewards_of
 from langladder.experiments.alignment.chain_settings import ChainConfig
 from langladder.experiments.alignment.small_policies import Chains
-from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.comparison import Change, Comparison, Measure, Scored
 from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.ground import schema
@@ -75,7 +74,7 @@ class RankingPairs(Comparison[RankingPairsConfig]):
         """See `Comparison.measure`; the SFT model is the same for all seeds."""
         chains = Chains(data, self.config)
 
-        def one(_: str, change: Mapping[str, Any], seed: int) -> Any:
+        def one(_: str, change: Change, seed: int) -> Scored:
             found = self._learnt(chains, Variant(**change).pairs, seed, seeds[0])
             loss, right = found.loss.mean(axis=1), found.right.mean(axis=1)  # (C,)
             return 0, {

@@ -12,8 +12,8 @@ Both are measured on the other dialogues.
 Shape legend: C epochs that were looked at, N held-out dialogues, T tokens.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ from langladder.data.instructions import dialogue_batch
 from langladder.experiments.alignment.chain_settings import ChainConfig
 from langladder.experiments.alignment.policy_answers import Judges
 from langladder.experiments.alignment.small_policies import Chains
-from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.comparison import Change, Comparison, Measure, Scored
 from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.ground import schema
@@ -78,16 +78,18 @@ class SFTEpochs(Comparison[SFTEpochsConfig]):
         curves = {seed: self._curve(chains, seed, seeds[0]) for seed in seeds}
         lowest = lowest_loss(list(curves.values()))
 
-        def one(_: str, change: Mapping[str, Any], seed: int) -> Any:
+        def one(_: str, change: Change, seed: int) -> Scored:
             found, last, rest = curves[seed], Variant(**change).at == "last", slice(1, None, 2)
             place = -1 if last else lowest
             drawn = zip(("losses", "train", "golds"), (found.loss, found.train[:, None], found.gold), strict=True)
+            by_epoch = {name: dict(zip(found.epochs, some.mean(axis=1).tolist(), strict=True)) for name, some in drawn}
             return 0, {
                 "loss": found.loss[place, rest],
                 "gold": found.gold[place, rest],
                 "epochs": found.epochs[place],
                 "fell": float(found.train[0] - found.train[-1]),
-            } | {name: dict(zip(found.epochs, some.mean(axis=1).tolist(), strict=True)) for name, some in drawn if last}
+                **(by_epoch if last else {}),
+            }
 
         return one
 

@@ -17,7 +17,6 @@ and the same after training at a rate too high, where units die.
 Shape legend: N points, H width, L layers.
 """
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -25,7 +24,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
-from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.comparison import Change, Comparison, Measure, Scored
 from langladder.experiments.declaration import Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.foundations.perceptron import (
@@ -73,7 +72,7 @@ class Activations(Comparison[ActivationsConfig]):
         del data, seeds
         config = self.config
 
-        def one(_: str, change: Mapping[str, Any], seed: int) -> Any:
+        def one(_: str, change: Change, seed: int) -> Scored:
             activation = Variant(**change).activation
             points, network = config.start(activation, seed)
             gradient = gradient_by_layer(network, points)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 import torch
 from pydantic import Field
 
-from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.comparison import Change, Comparison, Measure, Scored
 from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.language.small_models import TextConfig
@@ -62,7 +62,7 @@ class Clipping(Comparison[ClippingConfig]):
         del seeds
         config = self.config
 
-        def one(_: str, change: Mapping[str, Any], seed: int) -> Any:
+        def one(_: str, change: Change, seed: int) -> Scored:
             torch.manual_seed(seed)
             settings = RecurrentConfig(cell="rnn", width=config.width, embedding_dim=config.width)
             model = RecurrentLM(settings, data.tokenizer().vocab_size)

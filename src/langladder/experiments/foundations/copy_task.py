@@ -20,7 +20,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.comparison import Change, Comparison, Measure, Scored
 from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.foundations.networks import CELL_TITLES, recurrent
@@ -98,7 +98,7 @@ class CopyTask(Comparison[CopyConfig]):
         del data, seeds
         config, length = self.config, self.config.length
 
-        def one(network: Network, change: Mapping[str, Any], seed: int) -> Any:
+        def one(network: Network, change: Change, seed: int) -> Scored:
             delay = Variant(**change).delay
             torch.manual_seed(seed)
             if network == "gpt":

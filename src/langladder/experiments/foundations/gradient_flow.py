@@ -14,13 +14,12 @@ Shape legend: S seeds, B rows, T steps, H width.
 """
 
 import math
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field
 
-from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.comparison import Change, Comparison, Measure, Scored
 from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.foundations.networks import FlowCell, recurrent
@@ -61,7 +60,7 @@ class GradientFlow(Comparison[GradientFlowConfig]):
         del data, seeds
         config = self.config
 
-        def one(_: str, change: Mapping[str, Any], seed: int) -> Any:
+        def one(_: str, change: Change, seed: int) -> Scored:
             torch.manual_seed(seed)
             network = recurrent(Variant(**change).cell, input_width=config.width, width=config.width)
             x = torch.randn(config.rows, config.length, config.width)

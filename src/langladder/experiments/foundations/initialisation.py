@@ -21,7 +21,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.comparison import Change, Comparison, Measure, Scored
 from langladder.experiments.declaration import Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.foundations.activations import gradient_by_layer
@@ -68,7 +68,7 @@ class Initialisations(Comparison[InitialisationConfig]):
         del data, seeds
         config = self.config
 
-        def one(base: Any, change: Mapping[str, Any], seed: int) -> Any:
+        def one(base: Any, change: Change, seed: int) -> Scored:
             points, network = config.start(base, seed)
             for layer in (*network.linear, network.head):
                 begin(layer.weight, Variant(**change).start)

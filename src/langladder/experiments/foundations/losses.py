@@ -15,17 +15,16 @@ rates.
 """
 
 import math
-from collections.abc import Mapping
 from copy import deepcopy
 from functools import cache
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
-from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.comparison import Change, Comparison, Measure, Scored
 from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.foundations.perceptron import Loss, Perceptron, Points, accuracy, learn, spirals
@@ -85,7 +84,7 @@ class Losses(Comparison[LossesConfig]):
             found = [[self._steps(kind, begun[one][base], rate, most) for one in seeds] for rate in config.rates]
             return dict(zip(seeds, min(found, key=sum), strict=True))
 
-        def one(base: Start, change: Mapping[str, Any], seed: int) -> Any:
+        def one(base: Start, change: Change, seed: int) -> Scored:
             kind = Variant(**change).loss
             taken = steps(base, kind)[seed]
             curve = {f"{sure:.4g}": gradient(kind, sure) for sure in config.confidences}

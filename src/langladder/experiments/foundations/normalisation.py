@@ -17,15 +17,14 @@ A sentence is of two kinds of words that matter and others that do not; its labe
 Shape legend: B rows, T words, V vocabulary, D embedding, H width.
 """
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.comparison import Change, Comparison, Measure, Scored
 from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.foundations.perceptron import Perceptron, accuracy, learn, spirals
@@ -109,7 +108,7 @@ class Normalisation(Comparison[NormalisationConfig]):
         del data, seeds
         config = self.config
 
-        def one(_: str, change: Mapping[str, Any], seed: int) -> Any:
+        def one(_: str, change: Change, seed: int) -> Scored:
             norm = Variant(**change).norm
             right = {rows: self._points(norm, rows, seed) for rows in config.batch_sizes}
             read = {length: self._sentences(norm, length, seed) for length in config.lengths}

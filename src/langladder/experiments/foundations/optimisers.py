@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, Self
 import torch
 from pydantic import Field, model_validator
 
-from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.comparison import Change, Comparison, Measure, Scored
 from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.statistics import mean
@@ -85,7 +85,7 @@ class Optimisers(Comparison[OptimisersConfig]):
         def losses(name: Optimizer, rate: float, seed: int) -> list[float]:
             return self._losses(data, name, rate, seed)
 
-        def one(_: str, change: Mapping[str, Any], seed: int) -> Any:
+        def one(_: str, change: Change, seed: int) -> Scored:
             variant = Variant(**change)
             searched = {rate: last_loss(losses(variant.optimizer, rate, seeds[0])) for rate in variant.rates}
             best = min(searched, key=lambda rate: searched[rate])

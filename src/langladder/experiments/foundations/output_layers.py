@@ -24,7 +24,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from langladder.experiments.comparison import Comparison, Found, Measure
+from langladder.experiments.comparison import Change, Comparison, Found, Measure, Scored
 from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.findings import Plot, Shown, lines, opened, rounded
@@ -75,7 +75,7 @@ class OutputLayers(Comparison[OutputLayersConfig]):
         """See `Comparison.measure`. It makes its own text."""
         del data, seeds
 
-        def one(layer: Layer, change: Mapping[str, Any], seed: int) -> Any:
+        def one(layer: Layer, change: Change, seed: int) -> Scored:
             return 0, self._measured(layer, Variant(**change).vocabulary, seed)
 
         return one

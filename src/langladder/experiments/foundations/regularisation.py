@@ -22,7 +22,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
-from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.comparison import Change, Comparison, Measure, Scored
 from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.ground import schema
@@ -95,7 +95,7 @@ class Regularisation(Comparison[RegularisationConfig]):
         del data, seeds
         config = self.config
 
-        def one(_: str, change: Mapping[str, Any], seed: int) -> Any:
+        def one(_: str, change: Change, seed: int) -> Scored:
             variant, (train, held_out) = Variant(**change), made_up(config, seed)
             steps = config.steps(config.max_steps)
             path = [fitted(variant.penalty, by, train, held_out, steps, seed) for by in variant.strengths]

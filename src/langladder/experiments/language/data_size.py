@@ -6,12 +6,11 @@ that more text helps no further refutes the claim.
 """
 
 import math
-from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.comparison import Change, Comparison, Measure, Scored
 from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.language.small_models import COUNTED, TextConfig, first_part, measured
@@ -54,7 +53,7 @@ class DataSize(Comparison[DataSizeConfig]):
         del seeds
         config = self.config
 
-        def one(base: Any, change: Mapping[str, Any], seed: int) -> Any:
+        def one(base: Any, change: Change, seed: int) -> Scored:
             text = first_part(data.stream("train"), Variant(**change).share)
             kind, settings = config.counted(config.order) if base == "kneser_ney" else config.small(base)
             parameters, perplexity = measured(kind, settings, data, config, seed=seed, text=text)

@@ -11,14 +11,14 @@ Of the orders in which examples stand before an item the mean counts: networks a
 Shape legend: N items of all tasks.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from collections.abc import Sequence
+from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from langladder.evaluation.prompting import Item, Prompter, chance
-from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.comparison import Change, Comparison, Measure, Scored
 from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.language.prompting import Prompting, PromptTask
@@ -122,7 +122,7 @@ class FewShotBySize(Comparison[FewShotConfig]):
         tasks = {name: self._task(name, data, seeds[0]) for name in config.tasks}
         self.blind = {name: float(np.mean([chance([item]) for item in task.items])) for name, task in tasks.items()}
 
-        def one(_: str, change: Mapping[str, Any], seed: int) -> Any:
+        def one(_: str, change: Change, seed: int) -> Scored:
             settings = config.gpt(Variant(**change).width)
             network = trained(GPT, settings, tokenizer.vocab_size, text, config, seed=seed)[0]
             right = {name: self._right(Prompter(network, tokenizer, task.form), task) for name, task in tasks.items()}

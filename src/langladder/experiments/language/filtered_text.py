@@ -13,17 +13,17 @@ boilerplate  a copy of one of a few documents with one line of another: good tex
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from random import Random
 from string import ascii_lowercase
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from langladder.corpora.microworld import MicroworldConfig, generate_parallel
-from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.comparison import Change, Comparison, Measure, Scored
 from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.language.small_models import TITLES, Network, TextConfig, measured
@@ -148,7 +148,7 @@ class FilteredText(Comparison[FilteredTextConfig]):
         streams = {name: stream(one.documents, tokenizer) for name, one in left.items()}
         size = min(len(one.ids) for one in streams.values())
 
-        def one(base: Network, change: Mapping[str, Any], seed: int) -> Any:
+        def one(base: Network, change: Change, seed: int) -> Scored:
             name = Variant(**change).text
             first, of = streams[name].beginning(size), left[name]
             parameters, perplexity = measured(*config.small(base), data, config, seed=seed, text=first)

@@ -9,15 +9,14 @@ on the same documents.
 Shape legend: N documents.
 """
 
-from collections.abc import Mapping
 from functools import cache
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from langladder.data.language_modelling import document_batches
-from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.comparison import Change, Comparison, Measure, Scored
 from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.language.small_models import TITLES, TextConfig, trained
@@ -78,7 +77,7 @@ class SlidingWindow(Comparison[SlidingWindowConfig]):
             assert isinstance(model, GPT)
             return model
 
-        def one(_: str, change: Mapping[str, Any], seed: int) -> Any:
+        def one(_: str, change: Change, seed: int) -> Scored:
             model, stride = network(seed), Variant(**change).stride
             tokens, nats = lost(model, text, stride, max(1000, config.fewer(config.test_tokens)))
             return model.number_of_parameters(), {

@@ -11,12 +11,11 @@ What counting gets is Kneser–Ney's perplexity from as much text, with an order
 What a mask then takes away is computed, too, and counted. Matrices cost the same in both.
 """
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.comparison import Change, Comparison, Measure, Scored
 from langladder.experiments.declaration import Metric, NetworkComparisonConfig
 from langladder.experiments.experiment import Data
 from langladder.experiments.language.small_models import TITLES, Network, TextConfig, measured
@@ -50,7 +49,7 @@ class TextComparison(Comparison[TextComparisonConfig]):
         """See `Comparison.measure`."""
         del seeds
 
-        def one(base: Any, change: Mapping[str, Any], seed: int) -> Any:
+        def one(base: Any, change: Change, seed: int) -> Scored:
             kind, settings, training = self.config.variant(base, change)
             parameters, perplexity = measured(kind, settings, data, self.config, seed=seed, changes=training)
             return parameters, {"perplexity": perplexity}
@@ -79,7 +78,7 @@ class SparseAttention(TextComparison):
         """See `Comparison.measure`."""
         perplexity = super().measure(data, seeds)
 
-        def one(base: Any, change: Mapping[str, Any], seed: int) -> Any:
+        def one(base: Any, change: Change, seed: int) -> Scored:
             parameters, values = perplexity(base, change, seed)
             _, settings, training = self.config.variant(base, change)
             length = int(training.get("sequence_length", self.config.sequence_length))  # type: ignore[call-overload]

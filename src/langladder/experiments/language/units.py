@@ -9,7 +9,7 @@ The text is what the pipeline's tokenizer spells. A word that the training text 
 which makes words look better than they are; the share of such tokens stands in the table.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, ClassVar, Literal
 
@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from langladder.evaluation.perplexity import score
-from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.comparison import Change, Comparison, Measure, Scored
 from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.language.small_models import COUNTED, TextConfig, trained
@@ -82,7 +82,7 @@ class Units(Comparison[UnitsConfig]):
             tokenizer = train_tokenizer(train, TokenizerConfig(kind=unit, vocab_size=vocab_size))
             return tokenizer, encoded(train, tokenizer), encoded(test, tokenizer)
 
-        def one(base: Any, change: Mapping[str, Any], seed: int) -> Any:
+        def one(base: Any, change: Change, seed: int) -> Scored:
             tokenizer, text, held_out = read_as(Variant(**change).unit)
             per_word = (len(held_out.ids) - len(test)) / size["words"]
             length = max(2, round(config.sequence_length * per_word))  # in tokens

@@ -12,7 +12,7 @@ Shape legend: L lines, P pairs of a line and one of its tokens.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from pydantic import Field
 
 from langladder.evaluation.encoder import documents_of, fill_rows
 from langladder.evaluation.true_gaps import HiddenWord, gap_log_probs, hidden_words, known_truth, true_scores
-from langladder.experiments.comparison import Comparison, Measure, Values
+from langladder.experiments.comparison import Change, Comparison, Measure, Scored, Values
 from langladder.experiments.declaration import TRAINING, Metric, NetworkComparisonConfig
 from langladder.experiments.experiment import Data
 from langladder.experiments.pretraining.small_bodies import KINDS, TITLES, Bodies, Body, Kind
@@ -123,7 +123,7 @@ class BodyComparison(Comparison[BodyComparisonConfig]):
         transfer, gaps = Transfer(bodies, config), self._gaps(data, bodies)
         self.majorities = transfer.majorities()
 
-        def one(base: Kind, change: Mapping[str, Any], seed: int) -> Any:
+        def one(base: Kind, change: Change, seed: int) -> Scored:
             _, settings, training = config.variant(base, change)
             body = bodies.train(base, settings, training, seed=seed)
             values: Values = {**transfer.right(body, seed=seed), **self._gaps_filled(body, bodies, gaps)}

@@ -12,14 +12,13 @@ BERT also has embeddings of segments and the words' output transformation, which
 Shape legend: N test texts of both tasks.
 """
 
-from collections.abc import Mapping
 from copy import deepcopy
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.comparison import Change, Comparison, Measure, Scored
 from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.pretraining.small_bodies import Bodies, Body, Kind
@@ -79,7 +78,7 @@ class MaskedOrCausal(Comparison[MaskedOrCausalConfig]):
         transfer = Transfer(bodies, self.config)
         self.majorities = transfer.majorities()
 
-        def one(_: str, change: Mapping[str, Any], seed: int) -> Any:
+        def one(_: str, change: Change, seed: int) -> Scored:
             kind = Variant(**change).kind
             right = self._measured(kind, bodies, transfer, seed)
             both = {steps: np.concatenate(list(by.values())) for steps, by in right.items()}  # (N,) bool

@@ -56,4 +56,4 @@ class TransferComparison(LabelComparison):
 
     def measures(self, found: Any, test: Sequence[Example]) -> Values:
         """See `LabelComparison.measures`; which texts are right is kept."""
-        return super().measures(found, test) | {"accuracy": right_labels(found, test)}
+        return {**super().measures(found, test), "accuracy": right_labels(found, test)}

@@ -14,13 +14,12 @@ Shape legend: N test texts.
 """
 
 import math
-from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from langladder.experiments.comparison import Measure
+from langladder.experiments.comparison import Change, Measure, Scored
 from langladder.experiments.declaration import Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.reading.reading_comparison import (
@@ -74,7 +73,7 @@ def by_counts(comparison: LabelComparison, data: Data) -> Measure:
     whole = comparison.texts(data)
     comparison.majority = majority(whole.test)
 
-    def one(base: str, change: Mapping[str, Any], seed: int) -> Any:
+    def one(base: str, change: Change, seed: int) -> Scored:
         rung, model, rest = config.variant(base, change)
         right, parameters = dict[int, np.ndarray](), 0
         for count in [*fitting(config.counts, whole), None]:

@@ -6,14 +6,13 @@ its parts by `drawn_reviews.operators`: "doubts that the film was not boring, bu
 reviews with few of them and are measured on those with as many, and with more. The trees are given, and are right.
 """
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from langladder.corpora.lexicon import Size
-from langladder.experiments.comparison import Measure
+from langladder.experiments.comparison import Change, Measure, Scored
 from langladder.experiments.declaration import Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.reading.drawn_reviews import drawn_reviews, operators
@@ -76,7 +75,7 @@ class Composition(RungComparison[CompositionConfig]):
         short = range(config.most_trained + 1)
         self.frequent = majority([review for number in short for review in test[number]])
 
-        def one(base: str, change: Mapping[str, Any], seed: int) -> Any:
+        def one(base: str, change: Change, seed: int) -> Scored:
             rung, model, rest = config.variant(base, change)
             training = config.training_of(rung, **config.trained(rest)) if rung.training else None
             texts = Texts(LABELS, train, validation, [])
@@ -84,8 +83,13 @@ class Composition(RungComparison[CompositionConfig]):
             right = {number: float(right_labels(found, reviews).mean()) for number, reviews in test.items()}
             within = float(np.mean([share for number, share in right.items() if number in short]))
             beyond = float(np.mean([share for number, share in right.items() if number not in short]))
-            values = {"within": within, "beyond": beyond, "further": beyond - within, "by_operators": right}
-            return found.number_of_parameters(), values
+            further = beyond - within
+            return found.number_of_parameters(), {
+                "within": within,
+                "beyond": beyond,
+                "further": further,
+                "by_operators": right,
+            }
 
         return one
 

@@ -4,7 +4,7 @@ A variant may be given the words of every text in random order (`shuffled`); and
 unlabelled text to begin with (`vectors`), which may stay as they are (`frozen`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -13,7 +13,7 @@ from pydantic import Field
 from langladder.corpora.lexicon import Size
 from langladder.data.batches import generator
 from langladder.embeddings.base import WordVectors
-from langladder.experiments.comparison import Measure, Values
+from langladder.experiments.comparison import Change, Measure, Scored, Values
 from langladder.experiments.declaration import Metric
 from langladder.experiments.experiment import Data, Source
 from langladder.experiments.reading.drawn_reviews import drawn_reviews, operators
@@ -61,7 +61,7 @@ class LabelComparison(RungComparison[ReadingComparisonConfig]):
         whole = self.texts(data)
         self.majority = majority(whole.test)
 
-        def one(base: str, change: Mapping[str, Any], seed: int) -> Any:
+        def one(base: str, change: Change, seed: int) -> Scored:
             rung, model, rest = self.config.variant(base, change)
             texts, given = self.part(whole, seed), self.config.extra(rest)
             if given.get("shuffled"):
@@ -173,7 +173,7 @@ class ReviewComparison(LabelComparison):
     def measures(self, found: Any, test: Sequence[Example]) -> Values:
         """See `LabelComparison.measures`."""
         composed = [example for example in test if operators(example)]
-        return super().measures(found, test) | {"composed": float(right_labels(found, composed).mean())}
+        return {**super().measures(found, test), "composed": float(right_labels(found, composed).mean())}
 
 
 def shuffled(examples: Sequence[Example], seed: int) -> list[Example]:

@@ -20,7 +20,7 @@ from pydantic import Field
 from langladder.corpora.labelled import TaggedWorldConfig, drawing
 from langladder.corpora.lexicon import Size
 from langladder.data.batches import generator
-from langladder.experiments.comparison import Measure
+from langladder.experiments.comparison import Change, Measure, Scored
 from langladder.experiments.declaration import Metric
 from langladder.experiments.experiment import Data, Source
 from langladder.experiments.reading.rung_comparison import RungComparison, RungComparisonConfig
@@ -169,7 +169,7 @@ class TaggerComparison(RungComparison[TaggerComparisonConfig]):
         tags = Counter(tag for sentence in sentences.test for tag in sentence.tags or ())
         self.majority = max(tags.values()) / tags.total()
 
-        def one(base: str, change: Mapping[str, Any], seed: int) -> Any:
+        def one(base: str, change: Change, seed: int) -> Scored:
             rung, model, rest = config.variant(base, change)
             training = config.training_of(rung, **config.trained(rest))
             found = fitted_tagger(rung, sentences, training, seed=seed, model=model)

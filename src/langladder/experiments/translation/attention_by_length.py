@@ -12,15 +12,14 @@ fall.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from langladder.evaluation.translation import BUCKETS, bleu_by_length
-from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.comparison import Change, Comparison, Measure, Scored
 from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.translation.small_translators import Network, TranslationConfig, trained
@@ -67,7 +66,7 @@ class AttentionByLength(Comparison[AttentionByLengthConfig]):
         config, split = self.config, conventions_of(data.parallel, "source").split
         judge, words = by_length(Judge.open(data), config.fewer(config.a_length), split)
 
-        def one(_: str, change: Mapping[str, Any], seed: int) -> Any:
+        def one(_: str, change: Change, seed: int) -> Scored:
             variant = Variant(**change)
             kind, settings = config.small(variant.network)
             settings |= CHO if variant.network == "seq2seq" else {}

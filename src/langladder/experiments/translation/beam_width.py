@@ -6,15 +6,14 @@ One small translator, searched with several widths. A wider beam can only mend s
 probable, which is not to say better.
 """
 
-from collections.abc import Mapping
 from functools import cache
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from langladder.decoding.beam_search import BeamConfig
 from langladder.evaluation.translation import WidthResult, by_width
-from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.comparison import Change, Comparison, Measure, Scored
 from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.translation.small_translators import TITLES, Network, TranslationConfig, trained
@@ -65,7 +64,7 @@ class BeamWidth(Comparison[BeamWidthConfig]):
             results = by_width(model, judge.sentences, judge.tokenizer, beam, widths, judge.bleu)
             return model.number_of_parameters(), {one.width: one for one in results}
 
-        def one(base: Network, change: Mapping[str, Any], seed: int) -> Any:
+        def one(base: Network, change: Change, seed: int) -> Scored:
             parameters, results = searched(base, seed)
             result = results[Variant(**change).beam]
             errors = result.errors

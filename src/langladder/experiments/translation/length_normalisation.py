@@ -8,15 +8,14 @@ searched with the same beam and several α.
 The best α of a network is the one with the highest BLEU of every second sentence; the others judge it.
 """
 
-from collections.abc import Mapping
 from functools import cache
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
 from langladder.decoding.beam_search import BeamConfig
 from langladder.evaluation.bleu import score_translations
-from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.comparison import Change, Comparison, Measure, Scored
 from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.translation.small_translators import TITLES, Network, TranslationConfig, trained
@@ -73,7 +72,7 @@ class LengthNormalisation(Comparison[LengthNormalisationConfig]):
             found = {alpha: _normalised(judge, judge.translations(model, beam)) for alpha, beam in beams.items()}
             return model.number_of_parameters(), found
 
-        def one(base: Network, change: Mapping[str, Any], seed: int) -> Any:
+        def one(base: Network, change: Change, seed: int) -> Scored:
             parameters, found = searched(base, seed)
             alpha = Variant(**change).alpha
             own, chosen = found[alpha], max((found[one] for one in alphas[1:]), key=lambda one: one.chosen_by)

@@ -11,12 +11,12 @@ above that of guessing (log V), counts as guessing.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from collections.abc import Sequence
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from langladder.experiments.comparison import Comparison, Measure
+from langladder.experiments.comparison import Change, Comparison, Measure, Scored
 from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
 from langladder.experiments.statistics import mean
@@ -64,7 +64,7 @@ class NormByDepth(Comparison[NormByDepthConfig]):
         kind, settings = config.small("transformer")
         guessing, unigram = math.log(tokenizer(data, "target").vocab_size), self.levels(data)["pre"]
 
-        def one(base: str, change: Mapping[str, Any], seed: int) -> Any:
+        def one(base: str, change: Change, seed: int) -> Scored:
             warmup = round(config.warmup * config.steps(config.max_steps)) if base == "warm-up" else 0
             found, parameters = {}, 0
             for norm in ("post", "pre"):

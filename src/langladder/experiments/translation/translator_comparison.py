@@ -1,11 +1,10 @@
 """`Comparison` of translators on the sentence pairs, by the references' loss or by BLEU of greedy translations."""
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from langladder.experiments.comparison import Comparison, Measure, Values
+from langladder.experiments.comparison import Change, Comparison, Measure, Scored, Values
 from langladder.experiments.declaration import Metric, NetworkComparisonConfig
 from langladder.experiments.experiment import Data
 from langladder.experiments.training import unigram_loss
@@ -44,7 +43,7 @@ class TranslatorComparison(Comparison[TranslatorComparisonConfig]):
         del seeds
         judge = Judge.open(data, self.config.fewer(self.config.test_sentences))
 
-        def one(base: Any, change: Mapping[str, Any], seed: int) -> Any:
+        def one(base: Any, change: Change, seed: int) -> Scored:
             kind, settings, training = self.config.variant(base, change)
             model, _ = trained(kind, settings, data, self.config, seed=seed, **training)
             return model.number_of_parameters(), self.measures(model, judge)
