@@ -182,10 +182,28 @@ def _begin(client: "MlflowClient", experiment: str, job: Job, folder: Path) -> T
     opened = Tracked(client, created.info.run_id, job, set())
     write_json(folder / "run.json", {"store": _store_ids()[0], "run": opened.run_id})
     client.log_batch(opened.run_id, params=[Param(*item) for item in parameters(job).items()])
-    client.log_inputs(opened.run_id, datasets(job))
+    _log_datasets(client, opened.run_id, job)
     settings = yaml.safe_dump(dict(job.settings), sort_keys=False, allow_unicode=True)
     client.log_text(opened.run_id, settings, "resolved.yaml")
     return opened
+
+
+def _log_datasets(client: "MlflowClient", run_id: str, job: Job) -> None:
+    """Name the data of a job as the inputs of its run.
+
+    MLflow looks whether it has a dataset and writes it if not. Where two jobs begin at once, the database refuses the
+    second writer; by then one more of the datasets is there, and the next call finds it.
+    """
+    from mlflow.exceptions import MlflowException
+
+    inputs = datasets(job)
+    for _ in inputs:
+        try:
+            return client.log_inputs(run_id, inputs)
+        except MlflowException as error:
+            if error.error_code != "BAD_REQUEST":  # how MLflow names what a database refuses
+                raise
+    return client.log_inputs(run_id, inputs)
 
 
 def _enter(client: "MlflowClient", job: Job, file: Path) -> Tracked | None:

@@ -6,8 +6,10 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +24,7 @@ from pipeline import ROOT
 from pipeline.runs import main
 from pipeline.tracking import processes, run_facts, store
 from pipeline.tracking.job import TrackedJob, tracked_job
+from pipeline.tracking.run import _log_datasets
 from pipeline.tracking.store import by_fingerprint, find_runs, finished_runs, stored_file
 
 pytestmark = pytest.mark.usefixtures("checkout")
@@ -46,6 +49,26 @@ def log(work: TrackedJob, rows: list[dict[str, Any]]) -> None:
         logger.log_metrics({"train_loss": row["train_loss"], "lr": row["lr"]}, step=row["step"])
     work.run._write(at_once=True)
     logger.finalize("success")
+
+
+def test_jobs_that_begin_at_once_name_the_same_data(checkout: Path) -> None:
+    """MLflow's own look before it writes lets the database refuse one of them."""
+    client, experiments = store.prepare(["language models"])
+    together = threading.Barrier(3)
+
+    def begin(_: int) -> list[str]:
+        opened = []
+        for round_ in range(20):
+            inputs = {name: (Path("data/tokens/text"), f"{name}-{round_}") for name in ("train", "validation")}
+            job = SimpleNamespace(stage="evaluate_lm", inputs=inputs)
+            opened.append(client.create_run(experiments["language models"]).info.run_id)
+            together.wait(timeout=60)
+            _log_datasets(client, opened[-1], job)  # type: ignore[arg-type]
+        return opened
+
+    with ThreadPoolExecutor(3) as pool:
+        made = [run for runs_of_one in pool.map(begin, range(3)) for run in runs_of_one]
+    assert {len(client.get_run(run).inputs.dataset_inputs) for run in made} == {2}
 
 
 def test_an_interrupted_training_goes_on_in_its_run(checkout: Path, job: Any) -> None:
