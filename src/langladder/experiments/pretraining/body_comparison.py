@@ -3,19 +3,12 @@
 A variant sets what the body is (`next_sentence`, …) or how it is pre-trained (`masking`, `max_steps`, …); it is then
 fine-tuned on `transfer`'s tasks. Of a BERT it is also measured how many masked words it tells on the test text, as many
 hidden for every variant, and how far its words for a gap are from the true ones where the process of the text is known.
-
-Next sentences can be known only where a document's lines have something in common; those of `microworld_sentences` are
-independent draws. With `documents: related`, lines that share their rarest token become a document, so what follows is
-known by what it is about, which is most of what there is to know on real text, too (Lan et al. 2020, section 3.1).
-
-Shape legend: L lines, P pairs of a line and one of its tokens.
 """
 
 import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
@@ -30,39 +23,6 @@ from langladder.ground import schema
 from langladder.models.encoders.bert import BERT
 from langladder.text.storage.tables import read_batches
 from langladder.text.storage.token_streams import TokenStream
-from langladder.text.tokenize.specials import BOS, EOS
-
-
-def related(text: TokenStream) -> TokenStream:
-    """The same lines, put into other documents; those that share no token with another line stand alone."""
-    starts = np.flatnonzero(text.ids == BOS)  # (L,)
-    ends = np.append(starts[1:], len(text.ids))
-    keys = rarest_shared(text.ids, starts)
-    order = np.argsort(keys, kind="stable")
-    found = np.concatenate([text.ids[starts[line] : ends[line]] for line in order])
-    first = np.append(True, (np.diff(keys[order]) != 0) | (keys[order][1:] < 0))  # of a document
-    lengths = (ends - starts)[order]
-    before = np.cumsum(lengths) - lengths
-    return TokenStream(found, np.append(before[first], len(found)))
-
-
-def rarest_shared(ids: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """(L,) int64: of each line's tokens which other lines have, too, the one that fewest have; −1: there is none.
-
-    Args:
-        starts: (L,), where the lines begin.
-    """
-    line = np.searchsorted(starts, np.arange(len(ids)), side="right") - 1
-    inner = (ids != BOS) & (ids != EOS)
-    pairs = np.unique(np.stack([line[inner], ids[inner].astype(np.int64)], axis=1), axis=0)  # (P, 2)
-    lines_with = np.bincount(pairs[:, 1])[pairs[:, 1]]  # (P,)
-    pairs, lines_with = pairs[lines_with > 1], lines_with[lines_with > 1]
-    pairs = pairs[np.lexsort((pairs[:, 1], lines_with, pairs[:, 0]))]
-    of, first = np.unique(pairs[:, 0], return_index=True)
-    keys = np.full(len(starts), -1, dtype=np.int64)
-    keys[of] = pairs[first, 1]
-    return keys
-
 
 LINES = pa.schema([("text", pa.string()), ("log_prob", pa.float64())])
 LEAST_HIDDEN = 4
@@ -74,7 +34,6 @@ class BodyComparisonConfig(TransferConfig, NetworkComparisonConfig):
 
     TRAINED: ClassVar[frozenset[str]] = frozenset(TRAINING | {"masking", "short"})
     bases: list[Kind] = Field(min_length=1)
-    documents: Literal["text", "related"] = "text"  # as they stand; of lines that share a rare token
     metric: Literal["single", "pairs", "masked", "follows", "divergence"] = "pairs"
     masked_share: float = Field(default=0.15, gt=0, lt=1)  # of the test text's tokens that are hidden
     test_tokens: int = Field(default=20000, ge=1)  # of the test text in which they are
@@ -83,10 +42,6 @@ class BodyComparisonConfig(TransferConfig, NetworkComparisonConfig):
     def small(self, base: Kind) -> tuple[Any, dict[str, object]]:
         """See `NetworkComparisonConfig.small`."""
         return KINDS[base], self.body(base)
-
-    def arranged(self, text: TokenStream) -> TokenStream:
-        """A text in the documents that are asked for."""
-        return related(text) if self.documents == "related" else text
 
     def training(self, **changes: object) -> Any:
         """See `NetworkComparisonConfig.training`: of a BERT, which has all settings."""
@@ -119,7 +74,7 @@ class BodyComparison(Comparison[BodyComparisonConfig]):
         """See `Comparison.measure`."""
         del seeds
         config = self.config
-        bodies = Bodies(data, config, config.arranged(data.stream("train")))
+        bodies = Bodies(data, config, data.stream("train"))
         transfer, gaps = Transfer(bodies, config), self._gaps(data, bodies)
         self.majorities = transfer.majorities()
 
@@ -146,11 +101,10 @@ class BodyComparison(Comparison[BodyComparisonConfig]):
         documents = documents_of(text, lines)
         truth = known_truth(documents, known) if count else None
         room = self.config.sequence_length - len(("<cls>", "<sep>"))
-        alone = None if self.config.documents == "text" else 1
         hidden = []
         if truth is not None:
-            hidden = hidden_words(truth, bodies.tokenizer, documents, count, room=room, most_lines=alone)
-        return Gaps(self.config.arranged(text), hidden)
+            hidden = hidden_words(truth, bodies.tokenizer, documents, count, room=room)
+        return Gaps(text, hidden)
 
     def _gaps_filled(self, body: Body, bodies: Bodies, gaps: Gaps) -> dict[str, float]:
         config = self.config
