@@ -47,6 +47,9 @@ SLICE_BYTES = 128 * 2**20
 BLOCK_WORDS = 2048
 """Words v of a block on the CPU; a GPU takes all of them at once."""
 
+IGNORED = -100
+"""The target of a position that does not count, for layers that take all positions (`OutputLayer.takes_all`)."""
+
 ROUNDING = 1e-6
 """A factor this close to 1 is 1 that was rounded twice."""
 
@@ -71,6 +74,17 @@ class OutputLayer(nn.Module, ABC):
         Raises:
             InputError: label smoothing is asked of a layer whose loss does not see every word.
         """
+
+    def takes_all(self, x: torch.Tensor) -> bool:  # noqa: ARG002 - for the layers that can
+        """Whether `loss` wants all positions, those that do not count with the target IGNORED, instead of a selection.
+
+        How many a selection has depends on the data: a GPU would make the processor wait for it at every step, and
+        `torch.compile` would end its graph there.
+
+        Args:
+            x: a tensor where the network computes.
+        """
+        return False
 
     @abstractmethod
     def target_log_probs(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -110,7 +124,16 @@ class SoftmaxOutput(OutputLayer):
 
     def loss(self, hidden: torch.Tensor, targets: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
         """Sum of the cross-entropies in nats: (N, D), (N,) → scalar; differentiable."""
-        return cross_entropy(hidden, self.weight, self.bias, targets, smoothing)
+        if self.takes_all(hidden):
+            logits = functional.linear(hidden, self._words(), self.bias).float()  # (N, V)
+            return functional.cross_entropy(
+                logits, targets, ignore_index=IGNORED, reduction="sum", label_smoothing=smoothing
+            )
+        return cross_entropy(hidden, self._words(), self.bias, targets, smoothing)
+
+    def takes_all(self, x: torch.Tensor) -> bool:
+        """See `OutputLayer.takes_all`: on a GPU, which has the memory for all logits at once."""
+        return x.device.type != "cpu"
 
     def products(self) -> float:
         """See `OutputLayer.products`: every word has a score, V · D."""
@@ -119,7 +142,11 @@ class SoftmaxOutput(OutputLayer):
     @torch.no_grad()
     def target_log_probs(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """log P(target | h) for each position: (N, D), (N,) → (N,) float32."""
-        return log_probs_of(hidden, self.weight, self.bias, targets)
+        return log_probs_of(hidden, self._words(), self.bias, targets)
+
+    def _words(self) -> torch.Tensor:
+        """The rows of W that can be predicted: (V, D)."""
+        return self.weight
 
 
 def cross_entropy(
@@ -354,15 +381,6 @@ class TextOutput(SoftmaxOutput):
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
         """(…, D) → scores (…, V + M), −∞ for the last M."""
         return functional.pad(functional.linear(hidden, self._words()), (0, self.unsaid), value=-math.inf)
-
-    def loss(self, hidden: torch.Tensor, targets: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
-        """See `SoftmaxOutput.loss`; targets below V."""
-        return cross_entropy(hidden, self._words(), None, targets, smoothing)
-
-    @torch.no_grad()
-    def target_log_probs(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """See `SoftmaxOutput.target_log_probs`; targets below V."""
-        return log_probs_of(hidden, self._words(), None, targets)
 
     def _words(self) -> torch.Tensor:
         return self.weight[: self.vocab_size]  # (V, D)

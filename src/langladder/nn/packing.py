@@ -28,10 +28,14 @@ class Layout(NamedTuple):
     mask: Tensor | None
 
     @classmethod
-    def of(cls, mask: Tensor) -> Self:
-        """The layout of a batch: mask (B, T) bool, true where there is a token, of any pattern."""
+    def of(cls, mask: Tensor, *, packed: bool = True) -> Self:
+        """The layout of a batch: mask (B, T) bool, true where there is a token, of any pattern.
+
+        Args:
+            packed: false computes padding with the rest, so that no shape depends on it: N = B·T.
+        """
         rows, length = mask.shape
-        if torch.compiler.is_exporting():  # a graph for every pattern of padding, which is then computed with the rest
+        if not packed or torch.compiler.is_exporting():  # one graph for every pattern of padding
             return cls(rows, length, None, mask[:, None, None])
         if bool(mask.all()):
             return cls(rows, length, None, None)

@@ -73,6 +73,10 @@ class SampledSoftmax(SoftmaxOutput, CountedOutput):
         """See `OutputLayer.products`: k noise words and the target have a score."""
         return float((self.samples + 1) * self.width)
 
+    def takes_all(self, x: torch.Tensor) -> bool:  # noqa: ARG002 - as of the layer it inherits from
+        """See `OutputLayer.takes_all`: noise words are drawn for a selection."""
+        return False
+
     def loss(self, hidden: torch.Tensor, targets: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
         """See `OutputLayer.loss`: the sampled loss of fresh noise words."""
         refuse_smoothing(smoothing, "sampled or nce")

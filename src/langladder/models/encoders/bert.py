@@ -258,7 +258,8 @@ class BERT(Encoder):
     def _layout(self, tokens: torch.Tensor, mask: torch.Tensor | None) -> Layout:
         if tokens.shape[1] > self.context:
             raise InputError(f"{tokens.shape[1]} tokens exceed the encoder's context of {self.context}")
-        return Layout.of(tokens != PAD if mask is None else mask)
+        packed = not self.head.takes_all(tokens)
+        return Layout.of(tokens != PAD if mask is None else mask, packed=packed)
 
     def _embedded(self, tokens: torch.Tensor, segments: torch.Tensor | None, layout: Layout) -> torch.Tensor:
         """x⁰ of the packed positions, (N, D)."""

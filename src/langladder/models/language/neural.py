@@ -20,7 +20,7 @@ from torch import nn
 from langladder.models.language.language_model import LanguageModel, State, check_tokens, kept_rows, predicted
 from langladder.models.network import Network
 from langladder.models.trial import sentences
-from langladder.nn.output import OutputLayer
+from langladder.nn.output import IGNORED, OutputLayer
 from langladder.nn.products import matrix_entries
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, PAD
@@ -82,6 +82,9 @@ class NeuralLanguageModel(Network, LanguageModel):
             hidden: (B, T, D); targets: (B, T), the token after each position.
         """
         keep = self.predicts(targets)  # (B, T)
+        if self.head.takes_all(hidden):
+            every = targets.masked_fill(~keep, IGNORED).flatten()  # (B·T,)
+            return self.head.loss(hidden.flatten(0, -2), every, smoothing) / keep.sum().clamp(min=1)
         chosen = targets[keep]  # (N,)
         return self.head.loss(kept_rows(hidden, keep), chosen, smoothing) / max(1, len(chosen))
 

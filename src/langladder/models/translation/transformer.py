@@ -144,7 +144,7 @@ class Transformer(Translator):
 
     def hidden(self, source: torch.Tensor, target_in: torch.Tensor) -> torch.Tensor:
         """See `Translator.hidden`. All positions at once."""
-        layout = Layout.of(target_in != PAD)
+        layout = Layout.of(target_in != PAD, packed=not self.head.takes_all(target_in))
         return layout.spread(self._packed(source, target_in, layout))
 
     def kept(self, source: torch.Tensor, target_in: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
@@ -153,7 +153,7 @@ class Transformer(Translator):
 
     def _packed(self, source: torch.Tensor, target_in: torch.Tensor, layout: Layout) -> torch.Tensor:
         """Hidden states (P, D) of the target's positions in `layout`."""
-        read = Layout.of(source != PAD)
+        read = Layout.of(source != PAD, packed=not self.head.takes_all(source))
         memory = self._read(source, read)
         y = self.target_embedding.forward_packed(target_in, layout)  # (P, D)
         for layer in self.decoder:

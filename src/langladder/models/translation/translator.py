@@ -18,7 +18,7 @@ import torch
 from langladder.models.language.language_model import kept_rows
 from langladder.models.network import Network
 from langladder.models.trial import sentences
-from langladder.nn.output import SoftmaxOutput
+from langladder.nn.output import IGNORED, SoftmaxOutput
 from langladder.text.tokenize.specials import PAD
 
 
@@ -96,8 +96,11 @@ class Translator(Network):
         """
         following = target[:, 1:]  # (B, T)
         keep = following != PAD
-        hidden = self.kept(source, target[:, :-1] if inputs is None else inputs, keep)  # (N, D)
-        return self.head.loss(hidden, following[keep], smoothing)
+        given = target[:, :-1] if inputs is None else inputs
+        if self.head.takes_all(given):
+            hidden = self.hidden(source, given).flatten(0, 1)  # (B·T, D)
+            return self.head.loss(hidden, following.masked_fill(~keep, IGNORED).flatten(), smoothing)
+        return self.head.loss(self.kept(source, given, keep), following[keep], smoothing)  # of (N, D)
 
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
         """See `Network.trial_loss`; source and target have as many positions."""
