@@ -43,12 +43,6 @@ def bert() -> tuple[torch.nn.Module, Step]:
     model = BERT(BERTConfig(**SIZES, context=8, dropout=0.1, next_sentence=True), V)
     places, words = torch.tensor([1, 3, 8]), torch.tensor([10, 12, 20])
     parts = [TOKENS, torch.zeros_like(TOKENS), places, words, torch.tensor([0, 1])]
-        TOKENS,
-        torch.zeros_like(TOKENS),
-        torch.tensor([1, 3, 8]),
-        torch.tensor([10, 12, 20]),
-        torch.tensor([0, 1]),
-    ]
 
     def step(device: str) -> torch.Tensor:
         words, pairs = model.losses(Masked(*(part.to(device) for part in parts)))

@@ -51,7 +51,7 @@ def log(work: TrackedJob, rows: list[dict[str, Any]]) -> None:
     logger.finalize("success")
 
 
-def test_jobs_that_begin_at_once_name_the_same_data(checkout: Path) -> None:
+def test_jobs_that_begin_at_once_name_the_same_data() -> None:
     """MLflow's own look before it writes lets the database refuse one of them."""
     client, experiments = store.prepare(["language models"])
     together = threading.Barrier(3)
