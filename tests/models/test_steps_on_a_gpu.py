@@ -17,6 +17,7 @@ from langladder.models.encoders.bert import BERT, BERTConfig
 from langladder.models.encoders.encoder import Masked
 from langladder.models.language.gpt import GPT, GPTConfig
 from langladder.models.translation.transformer import Transformer, TransformerConfig
+from langladder.nn import packing
 from langladder.nn.output import SoftmaxOutput, TextOutput
 from langladder.tasks.optimisation import TrainingConfig, clip_update, make_optimizer
 from langladder.text.tokenize.specials import BOS, EOS, PAD
@@ -83,7 +84,7 @@ def test_no_shape_depends_on_the_data(make: Any) -> None:
 
 @MAKERS
 def test_a_selection_would_be_found(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SoftmaxOutput, "takes_all", lambda *_: False)
+    monkeypatch.setattr(packing, "fixed_shapes", lambda *_: False)
     with torch.device("meta"), pytest.raises((NotImplementedError, RuntimeError)):
         make()[1]("meta")
 
@@ -104,7 +105,7 @@ def test_it_is_the_step_of_a_processor(make: Any, monkeypatch: pytest.MonkeyPatc
     without_dropout(model)
     found = []
     for on_gpu in (False, True):
-        monkeypatch.setattr(SoftmaxOutput, "takes_all", lambda *_, on_gpu=on_gpu: on_gpu)
+        monkeypatch.setattr(packing, "fixed_shapes", lambda *_, on_gpu=on_gpu: on_gpu)
         model.zero_grad()
         loss = step("cpu")
         loss.backward()
@@ -118,7 +119,7 @@ def test_words_that_are_never_said_are_left_out_on_a_gpu_too(monkeypatch: pytest
     layer = TextOutput(width=8, vocab_size=10, unsaid=3)
     hidden, targets = torch.randn(6, 8), torch.arange(6)
     plain = layer.loss(hidden, targets, 0.1)
-    monkeypatch.setattr(SoftmaxOutput, "takes_all", lambda *_: True)
+    monkeypatch.setattr(packing, "fixed_shapes", lambda *_: True)
     torch.testing.assert_close(layer.loss(hidden, targets, 0.1), plain)
 
 

@@ -40,6 +40,7 @@ from torch.autograd.function import FunctionCtx
 from torch.nn import functional
 
 from langladder.ground.errors import InputError
+from langladder.nn import packing
 
 SLICE_BYTES = 128 * 2**20
 """Bytes of float32 logits alive at a time; smaller slices cost time, since each adds to the whole ∂L/∂W."""
@@ -133,7 +134,7 @@ class SoftmaxOutput(OutputLayer):
 
     def takes_all(self, x: torch.Tensor) -> bool:
         """See `OutputLayer.takes_all`: on a GPU, which has the memory for all logits at once."""
-        return x.device.type != "cpu"
+        return packing.fixed_shapes(x)
 
     def products(self) -> float:
         """See `OutputLayer.products`: every word has a score, V · D."""

@@ -13,6 +13,11 @@ import torch
 from torch import Tensor
 
 
+def fixed_shapes(x: Tensor) -> bool:
+    """Whether no shape may depend on what a tensor holds: on a GPU, which would make the processor wait for it."""
+    return x.device.type != "cpu"
+
+
 class Layout(NamedTuple):
     """Where the real positions of a batch stand.
 
@@ -32,7 +37,7 @@ class Layout(NamedTuple):
         """The layout of a batch: mask (B, T) bool, true where there is a token, of any pattern.
 
         Args:
-            packed: false computes padding with the rest, so that no shape depends on it: N = B·T.
+            packed: false computes padding with the rest, so that no shape depends on it (`fixed_shapes`): N = B·T.
         """
         rows, length = mask.shape
         if not packed or torch.compiler.is_exporting():  # one graph for every pattern of padding

@@ -32,6 +32,7 @@ from langladder.models.encoders.encoder import Encoder, Masked, chosen_layers
 from langladder.models.language.neural import scoring
 from langladder.models.network import check_width, with_preset
 from langladder.models.trial import words
+from langladder.nn import packing
 from langladder.nn.dropout import Dropout
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.packing import Layout
@@ -258,7 +259,7 @@ class BERT(Encoder):
     def _layout(self, tokens: torch.Tensor, mask: torch.Tensor | None) -> Layout:
         if tokens.shape[1] > self.context:
             raise InputError(f"{tokens.shape[1]} tokens exceed the encoder's context of {self.context}")
-        packed = not self.head.takes_all(tokens)
+        packed = not packing.fixed_shapes(tokens)
         return Layout.of(tokens != PAD if mask is None else mask, packed=packed)
 
     def _embedded(self, tokens: torch.Tensor, segments: torch.Tensor | None, layout: Layout) -> torch.Tensor:

@@ -29,6 +29,7 @@ from langladder.ground import schema
 from langladder.ground.errors import InputError
 from langladder.models.network import check_width, with_preset
 from langladder.models.translation.translator import State, Translator
+from langladder.nn import packing
 from langladder.nn.multi_head_attention import source_mask
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.packing import Layout
@@ -144,7 +145,7 @@ class Transformer(Translator):
 
     def hidden(self, source: torch.Tensor, target_in: torch.Tensor) -> torch.Tensor:
         """See `Translator.hidden`. All positions at once."""
-        layout = Layout.of(target_in != PAD, packed=not self.head.takes_all(target_in))
+        layout = Layout.of(target_in != PAD, packed=not packing.fixed_shapes(target_in))
         return layout.spread(self._packed(source, target_in, layout))
 
     def kept(self, source: torch.Tensor, target_in: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
@@ -153,7 +154,7 @@ class Transformer(Translator):
 
     def _packed(self, source: torch.Tensor, target_in: torch.Tensor, layout: Layout) -> torch.Tensor:
         """Hidden states (P, D) of the target's positions in `layout`."""
-        read = Layout.of(source != PAD, packed=not self.head.takes_all(source))
+        read = Layout.of(source != PAD, packed=not packing.fixed_shapes(source))
         memory = self._read(source, read)
         y = self.target_embedding.forward_packed(target_in, layout)  # (P, D)
         for layer in self.decoder:
