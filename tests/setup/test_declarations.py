@@ -27,10 +27,11 @@ def names(lines: list[str]) -> set[str]:
 
 
 def imports(tree: ast.AST, guarded: bool = False) -> Iterator[tuple[str, bool]]:
-    """Top packages imported, and whether the code lives on where one is absent (tried, or in a function)."""
+    """Top packages imported, and whether the code lives on where one is absent (tried, in a function, or for types)."""
     for node in ast.iter_child_nodes(tree):
         tried = isinstance(node, ast.Try) and "ImportError" in ast.unparse(node.handlers)
-        safe = guarded or tried or isinstance(node, ast.FunctionDef)
+        checked = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        safe = guarded or tried or checked or isinstance(node, ast.FunctionDef)
         if isinstance(node, ast.Import):
             yield from ((alias.name.split(".")[0], safe) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -68,6 +69,7 @@ ASIDE = {  # what the library imports where it is installed, and says how to ins
     "chinese": {"jieba", "opencc"},
     "japanese": {"fugashi"},
     "thai": {"pythainlp"},
+    "frames": {"pandas"},
     "maps": {"umap-learn"},
     "morphemes": {"morfessor"},
     "onnx": {"onnx", "onnxruntime", "onnxscript"},

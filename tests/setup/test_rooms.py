@@ -25,6 +25,8 @@ FLOORS = [
     {"faces/report", "faces/http"},
     {"faces/explorer"},
     {"faces/cli", "faces/mlflow", "__main__", "pyfunc"},
+    {"faces/python"},
+    {"langladder"},
 ]
 """A room imports from its own floor or below."""
 FILES = sorted(file for room in ("src", "pipeline") for file in (ROOT / room).rglob("*.py"))
@@ -115,6 +117,8 @@ def imports(folder: Path) -> dict[str, set[str]]:
 def room(name: str) -> str:
     """`langladder.text.read.lines` → text; each of the faces is a room of its own."""
     _, first, second, *_ = (*name.split("."), "", "")
+    if not first:  # the package's own module, which names its face
+        return name
     if first == "faces" and second:
         return f"faces/{second}"
     return first if first in {room for rooms in FLOORS for room in rooms} else "ground"

@@ -414,7 +414,7 @@ def load(path: str | Path, _: Any = None) -> ModelFunction[Any]:
     Raises:
         InputError: it holds no model, or one that is not here any more.
     """
-    folder = _lies_in(Path(path))
+    folder = lies_in(Path(path))
     kind = function_of(folder)
     if kind is None:
         raise InputError(f"{folder}: holds no model that answers rows; expected a folder such as models/lm/gpt")
@@ -438,7 +438,7 @@ def function_of(folder: Path) -> type[ModelFunction[Any]] | None:
     return None if kind is None else FUNCTIONS[kind]
 
 
-def _lies_in(folder: Path) -> Path:
+def lies_in(folder: Path) -> Path:
     """Where the model of an MLflow folder lies; a folder of the pipeline is where it is."""
     if not (folder / POINTER).is_file():
         return folder

@@ -1,0 +1,433 @@
+"""A saved model in Python: `load` reads it with its tokenizer; its methods ask what its family can answer.
+
+The options of a method are those of its request (`langladder.answers.requests`), as the command line and the servers
+have them; what is computed is computed in `langladder.answers`.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from langladder.answers import requests
+from langladder.answers.kinds import has_vectors, kind_of
+from langladder.answers.loading import LoadedModel, LoadedTranslator, read_model
+from langladder.faces.mlflow.functions import lies_in
+from langladder.faces.mlflow.functions import load as load_function
+from langladder.faces.python.results import (
+    Answered,
+    Answers,
+    Classified,
+    Embedded,
+    Filled,
+    Generated,
+    Neighbours,
+    Result,
+    Said,
+    Score,
+    Tagged,
+    Translated,
+)
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config, checked
+
+if TYPE_CHECKING:
+    from langladder.embeddings.base import WordVectors
+    from langladder.text.tokenize.tokenizers import Tokenizer
+
+VECTORS = ("neighbours", "embed")
+METHODS: Mapping[str, tuple[str, ...]] = {
+    "lm": ("score", "generate"),
+    "instruct": ("chat", "score", "generate"),
+    "encoder": ("fill",),
+    "translator": ("translate",),
+    "classifier": ("classify",),
+    "tagger": ("tag",),
+    "reader": ("answer",),
+    "embedding": VECTORS,
+}
+"""Kind → what such a model can be asked, beside `predict`; language models with word vectors have their methods, too."""
+NAMES = {name for methods in METHODS.values() for name in methods}
+
+Method = Callable[..., Any]
+R = TypeVar("R", bound=Result)
+Several = list[str] | tuple[str, ...]
+Texts = str | Several
+
+
+def asks(
+    request: type[Config] | None = None, *, without: Sequence[str] = (), **defaults: object
+) -> Callable[[Method], Method]:
+    """A method whose keyword arguments are the fields of a request: as its signature and its help.
+
+    It is called with the checked request as `request=`. Where the model is of another kind, it says what that can do.
+
+    Args:
+        without: fields that the method does not offer. defaults: those that differ from the request's.
+    """
+    fields = {} if request is None else {k: v for k, v in request.model_fields.items() if k not in without}
+    own = {name: defaults.get(name, field.get_default(call_default_factory=True)) for name, field in fields.items()}
+
+    def decorate(method: Method) -> Method:
+        name = method.__name__
+
+        @wraps(method)
+        def asked(self: "Model", *args: Any, **options: Any) -> Any:
+            if name not in self.methods:
+                raise InputError(f"{self.name}: {self.described} has no {name}(); it has {', '.join(self.methods)}")
+            given = {key: options.pop(key) for key in [*options] if request is not None and key not in positional}
+            if strange := sorted(given.keys() - own.keys()):
+                raise InputError(f"{name}: {strange[0]!r} is no option of it; there are {', '.join(own) or 'none'}")
+            chosen = {} if request is None else {"request": checked(request, defaults | given, name)}
+            return method(self, *args, **options, **chosen)
+
+        signature = inspect.signature(method)
+        positional = [one for one in signature.parameters if one not in ("self", "request")]
+        kept = [signature.parameters[one] for one in ("self", *positional)]
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        offered = [inspect.Parameter(key, keyword, default=value) for key, value in own.items()]
+        asked.__signature__ = signature.replace(parameters=[*kept, *offered])  # type: ignore[attr-defined]
+        if own:
+            lines = [f"    {key}: {field.description or 'as the papers have it.'}" for key, field in fields.items()]
+            asked.__doc__ = f"{inspect.cleandoc(method.__doc__ or '')}\n\nOptions:\n" + "\n".join(lines)
+        return asked
+
+    return decorate
+
+
+class Model:
+    """A saved model with all it needs; `load` and `train` make it.
+
+    Attributes:
+        kind: its family: lm, encoder, translator, classifier, tagger, embedding, …
+        folder: where it lies.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = lies_in(folder)
+        self._function = load_function(self.folder)
+        self.kind = kind_of(self.folder) or ""
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.folder.resolve().name
+
+    @property
+    def described(self) -> str:
+        """Its family, for messages."""
+        return f"a model of family {self.kind}"
+
+    @cached_property
+    def methods(self) -> tuple[str, ...]:
+        """What this model can be asked."""
+        more = VECTORS if self.kind == "lm" and has_vectors(self.folder) else ()
+        return (*METHODS.get(self.kind, ()), *more, "predict")
+
+    def __dir__(self) -> list[str]:
+        return sorted(({*super().__dir__()} - NAMES) | {*self.methods})
+
+    def __repr__(self) -> str:
+        return f"<Model {self.name} (family {self.kind}, {type(self.network).__name__}): {', '.join(self.methods)}>"
+
+    @property
+    def network(self) -> Any:
+        """The model itself: a `torch.nn.Module`, a counted model, or `WordVectors`."""
+        loaded = self._function.model
+        if isinstance(loaded, tuple | LoadedTranslator):  # read with what it reads
+            return getattr(loaded, "model", None) or getattr(loaded, "network", None)
+        return loaded
+
+    @property
+    def tokenizer(self) -> "Tokenizer | None":
+        """The tokenizer that it reads with; of a translator the source's; None of what reads words or letters."""
+        loaded = self._function.model
+        loaded = getattr(loaded, "template", loaded)  # of what follows instructions
+        found: Tokenizer | None = getattr(loaded, "tokenizer", None) or getattr(loaded, "source", None)
+        return found
+
+    @cached_property
+    def vectors(self) -> "WordVectors":
+        """The word vectors of an embedding; of a language model those of its input.
+
+        Raises:
+            InputError: it has none.
+        """
+        from langladder.formats.vector_files import read_vectors
+
+        found: WordVectors = self._function.model if self.kind == "embedding" else read_vectors(self.folder)
+        return found
+
+    @cached_property
+    def _language_model(self) -> LoadedModel:
+        loaded = self._function.model
+        return loaded if isinstance(loaded, LoadedModel) else read_model(self.folder)
+
+    def predict(self, data: Any, **params: Any) -> Any:
+        """What MLflow's `pyfunc.load_model(…).predict(data, params)` answers, of any kind of model.
+
+        Args:
+            data: a data frame, a dictionary of columns, or a list of rows. params: of this kind of model, if any.
+
+        Returns:
+            A data frame for a data frame, else a list of rows.
+
+        >>> ll.load("models/tagger/hmm").predict([{"text": "the dog"}])[0]["tags"]
+        ['D', 'N']
+        """
+        return self._function.predict(data, params)
+
+    # ---- language models -----------------------------------------------------------------------------------------
+
+    @overload
+    def score(self, texts: str) -> Score: ...
+    @overload
+    def score(self, texts: Several) -> Answers[Score]: ...
+    @asks()
+    def score(self, texts: Texts) -> Score | Answers[Score]:
+        """How surprising texts are: −log₂ P in bits, of each token and in all, the end included.
+
+        >>> model = ll.load("models/lm/kneser_ney")
+        >>> model.score("the cat sleeps .").bits < model.score("sleeps the . cat").bits
+        True
+        >>> list(model.score(["the cat sleeps .", "the cat"]).to_frame().columns)
+        ['text', 'bits', 'tokens', 'perplexity']
+        """
+        from langladder.answers.score import score_sentences
+
+        def one(text: str) -> Score:
+            (found,) = score_sentences(self._language_model, [text])
+            return Score(text, found["bits"], found["tokens"])
+
+        return _as_given(texts, [one(text) for text in _listed(texts)])
+
+    @overload
+    def generate(self, prompts: str, **options: Any) -> Generated: ...
+    @overload
+    def generate(self, prompts: Several, **options: Any) -> Answers[Generated]: ...
+    @asks(requests.GenerateRequest, without=["samples"])
+    def generate(self, prompts: Texts, *, request: requests.GenerateRequest) -> Generated | Answers[Generated]:
+        """How texts go on, until the end of the line or for `max_tokens`. A prompt given n times is drawn n times.
+
+        >>> model = ll.load("models/lm/kneser_ney")
+        >>> model.generate("the cat", greedy=True).text
+        'the cat sleeps .'
+        >>> len(model.generate(["the"] * 3, temperature=0.8, seed=7))
+        3
+        """
+        from langladder.answers.generate import generate
+
+        prompts_ = _listed(prompts)
+        found = generate(self._language_model, prompts_, request.sampling())
+        return _as_given(
+            prompts,
+            [Generated(prompt, one.continuation, one.text) for prompt, one in zip(prompts_, found, strict=True)],
+        )
+
+    @overload
+    def chat(self, texts: str, **options: Any) -> Said: ...
+    @overload
+    def chat(self, texts: Several, **options: Any) -> Answers[Said]: ...
+    @asks(requests.ChatRequest, without=["best_of", "judge", "forget"])
+    def chat(self, texts: Texts, *, request: requests.ChatRequest) -> Said | Answers[Said]:
+        """What a model that follows instructions answers; a list of texts is the user's side of one dialogue."""
+        from langladder.answers.chat import Conversation
+
+        talk = Conversation(self._function.model, request.sampling(), system=request.system)
+        return _as_given(texts, [Said(text, talk.say(text).text) for text in _listed(texts)])
+
+    # ---- translators, encoders, readers --------------------------------------------------------------------------
+
+    @overload
+    def translate(self, texts: str, **options: Any) -> Translated: ...
+    @overload
+    def translate(self, texts: Several, **options: Any) -> Answers[Translated]: ...
+    @asks(requests.TranslateRequest)
+    def translate(self, texts: Texts, *, request: requests.TranslateRequest) -> Translated | Answers[Translated]:
+        """The best translations that beam search finds, or drawn ones with `sample`.
+
+        >>> model = ll.load("models/translator/attention")
+        >>> found = model.translate("the cat sleeps .", n_best=2, max_length=5)
+        >>> len(found.candidates), found.candidates[0].score >= found.candidates[1].score
+        (2, True)
+        """
+        from langladder.answers.translate import translate
+
+        lines = _listed(texts)
+        found = translate(self._function.model, lines, request.search(), attention=request.attention)
+        best = [one.candidates[0] if one.candidates else None for one in found]
+        return _as_given(
+            texts,
+            [
+                Translated(line, first.text if first else "", first.score if first else None, one.candidates)
+                for line, first, one in zip(lines, best, found, strict=True)
+            ],
+        )
+
+    @overload
+    def fill(self, texts: str, **options: Any) -> Filled: ...
+    @overload
+    def fill(self, texts: Several, **options: Any) -> Answers[Filled]: ...
+    @asks(requests.FillRequest)
+    def fill(self, texts: Texts, *, request: requests.FillRequest) -> Filled | Answers[Filled]:
+        """The likeliest tokens for each `<mask>` of texts.
+
+        >>> found = ll.load("models/encoder/bert_mini").fill("the <mask> sleeps .", best=3)
+        >>> [len(gap) for gap in found.gaps]
+        [3]
+        """
+        from langladder.answers.fill import fill
+
+        return _as_given(texts, [Filled(text, fill(self._function.model, text, request)) for text in _listed(texts)])
+
+    @overload
+    def classify(self, texts: str, **options: Any) -> Classified: ...
+    @overload
+    def classify(self, texts: Several, **options: Any) -> Answers[Classified]: ...
+    @asks(requests.ClassifyRequest, top=None)
+    def classify(self, texts: Texts, *, request: requests.ClassifyRequest) -> Classified | Answers[Classified]:
+        """The labels of texts with their probabilities; two texts have a tab between them.
+
+        >>> found = ll.load("models/classifier/logistic").classify(["good .", "bad ."])
+        >>> [one.label for one in found]
+        ['yes', 'no']
+        >>> found.to_frame().shape
+        (2, 3)
+        """
+        from langladder.answers.classify import BLANK, classify, example_of
+
+        model, lines = self._function.model, _listed(texts)
+        examples = [example_of(model, line) if line.strip() else BLANK for line in lines]
+        found = classify(model, examples, request)
+        best: list[tuple[str | None, float | None]] = [one.top[0] if one.top else (None, None) for one in found]
+        return _as_given(
+            texts,
+            [
+                Classified(line, label, probability, dict(one.top), one)
+                for line, (label, probability), one in zip(lines, best, found, strict=True)
+            ],
+        )
+
+    @overload
+    def tag(self, texts: str, **options: Any) -> Tagged: ...
+    @overload
+    def tag(self, texts: Several, **options: Any) -> Answers[Tagged]: ...
+    @asks(requests.TagRequest, without=["explain"], explain=True)
+    def tag(self, texts: Texts, *, request: requests.TagRequest) -> Tagged | Answers[Tagged]:
+        """A tag for each word of texts, and how likely it is given the whole text.
+
+        >>> found = ll.load("models/tagger/hmm").tag("the dog")
+        >>> list(zip(found.words, found.tags))
+        [('the', 'D'), ('dog', 'N')]
+        """
+        from langladder.answers.tag import tag
+
+        lines = _listed(texts)
+        found = tag(self._function.model, lines, request)
+        return _as_given(
+            texts,
+            [
+                Tagged(line, one.words, one.tags, one.probabilities or [], one)
+                for line, one in zip(lines, found, strict=True)
+            ],
+        )
+
+    @asks(requests.AnswerRequest)
+    def answer(self, question: str, paragraph: str, *, request: requests.AnswerRequest) -> Answered:
+        """What a paragraph says to a question, or which of the `options` it speaks for.
+
+        >>> ll.load("models/reader/sliding_window").answer("who ate the apple ?", "anna ate the apple .").text
+        'anna'
+        """
+        from langladder.answers.answer import answer
+        from langladder.text.labelled.questions import Question
+
+        model, options = self._function.model, tuple(request.options)
+        if bool(options) != model.chooses:
+            wanted = "chooses among options; give two or more" if model.chooses else "finds a span; give no options"
+            raise InputError(f"{self.name}: options: {list(options)}, but this reader {wanted}")
+        (found,) = answer(model, [Question(paragraph, question.strip(), (), options)], request)
+        best = found[0] if found else None
+        return Answered(question, best.text if best else "", best.probability if best else None, found)
+
+    # ---- word vectors --------------------------------------------------------------------------------------------
+
+    @overload
+    def neighbours(self, words: str, **options: Any) -> Neighbours: ...
+    @overload
+    def neighbours(self, words: Several, **options: Any) -> Answers[Neighbours]: ...
+    @asks(requests.NeighboursRequest)
+    def neighbours(self, words: Texts, *, request: requests.NeighboursRequest) -> Neighbours | Answers[Neighbours]:
+        """The words nearest to words; of a language model, by its input embedding.
+
+        >>> ll.load("models/embedding/skipgram").neighbours("king", count=1).words
+        ['queen']
+        """
+        from langladder.answers.words import nearest
+
+        found = [(word, nearest(self.vectors, word, request.count, request.measure)) for word in _listed(words)]
+        return _as_given(
+            words,
+            [Neighbours(word, [one["word"] for one in near], [one["score"] for one in near]) for word, near in found],
+        )
+
+    @overload
+    def embed(self, texts: str) -> Embedded: ...
+    @overload
+    def embed(self, texts: Several) -> Answers[Embedded]: ...
+    @asks()
+    def embed(self, texts: Texts) -> Embedded | Answers[Embedded]:
+        """The vectors of texts, each the mean of its words' vectors.
+
+        >>> model = ll.load("models/embedding/skipgram")
+        >>> model.embed("the king").vector.shape
+        (2,)
+        >>> model.embed(["king", "queen"]).to_frame().columns.tolist()
+        ['text', 'd0', 'd1']
+        """
+        from langladder.answers.words import text_vector
+
+        return _as_given(texts, [Embedded(text, text_vector(self.vectors, text)) for text in _listed(texts)])
+
+
+def load(path: str | Path) -> Model:
+    """A saved model with its tokenizer.
+
+    Args:
+        path: the folder of a model that the pipeline, `train` or `langladder import` wrote, or that MLflow downloaded.
+
+    Raises:
+        InputError: there is no model, or a damaged one.
+
+    >>> ll.load("models/lm/kneser_ney")
+    <Model kneser_ney (family lm, KneserNey): score, generate, predict>
+    >>> ll.load("models/lm/kneser_ney").translate("the cat")
+    Traceback (most recent call last):
+      ...
+    InputError: kneser_ney: a model of family lm has no translate(); it has score, generate, predict
+    """
+    return Model(Path(path))
+
+
+def _listed(texts: Texts) -> list[str]:
+    """The texts of a string or of strings.
+
+    Raises:
+        InputError: something else is among them.
+    """
+    if isinstance(texts, str):
+        return [texts]
+    try:
+        found = list(texts)
+    except TypeError as error:
+        raise InputError(f"{texts!r:.60} is no text and no list of texts") from error
+    for number, one in enumerate(found):
+        if not isinstance(one, str):
+            raise InputError(f"text {number}: {one!r:.60} is no string but of type {type(one).__name__}")
+    return found
+
+
+def _as_given(texts: Texts, found: list[R]) -> R | Answers[R]:
+    """One answer to a string, `Answers` to several."""
+    return found[0] if isinstance(texts, str) else Answers(found)

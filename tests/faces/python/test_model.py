@@ -1,0 +1,152 @@
+"""`import langladder as ll`: what a loaded model answers is what the functions beneath answer; examples are true."""
+
+import doctest
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import langladder as ll
+from langladder.answers import requests
+from langladder.answers.classify import classify, example_of
+from langladder.answers.generate import generate
+from langladder.answers.loading import read_model, read_tagger, read_translator
+from langladder.answers.score import score_sentences
+from langladder.answers.tag import tag
+from langladder.answers.translate import translate
+from langladder.faces.mlflow.functions import load as python_function
+from langladder.faces.python import model as module
+from langladder.models.classification.classifier import Classifier
+
+LINES = ["the cat sleeps .", "the old king"]
+
+
+def test_the_examples_are_true(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+    tried = 0
+    for documented in (ll, module):
+        found = doctest.testmod(documented, extraglobs={"ll": ll}, optionflags=doctest.IGNORE_EXCEPTION_DETAIL)
+        assert not found.failed
+        tried += found.attempted
+    assert tried > 20
+    undocumented = [name for name in module.NAMES - {"chat"} if ">>>" not in (getattr(ll.Model, name).__doc__ or "")]
+    assert not undocumented
+
+
+def test_importing_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, langladder as ll\n"
+        "assert 'load' in dir(ll) and ll.__version__ and issubclass(ll.InputError, ValueError)\n"
+        "heavy = {'torch', 'numpy', 'pydantic', 'pandas', 'datasets'} & sys.modules.keys()\n"
+        "print(sorted(heavy), hasattr(ll, 'lode'))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[] False"
+
+
+def test_language_models_score_and_go_on(project: Path) -> None:
+    for name in ("gpt", "kneser_ney"):
+        folder = project / "models" / "lm" / name
+        model, loaded = ll.load(folder), read_model(folder)
+        found = model.score(LINES)
+        assert [one.text for one in found] == LINES  # not in order of rank
+        for one in found:
+            (wanted,) = score_sentences(loaded, [one.text])
+            assert (one.bits, one.tokens) == (wanted["bits"], wanted["tokens"])
+            assert one.perplexity == pytest.approx(2 ** (one.bits / len(one.tokens)))
+        assert model.score(LINES[0]) == found[0] and found[1:] == [found[1]]
+        options: dict[str, Any] = {"temperature": 0.5, "seed": 3, "max_tokens": 4}
+        continued = generate(loaded, LINES, requests.GenerateRequest(**options).sampling())
+        assert [(one.text, one.continuation) for one in model.generate(LINES, **options)] == continued
+        assert model.tokenizer.vocab_size == loaded.tokenizer.vocab_size == model.network.vocab_size
+
+
+def test_each_family_answers_as_its_functions_do(project: Path) -> None:
+    at = project / "models"
+    found = ll.load(at / "translator" / "attention").translate(LINES, beam=3, n_best=2, max_length=6)
+    wanted = translate(
+        read_translator(at / "translator" / "attention"),
+        LINES,
+        requests.TranslateRequest(beam=3, n_best=2, max_length=6).search(),
+    )
+    assert [one.candidates for one in found] == [one.candidates for one in wanted]
+    assert [one.text for one in found] == [one.candidates[0].text for one in wanted]
+    model = Classifier.load(at / "classifier" / "logistic")
+    texts = ["good .", "", "good\tbad ."]
+    labelled = ll.load(at / "classifier" / "logistic").classify(texts, explain=False)
+    [first, third] = classify(
+        model, [example_of(model, one) for one in texts if one], requests.ClassifyRequest(top=None)
+    )
+    assert [dict(first.top), {}, dict(third.top)] == [one.labels for one in labelled]
+    assert labelled[1].label is None and sum(labelled[0].labels.values()) == pytest.approx(1)
+    [line] = tag(read_tagger(at / "tagger" / "hmm"), ["the dog"], requests.TagRequest(explain=True))
+    words = ll.load(at / "tagger" / "hmm").tag("the dog")
+    assert (words.words, words.tags, words.probabilities) == (line.words, line.tags, line.probabilities)
+    vectors = ll.load(at / "embedding" / "skipgram")
+    assert np.allclose(vectors.embed("the king").vector, [1.0, 0.5])
+    assert vectors.neighbours(["king"], count=1, measure="euclidean")[0].words == ["queen"]
+    instructed = ll.load(at / "instruct" / "sft")
+    rows = python_function(at / "instruct" / "sft").predict([{"text": "say cat"}], {"max_tokens": 4})
+    assert instructed.chat("say cat", max_tokens=4).answer == rows[0]["answer"]
+    assert instructed.tokenizer is not None and instructed.score("say cat").bits > 0
+
+
+def test_answers_are_data_frames_where_they_are_asked_to_be(project: Path) -> None:
+    at = project / "models"
+    frame = ll.load(at / "lm" / "gpt").score([*LINES, ""]).to_frame()
+    assert isinstance(frame, pd.DataFrame) and frame["text"].tolist() == [*LINES, ""] and (frame["bits"] > 0).all()
+    tags = ll.load(at / "tagger" / "hmm").tag(["the dog", "", "the"]).to_frame()
+    assert tags["word"].tolist() == ["the", "dog", "the"] and tags["text"].tolist() == ["the dog", "the dog", "the"]
+    gaps = ll.load(at / "encoder" / "bert_mini").fill("the <mask> <mask> .", best=2).to_frame()
+    assert gaps["gap"].tolist() == [0, 0, 1, 1]
+    assert len(ll.load(at / "embedding" / "skipgram").neighbours("king").to_frame()) == 2
+    assert len(ll.load(at / "lm" / "gpt").score([]).to_frame()) == 0
+    series: Any = pd.Series(LINES)
+    assert ll.load(at / "lm" / "gpt").score(series)[1].text == LINES[1]
+    answer = ll.load(at / "reward" / "reward").predict(pd.DataFrame({"text": ["say cat"], "answer": ["cat"]}))
+    assert list(answer.columns) == ["reward"]
+
+
+def test_without_pandas_it_says_what_to_install(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = ll.load(project / "models" / "lm" / "gpt").score("the cat")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ll.InputError, match="pip install pandas"):
+        found.to_frame()
+
+
+def test_what_a_model_lacks_is_said_in_a_line(project: Path, tmp_path: Path) -> None:
+    at = project / "models"
+    gpt, reward, n_grams = (ll.load(at / name) for name in ("lm/gpt", "reward/reward", "lm/kneser_ney"))
+    with pytest.raises(ll.InputError) as found:
+        gpt.translate("the cat")
+    assert str(found.value) == (
+        "gpt: a model of family lm has no translate(); it has score, generate, neighbours, embed, predict"
+    )
+    with pytest.raises(ll.InputError, match=r"family reward has no score\(\); it has predict$"):
+        reward.score("the cat")
+    with pytest.raises(ll.InputError, match=r"no neighbours\(\)"):
+        n_grams.neighbours("the")
+    with pytest.raises(ll.InputError, match="'temp' is no option of it; there are greedy, temperature"):
+        gpt.generate("the cat", temp=1.0)
+    with pytest.raises(ll.InputError, match=r"temperature: -1\.0 is not allowed"):
+        gpt.generate("the cat", temperature=-1.0)
+    for texts, message in ((["the cat", 7], "text 1: 7 is no string but of type int"), (7, "7 is no text and no list")):
+        wrong: Any = texts
+        with pytest.raises(ll.InputError, match=message):
+            gpt.score(wrong)
+    with pytest.raises(ll.InputError, match="holds no model"):
+        ll.load(tmp_path)
+    assert "translate" not in dir(gpt) and {"score", "embed", "predict"} <= {*dir(gpt)} and "score" in repr(gpt)
+
+
+def test_options_of_a_method_are_its_signature_and_its_help() -> None:
+    options = inspect.signature(ll.Model.translate).parameters
+    assert list(options) == ["self", "texts", *requests.TranslateRequest.model_fields]
+    assert options["beam"].default == requests.TranslateRequest().beam
+    assert inspect.signature(ll.Model.classify).parameters["top"].default is None
+    assert "beam: Beam width; 1 is greedy." in (ll.Model.translate.__doc__ or "")
