@@ -87,7 +87,7 @@ print(f"{possible:,} different sentences are possible: {math.log2(possible):.1f}
 # %%
 settings = (project / "params.yaml").read_text(encoding="utf-8")
 for key, value in {"corpus": "text", "size": "tiny", "lms": "[kneser_ney, lstm]"}.items():
-    settings, found = re.subn(rf"(?m)^{key}: .*$", f"{key}: {value}", settings)
+    settings, found = re.subn(rf"(?m)^{key}:.*\n(- .*\n)*", f"{key}: {value}\n", settings)
     assert found == 1
 (project / "params.yaml").write_text(settings, encoding="utf-8")
 

@@ -31,7 +31,7 @@ def main() -> None:
     try:
         chosen, problems = params.load_leniently()
         if chosen is None:
-            raise combined(problems)
+            raise combined(problems, params.uncommitted())
         with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
             resolved = resolve(chosen, problems)
         with atomic_folder(Path("resolved"), OUTPUT) as folder:

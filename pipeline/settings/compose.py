@@ -23,7 +23,7 @@ from pipeline.settings.errors import combined
 from pipeline.settings.plan import Stage
 from pipeline.settings.resources import jobs_at_once
 from pipeline.settings.schema import RESOURCES, RungValues, split_unwatched
-from pipeline.settings.yaml_files import Values
+from pipeline.settings.yaml_files import Values, flat
 from pipeline.tracking.code_version import code_version
 
 MANY_RUNGS = "_together_"  # where one composition holds many rungs: `_together_.lm.gpt`
@@ -173,7 +173,7 @@ def resolve(chosen: params.Choices, found: Sequence[str] = ()) -> dict[str, Valu
     """
     problems = [*found, *checks.name_problems(chosen)]
     if unreadable := checks.conf_problems():
-        raise combined([*problems, *unreadable])
+        raise combined([*problems, *unreadable], params.uncommitted())
     checks.warn(checks.unused(chosen) if not problems else ())
     left_out = checks.bad_groups(chosen)
     problems += [*checks.growth_problems(chosen), *checks.broken_links(chosen.paths.model_dump())]
@@ -189,7 +189,7 @@ def resolve(chosen: params.Choices, found: Sequence[str] = ()) -> dict[str, Valu
             problems.append(f"{job.stage.name} {job.name}: " + " ".join(str(error).split()))
     problems += checks.misfits(chosen, compositions.rung)
     if problems:
-        raise combined(problems)
+        raise combined(problems, params.uncommitted())
     return resolved
 
 
@@ -333,14 +333,6 @@ def _checked_filter(value: Values, folder: str) -> Values:
                 f"{', '.join(FILTER_READS)}; put it there or set paths.filter, so that DVC sees it change"
             )
     return value
-
-
-def flat(values: Mapping[str, object], prefix: str = "") -> Values:
-    """Dotted key → value."""
-    found: Values = {}
-    for key, value in values.items():
-        found |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
-    return found
 
 
 def plain(config: DictConfig, without: Sequence[str] = ()) -> Values:

@@ -89,11 +89,12 @@ def _line(
     return f"{key}: {value} is not allowed: {message}; change it in {file}"
 
 
-def combined(problems: list[str]) -> InputError:
-    """One error for many problems."""
+def combined(problems: list[str], hint: str = "") -> InputError:
+    """One error for many problems, and how to leave them behind."""
     lines = list(dict.fromkeys(_short(line) for problem in problems for line in problem.splitlines()))
     count = f"{len(lines)} problem{'s' if len(lines) > 1 else ''}"
-    return InputError(f"{count} in the configuration; nothing was run.\n" + "\n".join(f"  - {line}" for line in lines))
+    said = [f"{count} in the configuration; nothing was run.", *(f"  - {line}" for line in lines), hint]
+    return InputError("\n".join(filter(None, said)))
 
 
 def _short(line: str) -> str:

@@ -4,11 +4,13 @@ The same values reach every entry point: `dvc repro` and `dvc exp run -S` throug
 `python -m pipeline.<stage> -m …` through `pipeline.settings.stage`, where an override on the command line wins.
 """
 
+import subprocess
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
+import yaml
 from pydantic import (
     AfterValidator,
     Field,
@@ -24,11 +26,11 @@ from langladder.families import families
 from langladder.families.family import MOST_SEEDS
 from langladder.families.sides import CHOSEN, ON_REQUEST
 from langladder.ground.remote import is_url
-from langladder.ground.schema import Config, Name, checked_name
+from langladder.ground.schema import Config, Name, checked_name, short
 from pipeline import ROOT
 from pipeline.settings.errors import combined, explained
 from pipeline.settings.run_folder import OUTPUT_FOLDERS
-from pipeline.settings.yaml_files import Values, read_leniently, read_yaml
+from pipeline.settings.yaml_files import Values, flat, read_leniently, read_yaml
 
 GROUPS = (
     "size",
@@ -45,6 +47,14 @@ PACKAGES = {"s3": "dvc_s3", "gs": "dvc_gs", "http": "dvc_http", "https": "dvc_ht
 INSTALL = {"dvc_s3": "'langladder[cluster]'", "dvc_gs": "dvc-gs gcsfs", "dvc_ssh": "dvc-ssh sshfs"}
 READ = (*(side.name for side in CHOSEN), "filter")
 """The keys of params.yaml: paths that may be URLs; the rest is small and read as a whole."""
+
+ABSENT = "not set"
+FEW = 6
+"""So many uncommitted values are named."""
+RESTORE = (
+    "`dvc exp run -S` leaves its values there; `git checkout -- params.yaml` restores the whole file, "
+    "`dvc exp run -S key=value` one of them"
+)
 
 Changes = dict[str, Values]  # rung → what differs from its file in conf/
 
@@ -241,8 +251,35 @@ def load() -> Choices:
     """
     chosen, problems = load_leniently()
     if problems or not chosen:
-        raise combined(problems)
+        raise combined(problems, uncommitted())
     return chosen
+
+
+def uncommitted() -> str:
+    """Which values of params.yaml the last commit does not have, and how to restore the file; "" where there are none.
+
+    `dvc exp run -S` writes its values into the file and leaves them there, also where they are refused. In the copies
+    that DVC makes for its queue, and in a ladder's own folder, there is nothing to restore.
+    """
+    if ".dvc" in ROOT.parts:
+        return ""
+    shown = subprocess.run(["git", "show", "HEAD:./params.yaml"], cwd=ROOT, capture_output=True, check=False)
+    if shown.returncode:
+        return ""
+    try:
+        before, now = (flat(yaml.safe_load(text) or {}) for text in (shown.stdout, (ROOT / "params.yaml").read_bytes()))
+    except (yaml.YAMLError, AttributeError, OSError, ValueError):
+        return ""
+    keys = [key for key in before | now if before.get(key, ABSENT) != now.get(key, ABSENT)]
+    if not keys:
+        return ""
+    few = "; ".join(f"{key}: {_said(now, key)} (committed: {_said(before, key)})" for key in keys[:FEW])
+    more = f"; {len(keys) - FEW} more" if len(keys) > FEW else ""
+    return f"params.yaml differs from the last commit in {few}{more}. {RESTORE}"
+
+
+def _said(values: Values, key: str) -> str:
+    return short(values[key]) if key in values else ABSENT
 
 
 def load_leniently() -> tuple[Choices | None, list[str]]:

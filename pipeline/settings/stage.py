@@ -271,7 +271,7 @@ def _carried(arguments: list[str]) -> list[str]:
     """The overrides that carry params.yaml, all names checked, those on the command line too."""
     chosen = params.load()
     if problems := [*checks.name_problems(chosen), *checks.on_command_line(arguments), *checks.conf_problems()]:
-        raise combined(problems)
+        raise combined(problems, params.uncommitted())
     return params.overrides(chosen, arguments)
 
 

@@ -30,6 +30,14 @@ def for_hydra(values: Mapping[str, object]) -> str:
     return OmegaConf.to_yaml(OmegaConf.create(dict(values)))
 
 
+def flat(values: Mapping[str, object], prefix: str = "") -> Values:
+    """Dotted key → value."""
+    found: Values = {}
+    for key, value in values.items():
+        found |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
+    return found
+
+
 def read_yaml(path: Path) -> Any:
     """The content of a YAML file.
 

@@ -248,7 +248,7 @@ def test_rung_files_are_named_as_their_rungs_and_their_classes_exist(group: str)
 def test_config_files_are_short() -> None:
     for file in CONF:
         assert (ROOT / "conf" / file).read_text().count("\n") <= 40, file
-    assert (ROOT / "params.yaml").read_text().count("\n") <= 70
+    assert (ROOT / "params.yaml").read_text().count("\n") <= 110  # in block style, as DVC writes it: a line an item
 
 
 @pytest.mark.parametrize(
