@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from seqeval.metrics import f1_score
 
 from langladder.embeddings.base import WordVectors
 from langladder.ground.errors import InputError
@@ -125,6 +126,47 @@ def test_rare_words_are_hidden_at_their_rate(learned):
     changed, same = (hidden.learned, hidden.tokens) if learned else (hidden.tokens, hidden.learned)
     assert (changed[0, ::2] == UNK).float().mean() == pytest.approx(0.5, abs=0.06)  # α / (α + n)
     assert (changed[0, 1::2] == frequent).all() and (same == batch.tokens).all()
+
+
+NAMES = ["B-X", "I-X", "B-Y", "O"]
+NAMED = ["we/O saw/O New/B-X York/I-X and/O Ann/B-Y", "Ann/B-Y sleeps/O", "a/O dog/O sleeps/O", "in/O New/B-X York/I-X"]
+
+
+def test_weights_are_chosen_by_whole_phrases_where_tags_bracket_them(tmp_path):
+    rows = corpus(NAMED)
+    model, made = trained(tmp_path, train=rows, tags=NAMES, max_steps=60, validations=30)
+    curve = [row["validation_entity_f1"] for row in made.curve if row["validation_loss"] is not None]
+    said = model.tag([one.words for one in rows[:2]])  # `trained` validates on these
+    assert f1_score([list(one.tags) for one in rows[:2]], said) == pytest.approx(max(curve))
+    assert min(curve) < max(curve)
+    first = next(row for row in made.curve if row.get("validation_entity_f1") == max(curve))
+    assert made.validation_loss == first["validation_loss"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "validation", "measure"),
+    [
+        ("auto", NAMED[:2], "validation_entity_f1"),
+        ("auto", NAMED[2:3], "validation_accuracy"),  # no phrase to choose by
+        ("accuracy", NAMED[:2], "validation_accuracy"),
+        ("validation_loss", NAMED[:2], "validation_loss"),
+    ],
+)
+def test_what_weights_are_chosen_by(asked, validation, measure, tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr("langladder.tasks.tagging.train_task", lambda task, *_: seen.append((task.monitor, task.mode)))
+    words = TaggerWords.of(corpus(NAMED), lowercase=True, digits=True, min_count=1)
+    model = RecurrentTagger(RecurrentTagger.Config.model_validate(SMALL), *words.sizes, 4).equip(words, NAMES)
+    config = TaggerTraining.model_validate(SHORT | {"early_stopping": asked})
+    train_tagger(model, corpus(NAMED), corpus(validation), config, Run(1, tmp_path))
+    assert seen == [(measure, "min" if measure == "validation_loss" else "max")]
+
+
+def test_parts_of_speech_bracket_no_phrases_to_choose_by(tmp_path):
+    _, made = trained(tmp_path / "a", max_steps=2)
+    assert "validation_entity_f1" not in made.curve[-1]
+    with pytest.raises(InputError, match=r"early_stopping=entity_f1: the tags bracket no phrases .* set it to auto"):
+        trained(tmp_path / "b", early_stopping="entity_f1")
 
 
 def test_a_step_that_the_scheme_forbids_is_named(tmp_path):

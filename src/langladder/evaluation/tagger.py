@@ -31,7 +31,7 @@ from langladder.evaluation.significance import ratio_interval
 from langladder.ground.errors import InputError
 from langladder.models.tagging.counted_tagger import tag_ids
 from langladder.models.tagging.tagger import Tagger
-from langladder.text.labelled.labelled import Tagged, bad_steps, scheme_of
+from langladder.text.labelled.labelled import Tagged, bad_steps, phrases_of, scheme_of
 
 EXAMPLES = 12
 """Sentences that a page shows."""
@@ -296,22 +296,21 @@ def _entities(
     scheme = scheme_of(tags)
     if scheme is None:
         return {}, []
-    from seqeval.metrics.sequence_labeling import get_entities
     from seqeval.metrics.sequence_labeling import precision_recall_fscore_support as scored
 
     gold = [list(sentence.tags or ()) for sentence in test]
     found = [list(row) for row in predicted]
-    kinds = sorted({kind for kind, _, _ in get_entities(gold) + get_entities(found)})
+    rows = [(set(phrases_of(tags)), set(phrases_of(row))) for tags, row in zip(gold, found, strict=True)]
+    kinds = sorted({phrase.kind for right, predicted in rows for phrase in right | predicted})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a kind that is never predicted has no precision: 0
         precision, recall, f1, _ = scored(gold, found, average="micro")
         each = [part.tolist() for part in scored(gold, found, average=None)]
-    rows = [(set(get_entities(tags)), set(get_entities(row))) for tags, row in zip(gold, found, strict=True)]
     # F₁ = 2 Σ |right ∩ predicted| / Σ (|right| + |predicted|), over sentences that are drawn anew
     twice = np.array([2 * len(right & predicted) for right, predicted in rows])  # (S,)
     interval = ratio_interval(twice, np.array([len(right) + len(predicted) for right, predicted in rows]))
     invalid = sum(bool(bad_steps(row, scheme)) for row in found)
-    counts = [sum(one == kind for one, _, _ in get_entities(found)) for kind in kinds]
+    counts = [sum(phrase.kind == kind for _, predicted in rows for phrase in predicted) for kind in kinds]
     table = [
         LabelScores(label=kind, support=int(n), said=count, precision=round(p, 6), recall=round(r, 6), f1=round(f, 6))
         for kind, count, p, r, f, n in zip(kinds, counts, *each, strict=True)

@@ -22,7 +22,7 @@ class TaggerTransferFamily(TaggerFamily):
         kind = self.rung_class(value)
         parts: Fields = {"base": (str, ...), "model": (kind.Config, ...)}
         if takes_weights(kind):
-            parts["training"] = (locate("langladder.tasks.settings.ReadingTraining"), ...)
+            parts["training"] = (locate("langladder.tasks.settings.TaggingTraining"), ...)
         else:
             parts |= tagger_parts("TaggerTransferInput")
         return create_model("tagger_transfer_rung", __base__=Rung, **parts)

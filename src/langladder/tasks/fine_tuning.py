@@ -18,7 +18,7 @@ from langladder.models.network import Network
 from langladder.models.tagging.bert_tagger import BERTTagger
 from langladder.models.units import SubwordUnits
 from langladder.tasks.classification import train_classifier
-from langladder.tasks.settings import ReadingTraining, TransferSettings
+from langladder.tasks.settings import ReadingTraining, TaggingTraining, TransferSettings
 from langladder.tasks.tagging import train_tagger
 from langladder.text.labelled.labelled import Example, Tagged
 from langladder.text.tokenize.tokenizers import Tokenizer
@@ -91,7 +91,7 @@ def make_tagger(
     train: Sequence[Tagged],
     validation: Sequence[Tagged],
     *,
-    settings: TransferSettings[GrownConfig, ReadingTraining],
+    settings: TransferSettings[GrownConfig, TaggingTraining],
     base: Path,
     run: Run,
     **_: object,

@@ -87,7 +87,7 @@ class EpochTraining(TrainingConfig):
 
 
 class ReadingTraining(EpochTraining):
-    """Training settings of classifiers and taggers."""
+    """Training settings of classifiers and readers."""
 
     early_stopping: Literal["validation_loss", "accuracy"] = "accuracy"
     """What the best weights are chosen by, and `patience` watches."""
@@ -204,8 +204,16 @@ class TaggerTransferInput(ReadAs):
     frozen: bool = False  # true: they are not trained
 
 
-class TaggerTraining(ReadingTraining):
-    """Training settings of taggers; `batch_size` counts sentences."""
+class TaggingTraining(EpochTraining):
+    """Training settings of every tagger; `batch_size` counts sentences."""
+
+    early_stopping: Literal["auto", "entity_f1", "accuracy", "validation_loss"] = "auto"
+    """What the best weights are chosen by, and `patience` watches; auto: entity_f1 where tags bracket phrases (IOB2,
+    IOBES), because the share of right words says little where most of them are O; accuracy otherwise."""
+
+
+class TaggerTraining(TaggingTraining):
+    """Training settings of taggers that read words."""
 
     word_dropout: float = Field(default=0.25, ge=0, le=1000)
     """α: a training word that occurs n times is taken for unknown with probability α / (α + n) (Kiperwasser & Goldberg

@@ -21,13 +21,13 @@ from langladder.models.tagging.network_tagger import AnyTagger, Batch, NetworkTa
 from langladder.models.tagging.neural_tagger import NeuralTagger, NeuralTaggerConfig
 from langladder.models.tagging.tagger_words import TaggerWords
 from langladder.tasks.inputs import check_dimension, spellings, start_embedding
-from langladder.tasks.settings import ReadingSettings, ReadingTraining, TaggerInput, TaggerTraining
+from langladder.tasks.settings import ReadingSettings, TaggerInput, TaggerTraining, TaggingTraining
 from langladder.tasks.task import Task
 from langladder.tasks.training import train_task
-from langladder.text.labelled.labelled import Tagged
+from langladder.text.labelled.labelled import Tagged, phrases_of, scheme_of
 from langladder.text.tokenize.specials import NAMES
 
-ACCURACY = "validation_accuracy"
+ACCURACY, ENTITY_F1 = "validation_accuracy", "validation_entity_f1"
 
 
 class TaggedBatch(NamedTuple, Generic[Batch]):
@@ -46,21 +46,30 @@ class TaggedBatches(ReadingBatches[TaggedBatch[Batch]]):
 
 
 class Tagging(Task, Generic[Sentence, Batch]):
-    """Any network that tags. The best weights are those with the highest validation accuracy, or lowest loss.
+    """Any network that tags. The best weights are those with the highest F₁ of whole phrases, accuracy or lowest loss.
 
     Args:
         counts: (V,) how often each word occurs in training; None: no word is hidden.
+
+    Raises:
+        InputError: weights are to be chosen by phrases, and the tags bracket none.
     """
 
     unit = "words"
 
     def __init__(
-        self, model: NetworkTagger[Sentence, Batch], config: ReadingTraining, counts: np.ndarray | None
+        self, model: NetworkTagger[Sentence, Batch], config: TaggingTraining, counts: np.ndarray | None
     ) -> None:
         super().__init__(config)
         self.model = model
-        if config.early_stopping == "accuracy":
-            self.monitor, self.mode = ACCURACY, "max"
+        self.phrases = scheme_of(model.tags) is not None
+        if config.early_stopping == "entity_f1" and not self.phrases:
+            raise InputError(
+                "training.early_stopping=entity_f1: the tags bracket no phrases (IOB2, IOBES); set it to auto"
+            )
+        if config.early_stopping != "validation_loss":
+            by_phrase = self.phrases and config.early_stopping != "accuracy"
+            self.monitor, self.mode = ENTITY_F1 if by_phrase else ACCURACY, "max"
         self.register_buffer("dropped", _dropped(config, counts), persistent=False)
 
     def loss(self, batch: TaggedBatch[Batch]) -> torch.Tensor:
@@ -77,14 +86,26 @@ class Tagging(Task, Generic[Sentence, Batch]):
         best = self.model.best(f.float(), sentences.lengths).to(tags.device)  # (B, T)
         self.tally["right"] += int(((best == tags) & self.model.inside(sentences)).sum())
         self.tally["total"] += int(sentences.lengths.sum())
+        if self.phrases:
+            self._count_phrases(best.tolist(), tags.tolist(), sentences.lengths.tolist())
         return float(self.model.loss(f, sentences, tags)), int(sentences.lengths.sum())
 
+    def _count_phrases(self, best: list[list[int]], gold: list[list[int]], lengths: list[int]) -> None:
+        names = self.model.tags
+        for *rows, length in zip(best, gold, lengths, strict=True):
+            found, right = ({*phrases_of([names[tag] for tag in row[:length]])} for row in rows)
+            self.tally["phrases right"] += len(found & right)
+            self.tally["phrases"] += len(found) + len(right)
+
     def measures(self) -> dict[str, float]:
-        """Share of the validation words that get their tag."""
-        return {ACCURACY: self.tally["right"] / max(1, self.tally["total"])}
+        """Share of the validation words that get their tag; F₁ = 2 |right ∩ found| / (|right| + |found|) of phrases."""
+        accuracy = {ACCURACY: self.tally["right"] / max(1, self.tally["total"])}
+        if not self.phrases:
+            return accuracy
+        return accuracy | {ENTITY_F1: 2 * self.tally["phrases right"] / max(1, self.tally["phrases"])}
 
 
-def _dropped(config: ReadingTraining, counts: np.ndarray | None) -> torch.Tensor | None:
+def _dropped(config: TaggingTraining, counts: np.ndarray | None) -> torch.Tensor | None:
     """(V,) float32: with what probability each word is hidden."""
     if counts is None or not isinstance(config, TaggerTraining):
         return None
@@ -97,7 +118,7 @@ def train_tagger(
     model: NetworkTagger[Sentence, Batch],
     train: Sequence[Tagged],
     validation: Sequence[Tagged],
-    config: ReadingTraining,
+    config: TaggingTraining,
     run: Run,
 ) -> TrainingResult:
     """Train `model` in place; it ends with its best validation weights, on the CPU, in evaluation mode.
@@ -127,6 +148,8 @@ def train_tagger(
 
     batches = TaggedBatches((lengths[0], lengths[1]), batch, batch_size=config.batch_size, seed=run.seed)
     config = config.of(len(splits[0]))
+    if config.early_stopping == "auto" and not any(phrases_of(sentence.tags or ()) for sentence in splits[1]):
+        config = config.model_copy(update={"early_stopping": "accuracy"})  # no phrase to choose by
     task = Tagging(model, config, model.occurrences(encoded[0]))
     result = train_task(task, batches, config, run)
     model.cpu().eval()

@@ -165,6 +165,27 @@ def bad_steps(tags: Sequence[str], scheme: Scheme) -> list[int]:
     return [number for number in range(len(tags) + 1) if not may_follow(path[number], path[number + 1], scheme)]
 
 
+class Phrase(NamedTuple):
+    """Words `first` to `last` of a sentence, both included, and what they are."""
+
+    kind: str
+    first: int
+    last: int
+
+
+def phrases_of(tags: Sequence[str]) -> list[Phrase]:
+    """The phrases that the tags of a sentence bracket, as conlleval counts them: where tags break their scheme, too.
+
+    >>> phrases_of(["B-PER", "I-PER", "O", "I-LOC"])
+    [Phrase(kind='PER', first=0, last=1), Phrase(kind='LOC', first=3, last=3)]
+    """
+    if not any(len(tag) > 1 and tag[0] in "BIES" for tag in tags):  # most sentences of rare phrases
+        return []
+    from seqeval.metrics.sequence_labeling import get_entities
+
+    return [Phrase(*found) for found in get_entities(list(tags))]
+
+
 # ---- trees
 
 
