@@ -1,10 +1,11 @@
 """Write what README.md and docs/ take from elsewhere: the ladder table, the ladder picture, the table of stages.
 
     python -m pipeline.document           # after `dvc repro` at the default size (`make docs`)
+    python -m pipeline.document rungs     # after an edit of conf/: the settings that `ll.train` has in the wheel
     python -m pipeline.document claims    # after `make repro LADDER=claims`: docs/results/claims.md and its plots
     python -m pipeline.document history   # after `make repro LADDER=history`: docs/results/history.md; english likewise
 
-The tests check that the stage table is that of dvc.yaml.
+The tests check that the stage table is that of dvc.yaml, and that the settings of `ll.train` are those of conf/.
 """
 
 import json
@@ -22,6 +23,8 @@ from langladder.experiments.page import ClaimPage
 from langladder.faces.report.claims import mark
 from langladder.faces.report.language_models import ladder_plot, sentence_floor
 from langladder.faces.report.tables import brief, ladder_rows, to_markdown
+from langladder.families import families
+from langladder.families.sides import SIDES
 from langladder.ground.artefacts import read_json, write_text
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
@@ -150,13 +153,56 @@ def write_ladder(name: str) -> None:
     print(f"document: {page.relative_to(ROOT)}")
 
 
+RUNGS = ROOT / "src" / "langladder" / "faces" / "python" / "rungs.json"
+TRAINED_IN_PYTHON = ("lm", "embedding", "classifier", "tagger")
+"""Families that `ll.train` has."""
+OWN_FILES = {"corpus": "text", "labels": "text", "tags": "columns"}
+"""Group → the choice in conf/ that reads files of one's own."""
+
+
+def rung_settings() -> dict[str, dict[str, Any]]:
+    """What conf/ says at its defaults of files of one's own, and of each rung that `ll.train` makes of them."""
+    from hydra import initialize_config_dir  # which takes its time
+
+    from pipeline.settings.compose import Compositions, plain
+
+    listed = {families()[family].listed: params.conf_names(family) for family in TRAINED_IN_PYTHON}
+    found: dict[str, dict[str, Any]] = {}
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        compositions = Compositions(params.usual(OWN_FILES | listed))
+        for side in ("text", "labels", "tags"):
+            whole = plain(compositions.of(f"side={side}"), without=list(families()))
+            source = {key: value for key, value in whole[SIDES[side].group]["source"].items() if key != "path"}
+            found[side] = {"source": source, "clean": whole["clean"][side]}
+            if side == "text":
+                found[side] |= {"tokenizer": whole["tokenizer"], "words": whole["words"]}
+        for family in TRAINED_IN_PYTHON:
+            found[family] = {name: compositions.rung(family, name) for name in params.conf_names(family)}
+    return found
+
+
+def rungs_text() -> str:
+    """`rung_settings` as JSON, a line a rung, so that a change of one is one."""
+    parts = [
+        f"{json.dumps(part)}: {{\n"
+        + ",\n".join(f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in values.items())
+        + "\n}"
+        for part, values in rung_settings().items()
+    ]
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
 def main() -> None:
     from pipeline.tracking.report_inputs import report_inputs
 
     if names := sys.argv[1:]:
         try:
             for name in names:
-                write_claims() if name == CLAIM_LADDER else write_ladder(name)
+                if name == "rungs":
+                    write_text(RUNGS, rungs_text())
+                    print(f"document: {RUNGS.relative_to(ROOT)}")
+                else:
+                    write_claims() if name == CLAIM_LADDER else write_ladder(name)
         except InputError as error:
             print(f"document: {error}", file=sys.stderr)
             sys.exit(2)

@@ -308,6 +308,12 @@ def load_leniently() -> tuple[Choices | None, list[str]]:
     return None, problems
 
 
+def usual(values: Values) -> Choices:
+    """What conf/config.yaml says where there is no params.yaml, with some values."""
+    found = {key: value for key, value in _usual().items() if key in schema().model_fields}
+    return schema().model_validate(found | values)
+
+
 def _usual() -> Values:
     """What stands in for a wrong choice."""
     file = ROOT / "conf" / "config.yaml"

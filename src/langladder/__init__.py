@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from langladder.faces.python.model import Model, load
     from langladder.faces.python.results import Answers
+    from langladder.faces.python.training import train
     from langladder.ground.errors import InputError
 
 _PLACES = {
@@ -21,9 +22,10 @@ _PLACES = {
     "InputError": "langladder.ground.errors",
     "Model": "langladder.faces.python.model",
     "load": "langladder.faces.python.model",
+    "train": "langladder.faces.python.training",
 }
 
-__all__ = ["Answers", "InputError", "Model", "load"]
+__all__ = ["Answers", "InputError", "Model", "load", "train"]
 
 
 def __getattr__(name: str) -> Any:

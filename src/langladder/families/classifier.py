@@ -75,19 +75,23 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
         """The labelled texts; whatever a transfer may read."""
         return {"labels": LABELS} | ({"tokenizer": Path(TOKENIZER)} if hasattr(rung, "base") else {})
 
-    def train(self, rung: "Rung", job: "Job", make: Make) -> Trained:
-        """From the training texts, watched on the validation texts; from the rung that it grows from, where it does."""
+    def train(self, rung: "Rung", job: "Job", make: Make, root: Path = Path()) -> Trained:
+        """From the training texts, watched on the validation texts; from the rung that it grows from, where it does.
+
+        Args:
+            root: the folder that holds data/.
+        """
         from langladder.models.classification.classifier import label_ids
         from langladder.text.labelled.labelled import read_labelled, read_labels
         from langladder.text.words.segmentation import conventions_of
 
-        labels = read_labels(LABELS)
-        train, validation = (read_labelled(LABELS / f"{split}.parquet") for split in ("train", "validation"))
-        paths = {"tokenizer": Path(TOKENIZER), "base": base_of(rung)}
+        labels = read_labels(root / LABELS)
+        train, validation = (read_labelled(root / LABELS / f"{split}.parquet") for split in ("train", "validation"))
+        paths = {"tokenizer": root / TOKENIZER, "base": base_of(rung)}
         model, result = make(locate(rung.target), labels, train, validation, settings=rung, **paths)
         gold = label_ids(validation, labels)
         right = float((model.log_probs(validation).argmax(axis=1) == gold).mean()) if len(gold) else None
-        model.normalisation = conventions_of(LABELS).normalisation
+        model.normalisation = conventions_of(root / LABELS).normalisation
         figures, _ = validated(model, result)
         figures |= {"validation_accuracy": right, "train_texts": len(train), "labels": len(labels)}
         return Trained(

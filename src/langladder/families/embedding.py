@@ -8,7 +8,7 @@ from langladder.evaluation.page import Page
 from langladder.families.family import Configured, Evaluated, Family, Fields, Make, Rung, Trained, Values, is_network
 from langladder.ground.schema import locate
 
-WORDS = Path("data/words")
+WORDS, COUNTS = Path("data/words"), Path("data/cooccurrence")
 PROVIDED = ("microworld", "wordnet")  # lexicons that are no file of the user's: they come with the code, and with NLTK
 
 
@@ -77,15 +77,19 @@ vectors.nearest(vectors.words[0])"""
         """The training text as word ids."""
         return {"words": WORDS}
 
-    def train(self, rung: "WordVectorRung", job: "Job", make: Make) -> Trained:
-        """From the text, or from what is counted in it; then postprocessed."""
+    def train(self, rung: "WordVectorRung", job: "Job", make: Make, root: Path = Path()) -> Trained:
+        """From the text, or from what is counted in it; then postprocessed.
+
+        Args:
+            root: the folder that holds data/.
+        """
         from langladder.embeddings.postprocess import postprocess
         from langladder.text.words.segmentation import conventions_of
         from langladder.text.words.vocabulary import WordCorpus
 
-        corpus = WordCorpus.open(WORDS, Path("data/cooccurrence"))
+        corpus = WordCorpus.open(root / WORDS, root / COUNTS)
         result = make(locate(rung.target), rung.model, corpus, training=getattr(rung, "training", None))
-        conventions = conventions_of(WORDS)
+        conventions = conventions_of(root / WORDS)
         vectors = replace(
             postprocess(result.vectors, rung.after.steps),
             normalisation=conventions.normalisation,

@@ -94,16 +94,20 @@ model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | thos
         """The encoded text and its tokenizer."""
         return {"tokens": TOKENS}
 
-    def train(self, rung: "LanguageModelRung", job: "Job", make: Make) -> Trained:
-        """A network of its own, from random weights; or counts."""
+    def train(self, rung: "LanguageModelRung", job: "Job", make: Make, root: Path = Path()) -> Trained:
+        """A network of its own, from random weights; or counts.
+
+        Args:
+            root: the folder that holds data/.
+        """
         import torch
 
         from langladder.text.tokenize.tokenizers import Tokenizer
 
         torch.manual_seed(job.seed)
-        tokenizer = Tokenizer.load(TOKENIZER)
+        tokenizer = Tokenizer.load(root / TOKENIZER)
         model = locate(rung.target)(rung.model, tokenizer.vocab_size)
-        return scored(model, make(model, tokenizer, *streams(), settings=rung))
+        return scored(model, make(model, tokenizer, *streams(root), settings=rung), root)
 
     def evaluation_inputs(self, rung: "LanguageModelRung", job: "Job") -> dict[str, Path]:
         """The encoded test text, and what word vectors are evaluated on."""
@@ -137,28 +141,28 @@ model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | thos
         return Evaluated(page, f"test {name} {format_figure(figure, '.2f')}{above}", page.scores.figures())
 
 
-def streams() -> "list[TokenStream]":
-    """The text to train on, and that to watch."""
+def streams(root: Path = Path()) -> "list[TokenStream]":
+    """The text to train on, and that to watch; root: the folder that holds data/."""
     from langladder.text.storage.token_streams import TokenStream
 
-    return [TokenStream.open(TOKENS / f"{split}.arrow") for split in ("train", "validation")]
+    return [TokenStream.open(root / TOKENS / f"{split}.arrow") for split in ("train", "validation")]
 
 
-def scored(model: "LanguageModel", result: "TrainingResult") -> Trained:
+def scored(model: "LanguageModel", result: "TrainingResult", root: Path = Path()) -> Trained:
     """A trained language model with its tokenizer, and what it scores on the validation text."""
     from langladder.evaluation.perplexity import score
     from langladder.ground.artefacts import format_figure, read_json
     from langladder.text.storage.token_streams import TokenStream
     from langladder.text.words.segmentation import CONVENTIONS
 
-    sizes = read_json(TOKENS / "sizes.json")["validation"]
-    found = score(model, TokenStream.open(TOKENS / "validation.arrow"), **sizes)
+    sizes = read_json(root / TOKENS / "sizes.json")["validation"]
+    found = score(model, TokenStream.open(root / TOKENS / "validation.arrow"), **sizes)
     scores, (name, value) = found.figures(), found.headline
     figures: dict[str, object] = {"parameters": model.number_of_parameters()}
     figures |= {
         f"validation_{key}": scores[key] for key in ("perplexity_per_word", "bits_per_character", "bits_per_byte")
     }
-    beside = copies_of(TOKENIZER, TOKENS / CONVENTIONS)
+    beside = copies_of(root / TOKENIZER, root / TOKENS / CONVENTIONS)
     return Trained(model, result, figures, f"validation {name} {format_figure(value, '.2f')}", beside)
 
 

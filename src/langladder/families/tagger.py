@@ -67,15 +67,19 @@ model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_pro
         """The tagged sentences."""
         return {"tags": TAGS}
 
-    def train(self, rung: "Rung", job: "Job", make: Make) -> Trained:
-        """From the training sentences, watched on the validation sentences; from its base, where it has one."""
+    def train(self, rung: "Rung", job: "Job", make: Make, root: Path = Path()) -> Trained:
+        """From the training sentences, watched on the validation sentences; from its base, where it has one.
+
+        Args:
+            root: the folder that holds data/.
+        """
         from langladder.text.labelled.labelled import read_labels, read_tagged
         from langladder.text.words.segmentation import conventions_of
 
-        tags = read_labels(TAGS)
-        train, validation = (read_tagged(TAGS / f"{split}.parquet") for split in ("train", "validation"))
+        tags = read_labels(root / TAGS)
+        train, validation = (read_tagged(root / TAGS / f"{split}.parquet") for split in ("train", "validation"))
         model, result = make(locate(rung.target), tags, train, validation, settings=rung, base=base_of(rung))
-        model.normalisation = conventions_of(TAGS).normalisation
+        model.normalisation = conventions_of(root / TAGS).normalisation
         figures, message = validated(model, result)
         figures |= {"train_sentences": len(train), "train_words": sum(len(one.words) for one in train)}
         return Trained(model, result, figures | {"tags": len(tags)}, message)

@@ -60,14 +60,15 @@ class TunedFamily(LanguageModelFamily):
             return f"it is a {kind.__name__}, the rung a {locate(value['_target_']).__name__}"
         return None
 
-    def train(self, rung: "LanguageModelRung", job: "Job", make: Make) -> Trained:
+    def train(self, rung: "LanguageModelRung", job: "Job", make: Make, root: Path = Path()) -> Trained:
         """From the weights of its base, or a network of its own from the word vectors of its base."""
         import torch
 
         from langladder.text.tokenize.tokenizers import Tokenizer
 
         torch.manual_seed(job.seed)
-        return scored(*make(Path("models") / rung.base, Tokenizer.load(TOKENIZER), *streams(), settings=rung))
+        tokenizer = Tokenizer.load(root / TOKENIZER)
+        return scored(*make(root / "models" / rung.base, tokenizer, *streams(root), settings=rung), root=root)
 
 
 def _from_vectors(value: Values) -> bool:

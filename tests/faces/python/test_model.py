@@ -2,6 +2,7 @@
 
 import doctest
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,7 @@ from langladder.answers.translate import translate
 from langladder.faces.mlflow.functions import load as python_function
 from langladder.faces.python import model as module
 from langladder.models.classification.classifier import Classifier
+from pipeline import ROOT
 
 LINES = ["the cat sleeps .", "the old king"]
 
@@ -36,6 +38,19 @@ def test_the_examples_are_true(project: Path, monkeypatch: pytest.MonkeyPatch) -
     assert tried > 20
     undocumented = [name for name in module.NAMES - {"chat"} if ">>>" not in (getattr(ll.Model, name).__doc__ or "")]
     assert not undocumented
+
+
+def test_the_python_of_the_page_works(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the models of `project` where the page has those of a checkout."""
+    (tmp_path / "models").symlink_to(project / "models")
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        exec(compile(block, "docs/python.md", "exec"), {})
+    for name in module.NAMES | {"predict"}:
+        assert f"`{name}" in page
 
 
 def test_importing_imports_nothing_heavy() -> None:

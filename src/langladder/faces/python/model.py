@@ -47,7 +47,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "reader": ("answer",),
     "embedding": VECTORS,
 }
-"""Kind → what such a model can be asked, beside `predict`; language models with word vectors have their methods, too."""
+"""Kind → what such a model can be asked, beside `predict`; those with word vectors have their methods, too."""
 NAMES = {name for methods in METHODS.values() for name in methods}
 
 Method = Callable[..., Any]

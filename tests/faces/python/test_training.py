@@ -1,0 +1,123 @@
+"""`ll.train`: one's own data become a model in one call, as the stages would make it; errors are a line."""
+
+import doctest
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import langladder as ll
+from langladder.faces.python import training
+from langladder.ground.artefacts import read_arrays
+from langladder.models.ngrams.kneser_ney import KneserNey
+from langladder.text.storage.token_streams import TokenStream
+from langladder.text.tokenize.specials import BOS, EOS
+from pipeline.document import RUNGS, rungs_text
+
+NOUNS = ("king", "queen", "dog", "cat", "man", "boy")
+TEXT = [
+    f"{first} {one} {does} {then} {other} ."
+    for first, then in itertools.product(("the", "a"), repeat=2)
+    for does in ("sees", "hears", "loves")
+    for one, other in itertools.product(NOUNS, repeat=2)
+]
+SMALL = {"model.width": 8, "model.embedding_dim": 8}
+
+
+def test_the_examples_are_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = doctest.testmod(training, extraglobs={"ll": ll})
+    assert not found.failed and found.attempted > 5
+
+
+def test_the_rungs_of_the_wheel_are_those_of_conf() -> None:
+    assert RUNGS.read_text(encoding="utf-8") == rungs_text(), "run `python -m pipeline.document rungs`"
+
+
+def test_a_file_and_its_lines_make_the_same_model(tmp_path: Path) -> None:
+    """And the stages' own functions were used: a model fitted by hand on the text that they chose is the same."""
+    (tmp_path / "mine.txt").write_text("".join(f"{line}\n" for line in TEXT), encoding="utf-8")
+    folder = tmp_path / "models" / "lm" / "kneser_ney"
+    split = {"clean.split.validation": 0.1, "tokenizer.kind": "word", "tokenizer.vocab_size": None}
+    of_file = ll.train("kneser_ney", text=tmp_path / "mine.txt", data=split, folder=folder)
+    of_lines = ll.train("kneser_ney", text=TEXT, data=split)
+    weights = [read_arrays(one.folder / "model.safetensors") for one in (of_file, of_lines)]
+    assert weights[0].keys() == weights[1].keys() and all((weights[0][k] == weights[1][k]).all() for k in weights[0])
+    assert of_file.folder == folder and ll.load(folder).score(TEXT[0]) == of_lines.score(TEXT[0])
+    assert float(str(of_file.figures["validation_perplexity_per_word"])) > 1 and of_file.curve == []
+    ids = np.concatenate([[BOS, *of_file.tokenizer.encode(line), EOS] for line in TEXT]).astype(np.int32)
+    whole = KneserNey(of_file.network.config, of_file.network.vocab_size)
+    whole.fit(TokenStream(ids, np.array([0, len(ids)])))
+    held_out = [line for line in TEXT if of_file.score(line).bits > ll_bits(whole, of_file, line)]
+    assert 0 < len(held_out) < len(TEXT)  # validation and test lines were not counted
+
+
+def ll_bits(model: KneserNey, of: Any, line: str) -> float:
+    import torch
+
+    row = torch.tensor([[BOS, *of.tokenizer.encode(line).tolist(), EOS]])
+    return -float(model.log_probs(row)[0, 1:].double().sum()) / np.log(2)
+
+
+def test_steps_and_settings_are_followed_and_seeds_decide() -> None:
+    def trained(**more: Any) -> Any:
+        return ll.train("lstm", text=TEXT, steps=6, settings=SMALL | {"training.log_every": 2}, **more)
+
+    first, again, other = trained(), trained(), trained(seed=2)
+    assert first.curve[-1]["step"] == 6 and first.network.config.width == 8
+    bits = [one.score(TEXT[0]).bits for one in (first, again, other)]
+    assert bits[0] == bits[1] != bits[2]
+    assert first.generate("the king", max_tokens=3).text.startswith("the king")
+
+
+def test_other_families_are_trained_too(tmp_path: Path) -> None:
+    vectors = ll.train("skipgram", text=TEXT, settings={"model.dim": 4})
+    assert vectors.embed("king").vector.shape == (4,) and len(vectors.neighbours("king", count=2).words) == 2
+    counted = ll.train("svd", text=TEXT, settings={"model.dim": 3}, data={"words.min_count": 1})
+    assert counted.embed("king").vector.shape == (3,)
+    (tmp_path / "labels.csv").write_text(
+        "review,stars\n" + "".join(f"{line},{'high' if 'king' in line else 'low'}\n" for line in TEXT)
+    )
+    columns = {"source.text": "review", "source.label": "stars"}
+    labelled = ll.train("naive_bayes", labels=tmp_path / "labels.csv", data=columns)
+    assert labelled.classify("a king sees a king .").label == "high" and labelled.figures["labels"] == 2
+    sentences = [list(zip(line.split(), ("D", "N", "V", "D", "N", "P"), strict=True)) for line in TEXT]
+    assert ll.train("hmm", tags=sentences).tag("a cat hears the boy .").tags == ["D", "N", "V", "D", "N", "P"]
+    network = ll.train("lstm", tags=sentences, steps=2, settings=SMALL)
+    assert network.kind == "tagger" and set(network.tag("the cat").tags) <= {"D", "N", "V", "P"}
+
+
+def test_what_was_trained_is_saved_where_nothing_lies(tmp_path: Path) -> None:
+    model = ll.train("add_k", text=TEXT)
+    model.save(tmp_path / "kept")
+    assert json.loads((tmp_path / "kept" / "config.json").read_text())["_target_"].endswith("AddK")
+    with pytest.raises(ll.InputError, match="kept"):
+        model.save(tmp_path / "kept")
+    lay = model.folder
+    del model
+    assert not lay.exists()  # it lay in a temporary folder
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"rung": "lstm"}, "no data given; give one of text, labels, tags"),
+        ({"rung": "lstm", "text": TEXT, "tags": []}, "text and tags given; give one of"),
+        ({"rung": "lstn", "text": TEXT}, "'lstn' is no rung that is trained on text; there are .*kneser_ney.*skipgram"),
+        ({"rung": "hmm", "text": TEXT}, "'hmm' is no rung that is trained on text"),
+        ({"rung": "kneser_ney", "text": TEXT, "steps": 3}, "steps: 3, but kneser_ney is not trained by steps"),
+        ({"rung": "lstm", "text": TEXT, "steps": 0}, r"lm\.lstm: training\.max_steps: 0 is not allowed"),
+        ({"rung": "lstm", "text": TEXT, "settings": {"model.widht": 3}}, r"lm\.lstm: model\.widht: 3 is not allowed"),
+        ({"rung": "lstm", "text": TEXT, "settings": {"name.of": 3}}, "name.of: name is no group of settings"),
+        ({"rung": "lstm", "text": TEXT, "data": {"tokens.kind": "word"}}, "'tokens' is none of source, clean"),
+        ({"rung": "lstm", "text": "nowhere.txt"}, "'nowhere.txt' does not exist"),
+        ({"rung": "logistic", "labels": ["good", "bad"]}, r"neither a path nor \(text, label\) pairs"),
+        ({"rung": "textcnn", "labels": [("a", "b")], "settings": {"input.units": "subwords"}}, "wants the tokenizer"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ll.InputError, match=message):
+        ll.train(**given)
