@@ -68,7 +68,8 @@ class TunedFamily(LanguageModelFamily):
 
         torch.manual_seed(job.seed)
         tokenizer = Tokenizer.load(root / TOKENIZER)
-        return scored(*make(root / "models" / rung.base, tokenizer, *streams(root), settings=rung), root=root)
+        model, result = make(root / "models" / rung.base, tokenizer, *streams(root), settings=rung)
+        return scored(model, result, root)
 
 
 def _from_vectors(value: Values) -> bool:
