@@ -66,8 +66,13 @@ def pins(locks: list[Path], where: dict[str, str]) -> dict[str, str]:
 
 def declared(*extras: str) -> list[str]:
     """The project's own requirements."""
-    optional = PROJECT["optional-dependencies"]
-    return PROJECT["dependencies"] + [line for extra in extras for line in optional[extra]]
+    found, todo = list(PROJECT["dependencies"]), list(extras)
+    while todo:
+        for line in PROJECT["optional-dependencies"][todo.pop(0)]:
+            own = Requirement(line)
+            todo += own.extras if own.name == PROJECT["name"] else []
+            found += [line] if own.name != PROJECT["name"] else []
+    return list(dict.fromkeys(found))
 
 
 def unmet(wanted: list[str], locked: dict[str, str], where: dict[str, str], metadata: Metadata) -> list[str]:

@@ -2,6 +2,9 @@
 
 import ast
 import importlib.metadata
+import os
+import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -69,21 +72,32 @@ ASIDE = {  # what the library imports where it is installed, and says how to ins
     "chinese": {"jieba", "opencc"},
     "japanese": {"fugashi"},
     "thai": {"pythainlp"},
+    "clean": {"contractions", "datasketch", "nh3"},
     "frames": {"pandas"},
+    "hub": {"datasets"},
     "maps": {"umap-learn"},
     "morphemes": {"morfessor"},
     "onnx": {"onnx", "onnxruntime", "onnxscript"},
     "bench": {"nltk"},
     "site": {"jupytext", "nbclient"},
 }
+ROOMS = {"faces/report": "report", "faces/http": "serve", "faces/explorer": "explore"}
+"""Room of the library → the extra that it wants as a whole; who imports one says how to install it where it cannot."""
 BENEATH = {"ruamel-yaml"}  # of DVC, asked for with the part that makes it fast
 BESIDE = {"lm-eval"}  # of no extra: see docs/prompting.md
+
+
+def own(package: str, file: str) -> bool:
+    """Whether a file lies in a room whose extra has the package."""
+    extra = next((extra for room, extra in ROOMS.items() if file.startswith(f"src/langladder/{room}/")), None)
+    return extra is not None and not undeclared({(package, False): [file]}, names(declared(extra)))
 
 
 @pytest.mark.parametrize(("room", "extra"), [("src", ()), ("pipeline", ("pipeline",))])
 def test_what_the_library_and_the_pipeline_import_is_declared(room: str, extra: tuple[str, ...]) -> None:
     """The wheel alone has what the library imports, in functions too, but for what is asked for by name."""
     found = imported(room)
+    found = {key: left for key, files in found.items() if (left := [one for one in files if not own(key[0], one)])}
     required = {key: files for key, files in found.items() if not key[1]}
     optional = {key: files for key, files in found.items() if key[1]}
     assert not undeclared(required, names(declared(*extra)))
@@ -94,8 +108,75 @@ def test_what_the_library_and_the_pipeline_import_is_declared(room: str, extra: 
 @pytest.mark.parametrize(("room", "extra"), [("src", ()), ("pipeline", ("pipeline",))])
 def test_what_is_declared_is_imported(room: str, extra: tuple[str, ...]) -> None:
     used = {canonicalize_name(one) for name, _ in imported(room) for one in DISTRIBUTIONS.get(name, [name])}
-    wanted = names(PROJECT["optional-dependencies"][extra[0]] if extra else declared()) - BENEATH
+    wanted = names(PROJECT["optional-dependencies"][extra[0]] if extra else declared()) - BENEATH - OWN
     assert wanted and not wanted - used
+
+
+CORE = """
+import langladder as ll
+from click.testing import CliRunner
+from langladder.faces.cli.main import app
+
+lines = [f"the {one} sees the {other} ." for one in map(str, range(12)) for other in map(str, range(12))]
+model = ll.train("kneser_ney", text=lines, folder="counted")
+print(model.score(lines).__len__(), ll.train("lstm", text=lines, steps=2, settings={"model.width": 8}).kind)
+print(ll.train("svd", text=lines, folder="svd", settings={"model.dim": 3}).kind)
+try:
+    model.score("the").to_frame()
+except ll.InputError as error:
+    print(error)
+for words in (
+    ["score", "counted", lines[0]],
+    ["neighbours", "svd", "the"],
+    ["serve", "counted"],
+    ["explore", "counted"],
+    ["map", "svd", "map.svg", "the", "sees", "1"],
+):
+    done = CliRunner().invoke(app, words)
+    print(done.exit_code, done.output.splitlines()[-1] if done.exit_code else "")
+"""
+
+
+def required(lines: list[str]) -> set[str]:
+    """Every package that requirements bring along here, by the metadata of what is installed."""
+    found: set[tuple[str, str]] = set()
+    todo = [(Requirement(line), "") for line in lines]
+    while todo:
+        need, extra = todo.pop()
+        if need.marker is not None and not need.marker.evaluate({"extra": extra}):
+            continue
+        for one in {"", *need.extras}:
+            if (key := (canonicalize_name(need.name), one)) not in found:
+                found.add(key)
+                todo += [(Requirement(line), one) for line in importlib.metadata.requires(need.name) or []]
+    return {name for name, _ in found}
+
+
+@pytest.mark.slow
+def test_the_core_trains_and_answers_without_any_extra(tmp_path: Path) -> None:
+    """Where nothing is installed but what the wheel requires; what needs an extra is refused with its name."""
+    packages, environment = tmp_path / "packages", os.environ | {"OMP_NUM_THREADS": "1"}
+    packages.mkdir()
+    installed = required(declared())
+    assert not installed & {"fastapi", "matplotlib", "pandas", "datasets", "mlflow"}
+    for name in installed:
+        for file in importlib.metadata.files(name) or []:
+            link = packages / file.parts[0]
+            if not (link.is_symlink() or file.parts[0] in ("..", "__pycache__")):
+                link.symlink_to(
+                    Path(str(file.locate())).parents[len(file.parts) - 2] if file.parts[1:] else file.locate()
+                )
+    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(packages)])
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", CORE], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[:2] == ["144 lm", "embedding"]
+    assert lines[2] == "to_frame: pandas is not installed: pip install 'langladder[frames]'"
+    assert [line.split()[0] for line in lines[3:]] == ["0", "0", "2", "2", "2"]
+    for line, extra in zip(lines[5:], ("serve", "explore", "report"), strict=True):
+        assert re.search(rf"is not installed: pip install 'langladder\[{extra}\]'", line)
 
 
 def test_what_tests_and_benchmarks_import_is_declared() -> None:

@@ -1,6 +1,8 @@
 """The error that users see (what is wrong, where, what is allowed, where to change it), and what a reader skipped."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -23,6 +25,24 @@ class InputError(ValueError):
 
     def __str__(self) -> str:
         return printable(super().__str__().encode(errors="backslashreplace").decode())
+
+
+@contextmanager
+def needs(extra: str, what: str) -> Iterator[None]:
+    """Imports of packages that only an extra of the wheel has: where one is absent, the message says how to get it.
+
+    Args:
+        what: what cannot be done without.
+
+    Raises:
+        InputError: a package is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("langladder"):
+            raise
+        raise InputError(f"{what}: {error.name} is not installed: pip install 'langladder[{extra}]'") from error
 
 
 Policy = Literal["strict", "skip"]

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit, urlunsplit
 import click
 
 from langladder.faces.cli.options import FOLDER
-from langladder.ground.errors import InputError
+from langladder.ground.errors import InputError, needs
 
 HERE = ("127.0.0.1", "::1", "localhost")
 
@@ -28,10 +28,11 @@ def serve(models: tuple[Path, ...], host: str, port: int, memory: str) -> None:
       langladder serve models/lm/gpt models/embedding/skipgram
       langladder serve models/lm/* --port 8080
     """
-    from langladder.faces.http import api
-    from langladder.faces.http.guard import LOOPBACK
-    from langladder.faces.http.server import run
-    from langladder.faces.http.shelf import Shelf
+    with needs("serve", "serve"):
+        from langladder.faces.http import api
+        from langladder.faces.http.guard import LOOPBACK
+        from langladder.faces.http.server import run
+        from langladder.faces.http.shelf import Shelf
 
     limit = _bytes_of(memory)
     shelf = Shelf.of(models, limit)
@@ -62,10 +63,11 @@ def explore(models: tuple[Path, ...], host: str, port: int, memory: str, mlflow:
     if not models and not Path("models").is_dir():
         raise InputError("models: no such folder here; name one that holds saved models, or make them by `make repro`")
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: requests run side by side, each in its own thread
-    from langladder.faces.explorer.app import create
-    from langladder.faces.http.guard import LOOPBACK
-    from langladder.faces.http.server import run
-    from langladder.faces.http.shelf import Shelf
+    with needs("explore", "explore"):
+        from langladder.faces.explorer.app import create
+        from langladder.faces.http.guard import LOOPBACK
+        from langladder.faces.http.server import run
+        from langladder.faces.http.shelf import Shelf
 
     shelf = Shelf.below(models or (Path("models"),), limit, _project_of(models))
     shelf.tracking = mlflow or _tracking_ui()

@@ -11,7 +11,7 @@ from langladder.answers.requests import TranslateRequest
 from langladder.faces.cli.input import LONGEST_LINE, TOO_LONG, standard_input, typed_lines
 from langladder.faces.cli.options import FOLDER, json_option, options, overwrite_option
 from langladder.faces.cli.output import STDOUT, Cell, as_text, claim, echo, print_json, print_table
-from langladder.ground.errors import InputError, printable
+from langladder.ground.errors import InputError, needs, printable
 from langladder.text.words.direction import clusters, direction
 
 if TYPE_CHECKING:
@@ -174,7 +174,9 @@ def _draw_attention(loaded: "LoadedTranslator", line: str, request: TranslateReq
     """
     from langladder.answers.translate import translate as translated
     from langladder.evaluation.translation import Translation
-    from langladder.faces.report.translators import attention_plot
+
+    with needs("report", "--attention-svg"):
+        from langladder.faces.report.translators import attention_plot
     from langladder.ground.artefacts import write_text
 
     (found,) = translated(loaded, [line], request.search(), attention=True)

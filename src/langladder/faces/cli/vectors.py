@@ -18,7 +18,7 @@ from langladder.faces.cli.options import (
     vectors_argument,
 )
 from langladder.faces.cli.output import Cell, claim, echo, interval, note, print_json, print_table, report_written, to
-from langladder.ground.errors import Damage, InputError
+from langladder.ground.errors import Damage, InputError, needs
 
 if TYPE_CHECKING:
     from langladder.embeddings.base import AnalogyMethod, WordVectors
@@ -253,8 +253,10 @@ def draw_map(
 
 
 def _draw(out: Path, found: "WordMap", groups: dict[str, str], vectors: str, method: "MapMethod") -> str:
-    from langladder.faces.report.word_vectors import word_map_html, word_map_svg
     from langladder.ground.artefacts import write_text
+
+    with needs("report", "map"):
+        from langladder.faces.report.word_vectors import word_map_html, word_map_svg
 
     how = METHODS[method]
     if found.explained is not None:

@@ -15,7 +15,7 @@ from langladder.answers.score import ScoredToken
 from langladder.answers.tag import TaggedLine
 from langladder.answers.translate import Candidate
 from langladder.decoding.fill import Filling
-from langladder.ground.errors import InputError
+from langladder.ground.errors import needs
 from langladder.models.reading.reader import Found
 
 if TYPE_CHECKING:
@@ -30,10 +30,8 @@ def frame_of(rows: Rows) -> "pandas.DataFrame":
     Raises:
         InputError: pandas is not installed.
     """
-    try:
+    with needs("frames", "to_frame"):
         import pandas
-    except ModuleNotFoundError as error:
-        raise InputError("to_frame: pandas is not installed: pip install pandas") from error
     return pandas.DataFrame(rows)
 
 

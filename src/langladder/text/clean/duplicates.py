@@ -25,6 +25,7 @@ from typing import Literal, TypedDict
 import numpy as np
 from pydantic import Field
 
+from langladder.ground.errors import needs
 from langladder.ground.schema import Config
 from langladder.ground.sorted_runs import HASH, among, as_hashes, ascending, mapped, repeats, save, sorted_run
 from langladder.text.words.segmentation import has_unspaced_script
@@ -116,7 +117,8 @@ class TextHashes:
         self._bands: list[np.ndarray] = []  # (B,) of HASH each
         self._shingles: list[np.ndarray] = []  # (S,) uint32 each, ascending
         if self.near:
-            from datasketch import MinHash
+            with needs("clean", "near duplicates"):
+                from datasketch import MinHash
 
             self._empty = MinHash(num_perm=config.permutations, hashfunc=int)  # of hashes
 

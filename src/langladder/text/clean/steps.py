@@ -18,6 +18,7 @@ from typing import Annotated, Literal, Self, TypedDict, get_args
 import regex  # type: ignore[import-untyped]
 from pydantic import Field, model_validator
 
+from langladder.ground.errors import needs
 from langladder.ground.schema import Config
 from langladder.text.words.normalisation import Normalisation, function_of, lowercase_of
 from langladder.text.words.segmentation import Conventions, Split, WordChoice
@@ -166,7 +167,8 @@ _BREAKING = re.compile(r"</?(?:br|p|div|li|td|th|tr|h[1-6]|hr|blockquote|dd|dt|p
 def _html(config: StepsConfig) -> Step | None:
     if not config.html:
         return None
-    import nh3
+    with needs("clean", "clean: html"):
+        import nh3
 
     after = [step for step in (_invisible(config), _unicode(config)) if step is not None]  # what an entity may be
 
@@ -208,7 +210,8 @@ def _handle(config: StepsConfig) -> Step | None:
 def _contractions(config: StepsConfig) -> Step | None:
     if config.contractions == "keep":
         return None
-    import contractions
+    with needs("clean", "clean: contractions"):
+        import contractions
 
     slang = config.contractions == "expand_slang"
     return lambda line: str(contractions.fix(line, slang=slang)) if slang or "'" in line or "’" in line else line

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from langladder.ground.errors import InputError
+from langladder.ground.errors import InputError, needs
 from langladder.ground.schema import Config
 from langladder.text.read.files import Documents, check_splits, write_raw_text
 from langladder.text.read.lines import FileFacts, ReadReport, text_field
@@ -76,7 +76,8 @@ def read_hub_parallel(source: HubParallelSource, out_folder: Path) -> ReadReport
 
 def _load(source: HubData) -> dict[str, Iterator[HubRow]]:
     """The rows of each split."""
-    from datasets import load_dataset
+    with needs("hub", "corpus of the Hub"):
+        from datasets import load_dataset
 
     wanted = source.splits if isinstance(source.splits, dict) else {"all": source.splits}
     settings = {"revision": source.revision} | ({"streaming": True} if source.streaming else {})
