@@ -18,7 +18,7 @@ from omegaconf.errors import OmegaConfBaseException
 from langladder.families import families
 from langladder.families.sides import SIDES
 from langladder.ground.errors import InputError
-from pipeline.settings import checks, params, plan, schema, titles
+from pipeline.settings import checks, needed, params, plan, schema, titles
 from pipeline.settings.errors import combined
 from pipeline.settings.plan import Stage
 from pipeline.settings.resources import jobs_at_once
@@ -96,7 +96,7 @@ class Compositions:
 
     def _compose(self, selection: list[str]) -> DictConfig:
         carried = params.overrides(self.chosen, selection + self.left_out)
-        return compose("config", carried + [params.quoted(one) for one in selection])
+        return with_data(compose("config", carried + [params.quoted(one) for one in selection]), self.chosen)
 
     def of(self, selection: str) -> DictConfig:
         """A composition for a choice such as `lm=gpt`; "" for any.
@@ -161,6 +161,20 @@ class Compositions:
         schema.checked(job.stage.name, values, schema.file_of(self.of(job.selection)))
         return values
 
+    def graph(self) -> needed.Graph:
+        """The jobs, and what each reads; a rung whose settings are wrong reads nothing of its own."""
+
+        def reads(family: str, rung: str) -> list[str]:
+            with suppress(InputError, HydraException, OmegaConfBaseException, RecursionError):
+                paths = self.chosen.paths.model_dump()
+                return list(_inputs(family, self.rung(family, rung), paths).values())
+            return []
+
+        filtering: set[str] = set()
+        with suppress(InputError, HydraException, OmegaConfBaseException, RecursionError):
+            filtering = {str(value) for value in flat(self._everything("")["filter"]).values()}
+        return needed.Graph(self.chosen, reads, filtering)
+
 
 def resolve(chosen: params.Choices, found: Sequence[str] = ()) -> dict[str, Values]:
     """Checked settings of every job, keyed `<stage>/<job>`.
@@ -179,10 +193,21 @@ def resolve(chosen: params.Choices, found: Sequence[str] = ()) -> dict[str, Valu
     problems += [*checks.growth_problems(chosen), *checks.broken_links(chosen.paths.model_dump())]
     chosen = checks.known(chosen)
     compositions = Compositions(chosen, left_out)
+    graph = compositions.graph()
+    what = needed.needed(chosen, graph)
+    problems += what.problems
+    checks.warn([what.note] if what.note and not problems else ())
+    dropped = {name: set(chosen.rungs(name)) - set(kept) for name, kept in what.rungs.items()}
+    compositions.chosen = chosen = chosen.with_rungs(what.rungs)
     resolved: dict[str, Values] = {}
-    for job in plan.jobs(chosen):
+    for job in graph.jobs.values():
         try:
+            if job.file in what.jobs:
+                resolved[job.file] = needed.idle_settings(job, what.jobs[job.file], graph)
+                continue
             resolved[job.file] = compositions.job(job)
+            if "inputs" in job.stage.keys:  # a file each, which the jobs of rungs that are left out wait for, too
+                resolved[job.file]["inputs"] |= {rung: [] for rung in dropped[job.name]}
         except InputError as error:
             problems.append(str(error))
         except (HydraException, OmegaConfBaseException, RecursionError) as error:
@@ -191,6 +216,33 @@ def resolve(chosen: params.Choices, found: Sequence[str] = ()) -> dict[str, Valu
     if problems:
         raise combined(problems, params.uncommitted())
     return resolved
+
+
+def with_data(config: DictConfig, chosen: params.Choices, task: Sequence[str] = ()) -> DictConfig:
+    """A composition with what params.yaml: data says of the corpora, on top of their files in conf/.
+
+    A key is one of the file's own (`language`), one of its `source:` (`delimiter`), or `split`, how it is cut.
+
+    Args:
+        task: overrides on the command line, which win.
+    """
+    if not chosen.data:
+        return config
+    config = config.copy()
+    OmegaConf.set_struct(config, False)
+    for side, values in chosen.data.items():
+        corpus = config[SIDES[side].group]
+        for key, value in values.items():
+            if key == "split" and SIDES[side].cleaning:
+                config.clean[side].split = OmegaConf.merge(config.clean[side].split, value)
+            else:
+                place = corpus if key in corpus else corpus.setdefault("source", {})
+                place[key] = value
+    groups = tuple(f"{SIDES[side].group}." for side in chosen.data)
+    for override in OverridesParser.create().parse_overrides(list(task)):
+        if override.key_or_group.startswith(groups):
+            OmegaConf.update(config, override.key_or_group, override.value())
+    return config
 
 
 FILTER_READS = ("data/clean/labels/test.parquet", "data/clean/tags/test.parquet")

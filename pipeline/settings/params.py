@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     Field,
     ValidationError,
     ValidationInfo,
@@ -24,7 +25,7 @@ from pydantic import (
 from langladder.engine.settings import Memory
 from langladder.families import families
 from langladder.families.family import MOST_SEEDS
-from langladder.families.sides import CHOSEN, ON_REQUEST
+from langladder.families.sides import CHOSEN, ON_REQUEST, SIDES
 from langladder.ground.remote import is_url
 from langladder.ground.schema import Config, Name, checked_name, short
 from pipeline import ROOT
@@ -42,6 +43,9 @@ GROUPS = (
     "engine",
     "debug",
 )  # keys that name a file in conf/<key>/
+
+NONE = "none"
+"""The choice of a side of which there are no data: conf/<group>/none.yaml."""
 
 PACKAGES = {"s3": "dvc_s3", "gs": "dvc_gs", "http": "dvc_http", "https": "dvc_http", "ssh": "dvc_ssh"}
 INSTALL = {"dvc_s3": "'langladder[cluster]'", "dvc_gs": "dvc-gs gcsfs", "dvc_ssh": "dvc-ssh sshfs"}
@@ -161,6 +165,11 @@ class GrowthBeside(Growth):
     reads: str  # a folder of the DAG
 
 
+def _listed(value: object) -> object:
+    """`labels` or `[labels, text]`; null is none."""
+    return [] if value is None else [value] if isinstance(value, str) else value
+
+
 class Choices(Config):
     """What params.yaml says for all families alike; `schema` adds two keys a family, and one a side."""
 
@@ -176,10 +185,22 @@ class Choices(Config):
     engine: str = "local"
     memory: Memory | None = None
     debug: str
+    only: Annotated[list[Literal[tuple(SIDES)]], BeforeValidator(_listed)] = Field(default_factory=list)  # type: ignore[valid-type]
+    data: dict[Literal[tuple(side.name for side in CHOSEN)], Values] = Field(default_factory=dict)  # type: ignore[misc]
     corpora: list[str] = Field(default_factory=list, max_length=len(ON_REQUEST))
     prompted: Literal["lm", "tune"] = "lm"
     paths: OtherPaths
     given: dict[Name, Input] = Field(default_factory=dict)  # name → folder
+
+    @field_validator("data")
+    @classmethod
+    def _of_corpora(cls, data: dict[str, Values]) -> dict[str, Values]:
+        for side, values in data.items():
+            if "${" in str(values):
+                raise ValueError(f"{side}: references are not followed here; write the value itself")
+            if "path" in values:
+                raise ValueError(f"{side}.path: DVC watches the paths; name it in paths.{side}")
+        return data
 
     @model_validator(mode="after")
     def _models_to_look_into(self) -> Self:

@@ -71,13 +71,24 @@ class Job:
 
 
 @cache
+def declared() -> dict[str, Values]:
+    """The stages as dvc.yaml has them.
+
+    Raises:
+        InputError: dvc.yaml cannot be read.
+    """
+    found: dict[str, Values] = read_yaml(ROOT / "dvc.yaml")["stages"]
+    return found
+
+
+@cache
 def stages() -> dict[str, Stage]:
     """Every stage with settings, in the order of dvc.yaml.
 
     Raises:
         InputError: dvc.yaml cannot be read, or a stage goes through a list that is no family's.
     """
-    read = read_yaml(ROOT / "dvc.yaml")["stages"]
+    read = declared()
     found = (_stage(name, body) for name, body in read.items())
     return {stage.name: stage for stage in found if stage}
 
@@ -152,7 +163,7 @@ def resolved(folder: Path, job: str) -> Values:
 
 def training(settings: Values) -> Values:
     """How the rung of such settings is trained; {} where it is not trained by gradient, or there is none."""
-    trainings = (settings[family].get("training") for family in families() if family in settings)
+    trainings = ((settings[family] or {}).get("training") for family in families() if family in settings)
     return next(trainings, None) or {}
 
 

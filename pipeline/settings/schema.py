@@ -169,6 +169,8 @@ def file_of(config: DictConfig) -> Callable[[tuple[str, ...]], str]:
         if group in families() and group in config:
             name = config[group].get("name")
             return f"conf/{group}/{name if name in params.conf_names(group) else '*'}.yaml or params.yaml: {group}"
+        if group == "corpus":  # of whichever side
+            return f"conf/{SIDES[config.side].group}/*.yaml or params.yaml: data.{config.side}"
         return f"conf/{group}/*.yaml" if params.conf_names(group) else "params.yaml or conf/config.yaml"
 
     return file

@@ -34,12 +34,12 @@ from langladder.ground.memory import out_of_memory
 from langladder.ground.ranks import first
 from langladder.ground.schema import Config
 from pipeline import ROOT
-from pipeline.settings import checks, compose, errors, params, plan, resources, run_folder, schema, sweeps
+from pipeline.settings import checks, compose, errors, needed, params, plan, resources, run_folder, schema, sweeps
 from pipeline.settings.errors import combined
 from pipeline.settings.launch import end_with_starter, others
 from pipeline.settings.resources import compute_with
 from pipeline.settings.schema import with_unwatched
-from pipeline.settings.yaml_files import Values
+from pipeline.settings.yaml_files import Values, read_yaml
 from pipeline.tracking.job import Finished, OtherProcess, skip_finished
 
 Run = Callable[[Any, Path], None]
@@ -101,6 +101,8 @@ def _main(name: str, run: Run) -> None:
             sweeps.check(sys.argv[1:])
             carried = _carried(sys.argv[1:])
             _insert([*carried, f"hydra.job.name={name}", _unnamed(carried)])
+        elif _left_out(name):
+            return
         hydra.main(version_base="1.3", config_path=str(ROOT / "conf"), config_name="config")(_job(name, run))()
     except (InputError, HydraException, OmegaConfBaseException) as error:
         message = str(error) if isinstance(error, InputError) else _message(name, error)
@@ -109,6 +111,19 @@ def _main(name: str, run: Run) -> None:
     except KeyboardInterrupt:
         print(f"{name}: interrupted", file=sys.stderr)
         sys.exit(128 + signal.SIGINT)
+
+
+def _left_out(name: str) -> bool:
+    """Whether a job of `dvc repro` is left out: then its empty outputs are made, without composing anything."""
+    options = dict(pairwise(sys.argv))
+    file = ROOT / options.get("-cd", "") / f"{options.get('-cn')}.yaml"
+    values = read_yaml(file) if file.is_file() else {}
+    if needed.LEFT_OUT not in values:
+        return False
+    needed.do_nothing(ROOT, values)
+    title = name if file.stem == name else f"{name} {file.stem}"
+    print(f"{title}: left out ({values[needed.LEFT_OUT]})")
+    return True
 
 
 def _job(name: str, run: Run) -> Callable[[DictConfig], float | None]:
@@ -166,6 +181,7 @@ def _single(name: str, run: Run, config: DictConfig) -> float | None:
     if sweeps.swept():
         run_folder.check_below(str(out), HydraConfig.get().sweep.dir)
     _check_output(name, settings, out)
+    needed.check_data(name)
     compute_with(getattr(settings, "threads", 1))
     token = skip_finished.set(sweeps.swept() and not config.again)
     try:
@@ -211,6 +227,7 @@ def _resolved(name: str, config: DictConfig) -> tuple[Values, Config]:
 def _composed(name: str, config: DictConfig) -> tuple[Values, Config]:
     """Settings of a job from the whole composition of a single run or a sweep."""
     chosen = params.load()
+    config = compose.with_data(config, chosen, _task())
     stage, rung = plan.stages()[name], compose.Compositions(chosen).rung
     everything = compose.plain(config, without=list(families()))
     own = compose.rung_values(stage.family, config, chosen, _task()) if stage.family else {}

@@ -118,16 +118,20 @@ OWN = {"text", "hub", "pairs", "columns", "conllu"}  # files of conf/ that name 
 
 
 def corpus_names(chosen: params.Choices) -> dict[str, str]:
-    """`text`, `pairs`, `labels` and `tags`, the fields of the report's `Meta`."""
-    return {side.report: _name(side.name, getattr(chosen, side.group)) for side in SIDES.values() if side.report}
+    """`text`, `pairs`, `labels` and `tags`, the fields of the report's `Meta`; without sides that are left out."""
+    found = {side.report: _name(side.name, getattr(chosen, side.group)) for side in SIDES.values() if side.report}
+    return {field: name for field, name in found.items() if name}
 
 
 def _name(side: str, choice: str) -> str:
-    """The choice where it is a corpus's name; else that of the files or of the data set on the Hub."""
+    """The choice where it is a corpus's name; else that of the files or of the data set on the Hub; "": left out."""
     resolved = ROOT / "resolved" / "corpus" / f"{side}.yaml"
-    if choice not in OWN or not resolved.is_file():
+    settings: Values = read_yaml(resolved) if resolved.is_file() else {"corpus": {}}
+    if settings["corpus"] is None:
+        return ""
+    if choice not in OWN or not settings["corpus"]:
         return choice
-    source: Values = read_yaml(resolved)["corpus"]["source"]
+    source: Values = settings["corpus"]["source"]
     if "path" in source:
         path = source["path"]
         return bare(located(path).name) if is_url(path) else file_name(ROOT / path, path)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from langladder.faces.report.inputs import ReportInputs, load_report
 from langladder.families import families
+from langladder.families.sides import SIDES
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
 from pipeline import ROOT
@@ -34,8 +35,11 @@ def report_inputs(described: Mapping[str, Mapping[str, Values]] | None = None, *
     if described is None:
         described = read_yaml(ROOT / "resolved" / "report" / "report.yaml")["rungs"]
     chosen = params.load()
-    meta = {key: getattr(chosen, key) for key in ("size", "seed", "corpus", "parallel", "tokenizer")}
-    meta |= corpus_names(chosen)
+    names = corpus_names(chosen)
+    keys = {"size", "seed", "tokenizer"} | {
+        SIDES[side].group for side in ("text", "parallel") if SIDES[side].report in names
+    }
+    meta = {key: getattr(chosen, key) for key in sorted(keys)} | names
     return load_report(
         ROOT, list(families().values()), described, _timings(described, _runs()), _graph() if graph else [], meta
     )

@@ -225,16 +225,18 @@ def load_report(
         )
         for (family, name), page in pages.items()
     }
+    cleaned = {side: _of_side(root, "clean", side) for side in _sides(root)}
     data = {
-        side: _files_read(root, side) | _filtered(root, side) | _of_side(root, "clean", side) for side in _sides(root)
+        side: _files_read(root, side) | _filtered(root, side) | report for side, report in cleaned.items() if report
     }
+    tokenizers = {side.name: _of_side(root, "tokenize", side.name) for side in SIDES.values() if side.tokenized}
     return ReportInputs(
         meta=_check(Meta, meta, "meta"),
         families=families,
         rungs=rungs_by_family(families, entries),
         dag=[_check(Stage, stage, "dag") for stage in dag],
         data=data,
-        tokenizers={side.name: _of_side(root, "tokenize", side.name) for side in SIDES.values() if side.tokenized},
+        tokenizers={side: report for side, report in tokenizers.items() if report},
         languages=_languages(data),
     )
 
