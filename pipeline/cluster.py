@@ -30,10 +30,11 @@ from pipeline.settings import params, plan
 from pipeline.settings.errors import explain
 from pipeline.settings.resources import CLUSTER_ADDRESS, JOB_BYTES, NO_CLUSTER, processors
 from pipeline.tracking import store
+from pipeline.tracking.processes import REPRO
 
 REQUEST = "\x1e"  # begins the line by which the shell asks for its command to be run
 SHELL = '#!/bin/sh\nprintf "\\036%s\\n" "$2"\nread -r code\nexit "${code:-1}"\n'
-PASSED_ON = "MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"  # a worker hears of these
+PASSED_ON = "MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD", REPRO  # for workers
 
 
 class Job:

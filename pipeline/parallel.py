@@ -22,7 +22,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
 from graphlib import TopologicalSorter
 from pathlib import Path
-from time import monotonic
+from time import monotonic, time
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -33,6 +33,7 @@ from pipeline import cluster as clusters
 from pipeline.cluster import Cluster
 from pipeline.settings import plan
 from pipeline.settings.resources import jobs_at_once
+from pipeline.tracking.processes import REPRO, repro_name
 
 # What DVC prints of each job that only the last of them need print, if at all.
 IGNORED_LINES = "Updating lock", "Generating lock", "Use `dvc push", "To track", "To enable", "\t", "> python"
@@ -279,6 +280,7 @@ def main() -> None:
         if signal.getsignal(signum) == signal.SIG_DFL:
             signal.signal(signum, _end)
     targets = [name for name in sys.argv[1:] if name != SUMMARY]
+    os.environ.setdefault(REPRO, repro_name(time(), os.getpid()))
     if {"-h", "--help"} & set(targets):
         print((__doc__ or "").strip())
         return

@@ -50,7 +50,7 @@ def links(address: str) -> None:
 
     Without the end of these links MLflow shows an experiment's prompts and traces, of which there are none here.
     """
-    _, experiments = store.prepare()
+    experiments = store.used()
     click.echo(
         "Choose 'Model training' at the top left once; MLflow opens on prompts and traces and remembers the choice."
     )

@@ -27,7 +27,7 @@ from pipeline.settings.yaml_files import Values
 from pipeline.tracking.fingerprint import home
 
 # Settings decide which job runs with what, and stand in its resolved file themselves; tracking reports it to MLflow.
-TRACKING = ("run", "store", "processes", "run_facts", "curve_logger", "models", "code_version")
+TRACKING = ("run", "store", "processes", "run_facts", "sweep_runs", "curve_logger", "models", "code_version")
 IGNORED = {"pipeline", "pipeline.tracking", *(f"pipeline.tracking.{name}" for name in TRACKING)}
 # A progress bar and a model's card describe a result and change none; the package names its face in Python.
 IGNORED |= {

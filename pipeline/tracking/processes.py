@@ -14,7 +14,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -92,3 +92,25 @@ def _end_with(above: list[int], began: list[str | None]) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(GRACE)
     os._exit(1)
+
+
+REPRO = "LANGLADDER_REPRO"
+"""The environment variable in which `pipeline.parallel` gives its jobs the name of its run."""
+
+
+def repro_name(started: float, number: int) -> str:
+    """What the runs of one `make repro` or `dvc repro` have in common: when its process was started, and its number."""
+    return f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(started))} ({number})"
+
+
+def repro() -> str:
+    """The name of the `make repro` or `dvc repro` that this job belongs to; "" where it belongs to none."""
+    if os.environ.get(REPRO) or "DVC_STAGE" not in os.environ:  # which DVC sets for what it runs
+        return os.environ.get(REPRO, "")
+    import psutil
+
+    with suppress(psutil.Error):
+        for process in psutil.Process().parents():
+            if any(Path(word).name == "dvc" for word in process.cmdline()[:3]):
+                return repro_name(process.create_time(), process.pid)
+    return ""

@@ -1,4 +1,4 @@
-"""MLflow: one flat run a job, however often the job is killed and started again; the way back by its fingerprint.
+"""MLflow: one run a job, however often the job is killed and started again; the way back by its fingerprint.
 
 DVC tracks nothing of this: run ids and times live here only. A run carries the tag `fingerprint` (hash of the job's
 settings, its code and its inputs), and so does the artefact's provenance; `pipeline.runs` goes from one to the other.
@@ -21,7 +21,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from langladder.ground.artefacts import write_json
-from pipeline.tracking import processes, store
+from pipeline.tracking import processes, store, sweep_runs
 from pipeline.tracking.models import log_model, log_numbers, log_test_scores
 from pipeline.tracking.run_facts import Job, datasets, parameters, tags
 
@@ -43,8 +43,11 @@ Handler = Callable[[int, FrameType | None], Any] | signal.Handlers
 class Tracked:
     """An open MLflow run."""
 
-    def __init__(self, client: "MlflowClient", run_id: str, job: Job, known: set[tuple[str, int]]) -> None:
+    def __init__(
+        self, client: "MlflowClient", run_id: str, job: Job, known: set[tuple[str, int]], parent: str | None = None
+    ) -> None:
         self.client, self.run_id, self.job = client, run_id, job
+        self._parent = parent  # of a job of a sweep
         self.folder: Path | None = None  # of the model that the job has made
         self._final: dict[str, float] = {}
         self._known = known  # (metric, step) that the store has, or will have
@@ -125,6 +128,8 @@ class Tracked:
         """Send the rest and end the run."""
         self._calls.append(lambda: self._end(status == "FINISHED"))
         self._calls.append(lambda: self.client.set_terminated(self.run_id, status))
+        if parent := self._parent:
+            self._calls.append(lambda: sweep_runs.job_ended(self.client, parent, self.job))
         if not self._write(at_once=True):
             print(
                 f"{self.job.stage} {self.job.rung['name']}: warning: run {self.run_id} in {store.public_uri()} lacks "
@@ -178,8 +183,10 @@ def _begin(client: "MlflowClient", experiment: str, job: Job, folder: Path) -> T
     import yaml
     from mlflow.entities import Param
 
-    created = client.create_run(experiment, tags=tags(job) | {"process": processes.this_process()})
-    opened = Tracked(client, created.info.run_id, job, set())
+    parent = sweep_runs.parent_of(client, experiment, job)
+    own = {"process": processes.this_process()} | ({sweep_runs.PARENT: parent} if parent else {})
+    created = client.create_run(experiment, tags=tags(job) | own)
+    opened = Tracked(client, created.info.run_id, job, set(), parent)
     write_json(folder / "run.json", {"store": _store_ids()[0], "run": opened.run_id})
     client.log_batch(opened.run_id, params=[Param(*item) for item in parameters(job).items()])
     _log_datasets(client, opened.run_id, job)
@@ -225,7 +232,7 @@ def _enter(client: "MlflowClient", job: Job, file: Path) -> Tracked | None:
     client.set_tag(run_id, "process", processes.this_process())
     client.update_run(run_id, status="RUNNING")
     known = {(key, point.step) for key in found.data.metrics for point in client.get_metric_history(run_id, key)}
-    return Tracked(client, run_id, job, known)
+    return Tracked(client, run_id, job, known, found.data.tags.get(sweep_runs.PARENT))
 
 
 def _store_ids() -> list[str]:

@@ -5,8 +5,10 @@ the dials that every family has come first, `dimension`, `lr`, `rung`, `seed`, a
 What is constant or internal (class, title, code version) is a tag; the whole settings are the artifact resolved.yaml.
 """
 
+import colorsys
 import getpass
 import json
+import os
 import re
 import subprocess
 from collections.abc import Mapping
@@ -23,6 +25,7 @@ from pipeline import ROOT
 from pipeline.settings import params, plan
 from pipeline.settings.titles import title_of
 from pipeline.settings.yaml_files import Values
+from pipeline.tracking import processes
 
 if TYPE_CHECKING:
     from mlflow.entities import DatasetInput
@@ -35,6 +38,7 @@ DIALS = {"width": "dimension", "dim": "dimension", "lr": "lr", "seed": "seed"}  
 CHOSEN = ("size", *(side.group for side in sides.CHOSEN), "filter", "clean", "tokenizer", "debug")
 PARTS = ("model", "training", "settings", "data")
 JUDGING = ("evaluate", "experiment", "probe", "prompt")  # stages that train no rung
+GOLDEN = 0.618034  # of the circle of hues, between a rung and the next
 LENGTH = 250  # MLflow's longest parameter
 UNNAMEABLE = re.compile(r"[^/\w.\- :]")  # MLflow refuses it in names; a variant may be "LSTM, shuffled"
 
@@ -89,12 +93,37 @@ def tags(job: Job) -> dict[str, str]:
         "mlflow.source.type": "LOCAL",
         "mlflow.source.git.commit": _commit(),
         "mlflow.user": _user(),
+        "mlflow.runColor": colour(job.family, job.rung["name"]),
         "mlflow.note.content": _description(job, chosen),
     }
     own = {"stage": job.stage, "rung": job.rung["name"], "title": job.rung["title"], "fingerprint": job.fingerprint}
     own |= {"class": job.rung.get("_target_") or "", "base": job.rung.get("base") or ""} | _fingerprints(job)
-    own |= {"code": str(job.settings.get("code", ""))} | chosen
+    own |= {"code": str(job.settings.get("code", ""))} | chosen | _overridden()
+    own |= {"repro": processes.repro(), "dvc.experiment": os.environ.get("DVC_EXP_NAME", "")}
     return {key: value for key, value in (known | own).items() if value}
+
+
+def _overridden() -> dict[str, str]:
+    """What the command line of a single run or a sweep sets, each key a tag, and together as they are typed.
+
+    What params.yaml sets is carried by overrides as well, which name no folders either.
+    """
+    if not HydraConfig.initialized():
+        return {}
+    hydra = HydraConfig.get()
+    carried = set(hydra.job.config.override_dirname.exclude_keys)
+    typed = [one for one in hydra.overrides.task if one.partition("=")[0] not in carried]
+    pairs = (one.lstrip("+~").partition("=") for one in typed)
+    found = {f"override.{UNNAMEABLE.sub('', key)}": value for key, _, value in pairs if value}
+    return found | ({"overrides": " ".join(typed)} if typed else {})
+
+
+def colour(family: str, rung: str) -> str:
+    """The colour in which MLflow's pages draw the runs of a rung, `#rrggbb`; neighbours in conf/ are far apart."""
+    names = params.conf_names(family)
+    place = names.index(rung) if rung in names else len(names)
+    red, green, blue = colorsys.hls_to_rgb(place * GOLDEN % 1, 0.45, 0.65)
+    return f"#{round(red * 255):02x}{round(green * 255):02x}{round(blue * 255):02x}"
 
 
 def _fingerprints(job: Job) -> dict[str, str]:

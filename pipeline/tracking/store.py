@@ -67,7 +67,9 @@ def experiments() -> list[str]:
 
 
 def prepare(names: Iterable[str] = ()) -> "tuple[MlflowClient, dict[str, str]]":
-    """A client of the store, and the id of each experiment (of all families, if none is named); made where missing.
+    """A client of the store, which is made where it is missing, and the ids of experiments, likewise.
+
+    An experiment is made when its first run begins, so that none is empty. (`Default` is MLflow's own.)
 
     Raises:
         InputError: the store cannot be used.
@@ -76,7 +78,20 @@ def prepare(names: Iterable[str] = ()) -> "tuple[MlflowClient, dict[str, str]]":
     update_locations()
     with sentences(), alone():
         created = _client()
-        return created, {name: _experiment(created, name) for name in names or experiments()}
+        created.search_experiments(max_results=1)  # makes the tables
+        return created, {name: _experiment(created, name) for name in names}
+
+
+def used() -> dict[str, str]:
+    """Those experiments of the families that the store has: name → id.
+
+    Raises:
+        InputError: the store cannot be used.
+    """
+    reader = client()
+    with sentences():
+        there = {one.name: str(one.experiment_id) for one in reader.search_experiments()}
+    return {name: there[name] for name in experiments() if name in there}
 
 
 def _client() -> "MlflowClient":

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,12 +18,14 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
+from hydra.types import RunMode
 from train_once import train_once
 
 from langladder.families import families
 from pipeline import ROOT
 from pipeline.runs import main
-from pipeline.tracking import processes, run_facts, store
+from pipeline.settings import params, sweeps
+from pipeline.tracking import fingerprint, processes, run_facts, store, sweep_runs
 from pipeline.tracking.job import TrackedJob, tracked_job
 from pipeline.tracking.run import _log_datasets
 from pipeline.tracking.store import by_fingerprint, find_runs, finished_runs, stored_file
@@ -312,13 +315,109 @@ def test_scores_are_added_once(checkout: Path, job: Any) -> None:
 
 def test_a_sweep_says_the_size_of_its_own_composition(job: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     composed = dict.fromkeys(run_facts.CHOSEN, "x") | {"size": "tiny"}
-    hydra = SimpleNamespace(
-        initialized=lambda: True, get=lambda: SimpleNamespace(runtime=SimpleNamespace(choices=composed))
-    )
-    monkeypatch.setattr(run_facts, "HydraConfig", hydra)
+    use_hydra(monkeypatch, [], choices=composed)
     with tracked_job("lm", "train_lm", job(), {}):
         pass
     assert runs()[0].data.tags["size"] == "tiny"
+
+
+def use_hydra(
+    monkeypatch: pytest.MonkeyPatch, typed: list[str], sweep: str | None = None, choices: dict[str, str] | None = None
+) -> None:
+    """As Hydra describes a job: what was typed, behind what params.yaml carries; the folder of the sweep."""
+    carried = SimpleNamespace(override_dirname=SimpleNamespace(exclude_keys=["paths.text"]))
+    found = SimpleNamespace(
+        runtime=SimpleNamespace(choices=choices or {}),
+        job=SimpleNamespace(config=carried),
+        overrides=SimpleNamespace(task=["paths.text=input/text", *typed]),
+        mode=RunMode.MULTIRUN if sweep else RunMode.RUN,
+        sweep=SimpleNamespace(dir=sweep),
+    )
+    for module in (run_facts, sweeps, sweep_runs):
+        monkeypatch.setattr(module, "HydraConfig", SimpleNamespace(initialized=lambda: True, get=lambda: found))
+
+
+def test_a_sweep_has_a_parent_that_knows_its_best_run(job: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {0.1: 9.0, 0.01: 7.0, 0.001: 8.0}
+    for rate, perplexity in found.items():
+        use_hydra(
+            monkeypatch, [f"lm.training.lr={rate}", "+lm.model.layers=1"], "multirun/train_lm/2026-01-02_03-04-05"
+        )
+        with tracked_job("lm", "train_lm", job(seed=round(1 / rate)), {}) as work:
+            [parent] = [run for run in runs() if "sweep" in run.data.tags]
+            assert parent.info.status == "RUNNING"
+            work.run.metrics({"validation_perplexity_per_word": perplexity})
+    [parent] = [run for run in runs() if "sweep" in run.data.tags]
+    children = [run for run in runs() if run.data.tags.get("mlflow.parentRunId") == parent.info.run_id]
+    assert len(children) == 3 == parent.data.metrics["runs"] and len(runs()) == 4
+    assert parent.info.run_name == "sweep train_lm 2026-01-02_03-04-05" and parent.info.status == "FINISHED"
+    assert parent.data.metrics["validation_perplexity_per_word"] == 7.0
+    assert parent.data.tags["best"] == "lm.training.lr=0.01 +lm.model.layers=1"
+    [best] = [run for run in children if run.info.run_id == parent.data.tags["best_run"]]
+    tags = {key: value for key, value in best.data.tags.items() if key.startswith("override.")}
+    assert tags == {"override.lm.training.lr": "0.01", "override.lm.model.layers": "1"}
+    use_hydra(monkeypatch, [], "multirun/train_lm/2026-01-02_03-04-06")
+    with pytest.raises(RuntimeError), tracked_job("lm", "train_lm", job(seed=7), {}):
+        raise RuntimeError
+    failed = runs()[-2]
+    assert (failed.data.tags["sweep"], failed.info.status) == ("train_lm/2026-01-02_03-04-06", "FAILED")
+
+
+def test_a_single_run_has_its_overrides_and_no_parent(job: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_hydra(monkeypatch, ["seed=3"])
+    with tracked_job("lm", "train_lm", job(), {}):
+        pass
+    [run] = runs()
+    assert run.data.tags["overrides"] == "seed=3" and "mlflow.parentRunId" not in run.data.tags
+
+
+def test_runs_of_one_repro_share_a_tag(job: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(processes.REPRO, processes.repro_name(0, 4711))
+    for seed in (1, 2):
+        with tracked_job("lm", "train_lm", job(seed=seed), {}):
+            pass
+    monkeypatch.delenv(processes.REPRO)
+    with tracked_job("lm", "train_lm", job(seed=3), {}):
+        pass
+    shared = [run.data.tags.get("repro") for run in runs()]
+    assert shared[0] == shared[1] and str(shared[0]).endswith(" (4711)") and shared[2] is None
+
+
+@pytest.mark.slow
+def test_a_plain_dvc_repro_is_found_among_the_processes_above(tmp_path: Path) -> None:
+    """Two commands of one `dvc` have one name, of two `dvc` two."""
+    program = tmp_path / "dvc"
+    line = f"{sys.executable} -c 'from pipeline.tracking.processes import repro; print(repro())'"
+    program.write_text(f"#!/bin/sh\n{line}\n{line}\n")
+    program.chmod(0o755)
+    environment = os.environ | {"DVC_STAGE": "train_lm@gpt", "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+    environment.pop(processes.REPRO, None)
+    said = [
+        subprocess.run([str(program)], env=environment, capture_output=True, text=True, check=True).stdout.split("\n")
+        for _ in range(2)
+    ]
+    assert said[0][0] == said[0][1] != said[1][0] == said[1][1] and all(one[0].endswith(")") for one in said)
+
+
+def test_an_experiment_is_made_with_its_first_run(tmp_path: Path, job: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fingerprint, "ROOT", tmp_path / "new")
+    (tmp_path / "new").mkdir()
+    assert CliRunner().invoke(main, ["prepare"]).exit_code == 0
+    assert store.used() == {} and (tmp_path / "new" / "mlflow.db").is_file()
+    with tracked_job("lm", "train_lm", job(), {}):
+        pass
+    assert list(store.used()) == ["language models"]
+
+
+def test_a_rung_has_its_colour(job: Any) -> None:
+    for seed in (1, 2):
+        with tracked_job("lm", "train_lm", job(seed=seed), {}):
+            pass
+    colours = {run.data.tags["mlflow.runColor"] for run in runs()}
+    assert colours == {run_facts.colour("lm", "lstm")}
+    names = params.conf_names("lm")
+    assert len({run_facts.colour("lm", name) for name in names}) == len(names)
+    assert all(re.fullmatch("#[0-9a-f]{6}", run_facts.colour("lm", name)) for name in [*names, "mine"])
 
 
 @pytest.mark.slow
@@ -340,7 +439,9 @@ def test_a_killed_training_ends_as_one_run_with_its_whole_curve(checkout: Path, 
 
 
 def test_links_open_the_view_of_runs() -> None:
+    """Of the experiments that there are, in the order of the report."""
+    store.prepare(["translation", "language models"])
     output = CliRunner().invoke(main, ["links", "http://127.0.0.1:5005"]).output.splitlines()[1:]
-    assert [line[:16].strip() for line in output] == store.experiments()
+    assert [line[:16].strip() for line in output] == ["language models", "translation"]
     assert all("http://127.0.0.1:5005/#/experiments/" in line for line in output)
     assert all(line.endswith("/runs?workflowType=machine_learning") for line in output)

@@ -1,0 +1,71 @@
+"""The parent of a sweep's runs: MLflow's pages fold them below it, `python -m pipeline.train lm -m …` makes one.
+
+The first job of a sweep makes it, in the experiment of its family; jobs may run in several processes or machines. With
+each job that ends it gets the best figure so far and which run has it. A sweep is known by its folder below multirun/.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hydra.core.hydra_config import HydraConfig
+
+from langladder.families import families
+from pipeline.settings.sweeps import swept
+from pipeline.tracking import store
+from pipeline.tracking.run_facts import Job
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
+
+PARENT = "mlflow.parentRunId"
+MOST = 1000  # runs of a sweep that are compared
+
+
+def parent_of(client: "MlflowClient", experiment: str, job: Job) -> str | None:
+    """The run that stands above this job's, made where it is missing; None of a job that is in no sweep."""
+    if not swept():
+        return None
+    folder = Path(HydraConfig.get().sweep.dir)
+    with store.alone():
+        name = f"{folder.parent.name}/{folder.name}"
+        if found := client.search_runs([experiment], f"tags.sweep = '{_quoted(name)}'"):
+            client.update_run(found[0].info.run_id, status="RUNNING")
+            return str(found[0].info.run_id)
+        note = f"A sweep of `{job.stage}` in `{folder}`: a run a job below it, Hydra's overrides as tags `override.…`."
+        own = {"sweep": name, "mlflow.runName": f"sweep {job.stage} {folder.name}", "mlflow.note.content": note}
+        return str(client.create_run(experiment, tags=own).info.run_id)
+
+
+def job_ended(client: "MlflowClient", parent: str, job: Job) -> None:
+    """Bring the parent up to date: its state, how many runs it has, the best figure and whose it is."""
+    experiment = client.get_run(parent).info.experiment_id
+    runs = client.search_runs([experiment], f"tags.`{PARENT}` = '{parent}'", max_results=MOST)
+    client.log_metric(parent, "runs", len(runs))
+    if best := _best(runs, families()[job.family].objective):
+        run, name, value = best
+        client.log_metric(parent, name, value)
+        client.set_tag(parent, "best", run.data.tags.get("overrides", ""))
+        client.set_tag(parent, "best_run", run.info.run_id)
+    states = {run.info.status for run in runs}
+    state = next((one for one in ("RUNNING", "FAILED", "KILLED") if one in states), "FINISHED")
+    if state == "RUNNING":
+        client.update_run(parent, status=state)
+    else:
+        client.set_terminated(parent, state)
+
+
+def _best(runs: "list[Run]", objective: str | None) -> "tuple[Run, str, float] | None":
+    """The run whose figure is the smallest, as searches choose it; None where no run has the figure."""
+    found = [
+        (run, name, run.data.metrics[name])
+        for run in runs
+        for name in [f"best_{objective}" if f"best_{objective}" in run.data.metrics else str(objective)]
+        if run.info.status == "FINISHED" and name in run.data.metrics
+    ]
+    return min(found, key=lambda one: one[2], default=None)
+
+
+def _quoted(name: str) -> str:
+    """A value inside the quotes of MLflow's search."""
+    return name.replace("'", "")
