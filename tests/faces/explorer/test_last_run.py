@@ -11,9 +11,9 @@ from starlette.testclient import TestClient
 
 from langladder.faces.cli.serve import explore
 from langladder.faces.explorer.app import create
-from langladder.faces.explorer.ladder import read_last_run
 from langladder.faces.http.shelf import Shelf
 from langladder.faces.report.inputs import RungMetadata, Timing
+from langladder.faces.report.last_run import read_last_run
 from langladder.faces.report.tables import ladder_id, ladder_rows, ladder_summary, ladder_timings
 from langladder.ground.errors import InputError
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from langladder.faces.cli.advise import advise
 from langladder.faces.cli.bias import bias
 from langladder.faces.cli.check_gradients import check_gradients
 from langladder.faces.cli.export import export
@@ -90,6 +91,6 @@ def app() -> None:
 
 OF_VECTORS = (neighbours, analogy, similarity, draw_map, bias, convert)
 OF_MODELS = (generate, score, perplexity, prompt, chat, serve, explore, export, import_model, copy)
-OF_READERS = (translate, classify, tag, answer, fill, check_gradients)
+OF_READERS = (translate, classify, tag, answer, fill, check_gradients, advise)
 for command in (*OF_VECTORS, *OF_MODELS, *OF_READERS):
     app.add_command(command)

@@ -6,25 +6,19 @@ to that ladder, learning curves from `curves/`. All but the first may be missing
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from math import isfinite
-from pathlib import Path
 
 from fastapi import APIRouter
-from pydantic import ValidationError
 
 from langladder.answers.kinds import kind_of, title_of
 from langladder.faces.explorer.page import Page, without_styles
 from langladder.faces.http.server import Json
 from langladder.faces.http.shelf import Shelf
-from langladder.faces.report.comparison import read_summary
 from langladder.faces.report.graphs import family_tree_sections
-from langladder.faces.report.inputs import CurvePoint, ReportInputs, Timing, read_curve
+from langladder.faces.report.inputs import CurvePoint, ReportInputs
+from langladder.faces.report.last_run import read_last_run
 from langladder.faces.report.section import family_headline
-from langladder.faces.report.tables import LadderTable, ladder_id, ladder_rows
-from langladder.families import families
-from langladder.ground.artefacts import read_json
-from langladder.ground.errors import InputError
+from langladder.faces.report.tables import LadderTable, ladder_rows
 
 MEASURES = {
     "validation_loss": "loss on the validation split, nats",
@@ -67,57 +61,6 @@ def router(shelf: Shelf) -> APIRouter:
         return [] if inputs is None else _curves(inputs)
 
     return routes
-
-
-def read_last_run(root: Path) -> ReportInputs:
-    """The ladder of a folder.
-
-    Raises:
-        InputError: its files are missing, damaged, or of another version.
-    """
-    file = root / "reports" / "ladder.json"
-    summary = read_json(file)
-    inputs = read_summary(summary, str(file), list(families().values()))
-    timings = read_timings(root / "reports" / "timings.json", ladder_id(summary))
-    rungs = {}
-    for family, found in inputs.rungs.items():
-        files = [root / "curves" / family / f"{rung.name}.csv" for rung in found]
-        rungs[family] = [
-            replace(
-                rung,
-                timing=timings.get(f"{family}/{rung.name}", Timing()),
-                curve=tuple(read_curve(curve)) if curve.is_file() else (),
-            )
-            for rung, curve in zip(found, files, strict=True)
-        ]
-    return replace(inputs, rungs=rungs)
-
-
-def read_timings(path: Path, ladder: str) -> dict[str, Timing]:
-    """Rung (`family/name`) → what it cost; {} where there is no file, or one of another ladder.
-
-    Args:
-        ladder: see `ladder_id`.
-
-    Raises:
-        InputError: the file is damaged (names the rung).
-    """
-    if not path.is_file():
-        return {}
-    value = read_json(path)
-    if not isinstance(value, dict) or not isinstance(value.get("rungs"), dict):
-        raise InputError(f"{path}: nothing under `rungs`; `dvc repro -f -s report` writes it anew")
-    if value.get("ladder") != ladder:
-        return {}
-    found = {}
-    for name, timing in value["rungs"].items():
-        try:
-            found[name] = Timing.model_validate(timing)
-        except ValidationError as error:
-            problem = error.errors()[0]
-            where = ".".join(map(str, ("rungs", name[:80], *problem["loc"])))
-            raise InputError(f"{path}: {where}: {problem['msg']}; `dvc repro -f -s report` writes it anew") from error
-    return found
 
 
 def _as_json(inputs: ReportInputs, tracking: str) -> Json:

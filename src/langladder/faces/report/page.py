@@ -22,6 +22,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from langladder.faces.report import numbers
+from langladder.faces.report.advice import advice
 from langladder.faces.report.bidi import enclosing, isolated, plain
 from langladder.faces.report.graphs import draw_pipeline, family_tree_sections, grouped
 from langladder.faces.report.inputs import MARK, ReportInputs
@@ -66,6 +67,7 @@ def build_page(inputs: ReportInputs) -> str:
         "script_hash": b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         "meta": inputs.meta,
         "headlines": [headline for headline in headlines if headline],
+        "advice": advice(inputs),
         "corpus": inputs.meta.text or inputs.meta.corpus,
         "sections": [
             (section, Markup(environment.get_template(section.template).render(shared | dict(section.context))))

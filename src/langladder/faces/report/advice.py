@@ -1,0 +1,248 @@
+"""Which rung is worth its cost on this text, in three sentences for each kind of rung: what there is to learn from and
+what is best, what the best costs beside a cheaper one, what growing and other data have been measured to give.
+
+Only measured figures are used. Two rungs are level where their difference is no more than the root of the sum of their
+squared ± (half of 95 % intervals), which is wider than a paired test's: what is called better is so. Rungs that are
+judged alike (language models, and those that grew from another) are compared with each other.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import hypot
+from typing import Any, NamedTuple
+
+from langladder.evaluation.page import Page
+from langladder.faces.report import numbers
+from langladder.faces.report.inputs import Entry, ReportInputs
+from langladder.faces.report.section import Column, family_columns
+from langladder.families.family import AnyFamily
+
+ELSEWHERE = ("word vectors", "pre-training")
+"""What a rung may be given that was learnt elsewhere, as `Family.also_given` names it."""
+
+
+class Advice(NamedTuple):
+    """What is said of one kind of rung: its title, which rung is worth its cost (None: none was measured), why."""
+
+    title: str
+    rung: str | None
+    sentences: list[str]
+
+
+class _Rung(NamedTuple):
+    """A rung by the measure that its kind is compared by; margin: its ±, None where none was measured."""
+
+    title: str
+    value: float
+    margin: float | None
+    seconds: float | None
+    counted: bool
+    given: str
+    seeds: int
+
+
+class _Measure(NamedTuple):
+    """What rungs of a kind are compared by."""
+
+    column: Column[Any]
+    interval: Column[Any] | None
+
+    @property
+    def sign(self) -> int:
+        return 1 if self.column.better == "higher" else -1
+
+    def shown(self, rung: _Rung) -> str:
+        """A rung's figure with its ±."""
+        beside = "" if rung.margin is None else f" ± {self.width(rung.margin)}"
+        return f"{self.column.show(rung.value)}{beside}"
+
+    def width(self, value: float) -> str:
+        """A difference, or a ±, as the measure is written."""
+        return self.column.show(value)
+
+
+def advice(inputs: ReportInputs) -> list[Advice]:
+    """For each kind of rung that is trained here; nothing of kinds of which nothing is listed."""
+    found = []
+    for family in inputs.families:
+        rungs = inputs.rungs_with(family.name, family.page()) if family.trained and family.report_module else []
+        if rungs and (said := _of_kind(family, rungs, inputs)):
+            found.append(said)
+    return found
+
+
+def nothing_measured(data: Mapping[str, Any]) -> str:
+    """What there is to say of data on which no rung was evaluated."""
+    known = [facts for side in data if (facts := _size(data, side))]
+    here = f" Here are {'; '.join(known)}." if known else ""
+    return f"Nothing was measured on this text, so there is no advice.{here} `make repro` measures the listed rungs."
+
+
+def _of_kind(family: AnyFamily, entries: Sequence[Entry[Page]], inputs: ReportInputs) -> Advice | None:
+    columns = family_columns(family, [entry.page for entry in entries])
+    measure = _measure(columns)
+    if measure is None:
+        return None
+    rungs = [rung for entry in entries if (rung := _rung(entry, measure)) is not None]
+    if not rungs:
+        return Advice(family.title, None, [f"Nothing was measured by {measure.column.title}."])
+    best = max(rungs, key=lambda rung: measure.sign * rung.value)
+    worth, cost = _cost(best, rungs, measure)
+    return Advice(
+        family.title,
+        worth.title,
+        [_first(family, best, rungs, entries, measure, inputs), cost, _more(family, rungs, measure, inputs)],
+    )
+
+
+def _measure(columns: Sequence[Column[Any]]) -> _Measure | None:
+    """The first telling column of which one end is better, and the one behind it that says its ±."""
+    for place, column in enumerate(columns):
+        if column.better and (column.brief or column.compared) and not column.interval:
+            behind = columns[place + 1] if place + 1 < len(columns) and columns[place + 1].interval else None
+            return _Measure(column, behind)
+    return None
+
+
+def _rung(entry: Entry[Page], measure: _Measure) -> _Rung | None:
+    value = measure.column.read(entry.page, entry.timing)
+    if value is None:
+        return None
+    margin = measure.interval.read(entry.page, entry.timing) if measure.interval else None
+    if margin is None and measure.column.margin:
+        margin = measure.column.margin(entry.page)
+    return _Rung(
+        entry.title,
+        value,
+        margin,
+        entry.timing.seconds,
+        getattr(entry.page, "work", None) is None,
+        " and ".join(kind for kind in ELSEWHERE if kind in entry.metadata.also_given),
+        entry.page.seeds,
+    )
+
+
+def _first(
+    family: AnyFamily,
+    best: _Rung,
+    rungs: Sequence[_Rung],
+    entries: Sequence[Entry[Page]],
+    measure: _Measure,
+    inputs: ReportInputs,
+) -> str:
+    """What there is to learn from, and what is best."""
+    size = _size(inputs.data, _side(family))
+    learnt = f"Trained on {size}" if size else "On this text (its size is not noted here)"
+    if len(rungs) == 1:
+        return f"{learnt}, {best.title}, the only rung, has {measure.column.title} {measure.shown(best)}."
+    floor = _bound(entries, best)
+    return (
+        f"{learnt}, the best of {len(rungs)} rungs by {measure.column.title} is {best.title} with "
+        f"{measure.shown(best)}{floor}."
+    )
+
+
+def _cost(best: _Rung, rungs: Sequence[_Rung], measure: _Measure) -> tuple[_Rung, str]:
+    """The rung that is worth its cost, and why."""
+    if len(rungs) == 1:
+        return best, "There is nothing to compare it with: list a baseline beside it."
+    if best.seconds is None:
+        return best, "What it costs is not known: the times of the run that trained it are not here."
+    cheaper = [rung for rung in rungs if rung.seconds is not None and rung.seconds < best.seconds]
+    took = numbers.seconds(best.seconds)
+    if not cheaper:
+        return best, f"It is also the cheapest: it took {took} to train."
+    level = [rung for rung in cheaper if _level(best, rung)]
+    if level:
+        chosen = min(level, key=lambda rung: rung.seconds or 0)
+        wins = "Your baseline wins: " if chosen.counted and not best.counted else ""
+        within = measure.width(hypot(best.margin or 0, chosen.margin or 0))
+        return chosen, (
+            f"{wins}{chosen.title} ({measure.shown(chosen)}) is level with it within ± {within} and trains in "
+            f"{numbers.seconds(chosen.seconds or 0)} instead of {took}: it is the one that is worth its cost."
+        )
+    other = max(cheaper, key=lambda rung: measure.sign * rung.value)
+    times = best.seconds / (other.seconds or best.seconds)
+    unsure = "" if _known(best, other) else "; of another seed nothing is known (`seeds: 3` measures it)"
+    return best, (
+        f"It took {took}, {times:,.{times < 10:d}f} times as long as the best of the cheaper ones, {other.title} "
+        f"({measure.shown(other)} in {numbers.seconds(other.seconds or 0)}), and is ahead of it by "
+        f"{measure.width(abs(best.value - other.value))}{unsure}."
+    )
+
+
+def _level(best: _Rung, other: _Rung) -> bool:
+    """Whether a difference is no more than what both may be off; never where that was not measured of either."""
+    return _known(best, other) and abs(best.value - other.value) <= hypot(best.margin or 0, other.margin or 0)
+
+
+def _known(*rungs: _Rung) -> bool:
+    """Whether what could change a difference was measured: a counted rung is the same with each seed."""
+    margins = [rung.margin for rung in rungs]
+    return any(margins) and all(rung.margin is not None or rung.counted for rung in rungs)
+
+
+def _more(family: AnyFamily, rungs: Sequence[_Rung], measure: _Measure, inputs: ReportInputs) -> str:
+    """What vectors or pre-training gave here, and whether more data were tried."""
+    data = "how much more data would give was not measured."
+    with_more = [rung for rung in rungs if rung.given]
+    without = [rung for rung in rungs if not rung.given]
+    kind = [one for one in inputs.families if one.page() is family.page()]
+    growing = [one for one in kind if one.bases]
+    if not with_more or not without:
+        if not growing or growing == kind:  # of what always grows from another there is no rung without
+            return f"Other settings were not tried here; {data}"
+        listed = ", ".join(f"`{one.listed}`" for one in growing)
+        return f"Whether word vectors or pre-training would help was not measured here (list some in {listed}); {data}"
+    high, low = (max(some, key=lambda rung: measure.sign * rung.value) for some in (with_more, without))
+    ahead = measure.sign * (high.value - low.value)
+    names = f"{high.title} ({high.given}) has {measure.shown(high)}, {low.title} without has {measure.shown(low)}"
+    if ahead <= 0:
+        return f"Word vectors and pre-training did not help here: {names}; {data}"
+    if _known(high, low) and _level(high, low):
+        return f"Word vectors or pre-training gave no more than the ±: {names}; {data}"
+    return f"What was learnt elsewhere helps here: {names}; {data}"
+
+
+# ---- the data --------------------------------------------------------------------------------------------------------
+
+
+def _side(family: AnyFamily) -> str:
+    return {"corpus": "text"}.get(family.side, family.side)
+
+
+def _size(data: Mapping[str, Any], side: str) -> str:
+    """How much there is to train on, in which script, with how many labels; "" where no report tells."""
+    report = data.get(side) or {}
+    train = (report.get("splits") or {}).get("train") or {}
+    parts = [_counted(train, unit) for unit in ("documents", "examples", "sentences", "pairs", "words")]
+    found = ", ".join(part for part in parts if part)
+    if not found:
+        return ""
+    scripts = train.get("scripts") or {}
+    if scripts:
+        found += f" in {max(scripts, key=scripts.__getitem__)} script"
+    labels = (report.get("labels") or {}).get("train") or {}
+    if not labels:
+        return found
+    rarest = min(labels, key=labels.__getitem__)
+    kind = "tags" if side == "tags" else "labels"
+    return f"{found} and {len(labels):,} {kind}, {rarest} the rarest with {labels[rarest]:,}"
+
+
+def _counted(train: Mapping[str, Any], unit: str) -> str:
+    return f"{train[unit]:,} {unit}" if isinstance(train.get(unit), int) else ""
+
+
+def _bound(entries: Sequence[Entry[Page]], best: _Rung) -> str:
+    """What nobody can beat, where the corpus says it."""
+    page: Any = next(entry.page for entry in entries if entry.title == best.title)
+    if (accuracy := getattr(page, "bayes_accuracy", None)) is not None:
+        return f" ({numbers.share(accuracy)} can be known)"
+    floor = getattr(getattr(page, "scores", None), "floor_perplexity_per_word", None)
+    return "" if floor is None else f" (the floor is {floor:.2f})"
+
+
+def lines(found: Sequence[Advice]) -> Iterator[str]:
+    """As text: a line a kind."""
+    for one in found:
+        yield f"{one.title}: {' '.join(one.sentences)}"

@@ -1,0 +1,129 @@
+"""Which rung is worth its cost: by measured figures alone, level where the ± say so, and told what was not measured."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from classifier_files import classifier
+from click.testing import CliRunner
+from small_run_files import entry, language_model, report_of
+
+from langladder.evaluation.work import Work
+from langladder.faces.cli.main import app
+from langladder.faces.report.advice import Advice, advice
+from langladder.faces.report.inputs import Entry, ReportInputs, Timing
+from langladder.faces.report.page import build_page
+from langladder.faces.report.tables import ladder_summary, ladder_timings
+
+DATA = {
+    "labels": {
+        "splits": {"train": {"examples": 200, "words": 10_523}},
+        "labels": {"train": {"animals": 120, "food": 80}},
+    },
+    "text": {"splits": {"train": {"documents": 7, "words": 4_000, "scripts": {"Latin": 0.1, "Thai": 0.9}}}},
+}
+
+
+def rung(name: str, accuracy: float, seconds: float | None, width: float = 0.02, **more: Any) -> Entry[Any]:
+    """A classifier with half a ± of `width`; a network unless `counted`."""
+    counted, given = more.pop("counted", False), more.pop("given", "")
+    made = entry("classifier", classifier(name, accuracy), timing=Timing(seconds=seconds))
+    scores = made.page.scores.model_copy(
+        update={"accuracy": accuracy, "accuracy_interval": (accuracy - width, accuracy + width)}
+    )
+    work = None if counted else Work(flops=1.0, training_bytes=1)
+    page = made.page.model_copy(update={"scores": scores, "work": work, "bayes_accuracy": None} | more)
+    return replace(made, page=page, metadata=made.metadata.model_copy(update={"title": name, "also_given": given}))
+
+
+def of(*rungs: Entry[Any], **others: list[Entry[Any]]) -> Advice:
+    [found] = advice(replace(report_of(classifier=list(rungs), **others), data=DATA))
+    return found
+
+
+def test_a_baseline_that_is_level_wins() -> None:
+    """0.82 and 0.80, ± 0.02 each: apart by less than √(0.02² + 0.02²)."""
+    title, worth, (first, second, third) = of(rung("net", 0.82, 40.0), rung("tf-idf", 0.80, 1.5, counted=True))
+    assert (title, worth) == ("Classifiers", "tf-idf")
+    assert first == (
+        "Trained on 200 examples, 10,523 words and 2 labels, food the rarest with 80, the best of 2 rungs by accuracy "
+        "is net with 82.0 % ± 2.0 %."
+    )
+    assert second == (
+        "Your baseline wins: tf-idf (80.0 % ± 2.0 %) is level with it within ± 2.8 % and trains in 1.5 s instead of "
+        "40 s: it is the one that is worth its cost."
+    )
+    assert third.startswith("Whether word vectors or pre-training would help was not measured here")
+    assert "`classifier_transfers`" in third and third.endswith("how much more data would give was not measured.")
+
+
+def test_the_best_is_worth_it_where_it_is_ahead_by_more_than_the_margins() -> None:
+    _, worth, (_, second, _) = of(rung("net", 0.84, 40.0), rung("tf-idf", 0.80, 1.5, counted=True))
+    assert worth == "net"
+    assert second == (
+        "It took 40 s, 27 times as long as the best of the cheaper ones, tf-idf (80.0 % ± 2.0 % in 1.5 s), and is "
+        "ahead of it by 4.0 %."
+    )
+    _, worth, (_, second, _) = of(rung("net", 0.79, 40.0), rung("tf-idf", 0.80, 1.5, counted=True))
+    assert worth == "tf-idf" and second == "It is also the cheapest: it took 1.5 s to train."
+    _, worth, (_, second, _) = of(rung("net", 0.82, None), rung("tf-idf", 0.80, None, counted=True))
+    assert worth == "net" and second.startswith("What it costs is not known")
+    _, worth, (first, second, _) = of(rung("net", 0.82, 3.0))
+    assert worth == "net" and "the only rung" in first and second.startswith("There is nothing to compare it with")
+
+
+def test_what_was_learnt_elsewhere_is_compared_with_what_was_not() -> None:
+    alone = rung("net", 0.70, 9.0)
+    for accuracy, said in (
+        (0.80, "What was learnt elsewhere helps here: grown (word vectors) has 80.0 % ± 2.0 %, net without has 70.0 %"),
+        (0.71, "Word vectors or pre-training gave no more than the ±: "),
+        (0.69, "Word vectors and pre-training did not help here: "),
+    ):
+        grown = rung("grown", accuracy, 9.0, given="word vectors: Skip-gram")
+        assert of(alone, classifier_transfer=[grown]).sentences[2].startswith(said)
+    trees = rung("trees", 0.9, 9.0, given="trees")  # which nobody learnt
+    assert of(alone, trees).sentences[2].startswith("Whether word vectors or pre-training would help was not measured")
+
+
+def lms(**seconds: float) -> list[Entry[Any]]:
+    return [
+        entry("lm", language_model(name, name, per_word, 1000), timing=Timing(seconds=seconds[name]))
+        for name, per_word in (("counted", 90.0), ("gpt", 60.0))
+    ]
+
+
+def test_language_models_are_better_where_perplexity_is_lower() -> None:
+    [found] = advice(replace(report_of(lm=lms(counted=0.5, gpt=100.0)), data=DATA))
+    first, second, third = found.sentences
+    assert first.startswith("Trained on 7 documents, 4,000 words in Thai script, the best of 2 rungs by perplexity")
+    assert "is gpt with 60.0" in first and found.rung == "gpt"
+    assert "200 times as long" in second and "of another seed nothing is known" in second and "by 30.0" in second
+    assert "`tunes`" in third
+
+
+def test_the_command_and_the_page_say_the_same(tmp_path: Path) -> None:
+    inputs: ReportInputs = replace(report_of(lm=lms(counted=0.5, gpt=100.0)), data=DATA)
+    runner = CliRunner()
+    nothing = runner.invoke(app, ["advise", str(tmp_path)])
+    assert nothing.exit_code == 0 and nothing.output.startswith("Nothing was measured on this text, so")
+    (tmp_path / "metrics" / "clean").mkdir(parents=True)
+    for side, report in DATA.items():
+        (tmp_path / "metrics" / "clean" / f"{side}.json").write_text(json.dumps(report))
+    assert "Here are 4,000" not in nothing.output
+    assert "4,000 words in Thai script" in runner.invoke(app, ["advise", str(tmp_path)]).output
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "reports" / "ladder.json").write_text(json.dumps(ladder_summary(inputs)))
+    (tmp_path / "reports" / "timings.json").write_text(json.dumps(ladder_timings(inputs)))
+    said = " ".join(advice(inputs)[0].sentences)
+    done = runner.invoke(app, ["advise", str(tmp_path)])
+    assert done.output == f"Language models: {said}\n"
+    [parsed] = json.loads(runner.invoke(app, ["advise", str(tmp_path), "--json"]).output)
+    assert parsed["rung"] == "gpt" and " ".join(parsed["sentences"]) == said
+    assert said.replace("'", "&#39;") in build_page(inputs)
+
+
+@pytest.mark.parametrize("family", ["lm", "classifier"])
+def test_no_rung_no_advice(family: str) -> None:
+    assert advice(report_of(**{family: []})) == []
