@@ -1,5 +1,8 @@
 """Stage: evaluate one rung of a family on the test data; reports/rungs/<family>/<rung>.json, metrics.
 
+Where the family has such a table, what the model said of each test item is beside it, <rung>.parquet and <rung>.csv; of
+several seeds what the first said.
+
     python -m pipeline.evaluate lm -cd resolved/evaluate_lm -cn lstm
 
 How a family's rungs are evaluated stands in its module, `langladder.families.<family>`.
@@ -8,8 +11,10 @@ How a family's rungs are evaluated stands in its module, `langladder.families.<f
 from pathlib import Path
 
 from langladder.evaluation.page import Excluded, Page
+from langladder.evaluation.predictions import write_predictions
 from langladder.evaluation.seeds import joined
 from langladder.families import families
+from langladder.families.family import Evaluated
 from langladder.ground.artefacts import figures_to_json, write_json
 from pipeline.settings.plan import Stage
 from pipeline.settings.run_folder import output
@@ -21,12 +26,15 @@ from pipeline.tracking.job import tracked_job
 
 @family_stage
 def main(stage: Stage, job: FamilySettings, out: Path) -> None:
-    pages = [evaluate(stage, one, number) for number, one in trainings(job, stage.family_name)]
-    write_page(out, stage.family_name, joined(pages))
+    found = [evaluate(stage, one, number) for number, one in trainings(job, stage.family_name)]
+    page, table = joined([one.page for one in found]), found[0].predictions
+    write_page(out, stage.family_name, page)
+    if table is not None:
+        write_predictions(output(out, "reports/rungs", stage.family_name, page.name), table)
 
 
-def evaluate(stage: Stage, job: FamilySettings, number: int) -> Page:
-    """The page of one training of the rung."""
+def evaluate(stage: Stage, job: FamilySettings, number: int) -> Evaluated:
+    """One training of the rung, evaluated."""
     family = families()[stage.family_name]
     rung = getattr(job, family.name)
     folder = folder_of(Path("models") / family.name / rung.name, number)
@@ -35,7 +43,7 @@ def evaluate(stage: Stage, job: FamilySettings, number: int) -> Page:
         work.run.test_scores(folder, found.page.figures() if found.scores is None else found.scores)
         work.run.metrics(found.costs)
     print(f"{stage.name} {rung.name}{'' if number == 1 else f', training {number}'}: {found.message}")
-    return found.page
+    return found
 
 
 def write_page(out: Path, family: str, page: Page, *, without: Excluded | None = None) -> None:

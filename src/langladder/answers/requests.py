@@ -136,6 +136,26 @@ class ClassifyRequest(Config):
     """None: all."""
 
 
+class EvaluateRequest(Config):
+    """How a file holds the truth beside its texts."""
+
+    text: str | None = Field(
+        default=None,
+        title="COLUMN",
+        description="Column of the texts, by name or by number from 0: text of labelled texts, else the first.",
+    )
+    label: str | None = Field(
+        default=None,
+        title="COLUMN",
+        description="Column of the labels, tags or translations: label of labelled texts, else the second.",
+    )
+    second: str | None = Field(default=None, title="COLUMN", description="Column of the other text, of pairs.")
+    delimiter: str | None = Field(
+        default=None, min_length=1, max_length=1, title="CHARACTER", description="Between columns: ; for example."
+    )
+    encoding: str = Field(default="utf-8", description="Of the file: latin-1, gb18030, utf-16, …")
+
+
 class TagRequest(Config):
     """What a word is, and how much is said of its tag."""
 

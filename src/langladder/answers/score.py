@@ -16,7 +16,7 @@ from langladder.answers.loading import LoadedModel
 from langladder.answers.requests import OptionsRequest
 from langladder.decoding.options import OptionItem, option_item, score_options
 from langladder.evaluation import perplexity
-from langladder.evaluation.perplexity import TextScores
+from langladder.evaluation.perplexity import LineLoss, TextScores
 from langladder.ground.errors import InputError
 from langladder.text.labelled.templates import ids_of
 from langladder.text.read.lines import read_lines
@@ -66,10 +66,12 @@ class ScoredFile(NamedTuple):
     """The figures of a text file.
 
     note: that lines were normalised as the model's training text was, where some were.
+    lines: each with its loss.
     """
 
     figures: TextScores
     note: str | None
+    lines: list[LineLoss]
 
 
 def score_file(loaded: LoadedModel, file: Path) -> ScoredFile:
@@ -93,6 +95,7 @@ def score_file(loaded: LoadedModel, file: Path) -> ScoredFile:
     lines = loaded.tokenizer.normalisation.normalise_all(lines)
     rows = iter(framed(ids) for ids in loaded.tokenizer.encode_lines(lines))
     parts = [np.concatenate([next(rows) for _ in document]) for document in documents if document]
+    losses: list[LineLoss] = []
     figures = perplexity.score(
         loaded.model,
         TokenStream(np.concatenate(parts), np.cumsum([0, *map(len, parts)])),
@@ -100,8 +103,9 @@ def score_file(loaded: LoadedModel, file: Path) -> ScoredFile:
         word_unit=loaded.conventions.unit,
         characters=sum(len(line) + 1 for line in lines),
         bytes=sum(len(line.encode()) + 1 for line in lines),
+        lines=losses,
     )
-    return ScoredFile(figures, note)
+    return ScoredFile(figures, note, losses)
 
 
 class ScoredOption(TypedDict):

@@ -325,3 +325,8 @@ def sentence_bleu(hypothesis: Sequence[str], references: Sequence[Sequence[str]]
     c = len(hypothesis)
     r = min((abs(len(reference) - c), len(reference)) for reference in references)[1]  # nearest; the shorter of two
     return brevity_penalty(c, r) * float(np.exp(np.mean([math.log(matched / total) for matched, total in precisions])))
+
+
+def sentence_chrf(output: str, reference: str) -> float:
+    """chrF2 of one translation, from 0 to 1."""
+    return float(CHRF().sentence_score(output, [reference]).score) / 100

@@ -4,7 +4,7 @@ Of each decision the page holds the weights of words, attention, the nodes of a 
 n-grams that they like most.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -20,6 +20,7 @@ from langladder.evaluation.label_scores import (
     reliability,
 )
 from langladder.evaluation.page import Excluded, Interval, Measured, Metric, Metrics, Page, Work, parameter_count
+from langladder.evaluation.predictions import Prediction, rounded, unseen
 from langladder.evaluation.significance import share_interval
 from langladder.ground.errors import InputError
 from langladder.models.classification.classifier import Classifier, Favourite
@@ -189,8 +190,19 @@ class ClassifierPage(Page):
         return None if self.bayes_accuracy is None else self.bayes_accuracy - self.scores.accuracy
 
 
-def evaluate_classifier(model: Classifier, test: Sequence[Example], *, name: str) -> ClassifierPage:
+def evaluate_classifier(
+    model: Classifier,
+    test: Sequence[Example],
+    *,
+    name: str,
+    known: Collection[str] | None = None,
+    table: list[Prediction] | None = None,
+) -> ClassifierPage:
     """Judge a classifier.
+
+    Args:
+        known: words of the training texts, for the table.
+        table: where it is given, what was predicted of each text is added to it.
 
     Raises:
         InputError: there is no test text, or one has a label that the classifier does not know.
@@ -204,6 +216,20 @@ def evaluate_classifier(model: Classifier, test: Sequence[Example], *, name: str
     log_probs = model.log_probs(test)  # (N, C)
     predicted = log_probs.argmax(axis=1)
     right, sure = predicted == gold, np.exp(log_probs.max(axis=1))
+    if table is not None:
+        for row, one in enumerate(test):
+            table.append(
+                Prediction(
+                    item=row,
+                    text=one.text if one.second is None else f"{one.text}\t{one.second}",
+                    truth=str(one.label),
+                    prediction=model.labels[predicted[row]],
+                    right=bool(right[row]),
+                    probability=rounded(sure[row]),
+                    loss=rounded(-log_probs[row, gold[row]]),
+                    unknown="" if known is None else unseen(words_of(one), known),
+                )
+            )
     matrix = confusion(gold, predicted, len(model.labels))
     labels, bins = per_label(matrix, model.labels), reliability(sure, right)
     wrong = np.flatnonzero(~right)
@@ -237,6 +263,11 @@ def evaluate_classifier(model: Classifier, test: Sequence[Example], *, name: str
         shown=decisions(range(min(EXAMPLES, len(test)))),
         filters=filters(model, test),
     )
+
+
+def words_of(example: Example) -> list[str]:
+    """The words of a text, or of both, between white space."""
+    return [*example.text.split(), *(example.second or "").split()]
 
 
 def decision(model: Classifier, example: Example, predicted: int, sure: float) -> Decision:

@@ -8,11 +8,13 @@ from pydantic import Field
 from langladder.decoding.prompts import draw_prompts
 from langladder.decoding.sampling import SamplingConfig, complete
 from langladder.evaluation.page import Excluded, Measured, Metrics, Page, Work, parameter_count
-from langladder.evaluation.perplexity import TextScores, score
+from langladder.evaluation.perplexity import LineLoss, TextScores, score
+from langladder.evaluation.predictions import LINES, Prediction, rounded
 from langladder.evaluation.word_vectors import WordVectorsPage
 from langladder.ground.progress import tracked
 from langladder.models.language.language_model import LanguageModel
 from langladder.text.storage.token_streams import TokenStream
+from langladder.text.tokenize.specials import NAMES, UNK
 from langladder.text.tokenize.tokenizers import Tokenizer
 from langladder.text.words.segmentation import EXTRAS, splitter_of
 
@@ -50,6 +52,7 @@ def evaluate_language_model(
     sampling: SamplingConfig,
     vectors: WordVectorsPage | None = None,
     work: Work | None = None,
+    table: list[Prediction] | None = None,
 ) -> LanguageModelPage:
     """Score the test text; continue some prompts.
 
@@ -59,8 +62,12 @@ def evaluate_language_model(
         prompts: what to continue, or how many beginnings of test sentences are drawn for it.
         vectors: the page of its input embedding, where it has one.
         work: what it takes, where it is a network.
+        table: where it is given, the first lines of the text, each with its loss, are added to it.
     """
-    scores = score(model, test, **sizes)
+    lines: list[LineLoss] | None = None if table is None else []
+    scores = score(model, test, lines=lines, **sizes)
+    if table is not None and lines is not None:
+        table += [line_row(number, line, tokenizer) for number, line in enumerate(lines[:LINES])]
     if isinstance(prompts, int):
         segmenter = sizes.get("word_unit")
         prompts = draw_prompts(test, tokenizer, prompts, splitter_of(segmenter) if segmenter in EXTRAS else None)
@@ -74,3 +81,10 @@ def evaluate_language_model(
         samples=[Sample(prompt=prompt, text=complete(model, tokenizer, prompt, sampling)) for prompt in begun],
         vectors=vectors,
     )
+
+
+def line_row(number: int, line: LineLoss, tokenizer: Tokenizer) -> Prediction:
+    """The row of a line in the table of a language model."""
+    text = tokenizer.decode(line.ids)
+    unknown = " ".join([NAMES[UNK]] * int((line.ids == UNK).sum()))
+    return Prediction(item=number, text=text, truth="", prediction="", loss=rounded(line.loss), unknown=unknown)

@@ -13,7 +13,8 @@ probability is known, exp(−log P / words) is the entropy floor, which no model
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from operator import itemgetter
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -26,7 +27,7 @@ from langladder.ground.errors import InputError
 from langladder.ground.progress import working
 from langladder.models.language.language_model import LanguageModel, predicted
 from langladder.text.storage.token_streams import POSITIONS, TokenStream, position_group
-from langladder.text.tokenize.specials import BOS, PAD, UNK
+from langladder.text.tokenize.specials import BOS, EOS, PAD, UNK
 from langladder.text.words.segmentation import WordUnit
 
 SHARED_UNK = "UNK stands for several words at once: not comparable with models that spell every word"
@@ -160,6 +161,7 @@ def score(
     words_by_position: Sequence[int] = (),
     log_prob_by_position: Sequence[float] | None = None,
     batch_tokens: int = SCORED_TOKENS,
+    lines: list["LineLoss"] | None = None,
 ) -> TextScores:
     """Score a text that `stream` holds tokenised.
 
@@ -171,6 +173,7 @@ def score(
         log_prob: the text's true natural-log probability, where known.
         words_by_position, log_prob_by_position: the same of each group of `POSITIONS`.
         batch_tokens: tokens read at a time; changes the speed, not the result.
+        lines: where it is given, each line of the text with its loss is added to it.
 
     Returns:
         The figures; floor and distance from it with `log_prob` only. If the model rules a token out (probability 0),
@@ -182,6 +185,7 @@ def score(
     device = next(model.parameters()).device if isinstance(model, torch.nn.Module) else torch.device("cpu")
     total, tokens, unknown, impossible = 0.0, 0, 0, 0
     by_position = np.zeros(len(POSITIONS))
+    documents: list[list[LineLoss]] = []  # in the order of the batches
     with working("scoring", len(stream.ids), "tokens") as task:
         for batch in document_batches(stream, batch_tokens=batch_tokens):
             keep = predicted(batch)  # (B, T)
@@ -190,11 +194,16 @@ def score(
             total -= float(scores.sum())
             groups = position_group((batch == BOS).cumsum(dim=1).sub(1).clamp(min=0)[keep].numpy())  # (N,)
             by_position -= np.bincount(groups, weights=scores.numpy(), minlength=len(POSITIONS))
+            if lines is not None:
+                documents += _by_line(batch, keep, scores)
             tokens += len(scores)
             unknown += int((batch == UNK).sum())
             task.advance(int((batch != PAD).sum()))
     if not tokens or words < 1 or characters < 1 or bytes < 1:
         raise InputError(f"nothing to score: {tokens} tokens, {words} words, {characters} characters, {bytes} bytes")
+    if lines is not None:
+        order = [index for index in np.argsort(-np.diff(stream.offsets), kind="stable") if len(stream.document(index))]
+        lines += [line for _, found in sorted(zip(order, documents, strict=True), key=itemgetter(0)) for line in found]
     per_word, floor = _exp(total / words), None if log_prob is None else math.exp(-log_prob / words)
     return TextScores(
         tokens=tokens,
@@ -214,6 +223,32 @@ def score(
         note=SHARED_UNK if unknown else None,
         positions=_positions(by_position.tolist(), words_by_position, log_prob_by_position),
     )
+
+
+class LineLoss(NamedTuple):
+    """A line of a text: its ids, without BOS and EOS, and −log P of it and of its end given what stands before it."""
+
+    ids: np.ndarray
+    loss: float
+
+
+def _by_line(batch: torch.Tensor, keep: torch.Tensor, scores: torch.Tensor) -> list[list[LineLoss]]:
+    """The lines of each document of a batch.
+
+    Args:
+        batch, keep: (B, T) ids, and which of them are scored; scores: (N,) of those.
+    """
+    losses = np.zeros(batch.shape)
+    losses[keep.numpy()] = -scores.numpy()
+    found = []
+    for ids, row in zip(batch.numpy(), losses, strict=True):
+        starts = np.flatnonzero(ids == BOS)
+        sums = np.add.reduceat(row, starts)
+        parts = np.split(ids, starts[1:])
+        found.append(
+            [LineLoss(part[(part > EOS) | (part == UNK)], float(loss)) for part, loss in zip(parts, sums, strict=True)]
+        )
+    return found
 
 
 def _positions(

@@ -18,6 +18,7 @@ from langladder.evaluation.page import (
     Work,
     parameter_count,
 )
+from langladder.evaluation.predictions import Prediction, rounded
 from langladder.evaluation.significance import ratio_interval, share_interval
 from langladder.ground.errors import InputError
 from langladder.models.reading.reader import Found, Reader
@@ -159,11 +160,14 @@ class ReaderPage(Page):
     shown: list[AnsweredQuestion] = Field(default_factory=list)
 
 
-def evaluate_reader(model: Reader, test: Sequence[Question], *, name: str) -> ReaderPage:
+def evaluate_reader(
+    model: Reader, test: Sequence[Question], *, name: str, table: list[Prediction] | None = None
+) -> ReaderPage:
     """Answer the test questions; deterministic.
 
     Args:
         name: of the rung.
+        table: where it is given, what was answered to each question is added to it.
 
     Raises:
         InputError: there is none.
@@ -173,6 +177,20 @@ def evaluate_reader(model: Reader, test: Sequence[Question], *, name: str) -> Re
     found = [some[0] for some in model.answers(test)]
     exact = np.array([exact_match(one.text, own.gold()) for one, own in zip(found, test, strict=True)])  # (N,)
     f1 = np.array([word_f1(one.text, own.gold()) for one, own in zip(found, test, strict=True)])  # (N,)
+    if table is not None:
+        table += [
+            Prediction(
+                item=row,
+                text=own.question,
+                truth=" | ".join(dict.fromkeys(own.gold())),
+                prediction=one.text,
+                right=bool(exact[row]),
+                score=rounded(f1[row]),
+                probability=None if one.probability is None else rounded(one.probability),
+                context=own.context,
+            )
+            for row, (one, own) in enumerate(zip(found, test, strict=True))
+        ]
     return ReaderPage(
         name=name,
         approach=model.approach,

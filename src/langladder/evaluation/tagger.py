@@ -27,6 +27,7 @@ from langladder.evaluation.page import (
     Work,
     parameter_count,
 )
+from langladder.evaluation.predictions import Prediction, rounded
 from langladder.evaluation.significance import ratio_interval
 from langladder.ground.errors import InputError
 from langladder.models.tagging.counted_tagger import tag_ids
@@ -218,11 +219,19 @@ class TaggerPage(Page):
     shown: list[list[TaggedWord]] = Field(default_factory=list)
 
 
-def evaluate_tagger(model: Tagger, test: Sequence[Tagged], *, known: Collection[str], name: str) -> TaggerPage:
+def evaluate_tagger(
+    model: Tagger,
+    test: Sequence[Tagged],
+    *,
+    known: Collection[str],
+    name: str,
+    table: list[Prediction] | None = None,
+) -> TaggerPage:
     """Judge a tagger.
 
     Args:
         known: words of the training text.
+        table: where it is given, what was predicted of each word is added to it.
 
     Raises:
         InputError: there is no test sentence, or one has a tag that the tagger does not know.
@@ -239,6 +248,21 @@ def evaluate_tagger(model: Tagger, test: Sequence[Tagged], *, known: Collection[
     right, sure = predicted == gold, np.exp(log_probs[words, predicted])
     unknown = np.array([word not in known for one in sentences for word in one])
     rights, unknowns, both = (_by_sentence(part, lengths) for part in (right, unknown, right & unknown))
+    if table is not None:
+        places = ((item, word) for item, one in enumerate(sentences) for word in one)
+        table += [
+            Prediction(
+                item=item,
+                text=word,
+                truth=model.tags[gold[row]],
+                prediction=model.tags[predicted[row]],
+                right=bool(right[row]),
+                probability=rounded(sure[row]),
+                loss=rounded(-log_probs[row, gold[row]]),
+                unknown=word if unknown[row] else "",
+            )
+            for row, (item, word) in enumerate(places)
+        ]
     enough = int(unknown.sum()) >= FEWEST
     matrix = confusion(gold, predicted, len(model.tags))
     labels, bins = per_label(matrix, model.tags), reliability(sure, right)

@@ -24,11 +24,13 @@ from langladder.data.translation import pack, pad
 from langladder.decoding.beam_search import BeamConfig, Hypothesis
 from langladder.decoding.scores import normalised
 from langladder.decoding.translate import translate
-from langladder.evaluation.bleu import BleuConfig, TranslationScores, corpus_bleu, score_translations
+from langladder.evaluation.bleu import BleuConfig, TranslationScores, corpus_bleu, score_translations, sentence_chrf
 from langladder.evaluation.page import Excluded, Measured, Metric, Metrics, Page, parameter_count
+from langladder.evaluation.predictions import Prediction, rounded
 from langladder.ground.errors import InputError
 from langladder.ground.progress import tracked
 from langladder.models.translation.translator import Translator
+from langladder.text.tokenize.specials import UNK
 from langladder.text.tokenize.tokenizers import Tokenizer
 from langladder.text.words.segmentation import Split
 
@@ -245,6 +247,7 @@ def evaluate_translator(
     bleu: BleuConfig | None = None,
     widths: Sequence[int] = (),
     width_sentences: int = 200,
+    table: list[Prediction] | None = None,
 ) -> TranslatorPage:
     """Translate test sentences by beam search and score them; deterministic, but for the seconds by width.
 
@@ -255,12 +258,28 @@ def evaluate_translator(
         n_best: translations that are shown of each example, at most the beam's width.
         bleu: what BLEU counts as a word, see `bleu.bleu_config`; None: as for most languages.
         widths: beam widths to compare, on at most `width_sentences` of the sentences.
+        table: where it is given, the translation of each sentence is added to it; its loss is that of the reference.
     """
     found = [hypotheses[0] for hypotheses in translate(model, [sentence.source for sentence in sentences], config)]
     outputs = [tokenizers[1].decode(hypothesis.tokens) for hypothesis in found]
     references = [[sentence.reference] for sentence in sentences]
     bleu = bleu or BleuConfig()
     log_probs = reference_log_probs(model, [(sentence.source, sentence.target) for sentence in sentences])
+    if table is not None:
+        table += [
+            Prediction(
+                item=row,
+                text=sentence.text,
+                truth=sentence.reference,
+                prediction=output,
+                right=output == sentence.reference,
+                score=rounded(sentence_chrf(output, sentence.reference)),
+                probability=rounded(np.exp(hypothesis.log_prob)),
+                loss=rounded(-log_probs[row]),
+                unknown=" ".join(_unknown(sentence, tokenizers[0])),
+            )
+            for row, (sentence, output, hypothesis) in enumerate(zip(sentences, outputs, found, strict=True))
+        ]
     words = np.array([len(split(sentence.text)) for sentence in sentences])
     chosen = _examples(words)
     several = config.model_copy(update={"n_best": min(n_best, config.width)})
@@ -276,6 +295,13 @@ def evaluate_translator(
         examples=[_example(sentences[i], found[i], best, tokenizers) for i, best in zip(chosen, lists, strict=True)],
         outputs=outputs,
     )
+
+
+def _unknown(sentence: Sentence, tokenizer: Tokenizer) -> list[str]:
+    """The words of a source that its tokenizer cannot spell."""
+    if UNK not in sentence.source:
+        return []
+    return [word for word in dict.fromkeys(sentence.text.split()) if UNK in tokenizer.encode(word)]
 
 
 def evenly(sentences: Sequence[Sentence], count: int) -> list[Sentence]:

@@ -21,6 +21,7 @@ from langladder.families.family import (
 from langladder.ground.schema import locate
 
 if TYPE_CHECKING:
+    from langladder.evaluation.predictions import Prediction
     from langladder.families.family import Job
     from langladder.models.classification.neural_classifier import NeuralClassifier
 
@@ -99,23 +100,25 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
         )
 
     def evaluation_inputs(self, rung: "Rung", job: "Job") -> dict[str, Path]:
-        """The test texts."""
-        return {"test": LABELS / "test.parquet"}
+        """The test texts; those of training, for which words are new."""
+        return {"test": LABELS / "test.parquet", "train": LABELS / "train.parquet"}
 
     def evaluate(self, rung: "Rung", job: "Job", folder: Path) -> Evaluated:
         """Classify the test texts; count which labels are right, and how sure it was."""
-        from langladder.evaluation.classifier import evaluate_classifier
+        from langladder.evaluation.classifier import evaluate_classifier, words_of
         from langladder.models.classification.classifier import Classifier
         from langladder.text.labelled.labelled import read_labelled
 
         model = Classifier.load(folder)
         examples = read_labelled(LABELS / "test.parquet")
-        page = evaluate_classifier(model, examples, name=rung.name)
+        known = {word for one in read_labelled(LABELS / "train.parquet") for word in words_of(one)}
+        table: list[Prediction] = []
+        page = evaluate_classifier(model, examples, name=rung.name, known=known, table=table)
         network = cast("NeuralClassifier", model)  # where `work_of_reader` reads lengths
         work = work_of_reader(model, rung, (len(network.encode(one).ids) for one in examples))
         best = "" if page.bayes_accuracy is None else f", {page.bayes_accuracy:.1%} can be known"
         message = f"{page.scores.accuracy:.1%} of {page.texts:,} test texts right{best}"
-        return Evaluated(page.model_copy(update={"work": work}), message)
+        return Evaluated(page.model_copy(update={"work": work}), message, predictions=table)
 
 
 def reading_inputs(value: Values) -> dict[str, str]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from langladder.decoding.limits import LengthForm
     from langladder.evaluation.bleu import BleuChoice
     from langladder.evaluation.page import Work
+    from langladder.evaluation.predictions import Prediction
     from langladder.models import making
     from langladder.models.base import Model
     from langladder.models.network import Network
@@ -92,12 +93,14 @@ class Evaluated(NamedTuple):
         message: the most telling figures in a line.
         scores: what is logged to the run that trained it; None: the page's figures.
         costs: what the machine took, for MLflow alone.
+        predictions: a row a test item, which is written beside the page; None where the family has no such table.
     """
 
     page: Page
     message: str
     scores: Mapping[str, object] | None = None
     costs: Mapping[str, float] = MappingProxyType({})
+    predictions: "Sequence[Prediction] | None" = None
 
 
 class Configured(Protocol):

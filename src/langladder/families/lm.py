@@ -22,6 +22,7 @@ from langladder.ground.schema import locate
 
 if TYPE_CHECKING:
     from langladder.evaluation.page import Work
+    from langladder.evaluation.predictions import Prediction
     from langladder.evaluation.word_vectors import WordVectorsPage
     from langladder.families.family import Job
     from langladder.models.language.language_model import LanguageModel
@@ -124,6 +125,7 @@ model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | thos
         from langladder.text.tokenize.tokenizers import Tokenizer
 
         model, chosen = LanguageModel.load(folder), job.evaluation
+        table: list[Prediction] = []
         page = evaluate_language_model(
             model,
             Tokenizer.load(folder / "tokenizer.json"),
@@ -134,11 +136,14 @@ model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | thos
             sampling=SamplingConfig(temperature=chosen.temperature, max_tokens=chosen.sample_tokens),
             vectors=input_vectors(model, rung, job, folder),
             work=work_of_network(model, rung),
+            table=table,
         )
         name, figure = page.scores.headline
         floor = page.scores.above_floor_percent
         above = "" if floor is None else f", {format_figure(floor, '.1f')} % above the entropy floor"
-        return Evaluated(page, f"test {name} {format_figure(figure, '.2f')}{above}", page.scores.figures())
+        return Evaluated(
+            page, f"test {name} {format_figure(figure, '.2f')}{above}", page.scores.figures(), predictions=table
+        )
 
 
 def streams(root: Path = Path()) -> "list[TokenStream]":

@@ -20,6 +20,7 @@ from langladder.families.family import (
 from langladder.ground.schema import locate
 
 if TYPE_CHECKING:
+    from langladder.evaluation.predictions import Prediction
     from langladder.families.family import Job
     from langladder.models.reading.network_reader import AnyReader
 
@@ -87,12 +88,13 @@ model.answers(asked, best=3)  # for each question: text, start (a character of t
 
         model = Reader.load(folder)
         test = read_questions(QUESTIONS / "test.parquet")
-        page = evaluate_reader(model, test, name=rung.name)
+        table: list[Prediction] = []
+        page = evaluate_reader(model, test, name=rung.name, table=table)
         network = cast("AnyReader", model)  # where `work_of_reader` reads lengths
         work = work_of_reader(model, rung, (row.length for one in test for row in network.encode(one)))
         found = page.scores
         message = f"{found.exact:.1%} of {found.questions:,} test questions right, F₁ {100 * found.f1:.1f}"
-        return Evaluated(page.model_copy(update={"work": work}), message)
+        return Evaluated(page.model_copy(update={"work": work}), message, predictions=table)
 
 
 FAMILY = ReaderFamily()

@@ -21,6 +21,7 @@ from langladder.families.family import (
 from langladder.ground.schema import Config, locate
 
 if TYPE_CHECKING:
+    from langladder.evaluation.predictions import Prediction
     from langladder.families.family import Job
 
 TAGS = Path("data/clean/tags")
@@ -96,11 +97,12 @@ model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_pro
 
         known = {word for sentence in read_tagged(TAGS / "train.parquet") for word in sentence.words}
         model, test = Tagger.load(folder), read_tagged(TAGS / "test.parquet")
-        page = evaluate_tagger(model, test, known=known, name=rung.name)
+        table: list[Prediction] = []
+        page = evaluate_tagger(model, test, known=known, name=rung.name, table=table)
         work = work_of_reader(model, rung, (len(one.words) for one in test))
         best = "" if page.bayes_accuracy is None else f", {page.bayes_accuracy:.1%} can be known"
         message = f"{page.scores.accuracy:.1%} of {page.words:,} test words right{best}"
-        return Evaluated(page.model_copy(update={"work": work}), message)
+        return Evaluated(page.model_copy(update={"work": work}), message, predictions=table)
 
 
 def tagger_parts(read_as: str) -> Fields:

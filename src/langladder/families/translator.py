@@ -8,6 +8,7 @@ from langladder.families.family import Configured, Evaluated, Family, Fields, Ma
 from langladder.ground.schema import locate
 
 if TYPE_CHECKING:
+    from langladder.evaluation.predictions import Prediction
     from langladder.families.family import Job
 
 
@@ -95,6 +96,7 @@ model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EO
             coverage=chosen.coverage,
             max_length=chosen.max_length,
         )
+        table: list[Prediction] = []
         page = evaluate_translator(
             model,
             [Sentence(*row) for row in zip(pairs.source, pairs.target, *texts, strict=True)],
@@ -106,13 +108,14 @@ model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EO
             bleu=bleu_config(TOKENS, chosen.bleu_tokenize, bootstrap=1000),
             widths=chosen.search_error_widths,
             width_sentences=chosen.search_error_sentences,
+            table=table,
         )
         scores = page.scores
         message = (
             f"BLEU {scores.bleu:.2f} chrF {scores.chrf:.2f} on {scores.sentences:,} sentences ({scores.signature})"
         )
         costs = {f"seconds_beam_{result.width}": result.seconds for result in page.by_width}
-        return Evaluated(page, message, costs=costs)
+        return Evaluated(page, message, costs=costs, predictions=table)
 
 
 FAMILY = TranslatorFamily()

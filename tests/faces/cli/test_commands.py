@@ -344,6 +344,8 @@ def test_help_has_an_example_for_each_command(run: Run) -> None:
         "answer",
         "check-gradients",
         "advise",
+        "evaluate",
+        "errors",
     }
     for path in paths:
         text = run(*path, "--help").stdout

@@ -115,7 +115,7 @@ def perplexity(words: tuple[str, ...], as_json: bool) -> None:
     models = [read_model(folder) for folder in folders]
     for file in files:
         for folder, loaded in zip(folders, models, strict=True):
-            found, normalised = score_file(loaded, Path(file))
+            found, normalised, _ = score_file(loaded, Path(file))
             note(normalised)
             figures = [
                 found.perplexity_per_word,

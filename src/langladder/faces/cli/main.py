@@ -10,6 +10,7 @@ from langladder.faces.cli.check_gradients import check_gradients
 from langladder.faces.cli.export import export
 from langladder.faces.cli.import_model import copy, import_model
 from langladder.faces.cli.input import refuse_broken_text
+from langladder.faces.cli.judging import errors, evaluate
 from langladder.faces.cli.language_models import chat, generate, perplexity, prompt, score
 from langladder.faces.cli.readers import answer, classify, fill, tag
 from langladder.faces.cli.serve import explore, serve
@@ -81,7 +82,8 @@ def app() -> None:
     """Ask word vectors: what lies near, what fits an analogy, how a word list leans; convert and draw them.
 
     Ask language models: how they go on, what they find likely, how they answer; talk with them; take them away, bring
-    others in. Translate. Label texts, tag words, answer questions about a paragraph, fill gaps.
+    others in. Translate. Label texts, tag words, answer questions about a paragraph, fill gaps. Judge a
+    model by any labelled file, and see where two of them differ.
 
     VECTORS is anything that holds word vectors: a folder that the pipeline wrote (models/embedding/skipgram), a
     language model (models/lm/lstm: its input embedding), or a file in word2vec's text or binary format or GloVe's, also
@@ -92,5 +94,6 @@ def app() -> None:
 OF_VECTORS = (neighbours, analogy, similarity, draw_map, bias, convert)
 OF_MODELS = (generate, score, perplexity, prompt, chat, serve, explore, export, import_model, copy)
 OF_READERS = (translate, classify, tag, answer, fill, check_gradients, advise)
-for command in (*OF_VECTORS, *OF_MODELS, *OF_READERS):
+OF_JUDGEMENTS = (evaluate, errors)
+for command in (*OF_VECTORS, *OF_MODELS, *OF_READERS, *OF_JUDGEMENTS):
     app.add_command(command)

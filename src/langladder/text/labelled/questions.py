@@ -289,6 +289,12 @@ def read_question_files(source: QuestionSource, out_folder: Path) -> ReadReport:
     return {**report, **skipped(located(source.path), facts, source.endings)}
 
 
+def questions_in(source: QuestionSource) -> list[Question]:
+    """All questions of the files, uncut. Raises InputError as `read_question_files` does."""
+    facts, found = FileFacts(), files_of(source, source.files)
+    return [one for files in found.values() for file in files for one in _read(file, source, facts)]
+
+
 def unchanged_questions(rows: list[Row], _config: CleanRowsConfig, _book: Book) -> Iterator[Cleaned]:
     """Questions as they are; a training question must not share its paragraph with a held-out one."""
     for row in rows:

@@ -1,0 +1,154 @@
+"""Evaluate: a saved model on any file of texts with the truth beside them, by the figures of the report.
+
+A text is read as the model's training text is written; nothing is cleaned away.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from pydantic import ValidationError
+
+from langladder.answers.classify import normalised
+from langladder.answers.kinds import kind_of
+from langladder.answers.loading import read_classifier, read_model, read_reader, read_tagger, read_translator
+from langladder.answers.requests import EvaluateRequest
+from langladder.answers.score import score_file
+from langladder.decoding.beam_search import BeamConfig
+from langladder.evaluation.classifier import evaluate_classifier
+from langladder.evaluation.language_model import line_row
+from langladder.evaluation.page import figures, titles
+from langladder.evaluation.predictions import Prediction
+from langladder.evaluation.reader import evaluate_reader
+from langladder.evaluation.tagger import evaluate_tagger
+from langladder.evaluation.translation import Sentence, evaluate_translator
+from langladder.ground.errors import InputError
+from langladder.ground.schema import Config
+from langladder.text.labelled.label_files import LabelledSource, read_labels
+from langladder.text.labelled.labelled import read_labelled, read_tagged
+from langladder.text.labelled.questions import QuestionSource, questions_in
+from langladder.text.labelled.tag_files import TagColumns, TaggedSource, read_tags
+from langladder.text.read.pairs import ParallelSource, read_parallel
+from langladder.text.storage.tables import PAIRS, read_table
+from langladder.text.tokenize.encoding import framed
+
+S = TypeVar("S", bound=Config)
+T = TypeVar("T")
+NEEDS_TRAINING = ("unknown_words", "unknown_accuracy")
+"""Figures that only the training text can tell."""
+
+
+class JudgedFile(NamedTuple):
+    """A model's figures on a file, by their titles in the report, and a row an item."""
+
+    kind: str
+    figures: dict[str, float]
+    table: list[Prediction]
+
+
+def evaluate_file(folder: Path, file: Path, request: EvaluateRequest) -> JudgedFile:
+    """Judge a model by a file: labelled texts, tagged sentences, questions, sentence pairs, or plain text.
+
+    Raises:
+        InputError: no such model or file, the file has not what this model needs, or a label that it does not know.
+    """
+    kind = kind_of(folder)
+    if kind not in _KINDS:
+        kinds = ", ".join(_KINDS)
+        raise InputError(f"{folder}: {'no saved model' if kind is None else f'a model of {kind}'}; there are {kinds}")
+    table: list[Prediction] = []
+    page = _KINDS[kind](folder, file, request, table)
+    named = titles(type(page))
+    found = {named.get(key, key): value for key, value in figures(page).items() if key not in NEEDS_TRAINING}
+    return JudgedFile(kind, {key: one for key, one in found.items() if isinstance(one, int | float)}, table)
+
+
+def _classifier(folder: Path, file: Path, request: EvaluateRequest, table: list[Prediction]) -> Any:
+    names = {"text": _column(request.text, "text"), "label": _column(request.label, "label")}
+    second = None if request.second is None else _column(request.second, "second")
+    source = _source(LabelledSource, file, request, **names, second=second, delimiter=request.delimiter)
+    examples = _read(read_labels, source, read_labelled)
+    model = read_classifier(folder)
+    written = [normalised(model, one)._replace(label=one.label) for one in examples]
+    return evaluate_classifier(model, written, name=folder.name, table=table)
+
+
+def _tagger(folder: Path, file: Path, request: EvaluateRequest, table: list[Prediction]) -> Any:
+    form, tag = (_number(value, default) for value, default in ((request.text, 0), (request.label, 1)))
+    source = _source(TaggedSource, file, request, columns=TagColumns(form=form, tag=tag))
+    model = read_tagger(folder)
+    test = [
+        one._replace(words=tuple(map(model.normalisation.word, one.words)))
+        for one in _read(read_tags, source, read_tagged)
+    ]
+    return evaluate_tagger(
+        model, test, known={word for one in test for word in one.words}, name=folder.name, table=table
+    )
+
+
+def _reader(folder: Path, file: Path, request: EvaluateRequest, table: list[Prediction]) -> Any:
+    return evaluate_reader(
+        read_reader(folder), questions_in(_source(QuestionSource, file, request)), name=folder.name, table=table
+    )
+
+
+def _translator(folder: Path, file: Path, request: EvaluateRequest, table: list[Prediction]) -> Any:
+    columns = [_number(value, default) for value, default in ((request.text, 0), (request.label, 1))]
+    source = _source(ParallelSource, file, request, layout="auto", columns=columns)
+    pairs = _read(read_parallel, source, lambda path: read_table(path, PAIRS).to_pylist())
+    loaded = read_translator(folder)
+    sources, targets = ([pair[side] for pair in pairs] for side in PAIRS.names)
+    ids = zip(loaded.source.encode_lines(sources), loaded.target.encode_lines(targets), strict=True)
+    sentences = [
+        Sentence(np.asarray(framed(one)[1:]), framed(other), *texts)
+        for (one, other), texts in zip(ids, zip(sources, targets, strict=True), strict=True)
+    ]
+    tokenizers = (loaded.source, loaded.target)
+    return evaluate_translator(loaded.model, sentences, tokenizers, BeamConfig(), name=folder.name, table=table)
+
+
+def _lm(folder: Path, file: Path, request: EvaluateRequest, table: list[Prediction]) -> Any:  # noqa: ARG001 - plain text
+    loaded = read_model(folder)
+    found = score_file(loaded, file)
+    table += [line_row(number, line, loaded.tokenizer) for number, line in enumerate(found.lines)]
+    return found.figures
+
+
+_KINDS: dict[str, Callable[[Path, Path, EvaluateRequest, list[Prediction]], Any]] = {
+    "classifier": _classifier,
+    "tagger": _tagger,
+    "reader": _reader,
+    "translator": _translator,
+    "lm": _lm,
+}
+
+
+def _source(kind: type[S], file: Path, request: EvaluateRequest, **settings: object) -> S:
+    try:
+        return kind(path=str(file), encoding=request.encoding, **settings)  # type: ignore[call-arg]
+    except ValidationError as error:
+        raise InputError("; ".join(str(part["msg"]) for part in error.errors())) from error
+
+
+def _read(read: Callable[[Any, Path], object], source: Config, opened: Callable[[Path], T]) -> T:
+    """What a reader of the pipeline finds in one file."""
+    with TemporaryDirectory() as folder:
+        read(source, Path(folder) / "raw")
+        return opened(Path(folder) / "raw" / "all.parquet")
+
+
+def _column(value: str | None, default: str) -> int | str:
+    """A column by its name, or by its number from 0."""
+    if value is None:
+        return default
+    return int(value) if value.isdecimal() else value
+
+
+def _number(value: str | None, default: int) -> int:
+    if value is None:
+        return default
+    if not value.isdecimal():
+        raise InputError(f"column {value!r}: such files have no names of columns; give a number from 0")
+    return int(value)

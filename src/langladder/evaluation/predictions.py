@@ -1,0 +1,213 @@
+"""What a model said of each test item, as a table: to read, to filter, to compare two models by.
+
+The stage that evaluates a rung writes it beside the rung's page, as Parquet and as CSV with the same columns. A row is
+a text (classifier), a word (tagger), a sentence (translator), a question (reader), a line (language model).
+"""
+
+import csv
+import math
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from langladder.evaluation.significance import mcnemar, paired_bootstrap
+from langladder.ground.atomic import atomic_file
+from langladder.ground.errors import InputError
+from langladder.text.storage.tables import read_table, write_table
+
+ENDINGS = (".parquet", ".csv")
+
+LINES = 100_000
+"""Rows of a language model's table: the first lines of the text."""
+
+
+class Prediction(NamedTuple):
+    """One row.
+
+    Attributes:
+        item: number of the test item from 0; the words of a sentence share one.
+        truth, prediction: of a language model empty.
+        right: None of a language model.
+        score: how good the prediction is, 0 to 1: a reader's F₁, a translation's chrF; None: right or wrong.
+        probability: of the prediction, by the model.
+        loss: −log P(truth) in nats, by the model.
+        unknown: the words that training has not seen, with spaces between them.
+        context: what the text was read with: the paragraph of a question.
+    """
+
+    item: int
+    text: str
+    truth: str
+    prediction: str
+    right: bool | None = None
+    score: float | None = None
+    probability: float | None = None
+    loss: float | None = None
+    unknown: str = ""
+    context: str = ""
+
+
+SCHEMA = pa.schema(
+    [
+        ("item", pa.int64()),
+        *((name, pa.string()) for name in ("text", "truth", "prediction")),
+        ("right", pa.bool_()),
+        *((name, pa.float64()) for name in ("score", "probability", "loss")),
+        *((name, pa.string()) for name in ("unknown", "context")),
+    ]
+)
+
+
+def rounded(value: float) -> float:
+    """A probability, or a loss, as tables have it."""
+    return round(float(value), 6)
+
+
+def unseen(words: Iterable[str], known: Collection[str]) -> str:
+    """The words that training has not seen, each once."""
+    return " ".join(dict.fromkeys(word for word in words if word not in known))
+
+
+def write_predictions(stem: Path, rows: Sequence[Prediction]) -> None:
+    """Write `<stem>.parquet` and `<stem>.csv`."""
+    table = pa.Table.from_pylist([row._asdict() for row in rows], SCHEMA)
+    write_table(stem.with_name(f"{stem.name}.parquet"), table)
+    with (
+        atomic_file(stem.with_name(f"{stem.name}.csv")) as temporary,
+        temporary.open("w", encoding="utf-8", newline="") as file,
+    ):
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(Prediction._fields)
+        writer.writerows(["" if cell is None else cell for cell in row] for row in rows)
+
+
+def read_predictions(path: Path) -> list[Prediction]:
+    """Read a table that `write_predictions` wrote.
+
+    Raises:
+        InputError: it is not there, damaged, or has other columns.
+    """
+    if path.suffix == ".csv":
+        return _read_csv(path)
+    return [Prediction(**row) for row in read_table(path, SCHEMA).to_pylist()]
+
+
+def _read_csv(path: Path) -> list[Prediction]:
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: no table of predictions ({error})") from error
+    if rows and set(rows[0]) != set(Prediction._fields):
+        raise InputError(f"{path}: the columns are {', '.join(map(str, rows[0]))}, not {', '.join(Prediction._fields)}")
+    try:
+        return [_of_csv(row) for row in rows]
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{path}: no table of predictions ({error})") from error
+
+
+def _of_csv(row: dict[str, str]) -> Prediction:
+    values: dict[str, Any] = dict(row) | {"item": int(row["item"])}
+    values["right"] = {"True": True, "False": False}.get(row["right"])
+    for name in ("score", "probability", "loss"):
+        values[name] = float(row[name]) if row[name] else None
+    return Prediction(**values)
+
+
+# ---- two models on the same items ------------------------------------------------------------------------------------
+
+
+class Difference(NamedTuple):
+    """A row that two models answer differently well.
+
+    Attributes:
+        better: 0 or 1, which of them is better there.
+    """
+
+    first: Prediction
+    second: Prediction
+    better: int
+
+
+class Compared(NamedTuple):
+    """Two models on the same items.
+
+    Attributes:
+        both, first_only, second_only, neither: rows that are right by these; of language models rows by loss.
+        test: what p is of: McNemar's exact test, or the paired bootstrap over items, where an item has several rows
+            or is more than right or wrong.
+        means: what each gets on average: its share of right, its score, or its loss.
+        differences: rows on which they differ, the largest difference first.
+    """
+
+    rows: int
+    items: int
+    both: int
+    first_only: int
+    second_only: int
+    neither: int
+    measure: str
+    means: tuple[float, float]
+    test: str
+    p: float
+    differences: list[Difference]
+
+
+def compare(first: Sequence[Prediction], second: Sequence[Prediction], names: tuple[str, str]) -> Compared:
+    """Who is right where, and whether the difference means something.
+
+    Raises:
+        InputError: the tables are not of the same test items.
+    """
+    if not first or not second:
+        raise InputError(f"{names[0] if not first else names[1]}: no predictions")
+    for a, b in zip(first, second, strict=False):
+        if (a.item, a.text, a.truth, a.context) != (b.item, b.text, b.truth, b.context):
+            raise InputError(
+                f"{names[0]} and {names[1]} are not of the same test items: item {a.item} is {a.text[:60]!r} there and "
+                f"{b.text[:60]!r} here"
+            )
+    if len(first) != len(second):
+        raise InputError(f"{names[0]} has {len(first):,} rows, {names[1]} {len(second):,}: not the same test items")
+    by_right = all(one.right is not None for one in (*first, *second))
+    rights = [np.array([bool(one.right) for one in rows]) for rows in (first, second)]
+    scored = by_right and any(one.score is not None for one in (*first, *second))
+    measure = "score" if scored else "share right" if by_right else "loss, nats"
+    values = [np.array([_value(one, measure) for one in rows]) for rows in (first, second)]  # the higher, the better
+    items = np.unique(np.array([one.item for one in first]), return_inverse=True)[1]
+    count = int(items.max()) + 1
+    gap = values[0] - values[1]
+    if not scored and by_right and count == len(first):
+        test, p = "McNemar's exact test", mcnemar(*rights)
+    else:
+        sums = [np.bincount(items, weights=one, minlength=count) for one in values]
+        test, p = "paired bootstrap over items", paired_bootstrap(*sums) if count > 1 else 1.0  # of one item
+    better = gap != 0
+    order = sorted(np.flatnonzero(better).tolist(), key=lambda row: -abs(gap[row]))
+    wins = rights if by_right else [gap > 0, gap < 0]
+    a, b = wins
+    sign = 1.0 if by_right else -1.0
+    return Compared(
+        rows=len(first),
+        items=count,
+        both=int((a & b).sum()),
+        first_only=int((a & ~b).sum()),
+        second_only=int((~a & b).sum()),
+        neither=int((~a & ~b).sum()),
+        measure=measure,
+        means=(sign * float(values[0].mean()), sign * float(values[1].mean())),
+        test=test,
+        p=p,
+        differences=[Difference(first[row], second[row], int(gap[row] < 0)) for row in order],
+    )
+
+
+def _value(one: Prediction, measure: str) -> float:
+    if measure == "score":
+        return float(one.right or 0) if one.score is None else one.score
+    if measure == "share right":
+        return float(one.right or 0)
+    return -min(one.loss if one.loss is not None else math.inf, 1e6)

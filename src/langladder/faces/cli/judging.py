@@ -1,0 +1,142 @@
+"""`langladder evaluate` and `errors`: how good a model is on any labelled file, and where two models differ."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from langladder.answers.requests import EvaluateRequest
+from langladder.faces.cli.options import FOLDER, json_option, options
+from langladder.faces.cli.output import echo, note, print_json, print_table
+from langladder.ground.errors import InputError
+
+if TYPE_CHECKING:
+    from langladder.evaluation.predictions import Compared, Prediction
+
+RUNGS = Path("reports") / "rungs"
+LONGEST = 80  # characters of a text in a table
+
+
+@click.command(short_help="How good a model is on any labelled file.")
+@click.argument("model", type=FOLDER)
+@click.argument("file", type=FOLDER, metavar="FILE")
+@options(EvaluateRequest)
+@click.option("--out", type=FOLDER, metavar="STEM", help="Write what was predicted: STEM.parquet and STEM.csv.")
+@json_option
+def evaluate(model: Path, file: Path, request: EvaluateRequest, out: Path | None, as_json: bool) -> None:
+    """Judge MODEL by FILE, which has the truth beside each text, by the figures of the report.
+
+    MODEL is a folder that the pipeline wrote. FILE holds labelled texts (tsv, csv, jsonl, parquet) for a classifier, a
+    word and its tag a line for a tagger, questions (SQuAD's JSON, jsonl) for a reader, sentence pairs for a
+    translator, plain text for a language model. Texts are read as the training text was written; none is cleaned away.
+
+    \b
+    Examples:
+      langladder evaluate models/classifier/logistic reviews.csv --text review --label stars --delimiter ";"
+      langladder evaluate models/tagger/hmm test.conll --label 3 --out outputs/hmm
+      langladder evaluate models/lm/gpt novel.txt --out outputs/gpt
+    """
+    from langladder.answers.evaluate import evaluate_file
+    from langladder.evaluation.predictions import write_predictions
+
+    found = evaluate_file(model, file, request)
+    if out is not None:
+        write_predictions(out, found.table)
+        note(f"{len(found.table):,} rows → {out}.parquet, {out}.csv")
+    if as_json:
+        print_json({"model": str(model), "file": str(file), "kind": found.kind, "figures": found.figures})
+    else:
+        print_table(["figure", "value"], list(found.figures.items()))
+
+
+@click.command(short_help="Where two models differ on the same test items, and whether it means something.")
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@click.option("--show", type=click.IntRange(0), default=10, show_default=True, help="Differences to show of each.")
+@json_option
+def errors(first: str, second: str, show: int, as_json: bool) -> None:
+    """Which of the models A and B is right where, how often, and by a paired test whether they differ.
+
+    A and B are rungs that have been evaluated (classifier/logistic, or their folders models/classifier/logistic), or
+    tables that `langladder evaluate --out` wrote. Of right and wrong the test is McNemar's exact one; of words of
+    sentences, F1, chrF and losses the paired bootstrap over test items.
+
+    \b
+    Examples:
+      langladder errors classifier/logistic classifier/textcnn
+      langladder errors lm/lstm lm/gpt --show 3
+      langladder errors outputs/before.csv outputs/after.csv --json
+    """
+    from langladder.evaluation.predictions import compare, read_predictions
+
+    compared = compare(read_predictions(_table(first)), read_predictions(_table(second)), (first, second))
+    if as_json:
+        print_json(_as_dict(compared, show))
+        return
+    by_loss = compared.measure.startswith("loss")
+    right, wrong = ("lower loss", "not lower") if by_loss else ("right", "wrong")
+    print_table(
+        [f"of {compared.rows:,} rows", f"B {right}", f"B {wrong}"],
+        [
+            (f"A {right}", compared.both, compared.first_only),
+            (f"A {wrong}", compared.second_only, compared.neither),
+        ],
+        title=f"A: {first}, B: {second}",
+    )
+    means = ", ".join(f"{name} {mean:.4f}" for name, mean in zip("AB", compared.means, strict=True))
+    echo(f"{compared.measure}: {means}; {compared.test}: p = {compared.p:.4g}")
+    for better, title in enumerate(("A is better", "B is better")):
+        rows = [one for one in compared.differences if one.better == better][:show]
+        if by_loss:
+            print_table(
+                ["text", "A: loss", "B: loss"],
+                [(_cut(one.first.text), one.first.loss, one.second.loss) for one in rows],
+                title=title,
+            )
+        else:
+            print_table(
+                ["text", "truth", "A", "p", "B", "p"],
+                [
+                    (*map(_cut, (a.text, a.truth, a.prediction)), a.probability, _cut(b.prediction), b.probability)
+                    for a, b, _ in rows
+                ],
+                title=title,
+            )
+
+
+def _table(name: str) -> Path:
+    """The table of a rung, by its name, its folder or the file itself.
+
+    Raises:
+        InputError: there is none.
+    """
+    path = Path(name)
+    if path.suffix in (".parquet", ".csv") and path.is_file():
+        return path
+    family, rung = path.parent.name, path.name
+    root = path.resolve().parents[2] if path.is_dir() and len(path.resolve().parents) > 2 else Path()
+    table = root / RUNGS / family / f"{rung}.parquet"
+    if not family or not table.is_file():
+        raise InputError(
+            f"{name}: no table of predictions; name a rung that `dvc repro` has evaluated (classifier/logistic), its "
+            f"folder, or a file that `langladder evaluate --out` wrote"
+        )
+    return table
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def _as_dict(compared: "Compared", show: int) -> dict[str, object]:
+    found = compared._asdict()
+    found["differences"] = [
+        {"better": "AB"[one.better], "A": _row(one.first), "B": _row(one.second)}
+        for better in (0, 1)
+        for one in [one for one in compared.differences if one.better == better][:show]
+    ]
+    return found
+
+
+def _row(one: "Prediction") -> dict[str, object]:
+    return {key: value for key, value in one._asdict().items() if value not in (None, "")}

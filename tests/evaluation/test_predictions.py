@@ -1,0 +1,168 @@
+"""Tables of predictions: what they hold, that they come back as they were, and the comparison of two by hand."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import binomtest
+
+from langladder.evaluation.classifier import evaluate_classifier
+from langladder.evaluation.perplexity import LineLoss, score
+from langladder.evaluation.predictions import Prediction, compare, read_predictions, write_predictions
+from langladder.evaluation.tagger import evaluate_tagger
+from langladder.ground.errors import InputError
+from langladder.models.classification.classifier import Classifier
+from langladder.models.language.language_model import LanguageModel
+from langladder.models.tagging.counted_tagger import tag_ids
+from langladder.models.tagging.hmm import HMM
+from langladder.text.labelled.labelled import Example, Tagged
+from langladder.text.storage.token_streams import TokenStream
+from langladder.text.tokenize.specials import BOS, EOS, PAD, UNK
+
+HOSTILE = ['a "quoted"; text, with\tall', "two\nlines", "", "=1+1", "日本語"]
+
+
+class Says(Classifier):
+    """Text `n …` gets row n."""
+
+    def __init__(self, probabilities: Sequence[Sequence[float]], labels: str) -> None:
+        self.probabilities, self.labels = np.array(probabilities), list(labels)
+
+    def log_probs(self, examples: Sequence[Example]) -> np.ndarray:
+        return np.log(self.probabilities[[int(one.text.split()[0]) for one in examples]])
+
+    def number_of_parameters(self) -> int:
+        return 0
+
+    def save(self, folder: Path) -> None:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv"])
+def test_a_table_comes_back(ending: str, tmp_path: Path) -> None:
+    rows = [
+        Prediction(0, text, "yes", "no", right=False, probability=0.25, loss=math.inf, unknown="x y")
+        for text in HOSTILE
+    ]
+    rows.append(Prediction(7, "a", "b", "c", score=0.5, context="d"))
+    write_predictions(tmp_path / "v2.1", rows)
+    assert {file.name for file in tmp_path.iterdir()} == {"v2.1.parquet", "v2.1.csv"}
+    assert read_predictions(tmp_path / f"v2.1{ending}") == rows
+
+
+def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("text,label\na,b\n")
+    with pytest.raises(InputError, match="columns are text, label, not item"):
+        read_predictions(tmp_path / "x.csv")
+    (tmp_path / "x.csv").write_text(f"{','.join(Prediction._fields)}\none,a,b,c,,,,,,\n")
+    with pytest.raises(InputError, match="no table of predictions"):
+        read_predictions(tmp_path / "x.csv")
+
+
+def test_rows_of_a_classifier_are_those_of_its_page() -> None:
+    test = [Example(f"{n} new word", label=label) for n, label in enumerate("aab")]
+    table: list[Prediction] = []
+    model = Says([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], "ab")
+    page = evaluate_classifier(model, test, name="x", known={"0", "1", "2", "word"}, table=table)
+    assert [one.prediction for one in table] == ["a", "b", "a"] and [one.item for one in table] == [0, 1, 2]
+    assert "".join("01"[bool(one.right)] for one in table) == page.right
+    assert [one.probability for one in table] == [0.9, 0.8, 0.6] and {one.unknown for one in table} == {"new"}
+    assert np.mean([one.loss for one in table]) == pytest.approx(page.scores.cross_entropy, abs=1e-6)
+
+
+def test_rows_of_a_tagger_are_its_words() -> None:
+    train = [Tagged(("the", "dog", "sleeps"), ("D", "N", "V")), Tagged(("a", "cat"), ("D", "N"))]
+    tagger = HMM(HMM.Config(), ["D", "N", "V"])
+    tagger.fit(train, tag_ids(train, tagger.tags))
+    test = [Tagged(("the", "bird"), ("D", "V")), Tagged(("a", "dog", "sleeps"), ("D", "N", "V"))]
+    known = {word for one in train for word in one.words}
+    table: list[Prediction] = []
+    page = evaluate_tagger(tagger, test, known=known, name="hmm", table=table)
+    assert [(one.item, one.text, one.truth) for one in table] == [
+        (item, word, tag) for item, one in enumerate(test) for word, tag in zip(one.words, one.tags or (), strict=True)
+    ]
+    assert [one.unknown for one in table] == ["", "bird", "", "", ""]
+    assert sum(bool(one.right) for one in table) == sum(page.right)
+    assert np.mean([one.loss for one in table]) == pytest.approx(page.scores.cross_entropy, abs=1e-5)
+
+
+class Falling(LanguageModel):
+    """−log P of each token is its id."""
+
+    def __init__(self) -> None:
+        self.vocab_size = 20
+
+    def log_probs(self, tokens: torch.Tensor) -> torch.Tensor:
+        scored = (tokens != BOS) & (tokens != PAD)
+        return -tokens.float() * scored
+
+    def next_log_probs(self, prefix: torch.Tensor) -> torch.Tensor:
+        raise NotImplementedError
+
+    def number_of_parameters(self) -> int:
+        return 0
+
+    def save(self, folder: Path) -> None:
+        raise NotImplementedError
+
+
+def test_lines_of_a_text_come_in_its_order_with_their_losses() -> None:
+    """Documents are scored by length, the longest first, in batches; the lines are those of the text all the same."""
+    documents = [[BOS, 4, EOS], [BOS, 5, UNK, EOS, BOS, 6, 7, 8, EOS], [], [BOS, 9, EOS, BOS, EOS]]
+    ids = np.array([one for document in documents for one in document], dtype=np.int32)
+    text = TokenStream(ids, np.cumsum([0, *map(len, documents)]))
+    for batch_tokens in (4, 1000):
+        lines: list[LineLoss] = []
+        found = score(Falling(), text, words=9, characters=9, bytes=9, batch_tokens=batch_tokens, lines=lines)
+        assert [line.ids.tolist() for line in lines] == [[4], [5, UNK], [6, 7, 8], [9], []]
+        assert [line.loss for line in lines] == [4 + EOS, 5 + UNK + EOS, 21 + EOS, 9 + EOS, EOS]
+        assert sum(line.loss for line in lines) == pytest.approx(found.nll_nats)
+
+
+def rows(rights: str, items: Sequence[int] | None = None) -> list[Prediction]:
+    return [
+        Prediction(number if items is None else items[number], f"t{number}", "x", one, right=one == "1")
+        for number, one in enumerate(rights)
+    ]
+
+
+def test_golden_comparison_by_right_and_wrong() -> None:
+    found = compare(rows("1111100000"), rows("1100010000"), ("a", "b"))
+    assert (found.both, found.first_only, found.second_only, found.neither) == (2, 3, 1, 4)
+    assert found.means == (0.5, 0.3) and found.measure == "share right"
+    assert found.test == "McNemar's exact test" and found.p == pytest.approx(binomtest(1, 4).pvalue)
+    assert [(one.first.text, one.better) for one in found.differences] == [("t2", 0), ("t3", 0), ("t4", 0), ("t5", 1)]
+
+
+def test_words_of_one_sentence_are_no_items_of_their_own() -> None:
+    """Eight sentences of five words: in five of them one model has all words right, in three the other."""
+    first, second = "1" * 25 + "0" * 15, "0" * 25 + "1" * 15
+    alone, together = (compare(rows(first, items), rows(second, items), ("a", "b")) for items in (None, SENTENCES))
+    assert alone.test == "McNemar's exact test" and together.test == "paired bootstrap over items"
+    assert (alone.items, together.items, together.rows) == (40, 8, 40) and together.first_only == 25
+    assert alone.p < 0.2 < 0.4 < together.p
+    assert compare(rows("11", [0, 0]), rows("00", [0, 0]), ("a", "b")).p == 1.0
+
+
+SENTENCES = [number // 5 for number in range(40)]
+
+
+def test_lines_are_compared_by_their_losses() -> None:
+    first = [Prediction(n, f"t{n}", "", "", loss=loss) for n, loss in enumerate([1.0, 2.0, 3.0])]
+    second = [one._replace(loss=loss) for one, loss in zip(first, [2.0, 2.0, 1.0], strict=True)]
+    found = compare(first, second, ("a", "b"))
+    assert found.measure == "loss, nats" and found.means == (2.0, pytest.approx(5 / 3))
+    assert (found.first_only, found.second_only) == (1, 1)
+    assert [(one.first.text, one.better) for one in found.differences] == [("t2", 1), ("t0", 0)]
+
+
+def test_other_items_are_refused() -> None:
+    with pytest.raises(InputError, match=r"a and b are not of the same test items: item 0 is 't0' there and 'u'"):
+        compare(rows("1"), [rows("1")[0]._replace(text="u")], ("a", "b"))
+    with pytest.raises(InputError, match="a has 2 rows, b 1"):
+        compare(rows("11"), rows("1"), ("a", "b"))
+    with pytest.raises(InputError, match="b: no predictions"):
+        compare(rows("11"), [], ("a", "b"))

@@ -1,0 +1,100 @@
+"""`langladder evaluate` on labelled files of every kind, and `errors` between two of its tables."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from langladder.evaluation.predictions import read_predictions
+from langladder.faces.cli.main import app
+from langladder.models.classification.linear_classifier import LinearClassifier
+from langladder.models.classification.majority import Majority
+from langladder.models.reading.sliding_window import SlidingWindow
+from langladder.models.tagging.counted_tagger import tag_ids
+from langladder.models.tagging.hmm import HMM
+from langladder.text.labelled.labelled import Example, Tagged
+
+TRAIN = [Example(f"{word} film .", label=label) for word, label in (("good", "yes"), ("bad", "no"), ("fine", "yes"))]
+TAGGED = [Tagged(("the", "dog", "sleeps", "."), ("D", "N", "V", "P")), Tagged(("a", "cat", "."), ("D", "N", "P"))]
+REVIEWS = "id;review;stars\n1;good film .;yes\n2;bad film .;no\n3;a täme bad film .;yes\n"
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("project") / "models"
+    for kind, name in ((LinearClassifier, "logistic"), (Majority, "majority")):
+        counted = kind(kind.Config(), ["no", "yes"])
+        counted.fit(TRAIN, TRAIN)
+        counted.save(root / "classifier" / name)
+    tagger = HMM(HMM.Config(), ["D", "N", "P", "V"])
+    tagger.fit(TAGGED, tag_ids(TAGGED, tagger.tags))
+    tagger.save(root / "tagger" / "hmm")
+    SlidingWindow(SlidingWindow.Config()).save(root / "reader" / "window")
+    (root.parent / "reviews.csv").write_text(REVIEWS, encoding="latin-1")
+    return root
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(one) for one in arguments])
+
+
+def judged(models: Path, name: str, *more: object) -> Result:
+    columns = ("--text", "review", "--label", "stars", "--delimiter", ";", "--encoding", "latin-1")
+    return run("evaluate", models / "classifier" / name, models.parent / "reviews.csv", *columns, *more)
+
+
+def test_a_classifier_on_a_table_of_labels(models: Path, tmp_path: Path) -> None:
+    found = json.loads(judged(models, "logistic", "--json", "--out", tmp_path / "mine").stdout)
+    assert found["kind"] == "classifier" and found["figures"]["accuracy"] == pytest.approx(2 / 3, abs=1e-6)
+    table = read_predictions(tmp_path / "mine.csv")
+    assert [(one.text, one.truth, one.prediction) for one in table] == [
+        ("good film .", "yes", "yes"),
+        ("bad film .", "no", "no"),
+        ("a täme bad film .", "yes", "no"),
+    ]
+    assert "accuracy" in judged(models, "majority").stdout
+
+
+def test_two_tables_compared(models: Path, tmp_path: Path) -> None:
+    for name in ("logistic", "majority"):
+        assert judged(models, name, "--out", models.parent / "reports" / "rungs" / "classifier" / name).exit_code == 0
+    first, second = models / "classifier" / "logistic", models / "classifier" / "majority"
+    found = json.loads(run("errors", first, second, "--json").stdout)
+    assert [found[key] for key in ("both", "first_only", "second_only", "neither")] == [1, 1, 1, 0]
+    assert found["p"] == 1.0 and [one["better"] for one in found["differences"]] == ["A", "B"]
+    table = run("errors", first, models.parent / "reports" / "rungs" / "classifier" / "majority.csv").stdout
+    assert "McNemar's exact test: p = 1" in table and "A is better" in table and "bad film ." in table
+    assert "No such" not in table and run("errors", first, second, "--show", 0).stdout.count("bad film") == 0
+    refused = run("errors", tmp_path / "none", second)
+    assert refused.exit_code == 2 and "no table of predictions" in refused.output
+
+
+def test_a_tagger_and_a_reader(models: Path, tmp_path: Path) -> None:
+    (tmp_path / "t.conll").write_text("the x D\ndog x N\n\na x D\ncat x V\n")
+    found = json.loads(run("evaluate", models / "tagger" / "hmm", tmp_path / "t.conll", "--label", 2, "--json").stdout)
+    assert found["figures"]["accuracy"] == 0.75 and not [key for key in found["figures"] if "unknown" in key]
+    (tmp_path / "q.jsonl").write_text(
+        json.dumps(
+            {"context": "anna lives in paris .", "question": "where does anna live ?", "answers": [{"text": "paris", "start": 14}]}
+        )
+    )
+    result = run("evaluate", models / "reader" / "window", tmp_path / "q.jsonl", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["figures"]["questions"] == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "text", "said"),
+    [
+        ("classifier/logistic", "text\tlabel\ngood\tmaybe\n", "'maybe' is none of the classifier's: no, yes"),
+        ("classifier/logistic", "review\tlabel\ngood\tyes\n", "no column 'text'"),
+        ("classifier/none", "", "no saved model; there are classifier, tagger"),
+        ("tagger/hmm", "", "no"),
+    ],
+)
+def test_what_does_not_fit_is_refused(models: Path, model: str, text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "x.tsv").write_text(text)
+    result = run("evaluate", models / model, tmp_path / "x.tsv")
+    assert result.exit_code == 2 and said in result.output and "Traceback" not in result.output
