@@ -16,6 +16,8 @@ from langladder.evaluation.significance import ratio_interval
 from langladder.evaluation.work import work_of
 from langladder.ground.errors import InputError
 from langladder.models.reward import RewardModel
+from langladder.tasks.extensions import Target
+from langladder.tasks.optimisation import OptimizerName
 from langladder.text.labelled.instructions import ASSISTANT, Message, Ranking
 from langladder.text.labelled.templates import ChatTemplate
 
@@ -118,7 +120,7 @@ def evaluate_reward(
     splits: Mapping[str, Sequence[Ranking]],
     *,
     name: str,
-    optimizer: str | None = None,
+    optimizer: OptimizerName | Target | None = None,
     batch_size: int = 1,
 ) -> RewardPage:
     """Judge a reward model on the rankings of each split, without those that its context has no room for.
@@ -149,7 +151,7 @@ def evaluate_reward(
     )
 
 
-def _work(model: RewardModel, rankings: Sequence[Ranking], optimizer: str, prompts: int) -> Work:
+def _work(model: RewardModel, rankings: Sequence[Ranking], optimizer: OptimizerName | Target, prompts: int) -> Work:
     """At the mean length of a dialogue and the mean number of a prompt's responses."""
     lengths = [len(row.ids) for row in ChatTemplate(model.tokenizer).rows(dialogues_of(rankings))]
     rows = max(1, round(prompts * len(lengths) / len(rankings)))

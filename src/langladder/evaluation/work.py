@@ -19,14 +19,16 @@ from torch.utils.flop_counter import FlopCounterMode
 from langladder.evaluation.page import Work
 from langladder.models.network import Network
 from langladder.nn.output import OutputLayer
+from langladder.tasks.extensions import Target
 from langladder.tasks.muon import hidden_matrices
+from langladder.tasks.optimisation import OptimizerName, state_size
 
 BYTES = 4  # of a number in fp32
 STATES = {"sgd": 0, "momentum": 1, "adagrad": 1, "rmsprop": 1, "adam": 2, "adamw": 2, "muon": 2}
 """Numbers that an optimiser keeps for each weight; Muon one for those of hidden matrices."""
 
 
-def work_of(network: Network, optimizer: str, *, rows: int, length: int) -> Work:
+def work_of(network: Network, optimizer: OptimizerName | Target, *, rows: int, length: int) -> Work:
     """Operations a position, and the memory of training in batches of `rows` with `length` positions each."""
     products = network.products(length)
     flops = counted_trial(network, length) if products is None else 2 * products
@@ -57,11 +59,11 @@ def counted(run: Callable[[], object]) -> int:
     return int(counter.get_total_flops())
 
 
-def training_bytes(network: Network, optimizer: str, *, rows: int, length: int) -> int:
+def training_bytes(network: Network, optimizer: OptimizerName | Target, *, rows: int, length: int) -> int:
     """Weights, gradients, the optimiser's state and what is kept for the backward pass."""
     trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
     numbers = sum(parameter.numel() for parameter in trained)
-    state = STATES[optimizer] * numbers
+    state = (STATES[optimizer] if isinstance(optimizer, str) else state_size(optimizer)) * numbers
     if optimizer == "muon":
         state -= sum(parameter.numel() for parameter in hidden_matrices(network))
     fixed = network.number_of_parameters() + numbers + state

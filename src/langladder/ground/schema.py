@@ -8,6 +8,7 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
 
+from langladder.ground import plugins
 from langladder.ground.errors import InputError
 
 ROOMS = ("embeddings", "experiments", "families", "models", "tasks")
@@ -74,15 +75,23 @@ Name = Annotated[str, AfterValidator(checked_name)]
 def locate(target: str) -> Any:
     """Class named by a dotted path inside this package, e.g. `langladder.models.language.gpt.GPT`.
 
-    A file may name nothing but classes of `ROOMS`, whose modules only define things: nothing else is imported, so no
-    file runs code that it should not.
+    A file may name nothing but classes of `ROOMS`, whose modules only define things, and of the packages that the user
+    has listed (`plugins`): nothing else is imported, so no file runs code that it should not.
 
     Raises:
         InputError: another path, or no such class.
     """
+    if package := plugins.package_of(target):
+        kind = plugins.found(target, (package,))
+        if not isinstance(kind, type):
+            raise InputError(f"_target_: {target!r} is not a class")
+        return kind
     allowed = f"allowed: langladder.<{'|'.join(ROOMS)}>.<module>.<Class>"
     if not isinstance(target, str) or not _TARGET.fullmatch(target):
-        raise InputError(f"_target_: {str(target)[:200]!r} is not a class of langladder that can be named ({allowed})")
+        raise InputError(
+            f"_target_: {str(target)[:200]!r} is not a class of langladder that can be named "
+            f"({allowed}){plugins.advice(target)}"
+        )
     module_name, _, class_name = target.rpartition(".")
     try:
         found = getattr(importlib.import_module(module_name), class_name)
@@ -101,6 +110,9 @@ def locate_function(name: str) -> Callable[..., Any]:
     Raises:
         InputError: another path, or no such function.
     """
+    if package := plugins.package_of(name):
+        function_of_plugin: Callable[..., Any] = plugins.found(name, (package,), "_maker_")
+        return function_of_plugin
     if not isinstance(name, str) or not _FUNCTION.fullmatch(name):
         raise InputError(f"_maker_: {str(name)[:200]!r} is not a function of langladder that can be named")
     module, _, function = name.rpartition(".")

@@ -41,7 +41,7 @@ from langladder.ground.progress import say, working
 from langladder.ground.ranks import first, from_first, ranks, summed
 from langladder.models.making import Row
 from langladder.tasks.checkpoints import SUFFIX, read_checkpoint, write_checkpoint
-from langladder.tasks.optimisation import TrainingConfig, learning_rate, local, whole
+from langladder.tasks.optimisation import TrainingConfig, local, whole
 from langladder.tasks.task import MONITOR, Task, task_of
 
 SAMPLE = 65_536
@@ -145,17 +145,16 @@ class Recorder(Callback):
         self.tokens += batch.tokens
         step = task_of(pl_module).steps_done
         if makes_row(self.config, step):
-            self._add_row(trainer, step, self.update_size.measured(pl_module))
+            self._add_row(trainer, step, task_of(pl_module).rate, self.update_size.measured(pl_module))
         self.seconds += time.perf_counter() - self.started
 
-    def _add_row(self, trainer: Trainer, step: int, update: dict[str, float | None]) -> None:
+    def _add_row(self, trainer: Trainer, step: int, rate: float, update: dict[str, float | None]) -> None:
         loss = self._mean_total().item() / self.batches
         if not math.isfinite(loss):
             raise InputError(
                 f"training diverged: the loss is {loss} at step {step}. "
                 f"Lower training.lr ({self.config.lr}) or training.clip_norm ({self.config.clip_norm})"
             )
-        rate = learning_rate(self.config, step - 1)
         self.rows.append({"step": step, "train_loss": loss, "validation_loss": None, "lr": rate} | update)
         finite = {name: value for name, value in update.items() if value is not None}
         self.total, self.batches = torch.zeros(()), 0

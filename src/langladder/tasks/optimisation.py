@@ -9,6 +9,7 @@ Optimisers (θ parameters, g gradient, η learning rate; products, roots and quo
                with m̂ = m / (1 − β₁ᵗ), ŝ = s / (1 − β₂ᵗ): both begin at 0, and would else be too small at first
     adamw      adam, and weight decay apart from the gradient              (Loshchilov & Hutter 2019)
     muon       see `muon`                                                  (Jordan et al. 2024)
+or any other as `{_target_: torch.optim.NAdam, …}` (`extensions`): its arguments are those that stand there, and `lr`.
 Without those corrections Adam's first step is η (1 − β₁) / √(1 − β₂), √10 η by default; RMSProp has none, and its first
 step is η / √(1 − ρ): η √10 with ρ = 0.9.
 
@@ -18,31 +19,62 @@ Schedules, with s the updates made so far (0 at the first one), t = s + 1, w the
     step           η · decay^⌊s / decay_steps⌋
     warmup_cosine  min_lr + ½ (η − min_lr)(1 + cos(π (s − w) / (max_steps − w)))
     noam           η · √w · min(t^−½, t · w^−3/2)   (Vaswani et al. 2017, section 5.3: there η = (d_model · w)^−½)
-All but noam rise linearly, η t / w, during the warm-up; none falls below min_lr after it.
+All but noam rise linearly, η t / w, during the warm-up; none falls below min_lr after it. Any other schedule is
+`{_target_: torch.optim.lr_scheduler.StepLR, …}`, which is stepped at every update (ReduceLROnPlateau at every
+validation) and knows neither warmup_steps nor min_lr.
 """
 
 import math
-from typing import Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self, get_args
 
 import torch
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic_core import PydanticKnownError
 from torch import nn
+from torch.optim.lr_scheduler import LRScheduler
 
 from langladder.ground.errors import InputError
 from langladder.ground.ranks import ranks
 from langladder.ground.schema import Config
 from langladder.nn.output import SoftmaxOutput
+from langladder.tasks.extensions import (
+    Kind,
+    Target,
+    built,
+    built_schedule,
+    checked_entries,
+    checked_flags,
+    checked_target,
+)
 from langladder.tasks.muon import Muon, hidden_matrices
 
 Precision = Literal["fp32", "bf16"]
+OptimizerName = Literal["adamw", "adam", "sgd", "momentum", "adagrad", "rmsprop", "muon"]
+ScheduleName = Literal["constant", "exponential", "step", "warmup_cosine", "noam"]
 LARGE_VOCABULARY = 4096
 """Rows of an embedding from which on a gradient by rows saves time."""
+
+
+def _name_or_target(kind: Kind, names: tuple[str, ...]) -> BeforeValidator:
+    """One of the names, or an entry of a class of another; said of both in one line."""
+
+    def check(value: object) -> object:
+        if isinstance(value, Mapping):
+            return checked_target(kind, value)
+        if value not in names:
+            listed = ", ".join(f"'{name}'" for name in names[:-1])
+            raise PydanticKnownError("literal_error", {"expected": f"{listed} or '{names[-1]}'"})
+        return value
+
+    return BeforeValidator(check)
 
 
 class TrainingConfig(Config):
     """Settings of one training run. The seed is given beside it."""
 
-    optimizer: Literal["adamw", "adam", "sgd", "momentum", "adagrad", "rmsprop", "muon"] = "adamw"
+    optimizer: Annotated[OptimizerName | Target, _name_or_target("optimizer", get_args(OptimizerName))] = "adamw"
+    """A name of the module's table, or a class: {_target_: torch.optim.NAdam}."""
     lr: float = Field(default=1e-3, gt=0, le=100)
     muon_lr: float = Field(default=0.02, gt=0, le=10)
     """Muon: the rate of the hidden matrices; `lr` is that of AdamW, which moves the rest. Both follow the schedule."""
@@ -51,7 +83,8 @@ class TrainingConfig(Config):
     eps: float = Field(default=1e-8, gt=0)
     weight_decay: float = Field(default=0.0, ge=0)
     """On matrices only; biases and normalisation gains are not decayed."""
-    schedule: Literal["constant", "exponential", "step", "warmup_cosine", "noam"] = "warmup_cosine"
+    schedule: Annotated[ScheduleName | Target, _name_or_target("schedule", get_args(ScheduleName))] = "warmup_cosine"
+    """A name of the module's table, or a class: {_target_: torch.optim.lr_scheduler.StepLR, step_size: 100}."""
     warmup_steps: int = Field(default=0, ge=0)
     min_lr: float = Field(default=0.0, ge=0)
     decay: float = Field(default=0.9, gt=0, le=1)
@@ -87,6 +120,37 @@ class TrainingConfig(Config):
     profiler: Literal["simple", "advanced"] | None = None
     fast_dev_run: bool = False
     """Debug: one training step and one validation batch, nothing written."""
+    trainer: dict[str, Any] = {}
+    """Flags of Lightning's Trainer; those that langladder sets itself or that break resuming are refused."""
+    callbacks: dict[str, Target] = {}
+    """Callbacks beside ours, by names: {lr_monitor: {_target_: pytorch_lightning.callbacks.LearningRateMonitor}}."""
+    logger: dict[str, Target] = {}
+    """Loggers beside MLflow, likewise."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rate_of_optimizer(cls, values: object) -> object:
+        """An optimiser's own `lr` is the run's: the schedule begins with it."""
+        optimizer = values.get("optimizer") if isinstance(values, Mapping) else None
+        if isinstance(values, Mapping) and isinstance(optimizer, Mapping) and optimizer.get("lr") is not None:
+            rest = {key: value for key, value in optimizer.items() if key != "lr"}
+            return {**values, "lr": optimizer["lr"], "optimizer": rest}
+        return values
+
+    @field_validator("trainer", mode="after")
+    @classmethod
+    def _flags(cls, flags: dict[str, Any]) -> dict[str, Any]:
+        return checked_flags(flags)
+
+    @field_validator("callbacks", mode="before")
+    @classmethod
+    def _callbacks(cls, entries: object) -> dict[str, Target]:
+        return checked_entries("callbacks", entries)
+
+    @field_validator("logger", mode="before")
+    @classmethod
+    def _loggers(cls, entries: object) -> dict[str, Target]:
+        return checked_entries("logger", entries)
 
     @field_validator("precision", mode="before")
     @classmethod
@@ -126,7 +190,13 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, config: TrainingConfig, 
 
 
 def learning_rate(config: TrainingConfig, step: int) -> float:
-    """The rate of the update after `step` updates; see the module's table."""
+    """The rate of the update after `step` updates; see the module's table.
+
+    Raises:
+        InputError: the schedule is a class, whose rates depend on the steps before.
+    """
+    if not isinstance(config.schedule, str):
+        raise InputError(f"training.schedule: {config.schedule['_target_']}: only a name is taken here")
     s, t, w = step, step + 1, config.warmup_steps
     if config.schedule == "noam":
         return config.lr * math.sqrt(w) * min(1 / math.sqrt(t), t / math.pow(w, 1.5))
@@ -144,8 +214,34 @@ def learning_rate(config: TrainingConfig, step: int) -> float:
     return max(rate, config.min_lr)
 
 
+class Schedule(LRScheduler):
+    """A schedule of the module's table, stepped at every update: each rate is a function of the step alone."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer, config: TrainingConfig) -> None:
+        self.config = config
+        super().__init__(optimizer)
+
+    def get_lr(self) -> list[float | torch.Tensor]:
+        """The rate of each group for the next update."""
+        rate = learning_rate(self.config, self.last_epoch)
+        return [rate * group.get("factor", 1.0) for group in self.optimizer.param_groups]
+
+    def state_dict(self) -> dict[str, Any]:
+        """The settings are the run's, not the checkpoint's."""
+        return {key: value for key, value in super().state_dict().items() if key != "config"}
+
+
+def make_schedule(optimizer: torch.optim.Optimizer, config: TrainingConfig) -> LRScheduler:
+    """The schedule of an optimiser's rates. It has set those of the first update."""
+    if isinstance(config.schedule, str):
+        return Schedule(optimizer, config)
+    return built_schedule(config.schedule, optimizer, config.max_steps)
+
+
 def make_optimizer(module: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
     """The optimiser over the module's trainable parameters, matrices decayed, vectors not."""
+    if not isinstance(config.optimizer, str):
+        return _of_target(module, config.optimizer, config.lr)
     parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
     hidden = hidden_matrices(module) if config.optimizer == "muon" else []
     hidden_ids = {id(p) for p in hidden}
@@ -167,6 +263,26 @@ def make_optimizer(module: nn.Module, config: TrainingConfig) -> torch.optim.Opt
     if config.optimizer == "rmsprop":
         return torch.optim.RMSprop(groups, lr=config.lr, alpha=second, eps=config.eps)
     return torch.optim.SGD(groups, lr=config.lr, momentum=first if config.optimizer == "momentum" else 0.0)
+
+
+def _of_target(module: nn.Module, entry: Target, lr: float) -> torch.optim.Optimizer:
+    """An optimiser of another class. What its entry does not say is its default; it too decays matrices only."""
+    parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    groups: list[dict[str, object]] = [{"params": parameters}]
+    if entry.get("weight_decay"):
+        vectors = [p for p in parameters if p.dim() < 2]
+        groups = [{"params": [p for p in parameters if p.dim() >= 2]}, {"params": vectors, "weight_decay": 0.0}]
+    optimizer: torch.optim.Optimizer = built("optimizer", {"lr": lr} | entry, [one for one in groups if one["params"]])
+    return optimizer
+
+
+def state_size(optimizer: OptimizerName | Target) -> int:
+    """Numbers that an optimiser keeps for each weight of a matrix."""
+    matrix = nn.Parameter(torch.zeros(8, 4))
+    made = make_optimizer(nn.ParameterList([matrix]), TrainingConfig(optimizer=optimizer))
+    matrix.grad = torch.zeros_like(matrix)
+    made.step()
+    return sum(value.numel() == matrix.numel() for value in made.state[matrix].values() if torch.is_tensor(value))
 
 
 def train_by_rows(module: nn.Module, config: TrainingConfig) -> None:
@@ -201,7 +317,11 @@ def clip_gradients(module: nn.Module, largest: float) -> None:
 
 @torch.no_grad()
 def clip_update(module: nn.Module, optimizer: torch.optim.Optimizer, largest: float) -> None:
-    """What `clip_gradients` makes of the update to come. Of plain SGD, θ − ηg, it clips η: a pass over g less."""
+    """What `clip_gradients` makes of the update to come. Of plain SGD, θ − ηg, it clips η: a pass over g less.
+
+    (The next rate does not depend on this one: `Schedule`. A schedule of another class multiplies the last rate, so that
+    there the task clips gradients.)
+    """
     if not isinstance(optimizer, torch.optim.SGD) or any(
         g["momentum"] or g["weight_decay"] for g in optimizer.param_groups
     ):

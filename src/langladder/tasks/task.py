@@ -6,15 +6,20 @@ from typing import Any, ClassVar, Literal
 
 import pytorch_lightning as pl
 import torch
+from pytorch_lightning.trainer.states import TrainerFn
+from pytorch_lightning.utilities.types import OptimizerLRSchedulerConfig
+from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from langladder.data.batches import Update, generator
 from langladder.ground.ranks import from_first, gathered, ranks, summed
 from langladder.tasks.checkpoints import Checkpoint
 from langladder.tasks.optimisation import (
     TrainingConfig,
+    clip_gradients,
     clip_update,
+    learning_rate,
     make_optimizer,
-    set_learning_rate,
+    make_schedule,
     train_by_rows,
 )
 
@@ -28,6 +33,7 @@ class Task(pl.LightningModule):
         monitor: the measure of a validation that says which weights are best.
         mode: whether its lowest (min) or its highest value (max) is the best.
         unit: what its speed is counted in.
+        rate: the learning rate of the last update.
         tally: what `evaluate` counts besides in a validation, for `measures`.
     """
 
@@ -40,6 +46,7 @@ class Task(pl.LightningModule):
         self.config = config
         self.seed = 0
         self.steps_done = 0
+        self.rate = 0.0
         self.tally: Counter[str] = Counter()
         self._found: list[tuple[float, int]] = []
 
@@ -66,24 +73,45 @@ class Task(pl.LightningModule):
     def set_carried(self, carried: Any) -> None:
         """Put back what `carried` gave, in whatever number of processes."""
 
-    def configure_optimizers(self) -> torch.optim.Optimizer:
-        """See `make_optimizer`."""
+    def configure_optimizers(self) -> OptimizerLRSchedulerConfig:
+        """See `make_optimizer` and `make_schedule`."""
         train_by_rows(self, self.config)
-        return make_optimizer(self, self.config)
+        optimizer = make_optimizer(self, self.config)
+        schedule = make_schedule(optimizer, self.config)
+        plateau = isinstance(schedule, ReduceLROnPlateau)
+        interval = "epoch" if plateau else "step"
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": {"scheduler": schedule, "interval": interval, "monitor": self.monitor},
+        }
+
+    def lr_scheduler_step(self, scheduler: LRScheduler, metric: object) -> None:
+        """After each update. A plateau's rate is lowered at the validation itself: its checkpoint is to hold that."""
+        del metric
+        if not isinstance(scheduler, ReduceLROnPlateau):
+            scheduler.step()
 
     def on_fit_start(self) -> None:
         """Settle a question that torch otherwise asks on the terminal: gradients by rows need no checking."""
         torch.sparse.check_sparse_tensor_invariants.disable()  # type: ignore[no-untyped-call]
 
+    def on_train_start(self) -> None:
+        """Let Lightning count on from the step, so that loggers and callbacks see the steps of the whole run."""
+        loop = self.trainer.fit_loop.epoch_loop
+        loop.automatic_optimization.optim_progress.optimizer.step.total.completed = self.steps_done
+        loop.on_load_checkpoint({"_batches_that_stepped": self.steps_done})
+
     def on_train_batch_start(self, batch: object, batch_idx: int) -> None:  # noqa: ARG002 - fixed by Lightning
-        """Make the step's randomness and learning rate functions of (seed, step); each process has its own dropout."""
+        """Make the step's randomness a function of (seed, step); each process has its own dropout."""
         key = (self.seed, self.steps_done, *filter(None, [ranks().rank]))
         seed = int(generator(*key).integers(2**63))
         if self.device.type == "cpu":  # torch.manual_seed would note a stack trace per step for each absent accelerator
             torch.default_generator.manual_seed(seed)
         else:
             torch.manual_seed(seed)
-        set_learning_rate(self.trainer.optimizers[0], self.config, self.steps_done)
+        named = isinstance(self.config.schedule, str)
+        rate = learning_rate(self.config, self.steps_done) if named else self.trainer.optimizers[0].param_groups[0]["lr"]
+        self.rate = float(rate)
 
     def transfer_batch_to_device(self, batch: object, device: torch.device, dataloader_idx: int) -> object:
         """As it is on a CPU: Lightning would take a batch of trees apart, number by number, to find nothing to move."""
@@ -91,8 +119,12 @@ class Task(pl.LightningModule):
 
     def configure_gradient_clipping(self, *_: object, **__: object) -> None:
         """See `clip_update`. Here, because Lightning's own clipping refuses fused optimisers in bf16."""
-        if self.config.clip_norm is not None:
+        if self.config.clip_norm is None:
+            return
+        if isinstance(self.config.schedule, str):
             clip_update(self, self.trainer.optimizers[0], self.config.clip_norm)
+        else:
+            clip_gradients(self, self.config.clip_norm)
 
     def training_step(self, update: Update) -> torch.Tensor:
         """One update: the mean loss of its batches, whose gradients but the last's are added up here."""
@@ -149,6 +181,10 @@ class Task(pl.LightningModule):
         measures = from_first({MONITOR: total / max(1, count)} | self.measures())
         for name, value in measures.items():
             self.trainer.callback_metrics[name] = torch.tensor(value, dtype=torch.float64)
+        if self.trainer.state.fn == TrainerFn.FITTING:
+            for one in self.trainer.lr_scheduler_configs:
+                if isinstance(one.scheduler, ReduceLROnPlateau):
+                    one.scheduler.step(measures[self.monitor])
 
     def _of_all(self) -> list[tuple[float, int]]:
         """What all processes have found, in the order of the batches, whatever their number."""
@@ -174,7 +210,8 @@ class Task(pl.LightningModule):
 
     def run(self) -> dict[str, object]:
         """What must be the same for a checkpoint to be continued."""
-        free = {"progress", "profiler", "log_every", "checkpoint_every", "devices", "nodes", "strategy"}
+        free = {"progress", "profiler", "log_every", "checkpoint_every", "logger"}
+        free |= {"devices", "nodes", "strategy"}
         return {"seed": self.seed, "config": self.config.model_dump(mode="json", exclude=free)}
 
 

@@ -5,7 +5,6 @@ step depends on is either in the checkpoint (weights, optimiser, carried state, 
 function of (seed, step): the batch, the learning rate, and the random numbers of dropout.
 """
 
-import logging
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,9 +16,11 @@ import pytorch_lightning as pl
 import torch
 from lightning_fabric.plugins.environments.cluster_environment import ClusterEnvironment
 from lightning_fabric.plugins.environments.lightning import LightningEnvironment
-from pytorch_lightning.callbacks import EarlyStopping
+from pytorch_lightning.callbacks import EarlyStopping, ModelSummary, ProgressBar
 from pytorch_lightning.loggers import Logger
+from pytorch_lightning.loggers.logger import DummyLogger
 from pytorch_lightning.strategies import DDPStrategy
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from langladder.data.batches import StepBatches, Update
 from langladder.ground.errors import InputError
@@ -41,6 +42,7 @@ from langladder.tasks.callbacks import (
 )
 from langladder.tasks.checkpoints import SUFFIX, Checkpoint, SafetensorsCheckpointIO, read_checkpoint
 from langladder.tasks.devices import joined, on_gpu
+from langladder.tasks.extensions import built_callbacks, built_flags, built_loggers, quiet
 from langladder.tasks.optimisation import Precision, TrainingConfig, resolve_precision
 from langladder.tasks.sharding import Sharded
 from langladder.tasks.task import MONITOR, Task
@@ -80,13 +82,12 @@ def _train(module: Task, batches: StepBatches[Any], config: TrainingConfig, run:
             for old in all_snapshots(kept) if first() else ():  # of a run that was never saved
                 old.unlink()
         if saved is None or not _finished(saved, module):
-            done = 0 if saved is None else int(saved["steps_done"])
             callbacks = _callbacks(module, recorder, checkpoints, bool(len(validation)))
-            logger = cast(Logger, run.logger()) if run.logger and first() else None
-            trainer = _trainer(config, precision, callbacks, checkpoints, config.max_steps - done, logger)
+            trainer = _trainer(config, precision, callbacks, checkpoints, config.max_steps, _loggers(config, run))
             loader = _Steps(module, batches, config)
             resume = None if saved is None else str(last)
-            trainer.fit(module, loader, _Validation(validation) if len(validation) else None, ckpt_path=resume)
+            with _said_of_settings():
+                trainer.fit(module, loader, _Validation(validation) if len(validation) else None, ckpt_path=resume)
             trainer.strategy.barrier()  # all has been written
         else:
             module.on_load_checkpoint(saved)
@@ -104,6 +105,14 @@ def _train(module: Task, batches: StepBatches[Any], config: TrainingConfig, run:
     return TrainingResult(recorder.rows, cost, loss, steps=module.steps_done)
 
 
+def _loggers(config: TrainingConfig, run: Run) -> list[Logger]:
+    """That of the run, and those that the settings add; of several processes, the first has them."""
+    if not first():
+        return [DummyLogger()] if config.callbacks else []  # some callbacks insist on one
+    own = [cast(Logger, run.logger())] if run.logger else []
+    return [*own, *built_loggers(config.logger)]
+
+
 def _callbacks(module: Task, recorder: Recorder, checkpoints: Path, validates: bool) -> list[pl.Callback]:
     config = module.config
     callbacks: list[pl.Callback] = [recorder.update_size, recorder]
@@ -119,6 +128,7 @@ def _callbacks(module: Task, recorder: Recorder, checkpoints: Path, validates: b
         callbacks.append(Snapshots(checkpoints / "snapshots", config))
     if validates:
         callbacks.append(BestWeights(checkpoints / f"best{SUFFIX}", recorder))
+    callbacks += built_callbacks(config.callbacks)
     return [*callbacks, ResumePoint(checkpoints / f"last{SUFFIX}", config)]
 
 
@@ -128,26 +138,39 @@ def _trainer(
     callbacks: list[pl.Callback],
     checkpoints: Path,
     steps: int,
-    logger: Logger | None = None,
+    loggers: Sequence[Logger] = (),
 ) -> pl.Trainer:
     """The one Trainer. An "epoch" is the stretch up to the next validation."""
-    return pl.Trainer(
-        max_epochs=-1,
-        max_steps=steps,
-        **trainer_settings(config),
-        precision="bf16-mixed" if precision == "bf16" else "32-true",
-        callbacks=callbacks,
-        logger=logger or False,
-        log_every_n_steps=config.log_every,
-        num_sanity_val_steps=0,
-        deterministic="warn",
-        profiler=config.profiler,
-        fast_dev_run=config.fast_dev_run,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        enable_checkpointing=bool(callbacks),
-        default_root_dir=checkpoints,
-    )
+    flags: dict[str, Any] = {
+        "deterministic": "warn",
+        "profiler": config.profiler,
+        "enable_progress_bar": any(isinstance(one, ProgressBar) for one in callbacks),
+        "enable_model_summary": any(isinstance(one, ModelSummary) for one in callbacks),
+        "default_root_dir": checkpoints,
+    }
+    with _said_of_settings():
+        return pl.Trainer(
+            max_epochs=-1,
+            max_steps=steps,
+            **trainer_settings(config),
+            precision="bf16-mixed" if precision == "bf16" else "32-true",
+            callbacks=callbacks,
+            logger=list(loggers) or False,
+            log_every_n_steps=config.log_every,
+            num_sanity_val_steps=0,
+            fast_dev_run=config.fast_dev_run,
+            enable_checkpointing=bool(callbacks),
+            **flags | built_flags(config.trainer),
+        )
+
+
+@contextmanager
+def _said_of_settings() -> Iterator[None]:
+    """What Lightning refuses is an error of the settings: a callback that needs a logger, say."""
+    try:
+        yield
+    except MisconfigurationException as error:
+        raise InputError(f"training.trainer, callbacks, logger: {' '.join(str(error).split())}") from error
 
 
 def _validated(module: Task, precision: Precision, validation: Sequence[object], checkpoints: Path) -> float:
@@ -226,20 +249,12 @@ def _finished(saved: Checkpoint, module: Task) -> bool:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep Lightning from talking about itself (devices, tips, worker processes)."""
-    loggers = [logging.getLogger(name) for name in ("pytorch_lightning", "lightning", "lightning_fabric")]
-    levels = [logger.level for logger in loggers]
-    try:
-        for logger in loggers:
-            logger.setLevel(logging.ERROR)
-        with warnings.catch_warnings():
-            for module in ("pytorch_lightning", "lightning", "lightning_fabric"):
-                warnings.filterwarnings("ignore", module=module)
-            warnings.filterwarnings("ignore", message="FSDP2-wrapped module .* returned a view")  # nothing writes to it
-            yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+    """Keep Lightning from reporting on itself, see `quiet`, and from warning."""
+    with quiet(), warnings.catch_warnings():
+        for module in ("pytorch_lightning", "lightning", "lightning_fabric"):
+            warnings.filterwarnings("ignore", module=module)
+        warnings.filterwarnings("ignore", message="FSDP2-wrapped module .* returned a view")  # nothing writes to it
+        yield
 
 
 @contextmanager

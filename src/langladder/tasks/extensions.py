@@ -1,0 +1,294 @@
+"""What a project adds to a training: flags of Lightning's Trainer, callbacks, loggers, an optimiser, a schedule.
+
+Each but the flags is an entry `{_target_: dotted.path.of.AClass, argument: value, …}`, as Hydra's users write them. A
+path leads into torch.optim, Lightning's callbacks, loggers and profilers, langladder, or a package that the user has
+listed (`ground.plugins`). All is checked with the settings, before anything runs: names, arguments, kinds.
+
+What breaks the two promises of a training is refused with the reason: a run that is killed ends with the same bits as
+one that was not, and a run is a function of its settings.
+"""
+
+import inspect
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
+from difflib import get_close_matches
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import torch
+from torch.optim.lr_scheduler import LRScheduler
+
+from langladder.ground import plugins
+from langladder.ground.errors import InputError
+from langladder.ground.schema import short
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pytorch_lightning import Callback
+    from pytorch_lightning.loggers import Logger
+
+Target = dict[str, Any]
+"""`_target_` and the arguments of the class that it names, by name."""
+Kind = Literal["optimizer", "schedule", "callbacks", "logger", "profiler"]
+
+HOMES: dict[Kind, tuple[str, ...]] = {
+    "optimizer": ("torch.optim", "langladder.tasks"),
+    "schedule": ("torch.optim.lr_scheduler", "langladder.tasks"),
+    "callbacks": ("pytorch_lightning.callbacks", "langladder.tasks"),
+    "logger": ("pytorch_lightning.loggers", "langladder.tasks"),
+    "profiler": ("pytorch_lightning.profilers", "langladder.tasks"),
+}
+"""The packages whose classes each may be, beside those of plugins."""
+ALIASES = {"lightning.pytorch.": "pytorch_lightning.", "lightning.": "pytorch_lightning."}
+STEPS = ("T_max", "total_steps")
+"""Arguments of schedules that are the steps of the run where they are not given."""
+
+OURS = "it is set by langladder"
+FLAGS = {
+    "accelerator": "set training.accelerator",
+    "strategy": "set training.strategy",
+    "devices": "set training.devices",
+    "num_nodes": "set training.nodes",
+    "precision": "set training.precision",
+    "logger": "set logger (conf/logger)",
+    "callbacks": "set callbacks (conf/callbacks)",
+    "fast_dev_run": "set training.fast_dev_run",
+    "max_epochs": "set training.max_steps; an epoch is here the stretch up to the next validation",
+    "min_epochs": "set training.max_steps; an epoch is here the stretch up to the next validation",
+    "max_steps": "set training.max_steps",
+    "min_steps": "set training.patience",
+    "max_time": "a run that ends by the clock is no function of its settings; set training.max_steps",
+    "limit_train_batches": "a run that is resumed would validate at other steps; set training.max_steps",
+    "limit_val_batches": "set training.validation_tokens, where the rung has it",
+    "limit_test_batches": "the Trainer tests nothing here: the stage evaluate does",
+    "limit_predict_batches": "the Trainer predicts nothing here",
+    "overfit_batches": "set training.overfit_batches",
+    "val_check_interval": "set training.validate_every",
+    "check_val_every_n_epoch": "set training.validate_every",
+    "num_sanity_val_steps": "a validation before the first step would count as one of the run's, and be saved",
+    "log_every_n_steps": "set training.log_every",
+    "enable_checkpointing": f"{OURS}: every run can be resumed; set training.checkpoint_every",
+    "accumulate_grad_batches": "batches are weighted by their tokens; set training.accumulate",
+    "gradient_clip_val": "Lightning's clipping refuses fused optimisers in bf16; set training.clip_norm",
+    "gradient_clip_algorithm": "gradients are clipped by their norm; set training.clip_norm",
+    "benchmark": "kernels that are chosen by the clock give other bits at each run",
+    "use_distributed_sampler": f"{OURS}: each process takes its rows of the same batches",
+    "barebones": "no callbacks, no curve, no checkpoint: such a run cannot be resumed",
+    "plugins": f"{OURS}: checkpoints are safetensors; packages of your own are listed in params.yaml: plugins",
+    "sync_batchnorm": f"{OURS}: several processes hold buffers to be constants",
+    "reload_dataloaders_every_n_epochs": "batches are functions of (seed, step)",
+    "model_registry": "models are registered in MLflow",
+}
+"""Flags of the Trainer that are not taken, each with what to set instead or why."""
+CALLBACKS = {
+    "EarlyStopping": "a run that is resumed after its end would go on; set training.patience",
+    "StochasticWeightAveraging": "it counts epochs, which are here stretches up to a validation; set "
+    "training.average_checkpoints",
+    "WeightAveraging": "its averages are not in our checkpoints; set training.average_checkpoints",
+    "EMAWeightAveraging": "its averages are not in our checkpoints; set training.average_checkpoints",
+    "GradientAccumulationScheduler": "set training.accumulate",
+    "BatchSizeFinder": "the figures would depend on the machine; set training.batch_size",
+    "LearningRateFinder": "search with Hydra instead: -m lm.training.lr=0.001,0.01",
+    "BaseFinetuning": "it counts epochs, which are here stretches up to a validation",
+    "BackboneFinetuning": "it counts epochs, which are here stretches up to a validation",
+    "ModelPruning": "the model could not be saved as its class has it",
+    "SpikeDetection": "a batch that is left out would not be when the run is resumed",
+}
+"""Callbacks of Lightning that are not taken."""
+OPTIMIZERS = {
+    "LBFGS": "it computes the loss several times a step, and every step is one batch",
+    "SparseAdam": "it takes gradients by rows only",
+}
+
+
+def checked_target(kind: Kind, entry: object) -> Target:
+    """An entry whose class is there, is allowed and takes its arguments.
+
+    Raises:
+        ValueError: what is wrong with it.
+    """
+    if not isinstance(entry, Mapping) or "_target_" not in entry:
+        raise ValueError(f"{short(entry)}: write {{_target_: {HOMES[kind][0]}.AClass, argument: value}}")
+    found = {str(key): value for key, value in entry.items() if key not in ("_partial_", "_convert_", "_recursive_")}
+    located = _located(kind, str(found["_target_"]))
+    if (name := located.__name__) in (refused := {"callbacks": CALLBACKS, "optimizer": OPTIMIZERS}.get(kind, {})):
+        raise ValueError(f"{name} is not taken: {refused[name]}")
+    if name == "Timer" and found.get("duration") is not None:
+        raise ValueError("Timer with a duration is not taken: a run that ends by the clock is no function of its settings")
+    if kind != "schedule" or "schedulers" not in found:
+        _check_arguments(located, found, kind)
+    for inner in found.get("schedulers", []) if kind == "schedule" else []:
+        checked_target(kind, inner)
+    return found
+
+
+def checked_entries(kind: Kind, entries: object) -> dict[str, Target]:
+    """Callbacks or loggers: a list of entries, or entries by names (null takes one out); by names."""
+    if isinstance(entries, Mapping):
+        named = {str(name): entry for name, entry in entries.items() if entry is not None}
+        if "_target_" in named:
+            raise ValueError(f"one entry without a name; write {{a_name: {{_target_: {named['_target_']}, …}}}}")
+    elif isinstance(entries, Sequence) and not isinstance(entries, str):
+        named = {str(number): entry for number, entry in enumerate(entries)}
+    else:
+        raise ValueError("a list of entries, or entries by names: {name: {_target_: …}}")
+    return {name: checked_target(kind, entry) for name, entry in named.items()}
+
+
+def checked_flags(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Flags of Lightning's Trainer that it takes, and that may be set.
+
+    Raises:
+        ValueError: what is wrong with the first that is.
+    """
+    if not flags:
+        return {}
+    for name in flags:
+        if name in FLAGS:
+            raise ValueError(f"trainer.{name} is not taken: {FLAGS[name]}")
+        if name not in (known := trainer_flags()):
+            near = get_close_matches(name, [one for one in known if one not in FLAGS], n=3, cutoff=0.5)
+            nearest = f"; the nearest: {', '.join(near)}" if near else ""
+            raise ValueError(f"trainer.{name}: no flag of pytorch_lightning.Trainer{nearest}")
+    if flags.get("deterministic") is False:
+        raise ValueError("trainer.deterministic=false is not taken: a run ends with the same bits; true and warn are")
+    checked = dict(flags)
+    if isinstance(profiler := flags.get("profiler"), Mapping):
+        checked["profiler"] = checked_target("profiler", profiler)
+    _try(json.dumps({key: value for key, value in checked.items() if key != "profiler" or isinstance(value, str)}))
+    return checked
+
+
+@cache
+def trainer_flags() -> tuple[str, ...]:
+    """All arguments of Lightning's Trainer."""
+    from pytorch_lightning import Trainer
+
+    return tuple(name for name in inspect.signature(Trainer.__init__).parameters if name != "self")
+
+
+@cache
+def _try(flags: str) -> None:
+    """Let Lightning check the values of flags."""
+    from pytorch_lightning import Trainer
+    from pytorch_lightning.utilities.exceptions import MisconfigurationException
+
+    try:
+        with quiet():
+            Trainer(accelerator="cpu", devices=1, logger=False, enable_checkpointing=False, **json.loads(flags))
+    except (MisconfigurationException, TypeError, ValueError) as error:
+        raise ValueError(f"trainer: Lightning says: {' '.join(str(error).split())[:300]}") from error
+
+
+def built(kind: Kind, entry: Target, *first: object) -> Any:
+    """What an entry describes; `first` are the arguments before its own, in entries inside it as well.
+
+    Raises:
+        InputError: the class refuses its arguments.
+    """
+    arguments = {key: _inner(kind, value, first) for key, value in entry.items() if key != "_target_"}
+    try:
+        return _located(kind, entry["_target_"])(*first, **arguments)
+    except (TypeError, ValueError, ImportError, RuntimeError) as error:
+        message = " ".join(str(error).split())[:300]
+        raise InputError(f"training.{kind}: {entry['_target_']}: {message}") from error
+
+
+def _inner(kind: Kind, value: object, first: tuple[object, ...]) -> object:
+    if isinstance(value, Mapping) and "_target_" in value:
+        return built(kind, checked_target(kind, value), *first)
+    if isinstance(value, list):
+        return [_inner(kind, one, first) for one in value]
+    return value
+
+
+def built_flags(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """The Trainer's flags, with a profiler that an entry describes."""
+    profiler = flags.get("profiler")
+    return dict(flags) | ({"profiler": built("profiler", profiler)} if isinstance(profiler, Mapping) else {})
+
+
+def built_callbacks(entries: Mapping[str, Target]) -> "list[Callback]":
+    """Callbacks of the project's own."""
+    return [built("callbacks", entry) for entry in entries.values()]
+
+
+def built_loggers(entries: Mapping[str, Target]) -> "list[Logger]":
+    """Loggers of the project's own."""
+    return [built("logger", entry) for entry in entries.values()]
+
+
+def built_schedule(entry: Target, optimizer: torch.optim.Optimizer, steps: int) -> LRScheduler:
+    """A schedule of torch's, or of a plugin; what of `STEPS` it asks for and is not given is the steps of the run."""
+
+    def whole(one: Target) -> Target:
+        inner = {"schedulers": [whole(part) for part in one["schedulers"]]} if "schedulers" in one else {}
+        asked = inspect.signature(_located("schedule", one["_target_"])).parameters
+        return {name: steps for name in STEPS if name in asked} | one | inner
+
+    return cast(LRScheduler, built("schedule", whole(entry), optimizer))
+
+
+def _located(kind: Kind, target: str) -> type:
+    """The class that an entry names.
+
+    Raises:
+        ValueError: it may not, or there is none.
+    """
+    for other, ours in ALIASES.items():
+        target = ours + target.removeprefix(other) if target.startswith(other) else target
+    package = plugins.package_of(target)
+    homes = (package,) if package else tuple(one for one in HOMES[kind] if target.startswith(f"{one}."))
+    if not homes:
+        allowed = ", ".join(HOMES[kind])
+        raise ValueError(f"_target_: {short(target)} is not allowed: a class of {allowed}{plugins.advice(target)}")
+    found = plugins.found(target, homes)
+    if not isinstance(found, type) or not issubclass(found, _base(kind)) or found is _base(kind):
+        raise InputError(f"_target_: {target!r} is no {_base(kind).__name__}")
+    return found
+
+
+def _base(kind: Kind) -> type:
+    """The class that all of a kind are of."""
+    if kind == "optimizer":
+        return torch.optim.Optimizer
+    if kind == "schedule":
+        return LRScheduler
+    from pytorch_lightning import Callback
+    from pytorch_lightning.loggers import Logger
+    from pytorch_lightning.profilers import Profiler
+
+    return {"callbacks": Callback, "logger": Logger, "profiler": Profiler}[kind]
+
+
+def _check_arguments(located: type, entry: Target, kind: Kind) -> None:
+    signature = inspect.signature(located)
+    names = [name for name in entry if name != "_target_"]
+    open_ended = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in signature.parameters.values())
+    for name in names:
+        if name not in signature.parameters and not open_ended:
+            near = get_close_matches(name, signature.parameters, n=3, cutoff=0.5)
+            nearest = f"; the nearest: {', '.join(near)}" if near else ""
+            raise ValueError(f"{located.__name__} takes no {name}{nearest}")
+    first = 1 if kind in ("optimizer", "schedule") else 0
+    for number, (name, one) in enumerate(signature.parameters.items()):
+        named = number < first or name in entry or (kind == "schedule" and name in STEPS)
+        if not named and one.default is one.empty and one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY):
+            raise ValueError(f"{located.__name__} needs {name}")
+
+
+@contextmanager
+def quiet() -> "Iterator[None]":
+    """Keep Lightning from reporting on devices, tips and worker processes."""
+    loggers = [logging.getLogger(name) for name in ("pytorch_lightning", "lightning", "lightning_fabric")]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.ERROR)
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
