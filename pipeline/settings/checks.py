@@ -31,7 +31,8 @@ FEW = 12  # so many names are all said; of more the nearest
 
 def name_problems(chosen: params.Choices) -> list[str]:
     """What params.yaml names that is not there, or twice; one line each."""
-    found = [line for group in params.GROUPS for line in _unknown(group, group, getattr(chosen, group))]
+    groups = (*params.GROUPS, *params.LIGHTNING)
+    found = [line for group in groups for name in chosen.files(group) for line in _unknown(group, group, name)]
     for group, family in families().items():
         key, listed = family.listed, chosen.rungs(group)
         found += [line for name in dict.fromkeys(listed) for line in _unknown(key, group, name)]
@@ -64,7 +65,8 @@ def known(chosen: params.Choices) -> params.Choices:
 
 def bad_groups(chosen: params.Choices) -> list[str]:
     """Overrides that keep names without a file out of a composition (`params.overrides`)."""
-    return [f"{group}=" for group in params.GROUPS if getattr(chosen, group) not in params.conf_names(group)]
+    groups = (*params.GROUPS, *params.LIGHTNING)
+    return [f"{group}=" for group in groups if {*chosen.files(group)} - {*params.conf_names(group)}]
 
 
 def on_command_line(arguments: Sequence[str]) -> list[str]:
@@ -84,7 +86,7 @@ def top_keys() -> set[str]:
     """The keys that a whole composition may have at its top."""
     stated = read_yaml(ROOT / "conf" / "config.yaml")
     groups = {group for entry in stated["defaults"] if isinstance(entry, dict) for group in entry}
-    return groups | {*stated} | {*families()}
+    return groups | {*stated} | {*families()} | {*params.LIGHTNING}
 
 
 def conf_problems() -> list[str]:

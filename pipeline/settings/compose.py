@@ -17,6 +17,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from langladder.families import families
 from langladder.families.sides import SIDES
+from langladder.ground import plugins
 from langladder.ground.errors import InputError
 from pipeline.settings import checks, needed, params, plan, schema, titles
 from pipeline.settings.errors import combined
@@ -27,6 +28,8 @@ from pipeline.settings.yaml_files import Values, flat
 from pipeline.tracking.code_version import code_version
 
 MANY_RUNGS = "_together_"  # where one composition holds many rungs: `_together_.lm.gpt`
+INSTEAD = {"optimizer": "optimizer", "scheduler": "schedule"}
+"""Group of conf/ → the setting of a rung's training that it takes the place of."""
 MANY = 32  # rungs that one holds; more of them make every step of it slower
 
 
@@ -36,8 +39,12 @@ def prepare() -> None:
     `${steps:400}` is 400 at size small, more and fewer at others; `${warmup:400}` the warm-up of 400 steps: that of the
     size, at most half of them; `${at_once:1}` how many jobs of one thread run here.
 
-    conf/config.yaml takes the default rung of each family, so that `lm=gpt` can choose another.
+    conf/config.yaml takes the default rung of each family, so that `lm=gpt` can choose another. Classes of plugins may
+    be named, and their files conf/<group>/<name>.yaml chosen.
     """
+    plugins.allow(params.listed_plugins())
+    for (group, name), file in params.plugin_files().items():
+        ConfigStore.instance().store(name, OmegaConf.load(file), group=group)
     _set_defaults({name: family.default for name, family in families().items()})
     OmegaConf.register_new_resolver("steps", _steps, replace=True)
     OmegaConf.register_new_resolver("warmup", _warmup, replace=True)
@@ -291,11 +298,15 @@ def rung_values(family: str, config: DictConfig, chosen: params.Choices, task: S
     change = chosen.changes(family).get(name, {}) | {key: value for key, value in listed.items() if value}
     if "${oc." in str(change):
         raise InputError(f"{family}.{name}: ${{oc.…}} is not followed here; write the value itself in params.yaml")
-    if change:
+    overrides = OverridesParser.create().parse_overrides(list(task))
+    instead = _instead(family, config, change, [override.key_or_group for override in overrides])
+    if change or instead:
         config = config.copy()
         OmegaConf.set_struct(config, False)
         config[family] = OmegaConf.merge(config[family], change)
-        for override in OverridesParser.create().parse_overrides(list(task)):  # the command line wins
+        for key, value in instead.items():
+            config[family].training[key] = value
+        for override in overrides:  # the command line wins
             *above, last = override.key_or_group.split(".")
             if override.is_delete() and above[:1] == [family]:
                 (OmegaConf.select(config, ".".join(above)) or {}).pop(last, None)
@@ -305,6 +316,22 @@ def rung_values(family: str, config: DictConfig, chosen: params.Choices, task: S
     if "year" not in change:  # said for the report alone, and by the rung's file
         values.pop("year", None)
     return values
+
+
+def _instead(family: str, config: DictConfig, change: Values, typed: Sequence[str]) -> dict[str, object]:
+    """What takes the place of a rung's own optimiser and schedule: the file of conf/optimizer, of conf/scheduler.
+
+    The nearer wins: what the command line says of the rung itself, then the file that it chooses, then what params.yaml
+    changes of the rung, then the file that params.yaml chooses.
+    """
+    found: dict[str, object] = {}
+    for group, key in INSTEAD.items():
+        of_rung = any(f"{one}.".startswith(f"{family}.training.{key}.") for one in typed)
+        chosen = any(one.partition(".")[0] == group for one in typed)
+        of_params = key in (change.get("training") or {}) and not chosen
+        if config.get(group) and "training" in config[family] and not of_rung and not of_params:
+            found[key] = config[group]
+    return found
 
 
 def _computed(key: str, name: str, everything: Values, chosen: params.Choices, rung: RungValues) -> object:

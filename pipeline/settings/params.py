@@ -5,6 +5,7 @@ The same values reach every entry point: `dvc repro` and `dvc exp run -S` throug
 """
 
 import subprocess
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,6 +27,9 @@ from langladder.engine.settings import Memory
 from langladder.families import families
 from langladder.families.family import MOST_SEEDS
 from langladder.families.sides import CHOSEN, ON_REQUEST, SIDES
+from langladder.ground import plugins
+from langladder.ground.errors import InputError
+from langladder.ground.plugins import checked_package
 from langladder.ground.remote import is_url
 from langladder.ground.schema import Config, Name, checked_name, short
 from pipeline import ROOT
@@ -46,6 +50,10 @@ GROUPS = (
 
 NONE = "none"
 """The choice of a side of which there are no data: conf/<group>/none.yaml."""
+LIGHTNING = ("trainer", "callbacks", "logger", "optimizer", "scheduler")
+"""Keys that name files in conf/<key>/, none or several; `trainer` may hold flags instead."""
+OPEN = tuple(f"{key}." for key in LIGHTNING)
+"""Where a key on the command line need not be in the files of conf/: `trainer.profiler=simple`."""
 
 PACKAGES = {"s3": "dvc_s3", "gs": "dvc_gs", "http": "dvc_http", "https": "dvc_http", "ssh": "dvc_ssh"}
 INSTALL = {"dvc_s3": "'langladder[cluster]'", "dvc_gs": "dvc-gs gcsfs", "dvc_ssh": "dvc-ssh sshfs"}
@@ -125,6 +133,7 @@ class OtherPaths(EvaluationSets):
     filter: str
     agreement: str
     prompts: str = "input/prompts"
+    plugins: str = "input/plugins"
 
     @field_validator("*")
     @classmethod
@@ -187,6 +196,12 @@ class Choices(Config):
     debug: str
     only: Annotated[list[Literal[tuple(SIDES)]], BeforeValidator(_listed)] = Field(default_factory=list)  # type: ignore[valid-type]
     data: dict[Literal[tuple(side.name for side in CHOSEN)], Values] = Field(default_factory=dict)  # type: ignore[misc]
+    trainer: str | dict[str, Any] = Field(default_factory=dict)
+    callbacks: list[str] = Field(default_factory=list)
+    logger: list[str] = Field(default_factory=list)
+    optimizer: str | None = None
+    scheduler: str | None = None
+    plugins: list[Annotated[str, AfterValidator(checked_package)]] = Field(default_factory=list)
     corpora: list[str] = Field(default_factory=list, max_length=len(ON_REQUEST))
     prompted: Literal["lm", "tune"] = "lm"
     paths: OtherPaths
@@ -220,6 +235,11 @@ class Choices(Config):
                 named, missing = f"{family.listed}={self.rungs(family.name)}", f"corpora: [{family.side}]"
                 raise ValueError(f"{named} read data/clean/{family.side}, which is not made; set {missing}")
         return self
+
+    def files(self, key: str) -> list[str]:
+        """The files of conf/<key>/ that a key of `GROUPS` or `LIGHTNING` names."""
+        value = getattr(self, key)
+        return value if isinstance(value, list) else [value] if isinstance(value, str) else []
 
     def rungs(self, family: str) -> list[str]:
         """The rungs listed of a family, e.g. of `lm`."""
@@ -313,6 +333,7 @@ def load_leniently() -> tuple[Choices | None, list[str]]:
         InputError: not YAML (line).
     """
     raw, problems = read_leniently(ROOT / "params.yaml")
+    plugins.allow(listed_plugins())  # whose files of conf/ are choices, too
     for again in (False, True):
         try:
             return schema().model_validate(raw), problems
@@ -352,20 +373,34 @@ def overrides(chosen: Choices, arguments: list[str]) -> list[str]:
     values |= {"seed": chosen.seed, "precision": chosen.precision, "threads": chosen.threads}
     values["memory"] = chosen.memory
     values |= {f"paths.{key}": value for key, value in chosen.paths.model_dump().items()}
-    return [f"{key}={_quote(value)}" for key, value in values.items() if key not in overridden]
+    for group in LIGHTNING:
+        if isinstance(named := getattr(chosen, group), dict):
+            values |= {f"++{group}.{key}": value for key, value in named.items() if "trainer" not in overridden}
+        elif named:
+            values[group] = named
+    return [f"{key}={_quote(value)}" for key, value in values.items() if key.lstrip("+") not in overridden]
 
 
 def _quote(value: object) -> str:
     """A value in Hydra's override grammar; paths may hold characters that the grammar would read."""
     if value is None:
         return "null"
+    if isinstance(value, list):
+        return f"[{','.join(map(_quote, value))}]"
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{key}: {_quote(inner)}' for key, inner in value.items())}}}"
     if isinstance(value, str) and not (value.isascii() and value.replace("_", "").replace("-", "").isalnum()):
         return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
     return str(value)
 
 
 def quoted(override: str) -> str:
-    """An override as it is typed, `lm=модель,gpt`: Hydra's grammar takes letters beyond ASCII in quotes only."""
+    """An override as it is typed, for Hydra's grammar.
+
+    That takes letters beyond ASCII in quotes only, `lm=модель,gpt`, and new keys behind ++: `trainer.profiler=simple`.
+    """
+    if override.startswith(OPEN):
+        return f"++{override}"
     key, _, value = override.partition("=")
     try:
         names = [checked_name(name) for name in value.split(",")]
@@ -375,11 +410,33 @@ def quoted(override: str) -> str:
 
 
 def conf_file(group: str, name: str) -> Path:
-    """The file of a choice."""
-    return ROOT / "conf" / group / f"{name}.yaml"
+    """The file of a choice; where the project has none of that name, a plugin's."""
+    own = ROOT / "conf" / group / f"{name}.yaml"
+    return own if own.is_file() else plugin_files().get((group, name), own)
 
 
 def conf_names(group: str) -> list[str]:
-    """Names that conf/<group>/ offers."""
+    """Names that conf/<group>/ offers, here and in plugins."""
     files = (ROOT / "conf" / group).glob("*.yaml")
-    return sorted(file.stem for file in files if not file.name.startswith("."))  # file managers' and editors' own
+    own = {file.stem for file in files if not file.name.startswith(".")}  # file managers' and editors' own
+    return sorted(own | {name for of, name in plugin_files() if of == group})
+
+
+def listed_plugins() -> list[str]:
+    """The packages that params.yaml lists and that are installed; what is wrong with others, `load` says."""
+    try:
+        raw, _ = read_leniently(ROOT / "params.yaml")
+    except InputError:
+        return []
+    found = []
+    for name in (raw.get("plugins") or []) if isinstance(raw, dict) else []:
+        with suppress(ValueError, TypeError):
+            found.append(checked_package(name))
+    return found
+
+
+def plugin_files() -> dict[tuple[str, str], Path]:
+    """(group, name) → conf/<group>/<name>.yaml of a plugin. What the project itself has of that name comes first."""
+    folders = [folder for package in plugins.listed() if (folder := plugins.folder_of(package))]
+    files = [file for folder in folders for file in sorted((folder / "conf").glob("*/*.yaml"))]
+    return {(file.parent.name, file.stem): file for file in reversed(files) if not file.name.startswith(".")}

@@ -55,7 +55,7 @@ def choices() -> dict[str, str]:
     pages = {f"choices/{group}.md": _group(group) for group in groups()}
     rows = [f"| [{group}]({group}.md) | {', '.join(f'`{name}`' for name in _names(group))} |" for group in groups()]
     chosen = (ROOT / "params.yaml").read_text(encoding="utf-8")
-    order = (CONF / "config.yaml").read_text(encoding="utf-8")
+    order = {file.name: file.read_text(encoding="utf-8") for file in sorted(CONF.glob("*.yaml"))}
     index = [
         "# What can be chosen",
         "",
@@ -68,9 +68,7 @@ def choices() -> dict[str, str]:
         "## params.yaml",
         "",
         fenced(chosen, "yaml"),
-        "## conf/config.yaml",
-        "",
-        fenced(order, "yaml"),
+        *(line for name, text in order.items() for line in (f"## conf/{name}", "", fenced(text, "yaml"))),
     ]
     return {"choices/index.md": "\n".join(index)} | pages
 

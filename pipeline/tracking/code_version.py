@@ -1,5 +1,7 @@
 """The version of the code that a job runs: a hash over its stage module and everything of ours that it imports.
 
+Packages that the project lists as plugins count as ours.
+
 It stands in the job's resolved file, so DVC re-runs a job when, and only when, code that it runs has changed: a new
 rung's module touches no other rung. Comments, docstrings and formatting do not count.
 
@@ -14,11 +16,13 @@ import json
 import sys
 from contextlib import suppress
 from functools import cache
+from importlib.util import resolve_name
 from pathlib import Path
 from typing import NamedTuple
 
 from langladder.families import families
 from langladder.families.sides import SIDES
+from langladder.ground import plugins
 from langladder.ground.artefacts import write_text
 from langladder.ground.errors import InputError
 from pipeline import ROOT
@@ -40,6 +44,8 @@ FAMILIES = "langladder.families"  # its modules are found by looking, not by nam
 METHODS = {"train": "train", "evaluate": "evaluate", "measure": "data"}
 """Module of pipeline/ → the method of a family that it calls."""
 
+NO_RESOURCES = ("__pycache__", "conf")
+"""Folders of a package that are none of its resources; a plugin's settings stand in the resolved files themselves."""
 MOST = 5000  # files that are kept
 
 
@@ -54,7 +60,7 @@ def code_version(stage: str, settings: Values) -> str:
     """Hash (16 hex digits) of the code behind a stage and the `_target_` classes in its settings."""
     digest = hashlib.sha256(family_code(stage).hash.encode())
     for file in files_of(stage, settings):
-        digest.update(f"{file.relative_to(ROOT).as_posix()} {_hash(file)}\n".encode())
+        digest.update(f"{_named(file)} {_hash(file)}\n".encode())
     return digest.hexdigest()[:16]
 
 
@@ -72,7 +78,7 @@ def modules_of(stage: str, settings: Values) -> set[str]:
         module = pending.pop()
         if module not in seen and not _ignored(module, stage) and (file := _file(module)):
             seen.add(module)
-            pending += module_code(file).imports
+            pending += [_absolute(name, module, file) for name in module_code(file).imports]
             if module == FAMILIES:
                 pending += [f"{FAMILIES}.{one.stem}" for one in sorted(file.parent.glob("*.py")) if one != file]
                 pending += [family.report_module for family in families().values() if family.report_module]
@@ -159,6 +165,8 @@ def _imported(module: str) -> dict[str, str]:
 
 
 def _targets(settings: object) -> list[str]:
+    if isinstance(settings, list):
+        return [target for one in settings for target in _targets(one)]
     if not isinstance(settings, dict):
         return []
     found = [value.rpartition(".")[0] for key, value in settings.items() if key in ("_target_", "_maker_") and value]
@@ -176,23 +184,44 @@ def _ignored(module: str, stage: str) -> bool:
 @cache
 def _file(module: str) -> Path | None:
     """Source file of a module of ours; a name inside a module (`from a.b import name`) is no module."""
-    base = ROOT / "src" if module.startswith("langladder") else ROOT
-    if not module.startswith(("langladder", "pipeline")):
+    if not (base := _base(module.partition(".")[0])):
         return None
     path = base / module.replace(".", "/")
     return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
 
 
 @cache
+def _base(package: str) -> Path | None:
+    """The folder that a package of ours or of a plugin is in; None of others."""
+    if package in plugins.OWN:
+        return ROOT / "src" if package == "langladder" else ROOT
+    folder = plugins.folder_of(package) if package in plugins.listed() else None
+    return folder.parent.resolve() if folder else None
+
+
+def _named(file: Path) -> str:
+    """A file as every machine calls it: in the project, or in a plugin's package."""
+    bases = [ROOT, *filter(None, map(_base, plugins.listed()))]
+    return next(file.relative_to(base).as_posix() for base in bases if file.is_relative_to(base))
+
+
+def _absolute(name: str, module: str, file: Path) -> str:
+    """A module as it is imported anywhere: `.cells`, which plugins may say, is beside the module that says it."""
+    package = module if file.name == "__init__.py" else module.rpartition(".")[0]
+    return resolve_name(name, package) if name.startswith(".") else name
+
+
+@cache
 def _data(folder: Path) -> list[Path]:
     """Resources that stand beside a package's modules: tables, templates. Those of packages inside it are their own."""
-    if not folder.is_relative_to(ROOT / "src"):
+    bases = [_base(package) for package in plugins.listed()]
+    if not any(base and folder.is_relative_to(base) for base in [ROOT / "src", *bases]):
         return []
     found: list[Path] = []
     for entry in folder.iterdir():
         if entry.is_file() and entry.suffix != ".py":
             found.append(entry)
-        elif entry.is_dir() and entry.name != "__pycache__" and not (entry / "__init__.py").is_file():
+        elif entry.is_dir() and entry.name not in NO_RESOURCES and not (entry / "__init__.py").is_file():
             found += [file for file in entry.rglob("*") if file.is_file()]
     return found
 
@@ -248,8 +277,10 @@ def _parse_node(tree: ast.AST) -> ModuleCode:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             imports += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            imports += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.ImportFrom):
+            start = "." * node.level + (node.module or "")
+            inner = start if start.endswith(".") else f"{start}."
+            imports += [start, *(f"{inner}{alias.name}" for alias in node.names)]
         body = getattr(node, "body", None)
         first = body[0] if isinstance(body, list) and body else None
         if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):

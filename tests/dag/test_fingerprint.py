@@ -22,7 +22,7 @@ from pipeline.tracking.fingerprint import digest, fingerprint
 
 RUNGS = {name: family.default for name, family in families().items()} | {"embedding": "lexicon"}
 STAGES = {stage.name: stage.family for stage in plan.stages().values() if stage.family}
-SETTINGS = {"langladder.tasks.settings", "langladder.tasks.optimisation"}
+SETTINGS = {f"langladder.tasks.{name}" for name in ("settings", "optimisation", "extensions")}
 DAG = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
 
 

@@ -15,7 +15,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 TOP = {
     *(".ci", ".devcontainer", ".dockerignore", ".dvc", ".dvcignore", ".github", ".gitignore"),
     *("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "Dockerfile", "LICENSE", "Makefile", "README.md"),
-    *("benchmarks", "conf", "deploy", "docs", "input", "lessons", "pipeline", "scripts", "src", "tests"),
+    *("benchmarks", "conf", "deploy", "docs", "examples", "input", "lessons", "pipeline", "scripts", "src", "tests"),
     *("dvc.lock", "dvc.yaml", "mkdocs.yml", "params.yaml", "pyproject.toml"),
     *("requirements.lock", "requirements-dev.lock", "requirements-peers.lock"),
 }

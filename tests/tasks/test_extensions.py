@@ -22,6 +22,7 @@ from langladder.tasks.settings import LMTrainingConfig
 OPTIM = "torch.optim."
 PLATEAU: dict[str, Any] = {"_target_": f"{OPTIM}lr_scheduler.ReduceLROnPlateau", "patience": 0, "factor": 0.5}
 PLATEAU |= {"threshold": 100.0, "threshold_mode": "abs"}
+STEP = {"_target_": f"{OPTIM}lr_scheduler.StepLR", "step_size": 3, "gamma": 0.1}
 WARM_UP = {"_target_": f"{OPTIM}lr_scheduler.LinearLR", "start_factor": 0.1, "total_iters": 3}
 LATER = {"_target_": f"{OPTIM}lr_scheduler.CosineAnnealingLR"}
 BOTH = {"_target_": f"{OPTIM}lr_scheduler.SequentialLR", "schedulers": [WARM_UP, LATER], "milestones": [3]}
@@ -51,7 +52,11 @@ def logged(folder: Path) -> list[dict[str, str]]:
         {"optimizer": {"_target_": f"{OPTIM}NAdam", "lr": 0.01, "_partial_": True}},
         {"optimizer": {"_target_": f"{OPTIM}SGD", "momentum": 0.5, "nesterov": True, "weight_decay": 0.01}},
         {"schedule": {"_target_": f"{OPTIM}lr_scheduler.OneCycleLR", "max_lr": 0.05}, "optimizer": "adam"},
-        {"schedule": {"_target_": f"{OPTIM}lr_scheduler.StepLR", "step_size": 3}, "optimizer": "sgd", "clip_norm": 0.01},
+        {
+            "schedule": {"_target_": f"{OPTIM}lr_scheduler.StepLR", "step_size": 3},
+            "optimizer": "sgd",
+            "clip_norm": 0.01,
+        },
         {"schedule": PLATEAU},
         {"schedule": BOTH},
         {"callbacks": MONITOR, "trainer": {"detect_anomaly": True, "inference_mode": False}},
@@ -72,8 +77,7 @@ def test_a_run_with_them_ends_with_the_same_bits_where_it_was_interrupted(change
 
 
 def test_a_schedule_is_stepped_at_every_update_and_a_plateau_at_validations(tmp_path):
-    step = {"_target_": f"{OPTIM}lr_scheduler.StepLR", "step_size": 3, "gamma": 0.1}
-    curve = train(tmp_path / "a", optimizer="sgd", lr=1.0, clip_norm=1e-4, schedule=step, log_every=1)[1].curve
+    curve = train(tmp_path / "a", optimizer="sgd", lr=1.0, clip_norm=1e-4, schedule=STEP, log_every=1)[1].curve
     assert [row["lr"] for row in curve] == pytest.approx([10.0 ** -(i // 3) for i in range(STEPS)])
     curve = train(tmp_path / "b", lr=0.5, schedule=PLATEAU, log_every=1)[1].curve  # the first validation is the best
     assert [row["lr"] for row in curve] == pytest.approx([0.5] * 10 + [0.25] * 5 + [0.125])
@@ -96,18 +100,21 @@ def test_loggers_and_callbacks_see_the_steps_of_the_whole_run_when_it_is_resumed
     assert {rate for _, rate in rates} == {0.005} and max(step for step, _ in rates) == 15
 
 
-def test_a_profiler_reports_and_changes_no_bit(tmp_path, capsys):
+def test_a_profiler_reports_and_changes_no_bit(tmp_path):
     expected, _ = train(tmp_path / "plain")
     for name, profiler in (
         ("simple", "simple"),
-        ("written", {"_target_": "pytorch_lightning.profilers.SimpleProfiler", "dirpath": str(tmp_path), "filename": "p"}),
+        (
+            "written",
+            {"_target_": "pytorch_lightning.profilers.SimpleProfiler", "dirpath": str(tmp_path), "filename": "p"},
+        ),
     ):
         model, _ = train(tmp_path / name, trainer={"profiler": profiler})
         assert all(torch.equal(a, b) for a, b in zip(model.parameters(), expected.parameters(), strict=True))
     assert "run_training_batch" in (tmp_path / "fit-p.txt").read_text(encoding="utf-8")
 
 
-def test_the_optimiser_has_its_arguments_and_the_rate_of_the_settings(tmp_path):
+def test_the_optimiser_has_its_arguments_and_the_rate_of_the_settings():
     nadam = {"_target_": f"{OPTIM}NAdam", "weight_decay": 0.1, "lr": 0.03}
     config = LMTrainingConfig(**settings(optimizer=nadam, lr=0.001))
     assert config.lr == 0.03 and config.optimizer == {"_target_": f"{OPTIM}NAdam", "weight_decay": 0.1}

@@ -43,7 +43,8 @@ Make = Callable[..., Any]
 DEVICES = ("training.devices", "training.nodes", "training.strategy")
 """How many processes train together: their sums differ in last bits. It is a matter of the machine, and a training that
 was interrupted may go on with another number."""
-UNWATCHED = ("title", "year", "claim", "paper", "training.progress", "training.checkpoint_every", *DEVICES)
+SHOWN = ("training.progress", "training.logger")
+UNWATCHED = ("title", "year", "claim", "paper", *SHOWN, "training.checkpoint_every", *DEVICES)
 """What a rung's file says that changes nothing of its result: no stage is run again for it."""
 JUDGING = ("judged",)
 """What a rung's file says of how it is judged alone: its model is not made again for it."""

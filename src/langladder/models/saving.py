@@ -1,8 +1,8 @@
 """How every model is kept: a folder of `model.safetensors` (its arrays) and `config.json` (what it is).
 
 config.json holds the format version, the class (`_target_`), the vocabulary sizes by name, the settings and, of models
-that read words, how their training text was written (`normalisation`). Only classes of this package are ever built from
-it.
+that read words, how their training text was written (`normalisation`). Only classes of this package, and of those that
+the user has listed (`ground.plugins`), are ever built from it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from langladder.ground import artefacts, schema
+from langladder.ground import artefacts, plugins, schema
 from langladder.ground.atomic import Owner, atomic_folder
 from langladder.ground.errors import InputError
 from langladder.text.words.normalisation import Normalisation
@@ -47,9 +47,10 @@ MOST_IDS = 2**31 - 1  # tokens are stored as int32
 
 def _is_model(folder: Path) -> bool:
     try:
-        return str(artefacts.read_json(folder / "config.json")["_target_"]).startswith("langladder.")
+        target = str(artefacts.read_json(folder / "config.json")["_target_"])
     except (InputError, KeyError, TypeError):
         return False
+    return target.startswith("langladder.") or plugins.package_of(target) is not None
 
 
 BESIDE = (

@@ -46,6 +46,10 @@ ALIASES = {"lightning.pytorch.": "pytorch_lightning.", "lightning.": "pytorch_li
 STEPS = ("T_max", "total_steps")
 """Arguments of schedules that are the steps of the run where they are not given."""
 
+REPORTS = ("pytorch_lightning.profilers.profiler", "pytorch_lightning.callbacks.model_summary")
+"""Loggers that print a table which somebody has asked for."""
+
+BY_CLOCK = "a run that ends by the clock is no function of its settings"
 OURS = "it is set by langladder"
 FLAGS = {
     "accelerator": "set training.accelerator",
@@ -60,7 +64,7 @@ FLAGS = {
     "min_epochs": "set training.max_steps; an epoch is here the stretch up to the next validation",
     "max_steps": "set training.max_steps",
     "min_steps": "set training.patience",
-    "max_time": "a run that ends by the clock is no function of its settings; set training.max_steps",
+    "max_time": f"{BY_CLOCK}; set training.max_steps",
     "limit_train_batches": "a run that is resumed would validate at other steps; set training.max_steps",
     "limit_val_batches": "set training.validation_tokens, where the rung has it",
     "limit_test_batches": "the Trainer tests nothing here: the stage evaluate does",
@@ -117,7 +121,7 @@ def checked_target(kind: Kind, entry: object) -> Target:
     if (name := located.__name__) in (refused := {"callbacks": CALLBACKS, "optimizer": OPTIMIZERS}.get(kind, {})):
         raise ValueError(f"{name} is not taken: {refused[name]}")
     if name == "Timer" and found.get("duration") is not None:
-        raise ValueError("Timer with a duration is not taken: a run that ends by the clock is no function of its settings")
+        raise ValueError(f"Timer with a duration is not taken: {BY_CLOCK}")
     if kind != "schedule" or "schedulers" not in found:
         _check_arguments(located, found, kind)
     for inner in found.get("schedulers", []) if kind == "schedule" else []:
@@ -173,8 +177,8 @@ def trainer_flags() -> tuple[str, ...]:
 @cache
 def _try(flags: str) -> None:
     """Let Lightning check the values of flags."""
+    from lightning_fabric.utilities.exceptions import MisconfigurationException
     from pytorch_lightning import Trainer
-    from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
     try:
         with quiet():
@@ -208,7 +212,7 @@ def _inner(kind: Kind, value: object, first: tuple[object, ...]) -> object:
 def built_flags(flags: Mapping[str, Any]) -> dict[str, Any]:
     """The Trainer's flags, with a profiler that an entry describes."""
     profiler = flags.get("profiler")
-    return dict(flags) | ({"profiler": built("profiler", profiler)} if isinstance(profiler, Mapping) else {})
+    return dict(flags) | ({"profiler": built("profiler", dict(profiler))} if isinstance(profiler, Mapping) else {})
 
 
 def built_callbacks(entries: Mapping[str, Target]) -> "list[Callback]":
@@ -282,12 +286,14 @@ def _check_arguments(located: type, entry: Target, kind: Kind) -> None:
 
 @contextmanager
 def quiet() -> "Iterator[None]":
-    """Keep Lightning from reporting on devices, tips and worker processes."""
-    loggers = [logging.getLogger(name) for name in ("pytorch_lightning", "lightning", "lightning_fabric")]
+    """Keep Lightning from reporting on devices, tips and worker processes; what was asked for is still printed."""
+    wanted = dict.fromkeys(("pytorch_lightning", "lightning", "lightning_fabric"), logging.ERROR)
+    wanted |= dict.fromkeys(REPORTS, logging.INFO)
+    loggers = [logging.getLogger(name) for name in wanted]
     levels = [logger.level for logger in loggers]
     try:
         for logger in loggers:
-            logger.setLevel(logging.ERROR)
+            logger.setLevel(wanted[logger.name])
         yield
     finally:
         for logger, level in zip(loggers, levels, strict=True):

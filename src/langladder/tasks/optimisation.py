@@ -30,7 +30,6 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 import torch
 from pydantic import BeforeValidator, Field, field_validator, model_validator
-from pydantic_core import PydanticKnownError
 from torch import nn
 from torch.optim.lr_scheduler import LRScheduler
 
@@ -64,7 +63,7 @@ def _name_or_target(kind: Kind, names: tuple[str, ...]) -> BeforeValidator:
             return checked_target(kind, value)
         if value not in names:
             listed = ", ".join(f"'{name}'" for name in names[:-1])
-            raise PydanticKnownError("literal_error", {"expected": f"{listed} or '{names[-1]}'"})
+            raise ValueError(f"Input should be {listed} or '{names[-1]}'")
         return value
 
     return BeforeValidator(check)
@@ -120,11 +119,11 @@ class TrainingConfig(Config):
     profiler: Literal["simple", "advanced"] | None = None
     fast_dev_run: bool = False
     """Debug: one training step and one validation batch, nothing written."""
-    trainer: dict[str, Any] = {}
+    trainer: dict[str, Any] = Field(default_factory=dict)
     """Flags of Lightning's Trainer; those that langladder sets itself or that break resuming are refused."""
-    callbacks: dict[str, Target] = {}
+    callbacks: dict[str, Target] = Field(default_factory=dict)
     """Callbacks beside ours, by names: {lr_monitor: {_target_: pytorch_lightning.callbacks.LearningRateMonitor}}."""
-    logger: dict[str, Target] = {}
+    logger: dict[str, Target] = Field(default_factory=dict)
     """Loggers beside MLflow, likewise."""
 
     @model_validator(mode="before")
@@ -319,8 +318,8 @@ def clip_gradients(module: nn.Module, largest: float) -> None:
 def clip_update(module: nn.Module, optimizer: torch.optim.Optimizer, largest: float) -> None:
     """What `clip_gradients` makes of the update to come. Of plain SGD, θ − ηg, it clips η: a pass over g less.
 
-    (The next rate does not depend on this one: `Schedule`. A schedule of another class multiplies the last rate, so that
-    there the task clips gradients.)
+    (The next rate does not depend on this one: `Schedule`. A schedule of another class multiplies the last rate: there
+    the task clips gradients.)
     """
     if not isinstance(optimizer, torch.optim.SGD) or any(
         g["momentum"] or g["weight_decay"] for g in optimizer.param_groups

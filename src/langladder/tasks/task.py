@@ -109,9 +109,10 @@ class Task(pl.LightningModule):
             torch.default_generator.manual_seed(seed)
         else:
             torch.manual_seed(seed)
-        named = isinstance(self.config.schedule, str)
-        rate = learning_rate(self.config, self.steps_done) if named else self.trainer.optimizers[0].param_groups[0]["lr"]
-        self.rate = float(rate)
+        if isinstance(self.config.schedule, str):
+            self.rate = learning_rate(self.config, self.steps_done)
+        else:
+            self.rate = float(self.trainer.optimizers[0].param_groups[0]["lr"])
 
     def transfer_batch_to_device(self, batch: object, device: torch.device, dataloader_idx: int) -> object:
         """As it is on a CPU: Lightning would take a batch of trees apart, number by number, to find nothing to move."""

@@ -16,11 +16,11 @@ import pytorch_lightning as pl
 import torch
 from lightning_fabric.plugins.environments.cluster_environment import ClusterEnvironment
 from lightning_fabric.plugins.environments.lightning import LightningEnvironment
+from lightning_fabric.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.callbacks import EarlyStopping, ModelSummary, ProgressBar
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.loggers.logger import DummyLogger
 from pytorch_lightning.strategies import DDPStrategy
-from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from langladder.data.batches import StepBatches, Update
 from langladder.ground.errors import InputError

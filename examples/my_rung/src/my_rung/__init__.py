@@ -1,0 +1,1 @@
+"""A language model of one's own as a rung of langladder."""

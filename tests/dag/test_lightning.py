@@ -1,0 +1,150 @@
+"""Lightning's flags, callbacks, loggers and torch's optimisers on the command line and in params.yaml."""
+
+import csv
+import json
+import sqlite3
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import yaml
+from hydra import initialize_config_dir
+from project_copy import copy_project, run, smallest, with_git
+from test_bad_input import run_stage
+
+from pipeline import ROOT
+from pipeline.settings import params
+from pipeline.settings.compose import Compositions, resolve
+
+TEXT = ("corpus", "filter", "clean", "tokenize", "vocab")
+TRAIN = (sys.executable, "-m", "pipeline.train", "lm", "lm=lstm", "lm.training.max_steps=30")
+NADAM = {"_target_": "torch.optim.NAdam"}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project whose text is tokenised."""
+    folder = copy_project(tmp_path_factory.mktemp("project"))
+    smallest(folder, embeddings=[], lms=["lstm"], translators=[], experiments=[], probes=[])
+    with_git(folder)
+    run(folder, sys.executable, "-m", "pipeline.resolve")
+    for stage in TEXT:
+        job = "text" if (folder / "resolved" / stage / "text.yaml").is_file() else stage
+        run(folder, sys.executable, "-m", f"pipeline.{stage}", "-cd", f"resolved/{stage}", "-cn", job)
+    return folder
+
+
+def optimiser_of(checkpointed: Path) -> dict[str, object]:
+    """The settings in a model's provenance."""
+    provenance = json.loads((checkpointed / "provenance.json").read_text())
+    found: dict[str, object] = provenance["settings"]["lm"]["training"]
+    return found
+
+
+@pytest.mark.long
+@pytest.mark.dag
+def test_all_of_them_on_the_command_line(project: Path) -> None:
+    printed = run(
+        project,
+        *TRAIN,
+        *("optimizer=nadam", "lm.training.validate_every=10", "lm.training.log_every=5"),
+        *("trainer.profiler=simple", "callbacks=[lr_monitor,model_summary]", "logger=csv", "hydra.run.dir=outputs/all"),
+    )
+    assert "run_training_batch" in printed and "Total params" in printed  # the profiler's table, the summary
+    training = optimiser_of(project / "outputs/all/models/lm/lstm")
+    assert training["optimizer"]["_target_"] == "torch.optim.NAdam" and training["trainer"] == {"profiler": "simple"}
+    version = project / "logs" / "csv" / "version_0"
+    rows = list(csv.DictReader((version / "metrics.csv").open()))
+    assert {int(row["step"]) for row in rows if row["validation_loss"]} == {10, 20, 30}
+    rates = [float(row["lr-NAdam/pg1"]) for row in rows if row["lr-NAdam/pg1"]]
+    assert rates and max(rates) <= 0.01 and len(set(rates)) > 1
+    database = sqlite3.connect(project / "mlflow.db")
+    assert database.execute("SELECT count(*) FROM metrics WHERE key = 'lr-NAdam/pg1'").fetchone()[0] == len(rates)
+
+
+@pytest.mark.long
+@pytest.mark.dag
+def test_a_class_of_torch_for_one_rung_and_a_flag_of_the_trainer_in_params_yaml(project: Path) -> None:
+    written = yaml.safe_load((project / "params.yaml").read_text())
+    changes = {"lm": {"lstm": {"training": {"max_steps": 20, "optimizer": NADAM | {"lr": 0.005}}}}}
+    changes |= {"trainer": {"inference_mode": False}, "callbacks": ["lr_monitor"], "scheduler": "one_cycle"}
+    (project / "params.yaml").write_text(yaml.safe_dump(written | changes, sort_keys=False))
+    try:
+        run(project, sys.executable, "-m", "pipeline.resolve")
+        run(project, sys.executable, "-m", "pipeline.train", "lm", "-cd", "resolved/train_lm", "-cn", "lstm")
+        training = optimiser_of(project / "models/lm/lstm")
+        assert training["optimizer"] == NADAM and training["lr"] == 0.005
+        assert training["schedule"]["_target_"].endswith("OneCycleLR") and training["trainer"] == {
+            "inference_mode": False
+        }
+        rates = [float(row["lr"]) for row in csv.DictReader((project / "curves/lm/lstm.csv").open())]
+        assert rates[-1] < 1e-3  # down again at the last of the run's own steps
+    finally:
+        (project / "params.yaml").write_text(yaml.safe_dump(written, sort_keys=False))
+
+
+@pytest.mark.long
+@pytest.mark.dag
+@pytest.mark.skipif(find_spec("wandb") is None, reason="wandb is not installed")
+def test_weights_and_biases_offline(project: Path) -> None:
+    run(project, *TRAIN, "logger=wandb", "hydra.run.dir=outputs/wandb")
+    assert list((project / "logs" / "wandb").glob("offline-run-*"))
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("trainer.profilr=simple", "trainer.profilr: no flag of pytorch_lightning.Trainer; the nearest: profiler"),
+        (
+            "trainer.limit_train_batches=2",
+            "a run that is resumed would validate at other steps; set training.max_steps",
+        ),
+        ("trainer.gradient_clip_val=1", "set training.clip_norm"),
+        ("callbacks=lr_monitr", "callbacks: 'lr_monitr' is not a choice: the nearest: lr_monitor"),
+        ("callbacks.stop={_target_: pytorch_lightning.callbacks.EarlyStopping}", "set training.patience"),
+        ("lm.training.optimizer={_target_: torch.optim.NAdamm}", "'torch.optim.NAdamm' does not exist"),
+        ("optimizer._target_=os.system", "'os.system' is not allowed: a class of torch.optim, langladder.tasks"),
+    ],
+)
+def test_what_is_refused_is_said_in_a_line(
+    override: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_stage("train_lm", tmp_path, monkeypatch, "lm=lstm", override)
+    printed = capsys.readouterr().err
+    assert len([line for line in printed.splitlines() if message in line]) == 1, printed
+
+
+def chosen(**changes: object) -> params.Choices:
+    lists = {name: [] for name in ("embeddings", "translators", "encoders", "classifiers", "taggers", "probes")}
+    values = params.load().model_dump() | lists | {"classifier_transfers": {}, "lms": ["lstm", "gpt"]} | changes
+    return params.schema().model_validate(values)
+
+
+def test_params_yaml_says_it_for_every_rung_and_the_nearer_wins() -> None:
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        plain = resolve(chosen())
+        found = resolve(chosen(optimizer="nadam", trainer={"profiler": "simple"}, callbacks=["lr_monitor"]))
+        own = chosen(optimizer="nadam", lm={"gpt": {"training": {"optimizer": "adam"}}}, trainer="profile")
+        compositions = Compositions(own)
+        nearer = {name: compositions.rung("lm", name)["training"] for name in ("lstm", "gpt")}
+    assert plain["train_lm/gpt"]["lm"]["training"]["optimizer"] == "muon"
+    for rung in ("lstm", "gpt"):
+        training = found[f"train_lm/{rung}"]["lm"]["training"]
+        assert training["optimizer"]["_target_"] == "torch.optim.NAdam" and training["trainer"] == {
+            "profiler": "simple"
+        }
+        assert list(training["callbacks"]) == ["lr_monitor"]
+    assert nearer["gpt"]["optimizer"] == "adam" and nearer["lstm"]["optimizer"]["_target_"] == "torch.optim.NAdam"
+    assert nearer["gpt"]["trainer"] == {"profiler": "simple"}
+
+
+def test_the_files_of_conf_are_what_settings_take() -> None:
+    """Each file is chosen once, for the LSTM; what a logger needs may be missing here, and is then not built."""
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        for group in params.LIGHTNING:
+            for name in params.conf_names(group):
+                value = [name] if group in ("callbacks", "logger") else name
+                training = Compositions(chosen(lms=["lstm"], **{group: value})).rung("lm", "lstm")["training"]
+                key = {"scheduler": "schedule"}.get(group, group)
+                assert training[key] or (group, name) == ("trainer", "default"), (group, name)
