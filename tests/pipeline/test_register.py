@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 from mlflow.exceptions import MlflowException
 
+import langladder as ll
 from langladder.faces.mlflow.functions import load
 from langladder.models.language.gpt import GPT
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
@@ -62,6 +63,13 @@ def test_what_a_run_has_made_is_a_python_function(registry: Path, job: Any) -> N
     loaded = mlflow.pyfunc.load_model(f"models:/{model.model_id}")
     assert loaded.predict(pd.DataFrame({"text": LINES})).to_dict("records") == load(PLACE).predict({"text": LINES})
     assert loaded.input_example is not None and loaded.metadata.run_id == work.run.run_id
+    of_run = f"runs:/{work.run.run_id}/lstm"  # the rung's name
+    frame = pd.DataFrame({"text": LINES}, index=[7, 9])
+    found = mlflow.pyfunc.load_model(of_run).predict(frame)
+    assert isinstance(found, pd.DataFrame) and found["bits"].tolist() == loaded.predict(frame)["bits"].tolist()
+    for address in (of_run, f"models:/{model.model_id}"):
+        here = ll.load(mlflow.artifacts.download_artifacts(address))
+        assert here.name == "lstm" and [one.bits for one in here.score(LINES)] == found["bits"].tolist()
     make(job, seed=2)  # another model in its place
     with pytest.raises(ValueError, match=r"is not there .any more.*register models/lm/lstm"):
         mlflow.pyfunc.load_model(f"models:/{model.model_id}")

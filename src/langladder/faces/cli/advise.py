@@ -22,7 +22,7 @@ def advise(folder: Path, as_json: bool) -> None:
 
     \b
     Examples:
-      langladder advise
+      langladder advise .
       langladder advise ladders/english --json
     """
     with needs("report", "advise"):
