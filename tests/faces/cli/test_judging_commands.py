@@ -74,11 +74,9 @@ def test_a_tagger_and_a_reader(models: Path, tmp_path: Path) -> None:
     (tmp_path / "t.conll").write_text("the x D\ndog x N\n\na x D\ncat x V\n")
     found = json.loads(run("evaluate", models / "tagger" / "hmm", tmp_path / "t.conll", "--label", 2, "--json").stdout)
     assert found["figures"]["accuracy"] == 0.75 and not [key for key in found["figures"] if "unknown" in key]
-    (tmp_path / "q.jsonl").write_text(
-        json.dumps(
-            {"context": "anna lives in paris .", "question": "where does anna live ?", "answers": [{"text": "paris", "start": 14}]}
-        )
-    )
+    answers = [{"text": "paris", "start": 14}]
+    question = {"context": "anna lives in paris .", "question": "where does anna live ?", "answers": answers}
+    (tmp_path / "q.jsonl").write_text(json.dumps(question))
     result = run("evaluate", models / "reader" / "window", tmp_path / "q.jsonl", "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
