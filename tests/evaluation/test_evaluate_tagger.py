@@ -57,6 +57,7 @@ def test_golden_figures():
     assert scores.cross_entropy == pytest.approx(-(4 * np.log(0.8) + np.log(0.1)) / 5, abs=1e-6)
     assert scores.calibration_error == 0.0
     assert page.bayes_accuracy == pytest.approx(0.9)
+    assert page.majority_accuracy == 0.6  # N for every word
     assert page.confusion == [[1, 0, 0], [0, 3, 0], [0, 1, 0]]
     assert scores.entity_f1 is None and "entity_f1" not in page.figures()
     assert page.shown[0][2].model_dump() == {

@@ -1,19 +1,21 @@
 """Taggers one by one: HMM and suffixes by hand, CRFsuite's own tags, windows, letters, what constraints forbid."""
 
 import math
+from zlib import crc32
 
 import numpy as np
 import pytest
 import torch
 
 from langladder.models.tagging.counted_tagger import tag_ids
-from langladder.models.tagging.feature_crf import FeatureCRF, sentence_features, shape
+from langladder.models.tagging.feature_crf import FeatureCRF
 from langladder.models.tagging.hmm import HMM, transition_probabilities
 from langladder.models.tagging.most_frequent import MostFrequentTag, Suffixes
 from langladder.models.tagging.recurrent import RecurrentTagger
 from langladder.models.tagging.tagger import allowed_steps
 from langladder.models.tagging.tagger_words import TaggerWords, shape_of
 from langladder.models.tagging.window import WindowTagger
+from langladder.models.tagging.word_features import sentence_features, shape
 from langladder.text.labelled.labelled import Tagged, bad_steps
 
 
@@ -179,6 +181,26 @@ def test_one_direction_reads_no_later_word_and_two_do():
         model = RecurrentTagger(config, *words.sizes, 2).equip(words, ["N", "V"]).eval()
         first, second = model.log_probs([("a", "b", "a"), ("a", "b", "c")])
         assert np.allclose(first[:2], second[:2]) != both
+
+
+def test_hand_made_features_are_added_to_the_output_and_dropped_in_training_alone():
+    """f_t = W h_t + b + Σ_m v_m: rows of a table, by a hash that is the same in every process."""
+    words = TaggerWords.of(tagged("Ab/N c/V"), lowercase=True, digits=True, min_count=1)
+    settings = {"embedding_dim": 4, "width": 4, "features": 1000, "dropout": 0.0, "feature_dropout": 0.5}
+    model = RecurrentTagger(RecurrentTagger.Config.model_validate(settings), *words.sizes, 2).equip(words, ["N", "V"])
+    batch = model.collate([model.encode(("Ab", "c")), model.encode(("c",))])
+    assert batch.features.shape[:2] == (2, 2) and (batch.features[1, 1] == 0).all()
+    assert crc32(b"word=Ab") % 1000 + 1 in batch.features[0, 0].tolist()
+    model.eval()
+    plain = model(batch)
+    with torch.no_grad():
+        model.features.weight[1:] = torch.randn(1000, 2, generator=torch.Generator().manual_seed(0))
+    sums = [model.features.weight[rows[rows > 0]].sum(0) for rows in batch.features.flatten(0, 1)]
+    torch.testing.assert_close(model(batch), plain + torch.stack(sums).view(2, 2, 2))
+    model.train()
+    many = torch.stack([model(batch) for _ in range(2000)])
+    torch.testing.assert_close(many.mean(0), model.eval()(batch), atol=0.4, rtol=0.1)
+    assert many.std(0)[0].min() > 0.5
 
 
 def test_words_letters_and_a_word_of_any_length():

@@ -12,6 +12,7 @@ from langladder.ground.errors import InputError
 from langladder.models.making import Run
 from langladder.models.tagging.recurrent import RecurrentTagger
 from langladder.models.tagging.tagger_words import TaggerWords
+from langladder.models.tagging.word_features import count_features, sentence_features
 from langladder.tasks.settings import TaggerInput, TaggerTraining, TaggerTransferInput
 from langladder.tasks.tagging import Tagging, make, start_words, train_tagger
 from langladder.text.labelled.labelled import Tagged
@@ -187,3 +188,14 @@ def test_a_step_that_the_scheme_forbids_is_named(tmp_path):
 def test_sentences_that_cannot_be_learnt_from(train, told, tmp_path):
     with pytest.raises(InputError, match=told):
         train_tagger(network(), train, [], TaggerTraining.model_validate(SHORT), Run(1, tmp_path))
+
+
+def test_the_table_of_features_has_two_rows_for_each_that_the_training_sentences_have(tmp_path):
+    found = count_features(one.words for one in corpus())
+    words = {word for one in corpus() for word in one.words}
+    assert found == len({f for one in corpus() for own in sentence_features(one.words) for f in own}) > len(words)
+    model, _ = trained(tmp_path / "run", max_steps=2, model={"features": "auto"})
+    assert model.config.features == 2 * found and model.features.weight.shape == (1 + 2 * found, len(TAGS))
+    model.save(tmp_path / "model")
+    other = RecurrentTagger.load(tmp_path / "model")
+    np.testing.assert_array_equal(other.log_probs([("dogs", "see")])[0], model.log_probs([("dogs", "see")])[0])

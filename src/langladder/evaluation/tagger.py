@@ -182,6 +182,7 @@ class TaggerPage(Page):
         work: of a network, as it is trained, at the mean length of the test sentences.
         labels: the tags, in the order of their ids.
         bayes_accuracy: what the best guess reaches under the grammar that drew the sentences.
+        majority_accuracy: what one tag for every word reaches; it finds no phrase.
         entities: precision, recall and F₁ of each kind of phrase, where tags bracket them.
         confusion: row the right tag, column what was said.
         right: how many words of each test sentence get their tag: rungs are compared by it.
@@ -209,6 +210,18 @@ class TaggerPage(Page):
             brief=True,
             after="±",
             card="Bayes accuracy, the best that can be known",
+        ),
+    ] = None
+    majority_accuracy: Annotated[
+        float | None,
+        Metric(
+            "one tag",
+            "accuracy where every word gets the most frequent tag of the test words: all O, where few are in phrases",
+            unit="points",
+            digits=2,
+            after="Bayes",
+            logged=False,
+            card="accuracy of one tag for every word",
         ),
     ] = None
     per_label: list[LabelScores]
@@ -288,6 +301,7 @@ def evaluate_tagger(
             **entities[0],
         ),
         bayes_accuracy=round(float(np.mean(ceilings)), 6) if len(ceilings) == len(gold) else None,
+        majority_accuracy=round(float(matrix.sum(axis=1).max() / matrix.sum()), 6),
         per_label=labels,
         entities=entities[1],
         confusion=matrix.tolist(),

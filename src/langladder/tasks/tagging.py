@@ -20,6 +20,7 @@ from langladder.models.tagging.counted_tagger import tag_ids
 from langladder.models.tagging.network_tagger import AnyTagger, Batch, NetworkTagger, Sentence
 from langladder.models.tagging.neural_tagger import NeuralTagger, NeuralTaggerConfig
 from langladder.models.tagging.tagger_words import TaggerWords
+from langladder.models.tagging.word_features import count_features
 from langladder.tasks.inputs import check_dimension, spellings, start_embedding
 from langladder.tasks.settings import ReadingSettings, TaggerInput, TaggerTraining, TaggingTraining
 from langladder.tasks.task import Task
@@ -148,7 +149,7 @@ def train_tagger(
 
     batches = TaggedBatches((lengths[0], lengths[1]), batch, batch_size=config.batch_size, seed=run.seed)
     config = config.of(len(splits[0]))
-    if config.early_stopping == "auto" and not any(phrases_of(sentence.tags or ()) for sentence in splits[1]):
+    if config.early_stopping == "auto" and all(set(sentence.tags or ()) <= {"O"} for sentence in splits[1]):
         config = config.model_copy(update={"early_stopping": "accuracy"})  # no phrase to choose by
     task = Tagging(model, config, model.occurrences(encoded[0]))
     result = train_task(task, batches, config, run)
@@ -220,8 +221,11 @@ def make(
         min_count=chosen.min_count,
         more=[] if found is None else found.words,
     )
+    config = settings.model
+    if config.features == "auto":
+        config = config.model_copy(update={"features": 2 * count_features(sentence.words for sentence in train)})
     torch.manual_seed(run.seed)
-    model = kind(settings.model, *words.sizes, len(tags)).equip(words, tags)
+    model = kind(config, *words.sizes, len(tags)).equip(words, tags)
     if found is not None:
         start_words(model, found, frozen=chosen.frozen)
     result = train_tagger(model, train, validation, settings.training, run)

@@ -6,14 +6,13 @@ CRFsuite (Okazaki 2007) finds the weights by L-BFGS with L1 and L2 penalties. It
 reader trusts, so such a file is never read here: the weights are asked for after training, stored as arrays, and the
 sentences are scored by the chain of `nn.crf`. The tests hold the tags of both equal.
 
-The features are the usual ones: the word, its affixes of one to four letters, its shape, and the words and shapes
-beside it (Ratnaparkhi 1996; the tutorials of CRFsuite and scikit-learn).
+The features: `word_features`.
 
 Shape legend: F features, K tags, N weights that are not 0, T words.
 """
 
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,45 +23,9 @@ from scipy.sparse import csr_matrix
 from langladder.ground import schema
 from langladder.models.tagging.counted_tagger import CountedTagger
 from langladder.models.tagging.tagger import allowed_steps
+from langladder.models.tagging.word_features import sentence_features
 from langladder.nn.crf import Chain
 from langladder.text.labelled.labelled import Tagged
-
-AFFIX = 4  # letters of the longest prefix and suffix
-BESIDE = (-2, -1, 1, 2)  # where the neighbours stand
-
-
-def shape(word: str) -> str:
-    """`McDonald's-3` → `XxXx'x-d`: letters as x and X, digits as d, equal ones in a row once."""
-    kinds = ["X" if c.isupper() else "x" if c.isalpha() else "d" if c.isdigit() else c for c in word[:50]]
-    return "".join(kind for position, kind in enumerate(kinds) if position == 0 or kind != kinds[position - 1])
-
-
-def sentence_features(words: Sequence[str]) -> list[list[str]]:
-    """The features of each word of a sentence that are true."""
-    lower = [word.lower() for word in words]
-    shapes = [shape(word) for word in words]
-    return [list(_features(words[position], lower, shapes, position)) for position in range(len(words))]
-
-
-def _features(word: str, lower: Sequence[str], shapes: Sequence[str], position: int) -> Iterable[str]:
-    yield "bias"
-    yield f"word={word}"
-    yield f"lower={lower[position]}"
-    yield f"shape={shapes[position]}"
-    for n in range(1, min(AFFIX, len(word)) + 1):
-        yield f"prefix={lower[position][:n]}"
-        yield f"suffix={lower[position][-n:]}"
-    if "-" in word:
-        yield "hyphen"
-    for offset in BESIDE:
-        other = position + offset
-        if 0 <= other < len(lower):
-            yield f"lower[{offset:+d}]={lower[other]}"
-            if abs(offset) == 1:
-                yield f"shape[{offset:+d}]={shapes[other]}"
-                yield f"suffix[{offset:+d}]={lower[other][-3:]}"
-        else:
-            yield f"end[{offset:+d}]"
 
 
 class FeatureCRFConfig(schema.Config):

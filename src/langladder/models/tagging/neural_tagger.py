@@ -2,15 +2,19 @@
 
     x_t = [e_t ; l_t ; c_t ; s_t]     word vector, learned vector of training words, letters, shape (each on request)
     h_1 … h_T = the network's own reading of x_1 … x_T
-    f_t = W h_t + b, and from there on as `network_tagger` says
+    f_t = W h_t + b + Σ_{m true of word t} v_m, and from there on as `network_tagger` says
 
-Shape legend: B sentences, T words, K tags, D width of x, H width of h.
+v_m are vectors of hand-made features, on request: Huang et al. (2015, section 3.4) connect features of spelling and
+context to the output directly. Where few words are entities that makes a network find as many as a CRF does. They
+differ in that each feature is dropped at random, so that the network does not leave all to the words it has seen.
+
+Shape legend: B sentences, T words, K tags, D width of x, H width of h, M features of a word.
 """
 
 from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -24,12 +28,16 @@ from langladder.models.classification.classifier import read_reading
 from langladder.models.saving import READING
 from langladder.models.tagging.network_tagger import NetworkTagger
 from langladder.models.tagging.tagger_words import KEYS, SHAPES, Encoded, SentenceBatch, TaggerWords, words_from
+from langladder.models.tagging.word_features import rows_of_features
 from langladder.models.trial import words
 from langladder.nn.crf import CRF
-from langladder.nn.dropout import LockedDropout
+from langladder.nn.dropout import Dropout, LockedDropout
 from langladder.nn.initialisation import word_embedding
 from langladder.nn.word_form import WordForm
 from langladder.text.tokenize.specials import PAD, UNK
+
+ROWS = 2**16
+"""Of `features: auto` where there are no training sentences to count features in."""
 
 
 class NeuralTaggerConfig(schema.Config):
@@ -44,6 +52,11 @@ class NeuralTaggerConfig(schema.Config):
     character_width: int = Field(default=50, ge=2, le=4096, multiple_of=2)
     shape_dim: int = Field(default=0, ge=0, le=1024)
     """Of a vector for the word's shape (lower case, Title, CAPITALS, digits, …); 0: none."""
+    features: Literal["auto"] | Annotated[int, Field(ge=0, le=2**24)] = 0
+    """Rows of the table that the hand-made features of words are hashed to (see `word_features`); 0: none; auto: twice
+    as many as the training sentences have different ones, so that few share a row."""
+    feature_dropout: float = Field(default=0.5, ge=0, lt=1)
+    """Of each feature of each word."""
     output: Literal["softmax", "crf"] = "softmax"
     constraints: bool = True
     """crf: whether tags that bracket phrases (IOB2, IOBES) follow only what they may."""
@@ -80,6 +93,11 @@ class NeuralTagger(NetworkTagger[Encoded, SentenceBatch]):
         self.dropout = LockedDropout(config.dropout)
         self.head = nn.Linear(self.make_reader(self.input_width), self.number_of_labels)
         self.crf = CRF(self.number_of_labels) if config.output == "crf" else None
+        self.features, self.feature_rows = None, ROWS if config.features == "auto" else config.features
+        if self.feature_rows:
+            self.features = nn.EmbeddingBag(1 + self.feature_rows, self.number_of_labels, mode="sum", padding_idx=0)
+            nn.init.zeros_(self.features.weight)
+        self.feature_dropout = Dropout(config.feature_dropout)
 
     @abstractmethod
     def make_reader(self, width: int) -> int:
@@ -117,7 +135,16 @@ class NeuralTagger(NetworkTagger[Encoded, SentenceBatch]):
         """f: (B, T, K). What stands at padding means nothing."""
         h = self.read(self.dropout(self.embed(batch)), batch.lengths)  # (B, T, H)
         f: torch.Tensor = self.head(self.dropout(h))
+        if self.features is not None and batch.features is not None:
+            f = f + self._of_features(self.features, batch.features)
         return f
+
+    def _of_features(self, table: nn.EmbeddingBag, rows: torch.Tensor) -> torch.Tensor:
+        """Σ_m v_m of each word: (B, T, M) → (B, T, K)."""
+        flat = rows.flatten(0, 1)  # (B · T, M)
+        kept = self.feature_dropout(torch.ones_like(flat, dtype=table.weight.dtype))  # (B · T, M)
+        summed: torch.Tensor = table(flat, per_sample_weights=kept)  # (B · T, K)
+        return summed.view(*rows.shape[:2], -1)
 
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
         """See `Network.trial_loss`; every word has a form of its own, of four letters."""
@@ -131,12 +158,15 @@ class NeuralTagger(NetworkTagger[Encoded, SentenceBatch]):
             words(forms, 4, self.number_of_characters),
             torch.full((forms,), 4),
             torch.arange(forms) % SHAPES,
+            positions[..., None].expand(-1, -1, 4) % (1 + self.feature_rows) if self.feature_rows else None,
         )
         return self.loss(self(batch), batch, positions % self.number_of_labels)
 
     def encode(self, sentence: Sequence[str]) -> Encoded:
         """A sentence as the network reads it."""
-        return self.words.encode(sentence)
+        encoded = self.words.encode(sentence)
+        rows = self.feature_rows
+        return encoded._replace(features=rows_of_features(sentence, rows)) if rows else encoded
 
     def collate(self, rows: Sequence[Encoded]) -> SentenceBatch:
         """Sentences as one padded batch."""

@@ -31,10 +31,12 @@ _FIRST = len(NAMES)
 
 
 class Encoded(NamedTuple):
-    """A sentence: ids of its words (T,) int32; its words as they stand."""
+    """A sentence: ids of its words (T,) int32; its words as they stand; rows of their features (T, M), see
+    `word_features`, or None where the network reads none."""
 
     ids: np.ndarray
     words: tuple[str, ...]
+    features: np.ndarray | None = None
 
 
 class SentenceBatch(NamedTuple):
@@ -43,6 +45,7 @@ class SentenceBatch(NamedTuple):
 
     forms (B, T): each word's place among the batch's different words; letters (U, C) ids, right-padded with PAD;
     letter_counts (U,); shapes (U,), 0 … SHAPES − 1. The first of the different words stands for padding.
+    features (B, T, M) int64, rows of hand-made features, 0 at padding; None where the network reads none.
     """
 
     tokens: torch.Tensor
@@ -52,6 +55,7 @@ class SentenceBatch(NamedTuple):
     letters: torch.Tensor
     letter_counts: torch.Tensor
     shapes: torch.Tensor
+    features: torch.Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -136,11 +140,22 @@ class TaggerWords:
         return SentenceBatch(
             *(torch.from_numpy(tokens), torch.tensor(lengths), torch.from_numpy(learned), torch.from_numpy(forms)),
             *(torch.from_numpy(letters), torch.tensor(counts), torch.tensor(shapes)),
+            _padded_features([row.features for row in rows if row.features is not None], tokens.shape[1]),
         )
 
     def description(self) -> dict[str, object]:
         """What `words_from` needs to make them again, as JSON can hold it."""
         return {key: getattr(self, key) for key in sorted(KEYS)}
+
+
+def _padded_features(rows: Sequence[np.ndarray], length: int) -> torch.Tensor | None:
+    """Those of the sentences of a batch: (T, M) each → (B, T, M) int64."""
+    if not rows:
+        return None
+    features = np.zeros((len(rows), length, max(row.shape[1] for row in rows)), dtype=np.int64)
+    for position, row in enumerate(rows):
+        features[position, : row.shape[0], : row.shape[1]] = row
+    return torch.from_numpy(features)
 
 
 def words_from(path: Path, value: JSONObject) -> TaggerWords:
