@@ -152,3 +152,31 @@ def test_refuses_no_text_and_a_stranger_s_folder(tmp_path: Path) -> None:
         (tmp_path / "model" / "reading.json").write_text(json.dumps(damage))
         with pytest.raises(InputError, match=r"reading\.json|arrays"):
             Classifier.load(tmp_path / "model")
+
+
+def test_parity_of_balanced_logistic_regression_with_scikit_learn() -> None:
+    labels = sorted({str(one.label) for one in THREE})
+    texts, said = [one.text for one in THREE], [str(one.label) for one in THREE]
+    peer = make_pipeline(
+        TfidfVectorizer(ngram_range=(1, 2), analyzer="word", token_pattern=r"\S+"),
+        LogisticRegression(C=3.0, class_weight="balanced"),
+    )
+    peer.fit(texts, said)
+    own, plain = (
+        linear("logistic", THREE, labels, strengths=[3.0], class_weights=choice).log_probs(THREE)
+        for choice in ("balanced", "none")
+    )
+    assert np.abs(own - peer.predict_log_proba(texts)).max() < 1e-3 < np.abs(own - plain).max()
+
+
+@pytest.mark.parametrize("method", ["naive_bayes", "logistic", "nb_svm"])
+def test_balanced_weights_say_a_rare_label_more_often(method: str) -> None:
+    said = ["good", "good", "good", "bad"] * 10
+    train = [
+        Example(f"it is {word}", label="negative" if place % 10 == 3 else "positive") for place, word in enumerate(said)
+    ]
+    rare = {
+        choice: linear(method, train, class_weights=choice, strengths=[1.0]).log_probs([Example("it is bad")])[0, 0]
+        for choice in ("none", "balanced")
+    }
+    assert rare["balanced"] > rare["none"] + 0.1

@@ -14,9 +14,9 @@ from langladder.models.classification.classifier import Classifier
 from langladder.models.classification.mean_embedding import MeanEmbedding
 from langladder.models.making import Run
 from langladder.models.units import SubwordUnits, WordUnits
-from langladder.tasks.classification import make
+from langladder.tasks.classification import Classification, make
 from langladder.tasks.inputs import start_from_table, table_of, units_for
-from langladder.tasks.settings import ReadingInput, ReadingTraining, TransferInput
+from langladder.tasks.settings import ClassifierTraining, ReadingInput, ReadingTraining, TransferInput
 from langladder.text.labelled.labelled import Example
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
@@ -170,3 +170,41 @@ def test_refuses(tmp_path: Path) -> None:
         )
     with pytest.raises(ValueError, match="begins with those of its base"):
         TransferInput(vectors="somewhere")
+
+
+def uneven(count: int) -> list[Example]:
+    """Every tenth text is bad; of its two words one tells the label in three of four texts."""
+    rng = np.random.default_rng(count)
+    labels = ["bad" if number % 10 == 0 else "good" for number in range(count)]
+    sure = rng.random(count) < 0.75
+    said = [label if one else rng.choice(LABELS) for label, one in zip(labels, sure, strict=True)]
+    return [Example(f"it is {word}", label=label) for word, label in zip(said, labels, strict=True)]
+
+
+def test_balanced_weights_find_more_texts_of_rare_labels(tmp_path: Path) -> None:
+    train, held = uneven(300), uneven(400)
+    found = {}
+    for choice in ("none", "balanced"):
+        chosen = settings()
+        training = chosen.training.model_dump() | {"class_weights": choice, "epochs": 4}
+        chosen.training = ClassifierTraining.model_validate(training)
+        model, made = make(MeanEmbedding, LABELS, train, held, settings=chosen, run=Run(1, tmp_path / choice))
+        assert model.label_weights is None  # a matter of training alone
+        rare = np.array([one.label == "bad" for one in held])
+        found[choice] = float(np.exp(model.log_probs(held))[rare, 0].mean())
+        measured = {name for row in made.curve for name in row if name.endswith("accuracy")}
+        assert ("validation_balanced_accuracy" in measured) == (choice == "balanced")
+    assert found["balanced"] > found["none"] + 0.2
+
+
+def test_golden_weighted_loss_and_balanced_accuracy() -> None:
+    model = MeanEmbedding(MeanEmbedding.Config(embedding_dim=4), 10, 2)
+    model.label_weights = torch.tensor([3.0, 0.5])
+    scores, labels = torch.tensor([[2.0, 0.0], [0.0, 1.0], [5.0, 5.0]]), torch.tensor([0, 1, -1])
+    logs = torch.log_softmax(scores, dim=1)
+    by_hand = -(3.0 * logs[0, 0] + 0.5 * logs[1, 1]) / 2  # the third has no label
+    torch.testing.assert_close(model.label_loss(scores, labels, 0.0), by_hand)
+    task = Classification(model, ClassifierTraining(class_weights="balanced"))
+    assert (task.monitor, task.mode) == ("validation_balanced_accuracy", "max")
+    task.tally.update({"right": 9, "total": 12, "right 0": 8, "total 0": 8, "right 1": 1, "total 1": 4})
+    assert task.measures() == {"validation_accuracy": 0.75, "validation_balanced_accuracy": 0.625}

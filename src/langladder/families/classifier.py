@@ -57,7 +57,7 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
         """Networks read words or subwords, may begin with vectors, and are trained."""
         parts = super().parts(kind)
         if is_network(kind):
-            parts["training"] = (locate("langladder.tasks.settings.ReadingTraining"), ...)
+            parts["training"] = (locate("langladder.tasks.settings.ClassifierTraining"), ...)
             read_as = locate("langladder.tasks.settings.ReadingInput")
             parts["input"] = (read_as, read_as())
         return parts

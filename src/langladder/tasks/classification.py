@@ -14,16 +14,16 @@ import torch
 from langladder.data.reading import ReadingBatches
 from langladder.ground.errors import Damage, InputError
 from langladder.ground.schema import Config
-from langladder.models.classification.classifier import label_ids
+from langladder.models.classification.classifier import balanced_weights, label_ids
 from langladder.models.classification.neural_classifier import NeuralClassifier, Reading, collate
 from langladder.models.making import Run, TrainingResult
 from langladder.tasks.inputs import start_from_table, units_for
-from langladder.tasks.settings import ReadingInput, ReadingSettings, ReadingTraining
+from langladder.tasks.settings import ClassifierTraining, ReadingInput, ReadingSettings, ReadingTraining
 from langladder.tasks.task import Task
 from langladder.tasks.training import train_task
 from langladder.text.labelled.labelled import Example
 
-ACCURACY = "validation_accuracy"
+ACCURACY, BALANCED = "validation_accuracy", "validation_balanced_accuracy"
 
 
 class LabelledBatch(NamedTuple):
@@ -42,8 +42,9 @@ class Classification(Task):
         super().__init__(config)
         self.model = model
         self.smoothing = config.label_smoothing
+        self.balanced = isinstance(config, ClassifierTraining) and config.class_weights == "balanced"
         if config.early_stopping == "accuracy":
-            self.monitor, self.mode = ACCURACY, "max"
+            self.monitor, self.mode = BALANCED if self.balanced else ACCURACY, "max"
 
     def loss(self, batch: LabelledBatch) -> torch.Tensor:
         """Mean cross-entropy of a batch, in nats per text."""
@@ -56,14 +57,24 @@ class Classification(Task):
     def evaluate(self, batch: LabelledBatch) -> tuple[float, int]:
         """Summed negative log-likelihood of the labels, and the number of texts."""
         log_probs = torch.log_softmax(self.model.logits(batch.reading).float(), dim=-1)  # (B, C)
-        self.tally["right"] += int((log_probs.argmax(dim=-1) == batch.labels).sum())
+        right = log_probs.argmax(dim=-1) == batch.labels  # (B,)
+        self.tally["right"] += int(right.sum())
         self.tally["total"] += len(batch.labels)
+        for label in batch.labels.unique().tolist() if self.balanced else ():
+            own = batch.labels == label
+            self.tally[f"right {label}"] += int(right[own].sum())
+            self.tally[f"total {label}"] += int(own.sum())
         chosen = log_probs.gather(1, batch.labels[:, None])  # (B, 1)
         return -float(chosen.sum(dtype=torch.float64)), len(batch.labels)
 
     def measures(self) -> dict[str, float]:
-        """Share of the validation texts that get their label."""
-        return {ACCURACY: self.tally["right"] / max(1, self.tally["total"])}
+        """Share of the validation texts that get their label; with class_weights=balanced, its mean over the labels."""
+        accuracy = {ACCURACY: self.tally["right"] / max(1, self.tally["total"])}
+        if not self.balanced:
+            return accuracy
+        labels = [name.removeprefix("total ") for name in self.tally if name.startswith("total ")]
+        shares = [self.tally[f"right {label}"] / self.tally[f"total {label}"] for label in labels]
+        return accuracy | {BALANCED: sum(shares) / max(1, len(shares))}
 
 
 def train_classifier(
@@ -96,7 +107,12 @@ def train_classifier(
         terms=lambda one: model.terms(one.reading),
     )
     config = config.of(len(train))
-    result = train_task(Classification(model, config), batches, config, run)
+    task = Classification(model, config)
+    model.label_weights = (
+        torch.from_numpy(balanced_weights(labels[0], len(model.labels))).float() if task.balanced else None
+    )
+    result = train_task(task, batches, config, run)
+    model.label_weights = None
     model.cpu().eval()
     return result
 

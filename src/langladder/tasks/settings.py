@@ -95,6 +95,14 @@ class ReadingTraining(EpochTraining):
     label_smoothing: float = Field(default=0.0, ge=0, lt=1)
 
 
+class ClassifierTraining(ReadingTraining):
+    """Training settings of classifiers."""
+
+    class_weights: Literal["none", "balanced"] = "none"
+    """balanced: texts of rare labels count more, so that each label counts as much in all; the best weights are then
+    those with the highest mean accuracy of a label (with early_stopping=accuracy)."""
+
+
 class PretrainingMix(Config):
     """Plain text that is learnt beside, against forgetting, as in PPO-ptx (Ouyang et al. 2022, section 3.5)."""
 

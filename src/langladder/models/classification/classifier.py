@@ -9,7 +9,7 @@ Shape legend: N examples, C labels.
 from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -86,6 +86,25 @@ def read_reading(folder: Path, keys: set[str], labels: int) -> tuple[list[str], 
     if len(found) != labels:
         raise InputError(f"{path}: {len(found)} labels, but config.json says number_of_labels {labels}")
     return found, value
+
+
+ClassWeights = Literal["none", "balanced"]
+"""What a training text counts: all the same, or, where labels are not equally frequent, each label as much in all."""
+
+
+def balanced_weights(labels: np.ndarray, count: int) -> np.ndarray:
+    """w_y = N / (C n_y), C labels that occur, each n_y times among N: (count,) float64; of the others 0.
+
+    >>> balanced_weights(np.array([0, 0, 0, 2]), 3).round(3).tolist()
+    [0.667, 0.0, 2.0]
+    """
+    n = np.bincount(labels, minlength=count)
+    return np.where(n > 0, len(labels) / (max(1, np.count_nonzero(n)) * np.maximum(n, 1)), 0.0)
+
+
+def balanced_accuracy(gold: np.ndarray, predicted: np.ndarray) -> float:
+    """The mean over the labels that occur of the share of their texts that are right; 0 without texts."""
+    return float(np.mean([np.mean(predicted[gold == label] == label) for label in np.unique(gold)] or [0.0]))
 
 
 def label_ids(examples: Sequence[Example], labels: Sequence[str]) -> np.ndarray:

@@ -27,7 +27,6 @@ import numpy as np
 import torch
 from pydantic import Field
 from torch import nn
-from torch.nn import functional
 
 from langladder.ground import schema
 from langladder.ground.errors import InputError
@@ -134,7 +133,7 @@ class GPTClassifier(GrownFromGPT, NeuralClassifier):
         """See `NeuralClassifier.means`: L2, and λ L1 where λ is not 0."""
         tokens, hidden = self._states(batch)  # (R, T), (R, T, D)
         # L2 = −log softmax(z)_y
-        loss = functional.cross_entropy(self._scores(tokens, hidden).float(), labels, label_smoothing=smoothing)
+        loss = self.label_loss(self._scores(tokens, hidden), labels, smoothing)
         if not self.config.lm_weight:
             return (loss,)
         # L1 = −log P(u_t | u_<t)

@@ -26,7 +26,13 @@ from scipy.special import log_softmax
 from langladder.ground import schema
 from langladder.ground.artefacts import JSONObject, word_list
 from langladder.ground.errors import InputError
-from langladder.models.classification.classifier import Explained, label_ids
+from langladder.models.classification.classifier import (
+    ClassWeights,
+    Explained,
+    balanced_accuracy,
+    balanced_weights,
+    label_ids,
+)
 from langladder.models.classification.counted_classifier import CountedClassifier, finite
 from langladder.models.units import Units, WordUnits, units_from
 from langladder.text.labelled.labelled import Example
@@ -51,6 +57,8 @@ class LinearConfig(schema.Config):
     """α of nb_svm."""
     interpolation: float = Field(default=1.0, ge=0, le=1)
     """β of nb_svm."""
+    class_weights: ClassWeights = "none"
+    """balanced: texts of rare labels count more, and the strength is chosen by the mean accuracy of a label."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -134,12 +142,13 @@ class LinearClassifier(CountedClassifier):
     def _solver(self, x: sparse.csr_matrix, y: np.ndarray) -> Callable[[float], tuple[np.ndarray, np.ndarray]]:
         """Strength → W (F, C), b (C,)."""
         C = len(self.labels)
+        w = balanced_weights(y, C)[y] if self.config.class_weights == "balanced" else np.ones(len(y))  # (N,)
         if self.config.method == "naive_bayes":
-            return lambda strength: _naive_bayes(x, y, C, strength)
+            return lambda strength: _naive_bayes(x, y, w, C, strength)
         if self.config.method == "logistic":
-            return lambda strength: _logistic(x, y, C, strength)
+            return lambda strength: _logistic(x, y, w, C, strength)
         alpha, beta = self.config.smoothing, self.config.interpolation
-        return lambda strength: _nb_svm(x, y, C, strength, alpha=alpha, beta=beta)
+        return lambda strength: _nb_svm(x, y, w, C, strength, alpha=alpha, beta=beta)
 
     def _choose(
         self,
@@ -150,7 +159,10 @@ class LinearClassifier(CountedClassifier):
         best = -1.0
         for strength in self.config.strengths or STRENGTHS[self.config.method]:
             weight, bias = solve(strength)
-            right = float(np.mean((x @ weight + bias).argmax(axis=1) == y)) if len(y) else 0.0
+            found = (x @ weight + bias).argmax(axis=1)  # (N,)
+            right = float(np.mean(found == y)) if len(y) else 0.0
+            if self.config.class_weights == "balanced":
+                right = balanced_accuracy(y, found)
             if right > best:
                 best, self.weight, self.bias = right, weight, bias
         if self.config.method == "nb_svm" and len(y):
@@ -202,23 +214,27 @@ class LinearClassifier(CountedClassifier):
         self.weight, self.bias = finite("weight", arrays["weight"], (F, C)), finite("bias", arrays["bias"], (C,))
 
 
-def _naive_bayes(x: sparse.csr_matrix, y: np.ndarray, C: int, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+def _naive_bayes(
+    x: sparse.csr_matrix, y: np.ndarray, w: np.ndarray, C: int, alpha: float
+) -> tuple[np.ndarray, np.ndarray]:
     from sklearn.naive_bayes import MultinomialNB
 
     present = np.unique(y)
-    fitted = MultinomialNB(alpha=alpha).fit(x, y)
+    fitted = MultinomialNB(alpha=alpha).fit(x, y, w)
     weight, bias = np.zeros((x.shape[1], C)), np.full(C, -1e3)
     weight[:, present], bias[present] = fitted.feature_log_prob_.T, fitted.class_log_prior_
     return weight, bias
 
 
-def _logistic(x: sparse.csr_matrix, y: np.ndarray, C: int, strength: float) -> tuple[np.ndarray, np.ndarray]:
+def _logistic(
+    x: sparse.csr_matrix, y: np.ndarray, w: np.ndarray, C: int, strength: float
+) -> tuple[np.ndarray, np.ndarray]:
     from sklearn.linear_model import LogisticRegression
 
     present = np.unique(y)
     if len(present) == 1:
         return _constant(x.shape[1], C, int(present[0]))
-    fitted = LogisticRegression(C=strength, max_iter=1000, tol=1e-4).fit(x, y)
+    fitted = LogisticRegression(C=strength, max_iter=1000, tol=1e-4).fit(x, y, w)
     coefficients, intercepts = fitted.coef_.T, fitted.intercept_  # (F, C) or, of two labels, (F, 1)
     if len(present) == 2:  # softmax over (0, z) is the sigmoid of z
         coefficients = np.concatenate([np.zeros_like(coefficients), coefficients], axis=1)
@@ -229,7 +245,7 @@ def _logistic(x: sparse.csr_matrix, y: np.ndarray, C: int, strength: float) -> t
 
 
 def _nb_svm(
-    x: sparse.csr_matrix, y: np.ndarray, C: int, strength: float, *, alpha: float, beta: float
+    x: sparse.csr_matrix, y: np.ndarray, w: np.ndarray, C: int, strength: float, *, alpha: float, beta: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """One against the others; of two labels each gets half of the one margin."""
     from sklearn.svm import LinearSVC
@@ -243,7 +259,7 @@ def _nb_svm(
         p, q = (alpha + np.asarray(x[side].sum(axis=0)).ravel() for side in (own, ~own))
         # r = log((p / ‖p‖₁) / (q / ‖q‖₁))
         ratio = np.log(p / p.sum()) - np.log(q / q.sum())  # (F,)
-        fitted = LinearSVC(C=strength, random_state=0, max_iter=5000).fit(x.multiply(ratio).tocsr(), own)
+        fitted = LinearSVC(C=strength, random_state=0, max_iter=5000).fit(x.multiply(ratio).tocsr(), own, w)
         w = fitted.coef_[0]  # (F,)
         if beta < 1:
             # w' = (1 − β) ‖w‖₁ / F + β w

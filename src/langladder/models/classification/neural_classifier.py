@@ -80,6 +80,8 @@ class NeuralClassifier(Network, Classifier):
     number_of_labels: int
     embedding: nn.Embedding
     units: Units
+    label_weights: torch.Tensor | None = None
+    """w (C,), how much a text of each label counts while it is trained; None: all the same."""
 
     @abstractmethod
     def logits(self, batch: Reading) -> torch.Tensor:
@@ -87,7 +89,19 @@ class NeuralClassifier(Network, Classifier):
 
     def loss(self, batch: Reading, labels: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
         """Mean cross-entropy in nats; labels (B,) int64. Networks with losses inside (trees) override this."""
-        return F.cross_entropy(self.logits(batch).float(), labels, label_smoothing=smoothing)
+        return self.label_loss(self.logits(batch), labels, smoothing)
+
+    def label_loss(self, scores: torch.Tensor, labels: torch.Tensor, smoothing: float) -> torch.Tensor:
+        """−(1/N) Σ_n w_{y_n} log P(y_n): scores (N, C) and labels (N,) int64, −1 where there is none.
+
+        Divided by N, not by Σ w as torch does: the mean over a batch is the mean of its parts' then.
+        """
+        scores, w = scores.float(), self.label_weights
+        if w is None:
+            return F.cross_entropy(scores, labels, ignore_index=-1, label_smoothing=smoothing)
+        w = w.to(scores.device)
+        total = F.cross_entropy(scores, labels, w, ignore_index=-1, label_smoothing=smoothing, reduction="sum")
+        return total / (labels >= 0).sum()
 
     def means(self, batch: Reading, labels: torch.Tensor, smoothing: float = 0.0) -> tuple[torch.Tensor, ...]:
         """The means that `loss` is the sum of."""

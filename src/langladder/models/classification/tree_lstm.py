@@ -14,7 +14,6 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 import torch
 from pydantic import Field, model_validator
-from torch.nn import functional as F
 
 from langladder.ground import schema
 from langladder.ground.errors import InputError
@@ -95,7 +94,7 @@ class TreeLSTM(ReadingNetwork):
             return super().loss(batch, labels, smoothing)
         h, forest = self.states(batch)
         wanted = forest.label.index_put((forest.roots,), labels)  # (N,)
-        return F.cross_entropy(self.decide(h).float(), wanted, ignore_index=-1, label_smoothing=smoothing)
+        return self.label_loss(self.decide(h), wanted, smoothing)
 
     def terms(self, batch: Reading) -> tuple[int, ...]:
         """See `NeuralClassifier.terms`: nodes with a label, where they are learnt."""
