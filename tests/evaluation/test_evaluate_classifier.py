@@ -9,7 +9,15 @@ from scipy.stats import binomtest
 from sklearn.metrics import confusion_matrix, f1_score, precision_recall_fscore_support
 
 from langladder.evaluation.classifier import evaluate_classifier
-from langladder.evaluation.label_scores import calibration_error, confusion, macro_f1, per_label, reliability
+from langladder.evaluation.label_scores import (
+    SHARES,
+    calibration_error,
+    confusion,
+    coverage,
+    macro_f1,
+    per_label,
+    reliability,
+)
 from langladder.evaluation.significance import holm, mcnemar, paired_bootstrap
 from langladder.ground.errors import InputError
 from langladder.models.classification.classifier import Classifier
@@ -108,3 +116,20 @@ def test_refuses_a_label_that_training_never_had() -> None:
         evaluate_classifier(Says(np.ones((1, 2)) / 2, "ab"), [Example("0", label="c")], name="says")
     with pytest.raises(InputError, match="no test text"):
         evaluate_classifier(Says(np.ones((1, 2)) / 2, "ab"), [], name="says")
+
+
+def test_golden_accuracy_by_share_answered() -> None:
+    sure = np.array([0.5, 0.95, 0.9, 0.7000009, 0.8, 0.9, 0.6, 0.99, 0.55, 0.3])
+    right = np.array([0, 1, 1, 0, 1, 1, 0, 1, 1, 0], dtype=bool)
+    found = coverage(sure, right)
+    assert [(one.threshold, one.share, one.accuracy) for one in found] == [
+        (0.8, 0.5, 1.0),
+        (0.6, 0.7, 0.714286),
+        (0.55, 0.8, 0.75),
+        (0.5, 0.9, 0.666667),
+        (0.3, 1.0, 0.6),  # of 0.95, too: half a text is a whole one
+    ]
+    assert coverage(sure[3:4], right[3:4])[0].threshold == 0.7  # rounded down, and still reached
+    (one,) = coverage(np.full(4, 0.25), np.array([True, False, False, False]))  # equally sure: all or none
+    assert (one.share, one.accuracy) == (1.0, 0.25)
+    assert coverage(np.zeros(0), np.zeros(0, dtype=bool)) == [] and SHARES[-1] == 1.0

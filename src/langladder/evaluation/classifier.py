@@ -11,10 +11,12 @@ import numpy as np
 from pydantic import Field
 
 from langladder.evaluation.label_scores import (
+    Answered,
     Bin,
     LabelScores,
     calibration_error,
     confusion,
+    coverage,
     macro_f1,
     per_label,
     reliability,
@@ -143,6 +145,7 @@ class ClassifierPage(Page):
         texts: of the test. labels: in the order of their ids.
         bayes_accuracy, bayes_cross_entropy: what the best guess reaches under the grammar that drew the texts.
         confusion: row the right label, column what was said.
+        coverage: accuracy by share answered, where what it is not sure of is left to somebody else.
         right: of each test text, in order, 1 or 0: rungs are compared by it.
         mistakes: the most confident ones. shown: a few test texts as they come.
         filters: a few of a network that has any.
@@ -151,7 +154,7 @@ class ClassifierPage(Page):
     position = "word"
     trained_on = "texts"
     detail: ClassVar[Excluded] = dict.fromkeys(
-        ("confusion", "reliability", "right", "mistakes", "shown", "filters"), True
+        ("confusion", "reliability", "coverage", "right", "mistakes", "shown", "filters"), True
     )
 
     parameters: Annotated[int, parameter_count("numbers that were estimated or learnt", compared=True, logged=False)]
@@ -164,6 +167,7 @@ class ClassifierPage(Page):
     per_label: list[LabelScores]
     confusion: list[list[int]] = Field(default_factory=list)
     reliability: list[Bin] = Field(default_factory=list)
+    coverage: list[Answered] = Field(default_factory=list)
     right: str = ""
     mistakes: list[Decision] = Field(default_factory=list)
     shown: list[Decision] = Field(default_factory=list)
@@ -258,6 +262,7 @@ def evaluate_classifier(
         per_label=labels,
         confusion=matrix.tolist(),
         reliability=bins,
+        coverage=coverage(sure, right),
         right="".join("1" if one else "0" for one in right),
         mistakes=decisions(worst.tolist()),
         shown=decisions(range(min(EXAMPLES, len(test)))),

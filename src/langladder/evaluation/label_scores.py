@@ -8,6 +8,7 @@ model gives them (Guo et al. 2017, section 2):
     ECE = Σ_b (n_b / N) |right share of b − mean probability of b|
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -79,6 +80,39 @@ def reliability(confidence: np.ndarray, right: np.ndarray) -> list[Bin]:
         for number in range(BINS)
         if (mine := bin_of == number).any()
     ]
+
+
+SHARES = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
+
+
+class Answered(Measured):
+    """What comes of answering only where the probability of the answer reaches a threshold.
+
+    Attributes:
+        share: of the items, how many are answered then; those with the threshold's very probability all are.
+        accuracy: of these.
+    """
+
+    threshold: float
+    share: float
+    accuracy: float
+
+
+def coverage(confidence: np.ndarray, right: np.ndarray) -> list[Answered]:
+    """Accuracy by share answered, the surest first (El-Yaniv & Wiener 2010); a row for each of `SHARES`, ties once.
+
+    confidence (N,) in 0..1, right (N,) bool. Thresholds are rounded down, so that those who reach them are counted.
+    """
+    found: list[Answered] = []
+    order = np.sort(confidence)[::-1]
+    for share in SHARES if len(order) else ():
+        threshold = math.floor(1e6 * order[max(1, math.ceil(share * len(order))) - 1]) / 1e6
+        answered = confidence >= threshold
+        shares = round(float(answered.mean()), 6), round(float(right[answered].mean()), 6)
+        row = Answered(threshold=threshold, share=shares[0], accuracy=shares[1])
+        if not found or found[-1] != row:
+            found.append(row)
+    return found
 
 
 def calibration_error(bins: list[Bin]) -> float:

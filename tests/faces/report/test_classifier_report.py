@@ -1,6 +1,7 @@
 """What the report says of classifiers: the table, which differences count, the inside of each."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,11 +9,12 @@ from classifier_files import LABELS, TREE, classifier, with_filters, with_trees
 from small_run_files import HOSTILE, entry, report_of, with_rungs
 
 from langladder.evaluation.classifier import ClassifierPage, Node
+from langladder.evaluation.label_scores import Answered
 from langladder.faces.report.classifiers import attended, marked
 from langladder.faces.report.comparison import compare
 from langladder.faces.report.graphs import MOST_NODES, draw_tree, label_colours, label_signs
 from langladder.faces.report.inputs import Entry, ReportInputs, Timing
-from langladder.faces.report.labels import reliability_plot
+from langladder.faces.report.labels import coverage_table, reliability_plot
 from langladder.faces.report.page import build_page
 from langladder.faces.report.section import family_headline, family_pictures, family_sections
 from langladder.faces.report.tables import brief, ladder_rows, ladder_summary
@@ -172,6 +174,19 @@ def test_reliability_is_a_line_a_rung() -> None:
     plot = reliability_plot(rungs(), lambda page: page.reliability, lambda page: page.scores.accuracy, "one")
     assert plot is not None and plot.svg.count('data-rung="textcnn"') == 2
     assert reliability_plot([], lambda page: page.reliability, lambda _: 0.0, "one") is None
+
+
+def test_accuracy_by_share_answered_is_a_row_a_rung_the_best_first() -> None:
+    answered = [Answered(threshold=0.9, share=0.6, accuracy=0.99), Answered(threshold=0.2, share=1.0, accuracy=0.9)]
+    found = [replace(one, page=one.page.model_copy(update={"coverage": answered})) for one in rungs()[1:]]
+    first, _ = family_sections(FAMILY, report_of(classifier=rungs()))
+    assert first.context["coverage"] == []
+    table = coverage_table(found, lambda page: page.coverage, lambda page: 1 - page.scores.accuracy)
+    assert [row.title for row in table] == ["tree_lstm", "textcnn"]
+    assert [one.threshold for one in table[0].cells] == [0.9, *[0.2] * 5]  # of half the texts: the first row has 0.6
+    page = build_page(report_of(classifier=found))
+    (section,) = re.findall(r"Answering only where they are sure.*?</table>", page, flags=re.DOTALL)
+    assert re.sub(r"<[^>]+>", " ", section).split("100.0 %")[1].split()[:3] == ["tree_lstm", "99.0", "0.90"]
 
 
 def test_the_summary_holds_scores_without_texts_and_can_be_compared() -> None:

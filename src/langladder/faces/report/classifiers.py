@@ -13,12 +13,13 @@ import numpy as np
 from markupsafe import Markup
 
 from langladder.evaluation.classifier import ClassifierPage, Decision, Filter
+from langladder.evaluation.label_scores import SHARES
 from langladder.evaluation.significance import mcnemar
 from langladder.faces.report import numbers
 from langladder.faces.report.bidi import isolated, plain
 from langladder.faces.report.graphs import draw_tree, legend
 from langladder.faces.report.inputs import Entry, ReportInputs
-from langladder.faces.report.labels import confusion_maps, label_table, paired, reliability_plot
+from langladder.faces.report.labels import confusion_maps, coverage_table, label_table, paired, reliability_plot
 from langladder.faces.report.plots import score_plot
 from langladder.faces.report.section import Picture, Section, drawn_lines
 from langladder.faces.report.selection import BESIDE, Loss, aligned, choice
@@ -88,6 +89,8 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
         "paired": paired(rungs, right, lambda page: page.scores.accuracy, mcnemar),
         "labels": label_table(rungs, lambda page: page.per_label, loss),
         "reliability": reliability and drawn_lines(reliability),
+        "coverage": coverage_table(rungs, lambda page: page.coverage, loss),
+        "shares": SHARES,
         "best": next((rung.page for rung in rungs if rung.page.bayes_accuracy is not None), None),
     }
     yield Section("classifiers", "Classifiers compared", "classifiers.html.j2", context)

@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 from rich.cells import cell_len
 
-from langladder.evaluation.label_scores import Bin, LabelScores
+from langladder.evaluation.label_scores import SHARES, Answered, Bin, LabelScores
 from langladder.evaluation.significance import LEVEL, holm
 from langladder.faces.report import numbers
 from langladder.faces.report.bidi import plain
@@ -57,6 +57,14 @@ class LabelTable:
     choice: Choice
 
 
+@dataclass(frozen=True)
+class CoverageRow:
+    """A rung's title, and what comes of it for each of `SHARES`."""
+
+    title: str
+    cells: list[Answered]
+
+
 def label_table(rungs: Rungs[P], read: Callable[[P], Sequence[LabelScores]], loss: Loss[P]) -> LabelTable:
     """The scores of each label.
 
@@ -68,6 +76,20 @@ def label_table(rungs: Rungs[P], read: Callable[[P], Sequence[LabelScores]], los
         aligned(rungs, lambda page: (((one.label, one.support), one) for one in read(page))),
         choice(rungs, loss, AT_FIRST),
     )
+
+
+def coverage_table(rungs: Rungs[P], read: Callable[[P], Sequence[Answered]], loss: Loss[P]) -> list[CoverageRow]:
+    """Of each rung, the best first: its accuracy on the share of the test that it is surest of, by `SHARES`."""
+    return [
+        CoverageRow(rung.title, [_answered(read(rung.page), share) for share in SHARES])
+        for rung in ranked(rungs, loss)
+        if read(rung.page)
+    ]
+
+
+def _answered(rows: Sequence[Answered], share: float) -> Answered:
+    """The first row that answers so much of the test."""
+    return next((row for row in rows if row.share >= share), rows[-1])
 
 
 def confusion_maps(rungs: Rungs[P], read: Callable[[P], Matrix], loss: Loss[P], prefix: str) -> list[RungPictures]:
