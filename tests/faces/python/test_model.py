@@ -130,7 +130,7 @@ def test_answers_are_data_frames_where_they_are_asked_to_be(project: Path) -> No
 def test_without_pandas_it_says_what_to_install(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = ll.load(project / "models" / "lm" / "gpt").score("the cat")
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ll.InputError, match="pip install pandas"):
+    with pytest.raises(ll.InputError, match=r"pip install 'langladder\[frames\]'"):
         found.to_frame()
 
 
