@@ -51,7 +51,8 @@ def stage_table() -> str:
         body = stage.get("do", stage)
         many = "@…" if body is not stage or "matrix" in stage else ""
         paths = [out if isinstance(out, str) else next(iter(out)) for out in body["outs"]]
-        outs = ", ".join(f"`{re.sub(r'[$][{][^}]*[}]', '…', path)}`" for path in paths)
+        kept = [path for path in paths if not path.startswith("metrics/")]
+        outs = ", ".join(f"`{re.sub(r'[$][{][^}]*[}]', '…', path)}`" for path in kept)
         rows.append(f"| `{name}{many}` | {body['desc']} | {outs} |")
     return "\n".join(rows) + "\n"
 

@@ -1,5 +1,8 @@
 """Stage `report`: one table (reports/ladder.json) and one self-contained page (reports/index.html).
 
+reports/headline/ has a file a family with one figure a rung: what `dvc metrics` and `dvc exp show` set side by side.
+All other figures stand in metrics/, which DVC keeps and does not list.
+
 The page shows seconds and tokens per second: it alone, of all that DVC keeps, differs between two fresh checkouts.
 reports/ladder.md and reports/timings.json, which have them too, are written beside it and not kept by DVC.
 """
@@ -7,21 +10,27 @@ reports/ladder.md and reports/timings.json, which have them too, are written bes
 from pathlib import Path
 
 from langladder.faces.report.page import build_page
-from langladder.faces.report.tables import ladder_rows, ladder_summary, ladder_timings, to_markdown
+from langladder.faces.report.tables import ladder_headline, ladder_rows, ladder_summary, ladder_timings, to_markdown
 from langladder.ground.artefacts import write_json, write_text
+from langladder.ground.atomic import atomic_folder
 from langladder.ground.schema import Config
+from pipeline.settings.run_folder import OUTPUT
 from pipeline.settings.stage import stage
 from pipeline.tracking.report_inputs import report_inputs
 
 
 @stage
 def main(job: Config, out: Path) -> None:
-    inputs = report_inputs(job.model_dump()["rungs"])
+    rungs = job.model_dump()["rungs"]
+    inputs = report_inputs(rungs)
     folder = out / "reports"
     write_text(folder / "index.html", build_page(inputs))
     write_text(folder / "ladder.md", to_markdown(ladder_rows(inputs)))
     write_json(folder / "timings.json", ladder_timings(inputs))
     write_json(folder / "ladder.json", ladder_summary(inputs))
+    with atomic_folder(folder / "headline", OUTPUT) as headline:
+        for name, figures in ladder_headline(inputs, rungs).items():
+            write_json(headline / f"{name}.json", figures)
     print(f"report: → {folder}/index.html")
 
 

@@ -1,4 +1,6 @@
-"""Stage `resolve`: compose and check every job's settings, and write one plain YAML file a job.
+"""Stage `resolve`: compose and check every job's settings, and write one plain YAML file a job, which DVC watches.
+
+What changes no result (the engine, devices) stands in a file of its own, aside/, which the first one has Hydra read.
 
 Nothing else runs before this has passed; all problems of all jobs are reported at once.
 """
@@ -15,6 +17,7 @@ from pipeline import ROOT
 from pipeline.settings import params
 from pipeline.settings.compose import resolve
 from pipeline.settings.errors import combined
+from pipeline.settings.plan import ASIDE
 from pipeline.settings.run_folder import OUTPUT
 from pipeline.settings.yaml_files import for_hydra
 from pipeline.tracking.code_version import keep
@@ -36,8 +39,12 @@ def main() -> None:
             resolved = resolve(chosen, problems)
         with atomic_folder(Path("resolved"), OUTPUT) as folder:
             for job, values in resolved.items():
-                text = for_hydra({"_job_": f"resolved/{job}.yaml"} | HYDRA | values)
-                write_text(folder / f"{job}.yaml", HEADER + text)
+                file = folder / f"{job}.yaml"
+                aside = values.pop(ASIDE, None)
+                if aside:
+                    write_text(file.parent / ASIDE / file.name, HEADER + for_hydra(aside))
+                own = {"defaults": [*([{ASIDE: file.stem}] if aside else []), *HYDRA["defaults"]]}
+                write_text(file, HEADER + for_hydra({"_job_": f"resolved/{job}.yaml"} | HYDRA | own | values))
         keep()
     except InputError as error:
         print(f"resolve: {error}", file=sys.stderr)

@@ -26,6 +26,8 @@ from pipeline.settings.schema import RungValues
 from pipeline.settings.yaml_files import Values, read_yaml
 from pipeline.tracking.lineage import IMPORTED
 
+PRESET = "preset"
+"""The group of several choices at once, which only a command line adds: `+preset=quick`."""
 FEW = 12  # so many names are all said; of more the nearest
 
 
@@ -64,9 +66,9 @@ def known(chosen: params.Choices) -> params.Choices:
 
 
 def bad_groups(chosen: params.Choices) -> list[str]:
-    """Overrides that keep names without a file out of a composition (`params.overrides`)."""
+    """Groups of which a name is chosen that has no file: they stay out of a composition (`params.as_config`)."""
     groups = (*params.GROUPS, *params.LIGHTNING)
-    return [f"{group}=" for group in groups if {*chosen.files(group)} - {*params.conf_names(group)}]
+    return [group for group in groups if {*chosen.files(group)} - {*params.conf_names(group)}]
 
 
 def on_command_line(arguments: Sequence[str]) -> list[str]:
@@ -85,7 +87,7 @@ def on_command_line(arguments: Sequence[str]) -> list[str]:
 def top_keys() -> set[str]:
     """The keys that a whole composition may have at its top."""
     stated = read_yaml(ROOT / "conf" / "config.yaml")
-    groups = {group for entry in stated["defaults"] if isinstance(entry, dict) for group in entry}
+    groups = {PRESET} | {group for entry in stated["defaults"] if isinstance(entry, dict) for group in entry}
     return groups | {*stated} | {*families()} | {*params.LIGHTNING}
 
 

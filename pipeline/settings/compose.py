@@ -33,22 +33,33 @@ INSTEAD = {"optimizer": "optimizer", "scheduler": "schedule"}
 MANY = 32  # rungs that one holds; more of them make every step of it slower
 
 
-def prepare() -> None:
-    """Tell Hydra of the families, and of what files of conf/ compute.
+def prepare(chosen: params.Choices | None = None, left_out: Sequence[str] = ()) -> None:
+    """Tell Hydra of the families, of params.yaml (`chosen`), and of what files of conf/ compute.
 
     `${steps:400}` is 400 at size small, more and fewer at others; `${warmup:400}` the warm-up of 400 steps: that of the
     size, at most half of them; `${at_once:1}` how many jobs of one thread run here.
 
-    conf/config.yaml takes the default rung of each family, so that `lm=gpt` can choose another. Classes of plugins may
-    be named, and their files conf/<group>/<name>.yaml chosen.
+    conf/config.yaml takes the default rung of each family, so that `lm=gpt` can choose another, and the config
+    `params`, which stands for params.yaml. Classes of plugins may be named, and their files conf/<group>/<name>.yaml
+    chosen.
+
+    Args:
+        chosen: None: the config is left as it is.
+        left_out: groups whose choice of params.yaml is none.
     """
     plugins.allow(params.listed_plugins())
     for (group, name), file in params.plugin_files().items():
         ConfigStore.instance().store(name, OmegaConf.load(file), group=group)
     _set_defaults({name: family.default for name, family in families().items()})
+    if chosen or "params.yaml" not in ConfigStore.instance().repo:
+        _store_params(params.as_config(chosen, left_out) if chosen else {})
     OmegaConf.register_new_resolver("steps", _steps, replace=True)
     OmegaConf.register_new_resolver("warmup", _warmup, replace=True)
     OmegaConf.register_new_resolver("at_once", jobs_at_once, replace=True)
+
+
+def _store_params(node: Values) -> None:
+    ConfigStore.instance().store("params", node, package="_global_", provider="params.yaml")
 
 
 def _set_defaults(rungs: Mapping[str, str]) -> None:
@@ -88,11 +99,7 @@ class Compositions:
 
     def _many(self, rungs: list[tuple[str, str]]) -> dict[str, DictConfig]:
         """These rungs, each with all that is no rung; none where another file (of debug, say) changes rungs too."""
-        _set_defaults({f"{family}@{MANY_RUNGS}.{family}.{name}": name for family, name in rungs})
-        try:
-            whole = self._compose([])
-        finally:
-            prepare()
+        whole = self._compose([], {f"{family}@{MANY_RUNGS}.{family}.{name}": name for family, name in rungs})
         if any(family in whole for family in families()):
             return {}
         OmegaConf.set_struct(whole, False)
@@ -101,9 +108,17 @@ class Compositions:
         parts = {"": {}} | sides | {f"{family}={name}": {family: held[family][name]} for family, name in rungs}
         return {selection: cast(DictConfig, OmegaConf.merge(whole, part)) for selection, part in parts.items()}
 
-    def _compose(self, selection: list[str]) -> DictConfig:
-        carried = params.overrides(self.chosen, selection + self.left_out)
-        return with_data(compose("config", carried + [params.quoted(one) for one in selection]), self.chosen)
+    def _compose(self, selection: list[str], rungs: Mapping[str, str] | None = None) -> DictConfig:
+        """A composition with these rungs instead of each family's default."""
+        before = ConfigStore.instance().repo["params.yaml"].node
+        prepare(self.chosen, self.left_out)
+        if rungs is not None:
+            _set_defaults(rungs)
+        try:
+            return with_data(compose("config", [params.quoted(one) for one in selection]), self.chosen)
+        finally:
+            prepare()
+            _store_params(before)  # of a sweep, whose next job is composed after this one
 
     def of(self, selection: str) -> DictConfig:
         """A composition for a choice such as `lm=gpt`; "" for any.

@@ -1,10 +1,11 @@
-"""params.yaml: what IS chosen. Read here once, checked, and turned into Hydra overrides.
+"""params.yaml: what IS chosen. Read here once, checked, and given to Hydra as a config of its own (`as_config`).
 
 The same values reach every entry point: `dvc repro` and `dvc exp run -S` through the stage `resolve`, and
-`python -m pipeline.<stage> -m …` through `pipeline.settings.stage`, where an override on the command line wins.
+`python -m pipeline.<stage> -m …` through `pipeline.settings.stage`, where a preset and the command line win.
 """
 
 import subprocess
+from collections.abc import Collection
 from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
@@ -366,19 +367,19 @@ def _usual() -> Values:
     return usual | {"paths": {key: f"input/{key}" for key in Paths.model_fields}}
 
 
-def overrides(chosen: Choices, arguments: list[str]) -> list[str]:
-    """Hydra overrides that carry params.yaml, without the keys that `given` (the command line) sets itself."""
-    overridden = {override.lstrip("+~").partition("=")[0].partition("@")[0] for override in arguments}
-    values: dict[str, object] = {group: getattr(chosen, group) for group in GROUPS}
-    values |= {"seed": chosen.seed, "precision": chosen.precision, "threads": chosen.threads}
-    values["memory"] = chosen.memory
-    values |= {f"paths.{key}": value for key, value in chosen.paths.model_dump().items()}
-    for group in LIGHTNING:
-        if isinstance(named := getattr(chosen, group), dict):
-            values |= {f"++{group}.{key}": value for key, value in named.items() if "trainer" not in overridden}
-        elif named:
-            values[group] = named
-    return [f"{key}={_quote(value)}" for key, value in values.items() if key.lstrip("+") not in overridden]
+def as_config(chosen: Choices, without: Collection[str] = ()) -> Values:
+    """params.yaml as conf/config.yaml takes it: its choices as overrides of the defaults list, its values as values.
+
+    A file cannot do so itself: `size: small` names a file of a group there, and is a value to Hydra.
+
+    Args:
+        without: groups whose choice is left to conf/config.yaml.
+    """
+    named = {group: getattr(chosen, group) for group in (*GROUPS, *LIGHTNING) if group not in without}
+    choices = [{f"override /{group}": value} for group, value in named.items() if value and not isinstance(value, dict)]
+    values = {"seed": chosen.seed, "precision": chosen.precision, "threads": chosen.threads, "memory": chosen.memory}
+    values |= {group: value for group, value in named.items() if value and isinstance(value, dict)}  # flags, no file
+    return {"defaults": choices} | values | {"paths": chosen.paths.model_dump()}
 
 
 def _quote(value: object) -> str:

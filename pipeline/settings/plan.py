@@ -1,7 +1,8 @@
 """The plan, as dvc.yaml tells it: the stages, the settings that each reads, and the jobs that each has.
 
-dvc.yaml is the one place that says so. A stage's `params` name its resolved file and the keys of it that DVC watches:
-those are the settings that the stage reads. A stage that goes through `${lms}` has a job a rung of that family.
+dvc.yaml is the one place that says so. A stage's `meta` names the settings that it reads; its first input is the
+resolved file that holds them, so that DVC runs a job again when one of them has changed. They are no `params` of DVC's:
+those are params.yaml's alone, each shown once. A stage that goes through `${lms}` has a job a rung of that family.
 """
 
 import re
@@ -16,6 +17,8 @@ from pipeline.settings.params import Choices
 from pipeline.settings.yaml_files import Values, read_yaml
 
 RESOLVED = "resolved/"
+ASIDE = "aside"
+"""The folder beside a stage's resolved files with what a job reads and DVC does not watch: it changes no result."""
 COMMAND = re.compile(r"python -m pipeline\.(?P<module>\w+)(?: (?P<family>\w+))? -cd ")
 IMPORTED = "${given}"
 """What the stage goes through that takes in networks from elsewhere: no family, as none of them is trained here."""
@@ -93,13 +96,18 @@ def stages() -> dict[str, Stage]:
     return {stage.name: stage for stage in found if stage}
 
 
+def stages_of(module: str) -> dict[str | None, Stage]:
+    """The family that a command names → its stage, of the stages that a module of pipeline/ serves."""
+    return {stage.argument: stage for stage in stages().values() if stage.module == module}
+
+
 def stage_of(module: str, family: str | None) -> Stage:
     """The stage whose command names a module of pipeline/, and a family.
 
     Raises:
         InputError: there is none (names the families).
     """
-    known = {stage.argument: stage for stage in stages().values() if stage.module == module}
+    known = stages_of(module)
     if family in known:
         return known[family]
     names = ", ".join(str(name) for name in known)
@@ -109,11 +117,12 @@ def stage_of(module: str, family: str | None) -> Stage:
 
 def _stage(name: str, body: Values) -> Stage | None:
     inner = body.get("do", body)
-    tracked = [(path, keys) for entry in inner.get("params", []) for path, keys in entry.items()]
-    mine = [(path, keys) for path, keys in tracked if path.startswith(RESOLVED)]
-    if not mine:
+    keys = (inner.get("meta") or {}).get("settings")
+    if not keys:
         return None
-    path, keys = mine[0]
+    path = next((str(path) for path in inner.get("deps", []) if str(path).startswith(f"{RESOLVED}{name}/")), None)
+    if path is None:
+        raise InputError(f"dvc.yaml: the stage {name} reads settings, and {RESOLVED}{name}/… is not among its deps")
     if not (command := COMMAND.match(str(inner.get("cmd")))):
         raise InputError(f"dvc.yaml: the stage {name}: cmd is {inner.get('cmd')!r}, not python -m pipeline.… -cd …")
     who = name, command["module"], command["family"], tuple(keys)
@@ -158,7 +167,8 @@ def resolved(folder: Path, job: str) -> Values:
     stage, _, name = job.partition("@")
     file = folder / RESOLVED / stage / f"{name or stage}.yaml"
     found: Values = read_yaml(file) if file.is_file() else {}
-    return found
+    aside = file.parent / ASIDE / file.name
+    return found | ({ASIDE: read_yaml(aside)} if aside.is_file() else {})
 
 
 def training(settings: Values) -> Values:

@@ -72,6 +72,11 @@ def family_stage(run: FamilyRun) -> Callable[[], None]:
 
     def main() -> None:
         family = sys.argv[1] if len(sys.argv) > 1 and re.fullmatch(r"\w+", sys.argv[1]) else None
+        if family is None and {"-h", "--help"} & set(sys.argv[1:]):
+            names = [str(name) for name in plan.stages_of(module)]
+            print(f"python -m pipeline.{module} FAMILY …, where FAMILY is one of {', '.join(names)}\n")
+            family = names[0]
+            sys.argv.insert(1, family)
         try:
             chosen = plan.stage_of(module, family)
         except InputError as error:
@@ -99,8 +104,10 @@ def _main(name: str, run: Run) -> None:
         if not any(argument in ("-cn", "--config-name") for argument in sys.argv):
             run_folder.check(sys.argv[1:])
             sweeps.check(sys.argv[1:])
-            carried = _carried(sys.argv[1:])
-            _insert([*carried, f"hydra.job.name={name}", _unnamed(carried)])
+            chosen = _chosen(sys.argv[1:])
+            another = any(argument.startswith("trainer=") for argument in sys.argv)  # instead of flags in params.yaml
+            compose.prepare(chosen, ["trainer"] if another else [])
+            _insert(f"hydra.job.name={name}")
         elif _left_out(name):
             return
         hydra.main(version_base="1.3", config_path=str(ROOT / "conf"), config_name="config")(_job(name, run))()
@@ -266,6 +273,8 @@ def _message(name: str, error: Exception) -> str:
     if not found:
         return message
     key, known = found[1], _known(name)
+    if key == checks.PRESET:
+        return f"{key}: write + before it: +{key}=…"
     if key in known and " override " in message:
         return f"{key}: not set in the files of conf/; write + before it: +{key}=…"
     return _unread(plan.stages()[name], key, known)
@@ -284,29 +293,23 @@ def _known(name: str) -> list[str]:
     return []
 
 
-def _carried(arguments: list[str]) -> list[str]:
-    """The overrides that carry params.yaml, all names checked, those on the command line too."""
+def _chosen(arguments: list[str]) -> params.Choices:
+    """What params.yaml says, all names checked, those on the command line too."""
     chosen = params.load()
     if problems := [*checks.name_problems(chosen), *checks.on_command_line(arguments), *checks.conf_problems()]:
         raise combined(problems, params.uncommitted())
-    return params.overrides(chosen, arguments)
+    return chosen
 
 
 def _task() -> list[str]:
     return list(HydraConfig.get().overrides.task)
 
 
-def _unnamed(carried: list[str]) -> str:
-    """Folders of a sweep are named by what its command line sets; of params.yaml, by the seed."""
-    keys = [key for key in (override.partition("=")[0] for override in carried) if key != "seed"]
-    return f"hydra.job.config.override_dirname.exclude_keys=[{','.join(keys)}]"
-
-
-def _insert(values: list[str]) -> None:
-    """Put overrides before those of the command line, and both before its options: argparse wants them together."""
+def _insert(value: str) -> None:
+    """Put an override before those of the command line, and all before its options: argparse wants them together."""
     own: list[str] = []
     options: list[str] = []
     for before, argument in pairwise(["", *sys.argv[1:]]):
         belongs = before in VALUED or (before in ("-i", "--info") and "=" not in argument)
         (options if argument.startswith("-") or belongs else own).append(argument)
-    sys.argv[1:] = [*values, *map(params.quoted, own), *options]
+    sys.argv[1:] = [value, *map(params.quoted, own), *options]

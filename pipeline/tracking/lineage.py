@@ -109,7 +109,7 @@ def data_behind(family: str, root: Path) -> Iterator[str]:
         for path in reads:
             producer = next((job for job in graph.nodes if any(str(out) == path for out in job.outs)), None)
             while producer is not None:
-                outs = ", ".join(str(out) for out in producer.outs if not out.metric)
+                outs = ", ".join(str(out) for out in producer.outs if not str(out).startswith("metrics/"))
                 yield f"{producer.addressing} → {outs}"
                 before = [up for up in graph.successors(producer) if up.addressing != "resolve"]
                 producer = before[0] if before else None

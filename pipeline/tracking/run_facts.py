@@ -104,15 +104,10 @@ def tags(job: Job) -> dict[str, str]:
 
 
 def _overridden() -> dict[str, str]:
-    """What the command line of a single run or a sweep sets, each key a tag, and together as they are typed.
-
-    What params.yaml sets is carried by overrides as well, which name no folders either.
-    """
+    """What the command line of a single run or a sweep sets, each key a tag, and together as they are typed."""
     if not HydraConfig.initialized():
         return {}
-    hydra = HydraConfig.get()
-    carried = set(hydra.job.config.override_dirname.exclude_keys)
-    typed = [one for one in hydra.overrides.task if one.partition("=")[0] not in carried]
+    typed = list(HydraConfig.get().overrides.task)
     pairs = (one.lstrip("+~").partition("=") for one in typed)
     found = {f"override.{UNNAMEABLE.sub('', key)}": value for key, _, value in pairs if value}
     return found | ({"overrides": " ".join(typed)} if typed else {})

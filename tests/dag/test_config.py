@@ -95,8 +95,8 @@ def test_every_choice_composes_and_checks(file: Path, monkeypatch: pytest.Monkey
         assert "report/report" in resolve(chosen(**nothing | {group: name}))
     elif group in ("labels", "tags", "instructions"):
         those, side = chosen(**{group: name}), f"side={group}"
-        prepare()
-        config = hydra.compose("config", [*params.overrides(those, [side]), side])
+        prepare(those)
+        config = hydra.compose("config", [side])
         everything = compose.plain(config, without=list(families()))
         for reads in ("demonstrate",) if group == "instructions" else ("corpus", "clean"):
             values = compose.job_values(plan.stages()[reads], group, everything, {}, those, Compositions(those).rung)
@@ -110,7 +110,7 @@ def test_every_choice_composes_and_checks(file: Path, monkeypatch: pytest.Monkey
     else:
         job, *place = READ_BY[group]
         override = f"{group}@{'.'.join(place)}={name}" if group == "training" else f"{group}={name}"
-        monkeypatch.setattr(params, "overrides", _with(params.overrides, override))
+        monkeypatch.setattr(compose, "compose", _with(override))
         more = {"instructs": {"sft": {"base": "lm/gpt"}}, "corpora": ["instructions"]}
         more |= {"captioners": ["lstm"], "transcribers": ["ctc"]}  # who read scenes and speech
         values = resolve(chosen(embeddings=["svd"], lms=["gpt"], translators=["attention"], **more))[job]
@@ -329,8 +329,7 @@ def test_bad_values_are_refused_with_key_value_allowed_and_file(changes: dict, s
 def test_a_filter_reads_what_dvc_watches_and_bad_settings_are_refused(
     changes: list[str], said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    overrides = params.overrides
-    monkeypatch.setattr(params, "overrides", lambda those, given: [*overrides(those, given), *changes])
+    monkeypatch.setattr(compose, "compose", _with(*changes))
     message = problems(filter="gpt3", lms=["kneser_ney"])
     for part in said:
         assert part in message, message
@@ -400,12 +399,12 @@ def test_changes_to_a_rung_that_is_not_listed_are_said(capsys: pytest.CaptureFix
 
 
 def test_a_vocabulary_below_the_specials_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(params, "overrides", _with(params.overrides, "tokenizer.vocab_size=3"))
+    monkeypatch.setattr(compose, "compose", _with("tokenizer.vocab_size=3"))
     assert "vocab_size" in problems(lms=["kneser_ney"])
 
 
 def test_a_bleu_tokenizer_without_its_package_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(params, "overrides", _with(params.overrides, "evaluation.bleu_tokenize=ja-mecab"))
+    monkeypatch.setattr(compose, "compose", _with("evaluation.bleu_tokenize=ja-mecab"))
     monkeypatch.setattr(bleu, "find_spec", lambda _: None)
     message = problems(translators=["attention"])
     for part in ("evaluation.bleu_tokenize", "ja-mecab", "pip install 'sacrebleu[ja]'", "conf/evaluation"):
@@ -419,8 +418,8 @@ def test_a_bleu_tokenizer_without_its_package_is_refused(monkeypatch: pytest.Mon
     assert jobs_of["train_translator/attention"]["bleu_tokenize"] == "ja-mecab"
 
 
-def _with(original, extra):
-    return lambda chosen, given: [*original(chosen, given), extra]
+def _with(*extra):
+    return lambda name, given: hydra.compose(name, [*given, *extra])
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,15 @@ def test_repro_makes_everything(project: Path) -> None:
     assert [rung["name"] for rung in ladder["classifier"]] == ["majority"]
     scores = json.loads((project / "metrics" / "lm" / "lstm.json").read_text())
     assert scores["perplexity_per_word"] > scores["floor_perplexity_per_word"] > 1
-    assert "lm/lstm.json" in run(project, "dvc", "metrics", "show")
+    listed = json.loads(run(project, "dvc", "metrics", "show", "--json"))[""]["data"]
+    assert listed["reports/headline/lm_perplexity_per_word.json"]["data"] == {
+        "maximum_likelihood": "infinite",
+        "kneser_ney": pytest.approx(
+            json.loads((project / "metrics" / "lm" / "kneser_ney.json").read_text())["perplexity_per_word"]
+        ),
+        "lstm": scores["perplexity_per_word"],
+    }
+    assert {"classifier_accuracy.json", "experiment_holds.json"} <= {Path(file).name for file in listed}
     timings = project / "reports" / "timings.json"
     told = timings.read_bytes()
     assert json.loads(told)["ladder"] == ladder_id(ladder) and json.loads(told)["rungs"]["lm/lstm"]["seconds"] > 0

@@ -56,7 +56,8 @@ def opened(
 def dependencies(stage: str, settings: dict[str, Any], paths: dict[str, str]) -> list[Path]:
     """What dvc.yaml says that the stage reads, settings aside; for the file of `watch`, what is noted in it."""
     family = STAGES[stage]
-    said = DAG[stage].get("do", DAG[stage]).get("deps", [])
+    resolved, *said = DAG[stage].get("do", DAG[stage])["deps"]
+    assert resolved.startswith(f"resolved/{stage}/")
     names = {f"item.{key}": str(settings[family].get(key)) for key in ("base", "reads")}
     names |= {"item.rung": RUNGS[family], "item.claim": RUNGS[family]}
     names |= {"key": RUNGS[family], "prompted": params.load().prompted} | {

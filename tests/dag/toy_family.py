@@ -150,11 +150,9 @@ STAGES = """
     desc: count how lines begin
     matrix: {rung: "${openings}"}
     cmd: python -m pipeline.train opening -cd resolved/train_opening -cn ${item.rung}
-    params: [{"resolved/train_opening/${item.rung}.yaml": [seed, opening, code]}]
-    deps: [data/clean/text]
-    outs: ["models/opening/${item.rung}"]
-    metrics:
-      - metrics/train_opening/${item.rung}.json
+    meta: {settings: [seed, opening, code]}
+    deps: ["resolved/train_opening/${item.rung}.yaml", data/clean/text]
+    outs: ["models/opening/${item.rung}", "metrics/train_opening/${item.rung}.json"]
     plots:
       - curves/opening/${item.rung}.csv
 
@@ -162,11 +160,9 @@ STAGES = """
     desc: how often a line of the test text begins as guessed
     matrix: {rung: "${openings}"}
     cmd: python -m pipeline.evaluate opening -cd resolved/evaluate_opening -cn ${item.rung}
-    params: [{"resolved/evaluate_opening/${item.rung}.yaml": [opening, code]}]
-    deps: ["models/opening/${item.rung}", data/clean/text/test]
-    outs: ["reports/rungs/opening/${item.rung}.json"]
-    metrics:
-      - metrics/opening/${item.rung}.json
+    meta: {settings: [opening, code]}
+    deps: ["resolved/evaluate_opening/${item.rung}.yaml", "models/opening/${item.rung}", data/clean/text/test]
+    outs: ["reports/rungs/opening/${item.rung}.json", "metrics/opening/${item.rung}.json"]
 """
 
 FILES = {

@@ -72,9 +72,9 @@ def rungs() -> dict[str, tuple[type[NeuralClassifier], dict[str, Any]]]:
     """Class and settings of every network in conf/classifier at size tiny, checked as the pipeline does."""
     names = params.conf_names("classifier")
     tiny = params.load().model_copy(update={"size": "tiny"})
-    prepare()
+    prepare(tiny)
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        config = compose("config", [*params.overrides(tiny, []), *(f"+classifier@rungs.{n}={n}" for n in names)])
+        config = compose("config", [f"+classifier@rungs.{n}={n}" for n in names])
     values: Any = OmegaConf.to_container(config.rungs, resolve=True)
     found: dict[str, tuple[type[NeuralClassifier], dict[str, Any]]] = {}
     for name in names:

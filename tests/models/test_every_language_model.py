@@ -52,9 +52,9 @@ def rungs() -> dict[str, tuple[type[LanguageModel], dict[str, object]]]:
     """Class and settings of every file in conf/lm at size tiny, composed and checked as the pipeline does."""
     names = params.conf_names("lm")
     tiny = params.load().model_copy(update={"size": "tiny"})
-    prepare()
+    prepare(tiny)
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        config = compose("config", [*params.overrides(tiny, []), *(f"+lm@rungs.{name}={name}" for name in names)])
+        config = compose("config", [f"+lm@rungs.{name}={name}" for name in names])
     values: Any = OmegaConf.to_container(config.rungs, resolve=True)
     found: dict[str, tuple[type[LanguageModel], dict[str, object]]] = {}
     for name in names:

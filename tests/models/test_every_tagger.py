@@ -46,9 +46,9 @@ def rungs() -> dict[str, tuple[Any, Any]]:
     """Class and settings of every file in conf/tagger at size tiny, checked as the pipeline does."""
     names = params.conf_names("tagger")
     tiny = params.load().model_copy(update={"size": "tiny"})
-    prepare()
+    prepare(tiny)
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        config = compose("config", [*params.overrides(tiny, []), *(f"+tagger@rungs.{n}={n}" for n in names)])
+        config = compose("config", [f"+tagger@rungs.{n}={n}" for n in names])
     values: Any = OmegaConf.to_container(config.rungs, resolve=True)
     found = {}
     for name in names:

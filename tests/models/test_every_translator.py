@@ -57,9 +57,9 @@ def rungs() -> dict[str, tuple[type[Translator], dict[str, Any]]]:
     """Class and settings of every file in conf/translator at size tiny, composed and checked as the pipeline does."""
     names = params.conf_names("translator")
     tiny = params.load().model_copy(update={"size": "tiny"})
-    prepare()
+    prepare(tiny)
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        overrides = [*params.overrides(tiny, []), *(f"+translator@rungs.{name}={name}" for name in names)]
+        overrides = [f"+translator@rungs.{name}={name}" for name in names]
         config = compose("config", overrides)
     values: Any = OmegaConf.to_container(config.rungs, resolve=True)
     found: dict[str, tuple[type[Translator], dict[str, Any]]] = {}

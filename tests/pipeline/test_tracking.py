@@ -324,12 +324,10 @@ def test_a_sweep_says_the_size_of_its_own_composition(job: Any, monkeypatch: pyt
 def use_hydra(
     monkeypatch: pytest.MonkeyPatch, typed: list[str], sweep: str | None = None, choices: dict[str, str] | None = None
 ) -> None:
-    """As Hydra describes a job: what was typed, behind what params.yaml carries; the folder of the sweep."""
-    carried = SimpleNamespace(override_dirname=SimpleNamespace(exclude_keys=["paths.text"]))
+    """As Hydra describes a job: what was typed; the folder of the sweep."""
     found = SimpleNamespace(
         runtime=SimpleNamespace(choices=choices or {}),
-        job=SimpleNamespace(config=carried),
-        overrides=SimpleNamespace(task=["paths.text=input/text", *typed]),
+        overrides=SimpleNamespace(task=typed),
         mode=RunMode.MULTIRUN if sweep else RunMode.RUN,
         sweep=SimpleNamespace(dir=sweep),
     )

@@ -223,6 +223,7 @@ class InstructedPage(Page):
         text: how well it predicts plain text (the alignment tax, beside its base's).
     """
 
+    headlines = ("reward",)
     trained_on = "tokens"
     sampled = "prompts"
     detail: ClassVar[Excluded] = {

@@ -29,6 +29,7 @@ class Sample(Measured):
 class LanguageModelPage(Page):
     """Of one language model: its scores on the test text, what it writes, its input embedding as word vectors."""
 
+    headlines = ("perplexity_per_word",)
     trained_on = "tokens"
     detail: ClassVar[Excluded] = {"samples": True, "vectors": True, "scores": {"positions"}}
 

@@ -285,11 +285,23 @@ class Page(Measured):
 
     sampled: ClassVar[str] = "test texts"  # what its intervals are over
     position: ClassVar[str] = "token"  # what a network reads one after the other, see `Work.flops`
+    headlines: ClassVar[tuple[str, ...]] = ()  # the figures that may stand for the page, see `headline`
     trained_on: ClassVar[str] = ""  # what training reads so many of in a second; none: there is no column for it
 
     def figures(self) -> dict[str, Any]:
         """The flat figures of the page, for metrics/ and the run: its declared metrics; what is infinite is so."""
         return figures(self)
+
+    @classmethod
+    def headline(cls, pages: Sequence["Page"]) -> str | None:
+        """The one figure by which pages of the class are set side by side; None: none of them was measured.
+
+        It is the first of `headlines` that a page has or, where the class names none, of the metrics that say which end
+        is better; the size of a model is none of these.
+        """
+        better = (one.name for one in declared(cls) if one.metric.logged and one.metric.better and not one.each)
+        names = cls.headlines or [name for name in better if name != "parameters"]
+        return next((name for name in names for page in pages if page.figures().get(name) is not None), None)
 
     def summary(self) -> dict[str, Any]:
         """The page without its detail, as JSON can hold it."""

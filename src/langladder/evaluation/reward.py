@@ -105,6 +105,7 @@ class RewardPage(Page):
     context has no room for.
     """
 
+    headlines = ("accuracy",)
     trained_on = "prompts"
     sampled = "prompts"
     detail: ClassVar[Excluded] = {"scores": {"__all__": {"reliability": True}}}

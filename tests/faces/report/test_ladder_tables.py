@@ -8,13 +8,23 @@ from io import StringIO
 import pytest
 from many_rungs import many_rungs
 from rich.console import Console
-from small_run_files import entry, language_model, report_of, with_rungs
+from small_run_files import TOLD, entry, language_model, report_of, with_rungs
 
+from langladder.evaluation.page import declared
 from langladder.faces.report import numbers
 from langladder.faces.report.inputs import ReportInputs
 from langladder.faces.report.language_models import headline, ladder_plot
 from langladder.faces.report.page import build_page
-from langladder.faces.report.tables import LadderTable, brief, ladder_rows, ladder_summary, to_markdown, to_rich
+from langladder.faces.report.tables import (
+    LadderTable,
+    brief,
+    ladder_headline,
+    ladder_rows,
+    ladder_summary,
+    to_markdown,
+    to_rich,
+)
+from langladder.families import families
 from langladder.ground.artefacts import figures_to_json
 
 
@@ -42,6 +52,26 @@ def test_the_best_of_each_column_is_marked(inputs: ReportInputs) -> None:
 def test_a_single_measured_rung_is_not_the_best_of_anything(inputs: ReportInputs) -> None:
     assert column(ladder_rows(inputs)[0], "memory") == [("–", False), ("812 MB", False), ("–", False)]
     assert not any(cell.best for table in ladder_rows(inputs)[1:] for row in table.rows for cell in row.cells)
+
+
+def test_one_figure_stands_for_each_rung(inputs: ReportInputs) -> None:
+    """What a page of another family holds (an input embedding) is no rung of the list."""
+    found = ladder_headline(inputs, TOLD)
+    assert found["lm_perplexity_per_word"] == {"kneser_ney": 44.21, "lstm": 35.2, "gpt": 34.1}
+    assert [*found] == ["lm_perplexity_per_word", "embedding_analogy", "translator_bleu"]
+    assert [*found["embedding_analogy"]] == ["skipgram"]
+    assert ladder_headline(inputs, {"lm": ["gpt"]}) == {"lm_perplexity_per_word": {"gpt": 34.1}}
+    endless = with_rungs(inputs, "lm", [entry("lm", language_model("a", "a", math.inf, 1000))])
+    assert ladder_headline(endless, {"lm": ["a"]}) == {"lm_perplexity_per_word": {"a": "infinite"}}
+
+
+@pytest.mark.parametrize("family", families())
+def test_every_family_has_a_headline(family: str) -> None:
+    """A figure that its pages have by that name."""
+    page = families()[family].page()
+    logged = {one.logged_as("test") for one in declared(page) if one.metric.logged}
+    assert page.headlines or any(one.metric.better for one in declared(page))
+    assert set(page.headlines) <= logged | {"holds"}
 
 
 def test_what_looks_equal_is_marked_alike() -> None:

@@ -7,7 +7,8 @@ column; the terminal and the README, which are narrower, the telling ones.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Any, Literal
@@ -252,6 +253,24 @@ def ladder_summary(inputs: ReportInputs) -> dict[str, Any]:
         for family in inputs.families
         if family.trained
     }
+
+
+def ladder_headline(inputs: ReportInputs, listed: Mapping[str, Collection[str]]) -> dict[str, dict[str, Any]]:
+    """What `reports/headline/` holds: a file a family (`lm_perplexity_per_word`) → rung → that figure.
+
+    Args:
+        listed: family → its rungs; what a page of another family holds is none of them.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for family in inputs.families:
+        pages = {rung.page.name: rung.page for rung in reversed(inputs.of(family.name))}
+        kept = [pages[name] for name in listed.get(family.name, ()) if name in pages]
+        figure = kept[0].headline(kept) if kept else None
+        if figure:
+            values = {page.name: page.figures().get(figure) for page in kept}
+            infinite = {name: "infinite" for name, value in values.items() if value == math.inf}
+            found[f"{family.name}_{figure}"] = values | infinite
+    return found
 
 
 def ladder_timings(inputs: ReportInputs) -> dict[str, Any]:
