@@ -84,15 +84,18 @@ def write_predictions(stem: Path, rows: Sequence[Prediction]) -> None:
         writer.writerows(["" if cell is None else cell for cell in row] for row in rows)
 
 
-def read_predictions(path: Path) -> list[Prediction]:
+def read_predictions(path: Path, most: int | None = None) -> list[Prediction]:
     """Read a table that `write_predictions` wrote.
+
+    Args:
+        most: so many rows; None: all.
 
     Raises:
         InputError: it is not there, damaged, or has other columns.
     """
     if path.suffix == ".csv":
-        return _read_csv(path)
-    return [Prediction(**row) for row in read_table(path, SCHEMA).to_pylist()]
+        return _read_csv(path)[:most]
+    return [Prediction(**row) for row in read_table(path, SCHEMA).slice(0, most).to_pylist()]
 
 
 def _read_csv(path: Path) -> list[Prediction]:

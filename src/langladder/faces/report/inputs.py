@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from langladder.evaluation.page import Page
+from langladder.evaluation.predictions import Prediction, read_predictions
 from langladder.experiments.findings import Shown
 from langladder.families.family import AnyFamily
 from langladder.families.sides import SIDES
@@ -23,6 +24,9 @@ P = TypeVar("P", bound=Page)
 P_co = TypeVar("P_co", bound=Page, covariant=True)
 Checked = TypeVar("Checked")
 
+
+ROWS = 20_000
+"""Rows of a rung's predictions among which the page's are found."""
 
 MARK = "†"
 """Behind the title of a rung that is given more than others."""
@@ -89,6 +93,7 @@ class Entry(Generic[P_co]):
 
     Attributes:
         alias: its name among others, where one of another family has the same.
+        predictions: what it said of the first test items, where its family has such a table.
     """
 
     page: P_co
@@ -96,6 +101,7 @@ class Entry(Generic[P_co]):
     timing: Timing = field(default_factory=Timing)
     curve: tuple[CurvePoint, ...] = ()
     alias: str = ""
+    predictions: Sequence[Prediction] = ()
 
     @property
     def name(self) -> str:
@@ -222,6 +228,7 @@ def load_report(
             _check(RungMetadata, metadata[family][name], f"rungs.{family}.{name}"),
             _check(Timing, timings.get((family, name), {}), f"timings {family} {name}"),
             _curve(root / "curves" / family / f"{name}.csv"),
+            predictions=_predictions(root / "reports" / "rungs" / family / f"{name}.parquet"),
         )
         for (family, name), page in pages.items()
     }
@@ -289,6 +296,10 @@ def _filtered(root: Path, side: str) -> dict[str, Any]:
     path = root / "metrics" / "filter.json"
     report = read_json(path) if side == "text" and path.is_file() else {}
     return {"filter": {key: value for key, value in report.items() if key != "filtered"}} if len(report) > 1 else {}
+
+
+def _predictions(path: Path) -> list[Prediction]:
+    return read_predictions(path, ROWS) if path.is_file() else []
 
 
 def _curve(path: Path) -> tuple[CurvePoint, ...]:

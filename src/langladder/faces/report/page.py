@@ -21,7 +21,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from langladder.faces.report import numbers
+from langladder.faces.report import numbers, predictions
 from langladder.faces.report.advice import advice
 from langladder.faces.report.bidi import enclosing, isolated, plain
 from langladder.faces.report.graphs import draw_pipeline, family_tree_sections, grouped
@@ -41,7 +41,7 @@ from langladder.faces.report.tables import GIVEN, ladder_rows
 from langladder.families.sides import SIDES
 from langladder.ground.artefacts import write_text
 
-SCRIPTS = ("tables.js", "choose.js")
+SCRIPTS = ("tables.js", "choose.js", "predictions.js")
 
 
 def build_page(inputs: ReportInputs) -> str:
@@ -91,6 +91,7 @@ def sections(inputs: ReportInputs) -> Iterator[Section]:
         yield Section("curves", "Learning curves", "curves.html.j2", {"curves": curves})
     for family in inputs.families:
         yield from family_sections(family, inputs)
+    yield from predictions.sections(inputs)
     yield from family_tree_sections(inputs)
     if inputs.dag:
         drawn = {"dag": draw_pipeline(inputs.dag), "stages": grouped(inputs.dag)}
