@@ -107,7 +107,7 @@ def repro() -> str:
     """The name of the `make repro` or `dvc repro` that this job belongs to; "" where it belongs to none."""
     if os.environ.get(REPRO) or "DVC_STAGE" not in os.environ:  # which DVC sets for what it runs
         return os.environ.get(REPRO, "")
-    import psutil
+    import psutil  # type: ignore[import-untyped]
 
     with suppress(psutil.Error):
         for process in psutil.Process().parents():

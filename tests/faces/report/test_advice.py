@@ -10,7 +10,7 @@ from classifier_files import classifier
 from click.testing import CliRunner
 from small_run_files import entry, language_model, report_of
 
-from langladder.evaluation.work import Work
+from langladder.evaluation.page import Work
 from langladder.faces.cli.main import app
 from langladder.faces.report.advice import Advice, advice
 from langladder.faces.report.inputs import Entry, ReportInputs, Timing
