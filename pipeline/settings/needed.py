@@ -207,7 +207,7 @@ def idle_settings(job: Job, why: str, graph: Graph) -> Values:
     read = {dep for files in graph.files.values() for dep in files.deps}
     outs = graph.files[job.file].outs
     inside = sorted(dep for dep in read if any(dep.startswith(f"{out}/") for out in outs))
-    keys = {key: {} if key in families() else None for key in job.stage.keys}
+    keys: Values = {key: {} if key in families() else None for key in job.stage.keys}
     return {LEFT_OUT: why, "makes": list(outs), "inside": inside} | keys
 
 

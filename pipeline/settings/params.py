@@ -196,7 +196,7 @@ class Choices(Config):
     memory: Memory | None = None
     debug: str
     only: Annotated[list[Literal[tuple(SIDES)]], BeforeValidator(_listed)] = Field(default_factory=list)  # type: ignore[valid-type]
-    data: dict[Literal[tuple(side.name for side in CHOSEN)], Values] = Field(default_factory=dict)  # type: ignore[misc]
+    data: dict[Literal[tuple(side.name for side in CHOSEN)], Values] = Field(default_factory=dict)  # type: ignore[valid-type]
     trainer: str | dict[str, Any] = Field(default_factory=dict)
     callbacks: list[str] = Field(default_factory=list)
     logger: list[str] = Field(default_factory=list)

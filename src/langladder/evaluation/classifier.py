@@ -239,7 +239,7 @@ def evaluate_classifier(
     wrong = np.flatnonzero(~right)
     worst = wrong[np.argsort(-sure[wrong], kind="stable")][:EXAMPLES]
     ceilings = [one.ceiling for one in test if one.ceiling is not None]
-    known = [one.log_prob for one in test if one.log_prob is not None]
+    true = [one.log_prob for one in test if one.log_prob is not None]
 
     def decisions(rows: Sequence[int]) -> list[Decision]:
         return [decision(model, test[row], int(predicted[row]), float(sure[row])) for row in rows]
@@ -258,7 +258,7 @@ def evaluate_classifier(
             calibration_error=calibration_error(bins),
         ),
         bayes_accuracy=round(float(np.mean(ceilings)), 6) if len(ceilings) == len(test) else None,
-        bayes_cross_entropy=round(-float(np.mean(known)), 6) + 0.0 if len(known) == len(test) else None,
+        bayes_cross_entropy=round(-float(np.mean(true)), 6) + 0.0 if len(true) == len(test) else None,
         per_label=labels,
         confusion=matrix.tolist(),
         reliability=bins,

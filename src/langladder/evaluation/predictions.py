@@ -191,15 +191,15 @@ def compare(first: Sequence[Prediction], second: Sequence[Prediction], names: tu
     better = gap != 0
     order = sorted(np.flatnonzero(better).tolist(), key=lambda row: -abs(gap[row]))
     wins = rights if by_right else [gap > 0, gap < 0]
-    a, b = wins
+    mine, other = wins
     sign = 1.0 if by_right else -1.0
     return Compared(
         rows=len(first),
         items=count,
-        both=int((a & b).sum()),
-        first_only=int((a & ~b).sum()),
-        second_only=int((~a & b).sum()),
-        neither=int((~a & ~b).sum()),
+        both=int((mine & other).sum()),
+        first_only=int((mine & ~other).sum()),
+        second_only=int((~mine & other).sum()),
+        neither=int((~mine & ~other).sum()),
         measure=measure,
         means=(sign * float(values[0].mean()), sign * float(values[1].mean())),
         test=test,
