@@ -96,6 +96,7 @@ def test_loggers_and_callbacks_see_the_steps_of_the_whole_run_when_it_is_resumed
     rows = logged(tmp_path / "log")
     validated = {int(row["step"]) for row in rows if row.get("validation_loss")}
     assert validated == {5, 10, 15, 16}
+    assert f"max_steps: {STEPS}" in (tmp_path / "log" / "run" / "version_0" / "hparams.yaml").read_text()
     rates = [(int(row["step"]), float(row["lr-AdamW/pg1"])) for row in rows if row.get("lr-AdamW/pg1")]
     assert {rate for _, rate in rates} == {0.005} and max(step for step, _ in rates) == 15
 

@@ -146,6 +146,7 @@ class Recorder(Callback):
         step = task_of(pl_module).steps_done
         if makes_row(self.config, step):
             self._add_row(trainer, step, task_of(pl_module).rate, self.update_size.measured(pl_module))
+            pl_module.log("train_loss", cast(float, self.rows[-1]["train_loss"]), prog_bar=True, logger=False)
         self.seconds += time.perf_counter() - self.started
 
     def _add_row(self, trainer: Trainer, step: int, rate: float, update: dict[str, float | None]) -> None:

@@ -1,4 +1,17 @@
-"""What is being learnt, apart from how: a task holds a network and says its loss on a batch."""
+"""What is being learnt, apart from how: a task holds a network and says its loss on a batch.
+
+A task is a LightningModule like any other (`training_step`, `validation_step`, `configure_optimizers`, `log`) but for
+what Lightning does otherwise than a run needs that ends with the same bits wherever it was interrupted, and in however
+many processes it trains:
+
+    accumulation   in `training_step`: batches are weighted by the terms that each loss is the mean of, over all
+                   processes (`StepBatches.terms`); the Trainer would weigh them alike
+    clipping       `configure_gradient_clipping`: Lightning's refuses fused optimisers in bf16
+    counters       a checkpoint holds the step alone, from which batches, dropout and rates follow; Lightning's loops
+                   would skip batches that the loader of a resumed run does not give again
+    curve          the `Recorder` hands it to loggers: Lightning would log a validation at the step before, and training
+                   at multiples of `log_every_n_steps` alone
+"""
 
 from abc import abstractmethod
 from collections import Counter
@@ -43,6 +56,7 @@ class Task(pl.LightningModule):
 
     def __init__(self, config: TrainingConfig) -> None:
         super().__init__()
+        self.save_hyperparameters(config.model_dump(mode="json"))  # for loggers that show settings
         self.config = config
         self.seed = 0
         self.steps_done = 0
@@ -180,8 +194,9 @@ class Task(pl.LightningModule):
         numbers = summed(torch.tensor([self.tally[name] for name in names], dtype=torch.float64))
         self.tally = Counter({name: int(number) for name, number in zip(names, numbers.tolist(), strict=True)})
         measures = from_first({MONITOR: total / max(1, count)} | self.measures())
-        for name, value in measures.items():
-            self.trainer.callback_metrics[name] = torch.tensor(value, dtype=torch.float64)
+        for name, value in measures.items():  # the recorder hands them to loggers, with the step that they belong to
+            tensor = torch.tensor(value, dtype=torch.float64, device=self.device)
+            self.log(name, tensor, prog_bar=name == MONITOR, logger=False, batch_size=1)
         if self.trainer.state.fn == TrainerFn.FITTING:
             for one in self.trainer.lr_scheduler_configs:
                 if isinstance(one.scheduler, ReduceLROnPlateau):

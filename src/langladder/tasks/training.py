@@ -6,7 +6,7 @@ function of (seed, step): the batch, the learning rate, and the random numbers o
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -84,10 +84,10 @@ def _train(module: Task, batches: StepBatches[Any], config: TrainingConfig, run:
         if saved is None or not _finished(saved, module):
             callbacks = _callbacks(module, recorder, checkpoints, bool(len(validation)))
             trainer = _trainer(config, precision, callbacks, checkpoints, config.max_steps, _loggers(config, run))
-            loader = _Steps(module, batches, config)
+            data = StepData(module, batches, validation)
             resume = None if saved is None else str(last)
             with _said_of_settings():
-                trainer.fit(module, loader, _Validation(validation) if len(validation) else None, ckpt_path=resume)
+                trainer.fit(module, datamodule=data, ckpt_path=resume)
             trainer.strategy.barrier()  # all has been written
         else:
             module.on_load_checkpoint(saved)
@@ -178,6 +178,22 @@ def _validated(module: Task, precision: Precision, validation: Sequence[object],
     trainer = _trainer(module.config, precision, [], checkpoints, 0)
     trainer.validate(module, _Validation(validation), verbose=False)
     return float(trainer.callback_metrics[MONITOR])
+
+
+class StepData(pl.LightningDataModule):
+    """The batches of a run: to train on, those up to the next validation; to validate on, all, or none."""
+
+    def __init__(self, module: Task, batches: StepBatches[Any], validation: Sequence[object]) -> None:
+        super().__init__()
+        self.module, self.batches, self.validation = module, batches, validation
+
+    def train_dataloader(self) -> Iterable[Update]:
+        """The updates."""
+        return _Steps(self.module, self.batches, self.module.config)
+
+    def val_dataloader(self) -> Iterable[tuple[object, bool]]:
+        """The validation batches of this process."""
+        return _Validation(self.validation) if len(self.validation) else []
 
 
 class _Steps:
