@@ -78,7 +78,7 @@ def test_repro_makes_everything(project: Path) -> None:
         ),
         "lstm": scores["perplexity_per_word"],
     }
-    assert {"classifier_accuracy.json", "experiment_holds.json"} <= {Path(file).name for file in listed}
+    assert {"classifier_accuracy.json", "experiment_outcome.json"} <= {Path(file).name for file in listed}
     timings = project / "reports" / "timings.json"
     told = timings.read_bytes()
     assert json.loads(told)["ladder"] == ladder_id(ladder) and json.loads(told)["rungs"]["lm/lstm"]["seconds"] > 0

@@ -9,7 +9,7 @@ from langladder.experiments.findings import Findings
 class ClaimPage(Page):
     """Of an experiment or a probe; what the machine's speed decides is in the run of that fingerprint."""
 
-    headlines: ClassVar[tuple[str, ...]] = ("holds",)
+    headlines: ClassVar[tuple[str, ...]] = ("outcome",)
 
     fingerprint: str
     findings: Findings
