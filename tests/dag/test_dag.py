@@ -79,6 +79,7 @@ def test_repro_makes_everything(project: Path) -> None:
         "lstm": scores["perplexity_per_word"],
     }
     assert {"classifier_accuracy.json", "experiment_outcome.json"} <= {Path(file).name for file in listed}
+    assert "<svg" in (project / "reports" / "plots" / "ladder.svg").read_text()
     timings = project / "reports" / "timings.json"
     told = timings.read_bytes()
     assert json.loads(told)["ladder"] == ladder_id(ladder) and json.loads(told)["rungs"]["lm/lstm"]["seconds"] > 0
