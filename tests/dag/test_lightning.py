@@ -6,6 +6,7 @@ import sqlite3
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -35,10 +36,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def optimiser_of(checkpointed: Path) -> dict[str, object]:
+def optimiser_of(checkpointed: Path) -> dict[str, Any]:
     """The settings in a model's provenance."""
     provenance = json.loads((checkpointed / "provenance.json").read_text())
-    found: dict[str, object] = provenance["settings"]["lm"]["training"]
+    found: dict[str, Any] = provenance["settings"]["lm"]["training"]
     return found
 
 
@@ -67,7 +68,7 @@ def test_all_of_them_on_the_command_line(project: Path) -> None:
 @pytest.mark.dag
 def test_a_class_of_torch_for_one_rung_and_a_flag_of_the_trainer_in_params_yaml(project: Path) -> None:
     written = yaml.safe_load((project / "params.yaml").read_text())
-    changes = {"lm": {"lstm": {"training": {"max_steps": 20, "optimizer": NADAM | {"lr": 0.005}}}}}
+    changes: dict[str, Any] = {"lm": {"lstm": {"training": {"max_steps": 20, "optimizer": NADAM | {"lr": 0.005}}}}}
     changes |= {"trainer": {"inference_mode": False}, "callbacks": ["lr_monitor"], "scheduler": "one_cycle"}
     (project / "params.yaml").write_text(yaml.safe_dump(written | changes, sort_keys=False))
     try:

@@ -60,7 +60,7 @@ class Classification(Task):
         right = log_probs.argmax(dim=-1) == batch.labels  # (B,)
         self.tally["right"] += int(right.sum())
         self.tally["total"] += len(batch.labels)
-        for label in batch.labels.unique().tolist() if self.balanced else ():
+        for label in sorted(set(batch.labels.tolist())) if self.balanced else ():
             own = batch.labels == label
             self.tally[f"right {label}"] += int(right[own].sum())
             self.tally[f"total {label}"] += int(own.sum())
