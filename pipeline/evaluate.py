@@ -30,7 +30,8 @@ def main(stage: Stage, job: FamilySettings, out: Path) -> None:
     page, table = joined([one.page for one in found]), found[0].predictions
     write_page(out, stage.family_name, page)
     if table is not None:
-        write_predictions(output(out, "reports/rungs", stage.family_name, page.name), table)
+        for ending in ("parquet", "csv"):
+            write_predictions(output(out, "reports/rungs", stage.family_name, f"{page.name}.{ending}"), table)
 
 
 def evaluate(stage: Stage, job: FamilySettings, number: int) -> Evaluated:

@@ -384,7 +384,7 @@ def test_overrides_stand_together_wherever_they_are_typed(monkeypatch: pytest.Mo
         ("lm=gpt,модель x='a b'", "seed=1 lm=gpt,'модель' x='a b'"),
     ):
         monkeypatch.setattr(sys, "argv", ["train.py", *re.findall(r"(?:'[^']*'|\S)+", typed)])
-        stage._insert(["seed=1"])
+        stage._insert("seed=1")
         assert " ".join(sys.argv[1:]) == arranged
 
 

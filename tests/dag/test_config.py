@@ -77,7 +77,11 @@ def of_every_choice(file: Path) -> Any:
     return pytest.param(file, id=str(file), marks=[pytest.mark.long] if file.parts[0] in families() else [])
 
 
-@pytest.mark.parametrize("file", [of_every_choice(file) for file in CONF if len(file.parts) == 2])
+CHOICES = [file for file in CONF if len(file.parts) == 2 and file.parts[0] != "preset"]
+"""A preset is for single runs, see test_hydra.py; here are the choices of params.yaml."""
+
+
+@pytest.mark.parametrize("file", [of_every_choice(file) for file in CHOICES])
 def test_every_choice_composes_and_checks(file: Path, monkeypatch: pytest.MonkeyPatch, every: Compositions) -> None:
     group, name = file.parts[0], file.stem
     if group in families():

@@ -71,14 +71,12 @@ def unseen(words: Iterable[str], known: Collection[str]) -> str:
     return " ".join(dict.fromkeys(word for word in words if word not in known))
 
 
-def write_predictions(stem: Path, rows: Sequence[Prediction]) -> None:
-    """Write `<stem>.parquet` and `<stem>.csv`."""
-    table = pa.Table.from_pylist([row._asdict() for row in rows], SCHEMA)
-    write_table(stem.with_name(f"{stem.name}.parquet"), table)
-    with (
-        atomic_file(stem.with_name(f"{stem.name}.csv")) as temporary,
-        temporary.open("w", encoding="utf-8", newline="") as file,
-    ):
+def write_predictions(path: Path, rows: Sequence[Prediction]) -> None:
+    """Write a table: CSV where the name ends in `.csv`, else Parquet."""
+    if path.suffix != ".csv":
+        write_table(path, pa.Table.from_pylist([row._asdict() for row in rows], SCHEMA))
+        return
+    with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(Prediction._fields)
         writer.writerows(["" if cell is None else cell for cell in row] for row in rows)

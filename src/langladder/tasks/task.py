@@ -56,7 +56,6 @@ class Task(pl.LightningModule):
 
     def __init__(self, config: TrainingConfig) -> None:
         super().__init__()
-        self.save_hyperparameters(config.model_dump(mode="json"))  # for loggers that show settings
         self.config = config
         self.seed = 0
         self.steps_done = 0

@@ -69,6 +69,7 @@ def train_task(module: Task, batches: StepBatches[Any], config: TrainingConfig, 
 def _train(module: Task, batches: StepBatches[Any], config: TrainingConfig, run: Run) -> TrainingResult:
     checkpoints = run.checkpoints
     last, best, kept = checkpoints / f"last{SUFFIX}", checkpoints / f"best{SUFFIX}", checkpoints / "snapshots"
+    module.save_hyperparameters(config.model_dump(mode="json"))  # for loggers that show settings
     module.seed = run.seed
     recorder = Recorder(config, UpdateSize(config))
     validation, precision = batches.validation(), resolve_precision(config, one_shape=batches.one_shape)

@@ -45,7 +45,7 @@ def judged(models: Path, name: str, *more: object) -> Result:
 
 
 def test_a_classifier_on_a_table_of_labels(models: Path, tmp_path: Path) -> None:
-    found = json.loads(judged(models, "logistic", "--json", "--out", tmp_path / "mine").stdout)
+    found = json.loads(judged(models, "logistic", "--json", "--out", tmp_path / "mine.csv").stdout)
     assert found["kind"] == "classifier" and found["figures"]["accuracy"] == pytest.approx(2 / 3, abs=1e-6)
     table = read_predictions(tmp_path / "mine.csv")
     assert [(one.text, one.truth, one.prediction) for one in table] == [
@@ -57,8 +57,10 @@ def test_a_classifier_on_a_table_of_labels(models: Path, tmp_path: Path) -> None
 
 
 def test_two_tables_compared(models: Path, tmp_path: Path) -> None:
+    rungs = models.parent / "reports" / "rungs" / "classifier"
     for name in ("logistic", "majority"):
-        assert judged(models, name, "--out", models.parent / "reports" / "rungs" / "classifier" / name).exit_code == 0
+        for ending in ("parquet", "csv"):
+            assert judged(models, name, "--out", rungs / f"{name}.{ending}").exit_code == 0
     first, second = models / "classifier" / "logistic", models / "classifier" / "majority"
     found = json.loads(run("errors", first, second, "--json").stdout)
     assert [found[key] for key in ("both", "first_only", "second_only", "neither")] == [1, 1, 1, 0]

@@ -50,6 +50,7 @@ OUTPUTS: dict[str, tuple[str, bool, list[str]]] = {
     "translate": ("translate models/attention -f text.en -o OUT.eo", False, ["text.en", "models/attention"]),
     "translate gz": ("translate models/attention -f text.en -o OUT.eo.gz", False, []),
     "translate --json": ("translate models/attention -f text.en -o OUT.json --json", False, ["text.en"]),
+    "evaluate": ("evaluate models/counted text.en --out OUT.csv", False, ["text.en", "models/counted/config.json"]),
     "translate --attention-svg": ("translate models/attention cat --attention-svg OUT.svg", False, []),
 }  # fmt: skip
 FOLDERS = [name for name, (_, folder, _) in OUTPUTS.items() if folder]

@@ -71,7 +71,7 @@ def test_every_family_has_a_headline(family: str) -> None:
     page = families()[family].page()
     logged = {one.logged_as("test") for one in declared(page) if one.metric.logged}
     assert page.headlines or any(one.metric.better for one in declared(page))
-    assert set(page.headlines) <= logged | {"holds"}
+    assert set(page.headlines) <= logged | {"outcome"}
 
 
 def test_what_looks_equal_is_marked_alike() -> None:

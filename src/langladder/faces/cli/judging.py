@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 import click
 
 from langladder.answers.requests import EvaluateRequest
-from langladder.faces.cli.options import FOLDER, json_option, options
-from langladder.faces.cli.output import echo, note, print_json, print_table
+from langladder.faces.cli.options import FOLDER, json_option, options, overwrite_option
+from langladder.faces.cli.output import claim, echo, note, print_json, print_table
 from langladder.ground.errors import InputError
 
 if TYPE_CHECKING:
     from langladder.evaluation.predictions import Compared, Prediction
 
 RUNGS = Path("reports") / "rungs"
+TABLES = (".csv", ".parquet")
 LONGEST = 80  # characters of a text in a table
 
 
@@ -21,9 +22,12 @@ LONGEST = 80  # characters of a text in a table
 @click.argument("model", type=FOLDER)
 @click.argument("file", type=FOLDER, metavar="FILE")
 @options(EvaluateRequest)
-@click.option("--out", type=FOLDER, metavar="STEM", help="Write what was predicted: STEM.parquet and STEM.csv.")
+@click.option("--out", type=FOLDER, metavar="FILE", help="Write what was predicted: FILE.csv or FILE.parquet.")
+@overwrite_option
 @json_option
-def evaluate(model: Path, file: Path, request: EvaluateRequest, out: Path | None, as_json: bool) -> None:
+def evaluate(
+    model: Path, file: Path, request: EvaluateRequest, out: Path | None, overwrite: bool, as_json: bool
+) -> None:
     """Judge MODEL by FILE, which has the truth beside each text, by the figures of the report.
 
     MODEL is a folder that the pipeline wrote. FILE holds labelled texts (tsv, csv, jsonl, parquet) for a classifier, a
@@ -32,17 +36,20 @@ def evaluate(model: Path, file: Path, request: EvaluateRequest, out: Path | None
 
     \b
     Examples:
-      langladder evaluate models/classifier/logistic reviews.csv --text review --label stars --delimiter ";"
-      langladder evaluate models/tagger/hmm test.conll --label 3 --out outputs/hmm
-      langladder evaluate models/lm/gpt novel.txt --out outputs/gpt
+      langladder evaluate models/classifier/logistic reviews.csv --text review --label stars
+      langladder evaluate models/tagger/hmm test.conll --label 3 --out hmm.csv
+      langladder evaluate models/lm/gpt novel.txt --out gpt.parquet
     """
     from langladder.answers.evaluate import evaluate_file
     from langladder.evaluation.predictions import write_predictions
 
+    if out is not None and out.suffix not in TABLES:
+        raise InputError(f"{out}: the name of a table ends in {' or '.join(TABLES)}")
+    path = None if out is None else claim(out, overwrite, [model, file])
     found = evaluate_file(model, file, request)
-    if out is not None:
-        write_predictions(out, found.table)
-        note(f"{len(found.table):,} rows → {out}.parquet, {out}.csv")
+    if path is not None:
+        write_predictions(path, found.table)
+        note(f"{len(found.table):,} rows → {out}")
     if as_json:
         print_json({"model": str(model), "file": str(file), "kind": found.kind, "figures": found.figures})
     else:
@@ -65,7 +72,7 @@ def errors(first: str, second: str, show: int, as_json: bool) -> None:
     Examples:
       langladder errors classifier/logistic classifier/textcnn
       langladder errors lm/lstm lm/gpt --show 3
-      langladder errors outputs/before.csv outputs/after.csv --json
+      langladder errors before.csv after.csv --json
     """
     from langladder.evaluation.predictions import compare, read_predictions
 
@@ -111,7 +118,7 @@ def _table(name: str) -> Path:
         InputError: there is none.
     """
     path = Path(name)
-    if path.suffix in (".parquet", ".csv") and path.is_file():
+    if path.suffix in TABLES and path.is_file():
         return path
     family, rung = path.parent.name, path.name
     root = path.resolve().parents[2] if path.is_dir() and len(path.resolve().parents) > 2 else Path()
