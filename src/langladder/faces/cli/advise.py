@@ -9,7 +9,7 @@ from langladder.faces.cli.output import echo, print_json
 from langladder.ground.errors import needs
 
 
-@click.command()
+@click.command(short_help="Which of the rungs that were measured is worth its cost.")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), default=Path())
 @json_option
 def advise(folder: Path, as_json: bool) -> None:
