@@ -30,8 +30,9 @@ def main(stage: Stage, job: FamilySettings, out: Path) -> None:
     page, table = joined([one.page for one in found]), found[0].predictions
     write_page(out, stage.family_name, page)
     if table is not None:
+        stem = output(out, "reports/rungs", stage.family_name, page.name)
         for ending in ("parquet", "csv"):
-            write_predictions(output(out, "reports/rungs", stage.family_name, f"{page.name}.{ending}"), table)
+            write_predictions(stem.with_name(f"{stem.name}.{ending}"), table)
 
 
 def evaluate(stage: Stage, job: FamilySettings, number: int) -> Evaluated:
