@@ -82,7 +82,7 @@ class EpochTraining(TrainingConfig):
         if self.epochs is not None:
             steps = min(steps, max(1, math.ceil(self.epochs * examples / (self.batch_size * self.accumulate))))
         every = max(1, math.ceil(steps / self.validations))
-        warmup = self.warmup_steps if steps == self.max_steps else short_warmup(self.warmup_steps, steps)
+        warmup = self.warmup_steps if self.warmup_steps <= steps else short_warmup(self.warmup_steps, steps)
         changes = {"max_steps": steps, "warmup_steps": warmup, "validate_every": every}
         return self.model_copy(update=changes)
 
