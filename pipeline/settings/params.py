@@ -305,7 +305,10 @@ def uncommitted() -> str:
     """
     if ".dvc" in ROOT.parts:
         return ""
-    shown = subprocess.run(["git", "show", "HEAD:./params.yaml"], cwd=ROOT, capture_output=True, check=False)
+    try:
+        shown = subprocess.run(["git", "show", "HEAD:./params.yaml"], cwd=ROOT, capture_output=True, check=False)
+    except OSError:  # no git
+        return ""
     if shown.returncode:
         return ""
     try:
@@ -315,12 +318,12 @@ def uncommitted() -> str:
     keys = [key for key in before | now if before.get(key, ABSENT) != now.get(key, ABSENT)]
     if not keys:
         return ""
-    few = "; ".join(f"{key}: {_said(now, key)} (committed: {_said(before, key)})" for key in keys[:FEW])
+    few = "; ".join(f"{key}: {_value_text(now, key)} (committed: {_value_text(before, key)})" for key in keys[:FEW])
     more = f"; {len(keys) - FEW} more" if len(keys) > FEW else ""
     return f"params.yaml differs from the last commit in {few}{more}. {RESTORE}"
 
 
-def _said(values: Values, key: str) -> str:
+def _value_text(values: Values, key: str) -> str:
     return short(values[key]) if key in values else ABSENT
 
 

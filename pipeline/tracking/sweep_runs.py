@@ -28,8 +28,8 @@ def parent_of(client: "MlflowClient", experiment: str, job: Job) -> str | None:
         return None
     folder = Path(HydraConfig.get().sweep.dir)
     with store.alone():
-        name = f"{folder.parent.name}/{folder.name}"
-        if found := client.search_runs([experiment], f"tags.sweep = '{_quoted(name)}'"):
+        name = f"{folder.parent.name}/{folder.name}".replace("'", "")  # which end a value in MLflow's search
+        if found := client.search_runs([experiment], f"tags.sweep = '{name}'"):
             client.update_run(found[0].info.run_id, status="RUNNING")
             return str(found[0].info.run_id)
         note = f"A sweep of `{job.stage}` in `{folder}`: a run a job below it, Hydra's overrides as tags `override.…`."
@@ -64,8 +64,3 @@ def _best(runs: "list[Run]", objective: str | None) -> "tuple[Run, str, float] |
         if run.info.status == "FINISHED" and name in run.data.metrics
     ]
     return min(found, key=lambda one: one[2], default=None)
-
-
-def _quoted(name: str) -> str:
-    """A value inside the quotes of MLflow's search."""
-    return name.replace("'", "")

@@ -18,8 +18,6 @@ from langladder.ground.atomic import atomic_file
 from langladder.ground.errors import InputError
 from langladder.text.storage.tables import read_table, write_table
 
-ENDINGS = (".parquet", ".csv")
-
 LINES = 100_000
 """Rows of a language model's table: the first lines of the text."""
 

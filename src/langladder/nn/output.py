@@ -133,7 +133,7 @@ class SoftmaxOutput(OutputLayer):
         return cross_entropy(hidden, self._words(), self.bias, targets, smoothing)
 
     def takes_all(self, x: torch.Tensor) -> bool:
-        """See `OutputLayer.takes_all`: on a GPU, which has the memory for all logits at once."""
+        """See `OutputLayer.takes_all`: on a GPU, in whose memory all logits, N · V, then stand at once."""
         return packing.fixed_shapes(x)
 
     def products(self) -> float:

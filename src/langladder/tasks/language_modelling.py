@@ -68,8 +68,12 @@ def train_language_model(
     validation: TokenStream,
     config: LMTrainingConfig,
     run: Run,
+    task: type[LanguageModelling] = LanguageModelling,
 ) -> TrainingResult:
     """Train `model` in place; it ends with its best validation weights, on the CPU, in evaluation mode.
+
+    Args:
+        task: what is learnt on each batch.
 
     Raises:
         InputError: the corpus is smaller than one batch, the windows exceed the model's context, see also `train_task`.
@@ -89,7 +93,7 @@ def train_language_model(
         validation_tokens=config.validation_tokens,
     )
     model.prepare(train)
-    result = train_task(LanguageModelling(model, config), batches, config, run)
+    result = train_task(task(model, config), batches, config, run)
     model.cpu().eval()
     return result
 

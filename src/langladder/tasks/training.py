@@ -87,7 +87,7 @@ def _train(module: Task, batches: StepBatches[Any], config: TrainingConfig, run:
             trainer = _trainer(config, precision, callbacks, checkpoints, config.max_steps, _loggers(config, run))
             data = StepData(module, batches, validation)
             resume = None if saved is None else str(last)
-            with _said_of_settings():
+            with _refusals_of_lightning():
                 trainer.fit(module, datamodule=data, ckpt_path=resume)
             trainer.strategy.barrier()  # all has been written
         else:
@@ -149,7 +149,7 @@ def _trainer(
         "enable_model_summary": any(isinstance(one, ModelSummary) for one in callbacks),
         "default_root_dir": checkpoints,
     }
-    with _said_of_settings():
+    with _refusals_of_lightning():
         return pl.Trainer(
             max_epochs=-1,
             max_steps=steps,
@@ -166,8 +166,8 @@ def _trainer(
 
 
 @contextmanager
-def _said_of_settings() -> Iterator[None]:
-    """What Lightning refuses is an error of the settings: a callback that needs a logger, say."""
+def _refusals_of_lightning() -> Iterator[None]:
+    """What Lightning refuses is an error in the settings, for example a callback that needs a logger."""
     try:
         yield
     except MisconfigurationException as error:

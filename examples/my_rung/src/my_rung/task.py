@@ -3,16 +3,15 @@
     L = −(1/N) Σ_t log P(w_t | w_<t) + λ mean(h²)   (Merity et al. 2018, section 4.6: activation regularisation)
 
 `Task` is a LightningModule: any of its hooks may be overridden. It says the loss; batches, the Trainer, checkpoints
-from which a killed run goes on, and the learning curve come with `train_task`.
+from which a killed run goes on, and the learning curve come with `train_language_model`.
 """
 
 import torch
 
-from langladder.data.language_modelling import LanguageBatch, StreamBatches
+from langladder.data.language_modelling import LanguageBatch
 from langladder.models.making import Run, TrainingResult, TrainingSettings
-from langladder.tasks.language_modelling import LanguageModelling
+from langladder.tasks.language_modelling import LanguageModelling, train_language_model
 from langladder.tasks.settings import LMTrainingConfig
-from langladder.tasks.training import train_task
 from langladder.text.storage.token_streams import TokenStream
 from my_rung.network import DecayingMean
 
@@ -42,16 +41,4 @@ def make(
     run: Run,
 ) -> TrainingResult:
     """Train the model in place."""
-    config = settings.training
-    batches = StreamBatches(
-        train,
-        validation,
-        batch_size=config.batch_size,
-        sequence_length=config.sequence_length,
-        seed=run.seed,
-        validation_tokens=config.validation_tokens,
-    )
-    model.prepare(train)
-    result = train_task(PenalisedModelling(model, config), batches, config, run)
-    model.cpu().eval()
-    return result
+    return train_language_model(model, train, validation, settings.training, run, task=PenalisedModelling)

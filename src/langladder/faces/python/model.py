@@ -73,7 +73,7 @@ def asks(
         name = method.__name__
 
         @wraps(method)
-        def asked(self: "Model", *args: Any, **options: Any) -> Any:
+        def call(self: "Model", *args: Any, **options: Any) -> Any:
             if name not in self.methods:
                 raise InputError(f"{self.name}: {self.described} has no {name}(); it has {', '.join(self.methods)}")
             given = {key: options.pop(key) for key in [*options] if request is not None and key not in positional}
@@ -87,11 +87,11 @@ def asks(
         kept = [signature.parameters[one] for one in ("self", *positional)]
         keyword = inspect.Parameter.KEYWORD_ONLY
         offered = [inspect.Parameter(key, keyword, default=value) for key, value in own.items()]
-        asked.__signature__ = signature.replace(parameters=[*kept, *offered])  # type: ignore[attr-defined]
+        call.__signature__ = signature.replace(parameters=[*kept, *offered])  # type: ignore[attr-defined]
         if own:
             lines = [f"    {key}: {field.description or 'as the papers have it.'}" for key, field in fields.items()]
-            asked.__doc__ = f"{inspect.cleandoc(method.__doc__ or '')}\n\nOptions:\n" + "\n".join(lines)
-        return asked
+            call.__doc__ = f"{inspect.cleandoc(method.__doc__ or '')}\n\nOptions:\n" + "\n".join(lines)
+        return call
 
     return decorate
 

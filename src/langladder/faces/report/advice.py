@@ -50,7 +50,7 @@ class _Measure(NamedTuple):
     def sign(self) -> int:
         return 1 if self.column.better == "higher" else -1
 
-    def shown(self, rung: _Rung) -> str:
+    def figure(self, rung: _Rung) -> str:
         """A rung's figure with its ±."""
         beside = "" if rung.margin is None else f" ± {self.width(rung.margin)}"
         return f"{self.column.show(rung.value)}{beside}"
@@ -133,11 +133,11 @@ def _first(
     size = _size(inputs.data, _side(family))
     learnt = f"Trained on {size}" if size else "On this text (its size is not noted here)"
     if len(rungs) == 1:
-        return f"{learnt}, {best.title}, the only rung, has {measure.column.title} {measure.shown(best)}."
+        return f"{learnt}, {best.title}, the only rung, has {measure.column.title} {measure.figure(best)}."
     floor = _bound(entries, best)
     return (
         f"{learnt}, the best of {len(rungs)} rungs by {measure.column.title} is {best.title} with "
-        f"{measure.shown(best)}{floor}."
+        f"{measure.figure(best)}{floor}."
     )
 
 
@@ -157,7 +157,7 @@ def _cost(best: _Rung, rungs: Sequence[_Rung], measure: _Measure) -> tuple[_Rung
         wins = "Your baseline wins: " if chosen.counted and not best.counted else ""
         within = measure.width(hypot(best.margin or 0, chosen.margin or 0))
         return chosen, (
-            f"{wins}{chosen.title} ({measure.shown(chosen)}) is level with it within ± {within} and trains in "
+            f"{wins}{chosen.title} ({measure.figure(chosen)}) is level with it within ± {within} and trains in "
             f"{numbers.seconds(chosen.seconds or 0)} instead of {took}: it is the one that is worth its cost."
         )
     other = max(cheaper, key=lambda rung: measure.sign * rung.value)
@@ -165,7 +165,7 @@ def _cost(best: _Rung, rungs: Sequence[_Rung], measure: _Measure) -> tuple[_Rung
     unsure = "" if _known(best, other) else "; of another seed nothing is known (`seeds: 3` measures it)"
     return best, (
         f"It took {took}, {times:,.{times < 10:d}f} times as long as the best of the cheaper ones, {other.title} "
-        f"({measure.shown(other)} in {numbers.seconds(other.seconds or 0)}), and is ahead of it by "
+        f"({measure.figure(other)} in {numbers.seconds(other.seconds or 0)}), and is ahead of it by "
         f"{measure.width(abs(best.value - other.value))}{unsure}."
     )
 
@@ -195,7 +195,7 @@ def _more(family: AnyFamily, rungs: Sequence[_Rung], measure: _Measure, inputs: 
         return f"Whether word vectors or pre-training would help was not measured here (list some in {listed}); {data}"
     high, low = (max(some, key=lambda rung: measure.sign * rung.value) for some in (with_more, without))
     ahead = measure.sign * (high.value - low.value)
-    names = f"{high.title} ({high.given}) has {measure.shown(high)}, {low.title} without has {measure.shown(low)}"
+    names = f"{high.title} ({high.given}) has {measure.figure(high)}, {low.title} without has {measure.figure(low)}"
     if ahead <= 0:
         return f"Word vectors and pre-training did not help here: {names}; {data}"
     if _known(high, low) and _level(high, low):
