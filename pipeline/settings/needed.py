@@ -3,7 +3,8 @@
 A rung needs a side of the data where its jobs read, directly or over others, what becomes of that side's corpus. By
 this one graph, that of dvc.yaml,
 
-- a side that no listed rung reads is left out: with classifiers alone no text is drawn, cleaned, tokenised or counted;
+- a side that no listed rung reads is left out: with classifiers alone no text is drawn, cleaned, tokenised or counted
+  (where no rung is listed at all, the data themselves are what is wanted, and nothing is left out);
 - `only: labels` in params.yaml leaves out the other sides, and the rungs that need one of them;
 - a rung that needs a side that is `none` (`corpus: none`) is refused.
 
@@ -173,6 +174,8 @@ def needed(chosen: Choices, graph: Graph) -> Needed:
             sides = [makes[one] for one in graph.before(file) & makes.keys()]
             why[file] = next((absent[side] for side in sides if side in absent), UNREAD)
     left = {name: [one for one in chosen.rungs(name) if one not in kept[name]] for name in families()}
+    if not of_rung:
+        why = {file: reason for file, reason in why.items() if reason != UNREAD}
     if not chosen.only:
         missing = {name: {side for one in names for side in lacks[name, one]} for name, names in left.items() if names}
         return Needed(kept, why, [_refusal(name, left[name], sides) for name, sides in missing.items()])

@@ -18,6 +18,8 @@ from pipeline.settings.launch import others
 from tests.dag.project_copy import ENVIRONMENT, copy_project, edit, run, smallest
 
 LM = ["pipeline.train", "lm", "-cd", "resolved/train_lm", "-cn", "gpt", "lm.model.dropout=0"]
+DEVICES = Path("resolved", "train_lm", "aside", "gpt.yaml")
+"""Where the settings stand that change no result, the number of processes among them."""
 LEFT = ["models/lm/gpt/model.safetensors", "curves/lm/gpt.csv", "metrics/train_lm/gpt.json"]
 
 
@@ -62,7 +64,7 @@ def runs(project: Path) -> list[str]:
 def test_two_processes_leave_what_one_leaves_and_one_run(project: Path) -> None:
     run(project, sys.executable, "-m", *LM)
     losses = [float(row) for row in re.findall(r"^\d+,([\d.]+),", left(project)[1].decode(), re.M)]
-    edit(project / "resolved" / "train_lm" / "gpt.yaml", "lm.training.devices: 1", "lm.training.devices: 2")
+    edit(project / DEVICES, "lm.training.devices: 1", "lm.training.devices: 2")
     said = run(project, sys.executable, "-m", *LM)
     assert said.count("train_lm gpt: ") <= 2 and runs(project) == ["FINISHED"] * 2, said
     two = left(project)
@@ -107,7 +109,7 @@ def slurm(project: Path, count: int) -> list[int]:
 @pytest.mark.timeout(1200)
 def test_a_process_that_dies_ends_the_training(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second one dies as it begins: the first does not wait for it for ever."""
-    file = project / "resolved" / "train_lm" / "gpt.yaml"
+    file = project / DEVICES
     file.write_text(file.read_text().replace("lm.training.devices: 1", "lm.training.devices: 2"))
     (project / "sitecustomize.py").write_text("import os\nif os.environ.get('RANK') == '1':\n    os._exit(3)\n")
     monkeypatch.setitem(ENVIRONMENT, "PYTHONPATH", str(project))  # where Python looks for it as it begins
