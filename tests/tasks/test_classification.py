@@ -62,7 +62,7 @@ def test_learns_and_keeps_its_best_weights(tmp_path: Path) -> None:
 def test_epochs_become_steps_and_are_capped() -> None:
     config = ReadingTraining(batch_size=10, epochs=3, max_steps=1000, warmup_steps=500, validations=4)
     found = config.of(95)
-    assert (found.max_steps, found.warmup_steps, found.validate_every) == (29, 2, 8)  # 3 · 95 / 10, rounded up
+    assert (found.max_steps, found.warmup, found.validate_every) == (29, 2, 8)  # 3 · 95 / 10, rounded up
     assert config.of(100_000).max_steps == 1000
     assert ReadingTraining(max_steps=7).of(95).max_steps == 7
 

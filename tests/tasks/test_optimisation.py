@@ -143,9 +143,9 @@ def test_parity_of_rmsprop_with_torch():
 
 
 def test_a_warm_up_longer_than_training_is_cut_to_a_tenth_of_it():
-    found = [TrainingConfig(warmup_steps=w, max_steps=n).warmup_steps for w, n in ((10, 10), (11, 10), (500, 200))]
+    found = [TrainingConfig(warmup_steps=w, max_steps=n).warmup for w, n in ((10, 10), (11, 10), (500, 200))]
     assert found == [10, 1, 20]
-    assert TrainingConfig(schedule="noam", warmup_steps=4000, max_steps=5).warmup_steps == 1  # 0 would divide by it
+    assert TrainingConfig(schedule="noam", warmup_steps=4000, max_steps=5).warmup == 1  # 0 would divide by it
 
 
 def test_only_matrices_decay():

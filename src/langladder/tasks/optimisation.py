@@ -85,7 +85,7 @@ class TrainingConfig(Config):
     schedule: Annotated[ScheduleName | Target, _name_or_target("schedule", get_args(ScheduleName))] = "warmup_cosine"
     """A name of the module's table, or a class: {_target_: torch.optim.lr_scheduler.StepLR, step_size: 100}."""
     warmup_steps: int = Field(default=0, ge=0)
-    """Of the learning rate. Where training has fewer steps, a tenth of these (`short_warmup`)."""
+    """Of the learning rate; see `warmup` where the training has fewer steps."""
     min_lr: float = Field(default=0.0, ge=0)
     decay: float = Field(default=0.9, gt=0, le=1)
     decay_steps: int = Field(default=1000, ge=1)
@@ -165,8 +165,6 @@ class TrainingConfig(Config):
     def _check(self) -> Self:
         if not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"betas={self.betas}: each must be in [0, 1)")
-        if self.warmup_steps > self.max_steps:
-            self.__dict__["warmup_steps"] = short_warmup(self.warmup_steps, self.max_steps)  # frozen: as it is made
         if self.min_lr > self.lr:
             raise ValueError(f"min_lr={self.min_lr} exceeds lr={self.lr}")
         processes, rows = self.devices * self.nodes, getattr(self, "batch_size", 0)
@@ -181,10 +179,10 @@ class TrainingConfig(Config):
             raise ValueError("schedule=noam rises during the warm-up: warmup_steps must be 1 or more, got 0")
         return self
 
-
-def short_warmup(warmup: int, steps: int) -> int:
-    """The warm-up of a training that has fewer steps than it was meant for: a tenth of them at most."""
-    return min(warmup, max(1, steps // 10))
+    @property
+    def warmup(self) -> int:
+        """Steps that warm up: `warmup_steps`, or a tenth of the training where that has fewer."""
+        return self.warmup_steps if self.warmup_steps <= self.max_steps else max(1, self.max_steps // 10)
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, config: TrainingConfig, step: int) -> None:
@@ -202,7 +200,7 @@ def learning_rate(config: TrainingConfig, step: int) -> float:
     """
     if not isinstance(config.schedule, str):
         raise InputError(f"training.schedule: {config.schedule['_target_']}: only a name is taken here")
-    s, t, w = step, step + 1, config.warmup_steps
+    s, t, w = step, step + 1, config.warmup
     if config.schedule == "noam":
         return config.lr * math.sqrt(w) * min(1 / math.sqrt(t), t / math.pow(w, 1.5))
     if s < w:

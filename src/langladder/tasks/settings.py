@@ -9,7 +9,7 @@ from langladder.data.masking import Masking
 from langladder.ground.errors import Policy
 from langladder.ground.schema import Config
 from langladder.models.making import ModelSettings, NamedSettings, TrainingSettings
-from langladder.tasks.optimisation import TrainingConfig, short_warmup
+from langladder.tasks.optimisation import TrainingConfig
 from langladder.text.words.segmentation import InstalledWords
 
 
@@ -77,14 +77,12 @@ class EpochTraining(TrainingConfig):
     """How often to validate, evenly spread; instead of validate_every."""
 
     def of(self, examples: int) -> Self:
-        """The same for so many training examples: steps for the epochs, a warm-up to fit them, when to validate."""
+        """The same for so many training examples: steps for the epochs, and when to validate."""
         steps = self.max_steps
         if self.epochs is not None:
             steps = min(steps, max(1, math.ceil(self.epochs * examples / (self.batch_size * self.accumulate))))
         every = max(1, math.ceil(steps / self.validations))
-        warmup = self.warmup_steps if self.warmup_steps <= steps else short_warmup(self.warmup_steps, steps)
-        changes = {"max_steps": steps, "warmup_steps": warmup, "validate_every": every}
-        return self.model_copy(update=changes)
+        return self.model_copy(update={"max_steps": steps, "validate_every": every})
 
 
 class ReadingTraining(EpochTraining):

@@ -176,7 +176,6 @@ def _chosen(side: str, name: str, changes: Settings, steps: int | None) -> _Rung
         if "training" not in values:
             raise InputError(f"train: steps: {steps}, but {name} is not trained by steps; leave it out")
         values["training"]["max_steps"] = steps
-        values["training"]["warmup_steps"] = min(values["training"]["warmup_steps"], max(0, steps) // 2)
     _change(values, changes, name)
     where = f"train: {family}.{name}"
     if values.get("input", {}).get("units") == "subwords":
