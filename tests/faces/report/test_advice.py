@@ -14,7 +14,7 @@ from langladder.evaluation.page import Work
 from langladder.faces.cli.main import app
 from langladder.faces.report.advice import Advice, advice
 from langladder.faces.report.inputs import Entry, ReportInputs, Timing
-from langladder.faces.report.page import build_page
+from langladder.faces.report.page import build_page, code
 from langladder.faces.report.tables import ladder_summary, ladder_timings
 
 DATA = {
@@ -121,7 +121,7 @@ def test_the_command_and_the_page_say_the_same(tmp_path: Path) -> None:
     assert done.output == f"Language models: {said}\n"
     [parsed] = json.loads(runner.invoke(app, ["advise", str(tmp_path), "--json"]).output)
     assert parsed["rung"] == "gpt" and " ".join(parsed["sentences"]) == said
-    assert said.replace("'", "&#39;") in build_page(inputs)
+    assert code(said) in build_page(inputs)
 
 
 @pytest.mark.parametrize("family", ["lm", "classifier"])

@@ -9,7 +9,7 @@ import pytest
 from small_run_files import embedding, entry, language_model, report_of, with_rungs
 
 from langladder.faces.report.inputs import CurvePoint, Meta, ReportInputs
-from langladder.faces.report.page import build_page, write_page
+from langladder.faces.report.page import build_page, code, write_page
 from langladder.faces.report.tables import ladder_summary
 
 CURVE = (CurvePoint(10, 2.0, 2.5), CurvePoint(20, 1.0, 1.5))
@@ -202,3 +202,7 @@ def test_the_family_tree_shows_which_rung_grew_from_which(inputs: ReportInputs) 
     tree = page[page.index('<h2 id="tree">') : page.index('<h2 id="pipeline">')]
     assert "GPT <code" in tree and '<code class="faint small">lm/lstm</code>' in tree
     assert tree.count('class="edge"') == 2 and "elsewhere/&lt;b&gt;" in tree
+
+
+def test_commands_and_keys_in_advice_are_code() -> None:
+    assert code("`seeds: 3` < that `<b>`") == "<code>seeds: 3</code> &lt; that <code>&lt;b&gt;</code>"

@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 from xml.etree import ElementTree
 
@@ -15,9 +16,11 @@ from langladder.evaluation.word_vectors import MapPoint
 from langladder.faces.report import plots
 from langladder.faces.report.inputs import CurvePoint, ReportInputs
 from langladder.faces.report.language_models import ladder_plot, pictures
-from langladder.faces.report.plots import visible
+from langladder.faces.report.plots import approach_marks, drawing, new_figure, visible
+from langladder.faces.report.selection import hue_of
 from langladder.faces.report.translators import attention_plot, length_plot, loss
 from langladder.faces.report.word_vectors import map_plot
+from pipeline import ROOT
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 
@@ -141,7 +144,11 @@ def test_of_many_curves_a_few_have_a_colour_and_the_rest_are_grey() -> None:
     coloured = {rung: line for rung, (line, *_) in found.items() if "on" in str(line.get("class")).split()}
     assert list(drawn.choice.chosen) == [rung for rung in found if rung in coloured]
     styles = [str(line.get("style")) for line in coloured.values()]
-    assert styles == [f"--rung: var(--series-{i})" for i in range(6)]
+    assert sorted(styles) == [f"--rung: var(--series-{i})" for i in range(6)]
+    hues = drawn.choice.hues
+    firsts = {hues[rung]: rung for rung in reversed(coloured)}  # of each approach
+    assert len(firsts) > 3
+    assert [coloured[rung].get("style") for rung in firsts.values()] == [f"--rung: var(--series-{i})" for i in firsts]
     assert all(line.get("style") is None for rung, both in found.items() for line in both if rung not in coloured)
     assert "var(--rung)" in drawn.svg and "#7f8103" not in drawn.svg
 
@@ -159,6 +166,24 @@ def test_approaches_have_colours_and_the_corpus_its_name(inputs: ReportInputs) -
     assert {"n-grams", "recurrent", "Transformer"} <= set(texts(svg))
     assert "perplexity per word on the test text of novels (lower is better)" in texts(svg)
     assert "n-grams" not in texts(str(ladder_plot(inputs.of("lm"), None)))
+
+
+def test_an_approach_has_one_colour_in_every_plot() -> None:
+    known = [hue_of(approach) for approach in approaches()]
+    assert len(known) > 10 and None not in known
+    with drawing():
+        one, two = (approach_marks(new_figure(4, 4)[0], names) for names in (["trees", "Transformer"], ["Transformer"]))
+    assert one["Transformer"] == two["Transformer"] and one["trees"] != one["Transformer"]
+    with drawing():
+        strange = approach_marks(new_figure(4, 4)[0], ["n-grams", "of a plug-in", "counts"])
+    assert len(set(strange.values())) == 3
+
+
+def approaches() -> set[str]:
+    """Those of the classes that the files of conf/ name."""
+    text = "\n".join(file.read_text() for file in (ROOT / "conf").glob("*/*.yaml"))
+    named = {name.rpartition(".")[::2] for name in re.findall(r"^_target_: (langladder\.[\w.]+)$", text, re.M)}
+    return {getattr(getattr(import_module(module), name), "approach", "") for module, name in named} - {""}
 
 
 def test_attention_labels_stand_in_order_whatever_they_hold() -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from langladder.faces.report import numbers, predictions
 from langladder.faces.report.advice import advice
@@ -53,6 +53,7 @@ def build_page(inputs: ReportInputs) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["code"] = code
     loader = environment.loader
     assert loader is not None
     style, *scripts = (loader.get_source(environment, name)[0] for name in ("page.css", *SCRIPTS))
@@ -75,6 +76,11 @@ def build_page(inputs: ReportInputs) -> str:
         ],
     }
     return environment.get_template("page.html.j2").render(shared | context)
+
+
+def code(text: str) -> Markup:
+    """Text with what stands between backticks as `<code>`, escaped."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def write_page(inputs: ReportInputs, path: Path) -> None:

@@ -33,7 +33,7 @@ from langladder.evaluation.page import Interval, Page
 from langladder.faces.report import numbers
 from langladder.faces.report.bidi import plain
 from langladder.faces.report.inputs import CurvePoint, Entry, P
-from langladder.faces.report.selection import COLOURED, Choice, Loss, choice
+from langladder.faces.report.selection import APPROACHES, COLOURED, Choice, Loss, choice, hue_of
 
 INK, GRID = "#1b1e23", "#b9bec6"
 
@@ -161,11 +161,12 @@ def _render(figure: Figure) -> str:
 
 def _lines(svg: str, choice: Choice) -> str:
     """Give each rung's lines their class, name and colour."""
+    colours = choice.colours
     for rung, title in choice.titles.items():
         name, shown = escape(rung, {'"': "&quot;"}), escape(visible(title))
-        index = choice.chosen.index(rung) if rung in choice.chosen else None
-        style = "" if index is None else f' style="--rung: var(--series-{index % len(SERIES)})"'
-        on = "" if index is None else " on"
+        hue = colours.get(rung)
+        style = "" if hue is None else f' style="--rung: var(--series-{hue})"'
+        on = "" if hue is None else " on"
         svg = re.sub(
             rf'<g id="rung:(\w*):{re.escape(name)}">',
             lambda m, on=on, style=style, name=name, shown=shown: (  # type: ignore[misc]
@@ -307,10 +308,16 @@ def dated(rung: Entry[Page]) -> str:
 
 
 def approach_marks(figure: Figure, approaches: list[str]) -> dict[str, tuple[str, str]]:
-    """A colour and a mark for each approach, and a legend that tells them where there are several."""
+    """Each approach's colour, with a mark where others share it, and a legend where there are several."""
     names = list(dict.fromkeys(approaches))
-    others = [hue for hue in SERIES if hue != SERIES[1]]  # which is the floor's
-    found = {name: (others[i % len(others)], MARKERS[i // len(others) % len(MARKERS)]) for i, name in enumerate(names)}
+    free = [hue for hue in APPROACHES if hue not in map(hue_of, names)] or [*APPROACHES]
+    found: dict[str, tuple[str, str]] = {}
+    for name in names:
+        hue = hue_of(name)
+        if hue is None:
+            hue = free[len(found) % len(free)]
+        same = sum(colour == SERIES[hue] for colour, _ in found.values())
+        found[name] = (SERIES[hue], MARKERS[same % len(MARKERS)])
     if len(names) > 1 and all(names):
         dots = [
             Line2D([], [], color=hue, marker=mark, linestyle="none", label=visible(name))

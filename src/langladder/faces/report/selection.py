@@ -7,13 +7,26 @@ Rungs may have been asked different things (one was evaluated with older prompts
 first mention, and a rung that lacks one has `None` there.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Generic, TypeVar
 
 from langladder.faces.report.inputs import Entry, P
 
 COLOURED = 6  # lines of one plot: as many as there are colours (`plots.SERIES`)
+
+FLOOR = 1
+"""The colour of the floor, and of what is wrong; a rung has it where no other is left."""
+
+APPROACHES: Mapping[int, tuple[str, ...]] = {
+    0: ("n-grams", "bags of n-grams", "counts", "counted", "counting labels", "hand-made features", "matching words"),
+    5: ("window", "feed-forward", "bag of vectors", "prediction", "fitted to counts", "without text"),
+    4: ("convolutional",),
+    2: ("recurrent", "recurrent with attention", "trees"),
+    3: ("Transformer",),
+}
+"""Number of a colour (`plots.SERIES`) → the approaches that have it, on the whole page."""
 
 BESIDE = 3  # columns of text that can be read side by side
 
@@ -35,9 +48,34 @@ class Choice:
         return {name: title for _, rungs in self.approaches for name, title in rungs}
 
     @property
+    def hues(self) -> dict[str, int | None]:
+        """The colour of each rung's approach, of those shown together; None: it has none of its own."""
+        return {name: hue_of(approach) for approach, rungs in self.approaches for name, _ in rungs}
+
+    @property
+    def colours(self) -> dict[str, int]:
+        """Each shown rung's colour: the first of an approach has its approach's, the others what is free then.
+
+        The page's script does the same.
+        """
+        found: dict[str, int] = {}
+        for name in self.chosen:
+            hue = self.hues[name]
+            if hue is not None and hue not in found.values():
+                found[name] = hue
+        free = [hue for hue in (*APPROACHES, FLOOR) if hue not in found.values()]
+        others = [name for name in self.chosen if name not in found]
+        return found | dict(zip(others, cycle(free or [FLOOR]), strict=False))
+
+    @property
     def open(self) -> bool:
         """Whether there is anything to choose."""
         return len(self.titles) > len(self.chosen)
+
+
+def hue_of(approach: str) -> int | None:
+    """The colour of an approach; None of one that `APPROACHES` does not name: a plug-in's."""
+    return next((hue for hue, names in APPROACHES.items() if approach in names), None)
 
 
 def choice(rungs: Sequence[Entry[P]], loss: Loss[P], shown: int, most: int = COLOURED) -> Choice:

@@ -6,7 +6,9 @@ for (const scope of document.querySelectorAll(".choice")) {
   const titles = new Map([...select.options].filter((one) => one.value).map((one) => [one.value, one.text]));
   const shown = [...scope.querySelectorAll("[data-rung]")].filter((one) => !chips.contains(one));
   const most = +scope.dataset.most;
-  const places = [...chips.children].map((chip) => chip.dataset.rung); // a rung's place is its colour; null: free
+  const own = new Map([...select.options].map((one) => [one.value, one.dataset.hue])); // its approach's colour
+  const places = [...chips.children].map((chip) => chip.dataset.rung); // null: free
+  const hues = new Map(); // rung → its colour, of those shown
   const age = [...places]; // the one chosen longest ago first
 
   function add(rung) {
@@ -25,11 +27,18 @@ for (const scope of document.querySelectorAll(".choice")) {
     show();
   }
 
+  function share() { // the first of an approach has its approach's colour, the others what is free then; the floor's (1) is the last
+    const free = () => ["0", "5", "4", "2", "3", "1"].filter((hue) => ![...hues.values()].includes(hue));
+    const waiting = () => places.filter((one) => one && !hues.has(one));
+    for (const rung of [...hues.keys()]) if (!places.includes(rung)) hues.delete(rung);
+    for (const rung of waiting()) if (free().includes(own.get(rung))) hues.set(rung, own.get(rung));
+    for (const rung of waiting()) hues.set(rung, free()[0] ?? "1");
+  }
+
   function colour(element, rung) {
-    const place = places.indexOf(rung);
-    if (place < 0) element.style.removeProperty("--rung");
-    else element.style.setProperty("--rung", `var(--series-${place % 6})`);
-    return place >= 0;
+    if (hues.has(rung)) element.style.setProperty("--rung", `var(--series-${hues.get(rung)})`);
+    else element.style.removeProperty("--rung");
+    return hues.has(rung);
   }
 
   function chip(rung) {
@@ -48,6 +57,7 @@ for (const scope of document.querySelectorAll(".choice")) {
   }
 
   function show() {
+    share();
     for (const element of shown) {
       const rung = element.dataset.rung;
       if (element instanceof SVGElement) {
