@@ -34,7 +34,7 @@ from pipeline.settings import params
 from pipeline.settings.titles import in_order
 from pipeline.summary import MARKDOWN
 
-CLAIM_FAMILIES = "experiment", "probe"
+CLAIM_FAMILIES = "claim", "probe"
 CLAIM_LADDER = "claims"
 MOST_DIFFERENCES = 4
 MEASURED = ROOT / LADDERS / CLAIM_LADDER / "reports" / "rungs"

@@ -1,6 +1,6 @@
-"""Stage: measure one claim; reports/rungs/<experiment, probe or prompt>/<claim>.json.
+"""Stage: measure one claim; reports/rungs/<claim, probe or prompt>/<claim>.json.
 
-    python -m pipeline.measure experiment -cd resolved/experiment -cn gradient_flow
+    python -m pipeline.measure claim -cd resolved/claim -cn gradient_flow
 
 An experiment trains small networks of its own, a probe measures the trained language models of the ladder, a prompt
 gives them a task in words. The tracked file holds what the seed decides. What the machine's speed decides goes to the
@@ -12,7 +12,7 @@ from pathlib import Path
 from langladder.experiments.findings import curves
 from langladder.experiments.page import ClaimPage
 from langladder.families import families
-from langladder.families.experiment import ExperimentFamily
+from langladder.families.claim import ClaimFamily
 from langladder.ground.progress import working
 from langladder.ground.schema import locate
 from pipeline.evaluate import write_page
@@ -24,7 +24,7 @@ from pipeline.tracking.job import TIMED, tracked_job
 
 def measure(stage: Stage, job: FamilySettings, out: Path) -> None:
     family = families()[stage.family_name]
-    assert isinstance(family, ExperimentFamily)
+    assert isinstance(family, ClaimFamily)
     claim = getattr(job, family.name)
     data, inputs = family.data(claim, job)
     with tracked_job(family.name, stage.name, job, inputs) as work:

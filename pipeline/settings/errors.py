@@ -13,6 +13,8 @@ from langladder.ground.schema import short
 
 DEEP = 8  # settings inside settings
 LINE = 900  # characters of a line that names a problem
+RENAMED = {"experiments": "claims", "experiment": "claim"}
+"""Keys of params.yaml as earlier versions called them → as they are called now."""
 
 
 @contextmanager
@@ -58,10 +60,13 @@ def _settings(annotation: object) -> Iterator[type[BaseModel]]:
 
 
 def near(key: str, known: Collection[str]) -> str:
-    """`; the nearest: lm.training.lr` for an unknown key; "" where there is none.
+    """`; the nearest: lm.training.lr` for an unknown key, `; it is called claims now` for an old one; "" for others.
 
     Keys beside it are the first to be compared, then those that end as it does, then all by their last part.
     """
+    first, dot, rest = key.partition(".")
+    if first in RENAMED:
+        return f"; it is called {RENAMED[first]}{dot}{rest} now"
     parent, _, last = key.rpartition(".")
     beside = [one.rpartition(".")[2] for one in known if one.rpartition(".")[0] == parent]
     found = [".".join(filter(None, [parent, one])) for one in get_close_matches(last, beside, n=3, cutoff=0.7)]

@@ -263,6 +263,7 @@ def _unread(stage: plan.Stage, key: str, known: list[str]) -> str:
     if first in set(families()) - {stage.family}:
         return f"{key}: {stage.name} reads no settings of {first}; remove it from the command line"
     nearest = errors.near(key, [*known, *sorted(checks.top_keys())])
+    nearest += f" (a preset: +{checks.PRESET}=…)" if key == "experiment" else ""  # as lightning-hydra-template has it
     return f"{key}: unknown key{nearest}; remove it from the command line or mend its spelling"
 
 

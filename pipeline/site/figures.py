@@ -64,7 +64,7 @@ def claims() -> dict[str, Claim]:
             if named := re.search(r"\(`(\w+)`\)$", heading):  # a section of its own
                 found.setdefault(named[1], Claim(place, ""))
             elif "measured" in heading:
-                measured = dict.fromkeys(re.findall(r"`(\w+)` \(\[experiments\.md\]", text), "") | dict(rows(text))
+                measured = dict.fromkeys(re.findall(r"`(\w+)` \(\[claims\.md\]", text), "") | dict(rows(text))
                 for name, figures in measured.items():
                     found.setdefault(name, Claim(place, figures))
     return found

@@ -65,7 +65,7 @@ def smallest(folder: Path, **changes: object) -> None:
     params = yaml.safe_load((folder / "params.yaml").read_text())
     params |= {family.listed: {} if family.bases else [] for family in families().values()}
     params |= {"size": "tiny", "debug": "fast", "embeddings": ["skipgram"], "lms": ["kneser_ney", "lstm"]}
-    params |= {"translators": ["attention"], "experiments": ["gradient_flow"], "probes": ["agreement"]} | changes
+    params |= {"translators": ["attention"], "claims": ["gradient_flow"], "probes": ["agreement"]} | changes
     (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
 
 

@@ -347,6 +347,7 @@ def test_an_interrupt_and_too_little_memory_are_one_sentence(
         (["lm=../lm/lstm"], ["'../lm/lstm' is not a choice"]),
         (["lm.model.wdith=8"], ["lm.model.wdith: unknown key; the nearest: lm.model.width"]),
         (["sede=1"], ["sede: unknown key; the nearest: side, seed"]),
+        (["+experiment=heads"], ["experiment: unknown key; it is called claim now (a preset: +preset=…)"]),
         (["training.lr=0.1"], ["training.lr: unknown key; the nearest: lm.training.lr"]),
         (["+training.lr=0.1"], ["training.lr: unknown key; the nearest: lm.training.lr"]),
         (["++lm.model.widht=8"], ["lm.model.widht: unknown key", "the nearest: lm.model.width"]),

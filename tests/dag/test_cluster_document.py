@@ -30,7 +30,7 @@ def commands() -> list[str]:
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = copy_project(tmp_path_factory.mktemp("cluster"))
-    smallest(folder, embeddings=["skipgram"], lms=["lstm", "gpt"], translators=[], experiments=[], probes=[])
+    smallest(folder, embeddings=["skipgram"], lms=["lstm", "gpt"], translators=[], claims=[], probes=[])
     return with_git(folder)
 
 

@@ -196,12 +196,12 @@ def test_how_an_encoder_is_judged_does_not_train_it_anew() -> None:
 
 def test_rungs_composed_together_are_as_each_alone() -> None:
     """With debug=fast, which changes sizes that rungs refer to."""
-    those = chosen(debug="fast", lms=["lstm", "gpt"], classifiers=["tree_lstm_n_ary"], experiments=["gradient_flow"])
+    those = chosen(debug="fast", lms=["lstm", "gpt"], classifiers=["tree_lstm_n_ary"], claims=["gradient_flow"])
     together, alone = Compositions(those), Compositions(those)
     alone._shared = {}
     for job in plan.jobs(those):
         assert together.job(job) == alone.job(job)
-    assert {"lm=lstm", "lm=gpt", "classifier=tree_lstm_n_ary", "experiment=gradient_flow"} <= together._shared.keys()
+    assert {"lm=lstm", "lm=gpt", "classifier=tree_lstm_n_ary", "claim=gradient_flow"} <= together._shared.keys()
     assert len(alone._alone) > 4 and not together._alone
 
 
@@ -308,8 +308,8 @@ def test_config_files_are_short() -> None:
         ),
         ({"lm": {"gpt": {"name": "gru"}}, "lms": ["gpt"]}, ["lm.name: 'gru', but a rung has the name of its file"]),
         (
-            {"experiment": {"copy_task": {"settings": {"delay": [5]}}}},
-            ["experiment.settings.delay", "unknown key", "conf/experiment/copy_task.yaml"],
+            {"claim": {"copy_task": {"settings": {"delay": [5]}}}},
+            ["claim.settings.delay", "unknown key", "conf/claim/copy_task.yaml"],
         ),
     ],
     ids=lambda value: str(value)[:50],
@@ -441,6 +441,7 @@ def _with(*extra):
         ),
         ("lms: []", ["probes", "lms", "empty"]),
         ("seedz: 1", ["seedz: unknown key (value 1); the nearest: seed"]),
+        ("experiments: []", ["experiments: unknown key (value []); it is called claims now"]),
         ("memory: 999999999999999999999TB", ["memory", "1MB to 1000TB"]),
         (f"memory: {'9' * 400}TB", ["memory", "1MB to 1000TB"]),
         (f"seed: {'1' * 5000}", ["params.yaml: cannot be read"]),

@@ -60,7 +60,7 @@ def test_repro_makes_everything(project: Path) -> None:
         "clean@labels",
         "evaluate_classifier@majority",
         "clean@tags",
-        "experiment@gradient_flow",
+        "claim@gradient_flow",
         "probe@agreement",
         "report",
     } <= set(yaml.safe_load((project / "dvc.lock").read_text())["stages"])
@@ -234,7 +234,7 @@ def _resolved(project: Path) -> dict[Path, tuple[int, bytes]]:
 def test_it_works_without_git(tmp_path: Path) -> None:
     """As from a source tarball, every job through DVC, as `make repro` does."""
     folder = copy_project(tmp_path)
-    smallest(folder, embeddings=["one_hot"], lms=["kneser_ney"], translators=[], experiments=[])
+    smallest(folder, embeddings=["one_hot"], lms=["kneser_ney"], translators=[], claims=[])
     run(folder, "dvc", "config", "--local", "core.no_scm", "true")
     output = run(folder, "env", "JOBS=2", sys.executable, "-m", "pipeline.parallel", "--summary")
     assert "Language models" in output.partition("done, ")[2]

@@ -34,7 +34,7 @@ def worker_that_trains(coordinator: int) -> int | None:
 
 def test_a_worker_is_killed_and_dvc_lock_is_that_of_one_machine(tmp_path: Path) -> None:
     folder = with_git(copy_project(tmp_path))
-    smallest(folder, embeddings=[], lms=["lstm", "kneser_ney"], translators=[], experiments=[], probes=[])
+    smallest(folder, embeddings=[], lms=["lstm", "kneser_ney"], translators=[], claims=[], probes=[])
     change = "lm: {lstm: {training: {max_steps: 600, checkpoint_every: 20, validate_every: 200}}}"
     edit(folder / "params.yaml", "lm: {}", change)
     run(folder, *COMMAND)

@@ -43,7 +43,7 @@ def job(**training: object) -> Job:
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project with tokens, and the settings of a small GPT."""
     folder = copy_project(tmp_path_factory.mktemp("project"))
-    smallest(folder, embeddings=[], lms=["gpt"], translators=[], experiments=[], probes=[])
+    smallest(folder, embeddings=[], lms=["gpt"], translators=[], claims=[], probes=[])
     run(folder, "git", "init", "-q")
     run(folder, "dvc", "init", "-q", "-f")
     run(folder, "dvc", "repro", "resolve", "tokenize@text")

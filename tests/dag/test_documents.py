@@ -25,13 +25,13 @@ def test_the_stage_table_is_that_of_the_pipeline() -> None:
 def test_the_claims_are_those_of_the_configs_with_what_was_measured() -> None:
     written = CLAIMS.read_text(encoding="utf-8")
     assert fill(written, "claims", claim_table(published())) == written, "run `python -m pipeline.document claims`"
-    assert published().keys() <= {*params.conf_names("experiment"), *params.conf_names("probe")}
+    assert published().keys() <= {*params.conf_names("claim"), *params.conf_names("probe")}
     assert "(None)" not in written, "a claim of conf/ names no paper"
 
 
 def test_the_ladder_of_claims_lists_every_claim() -> None:
     listed = yaml.safe_load((ROOT / "conf" / "ladder" / "claims.yaml").read_text(encoding="utf-8"))
-    assert sorted(listed["experiments"]) == sorted(params.conf_names("experiment"))
+    assert sorted(listed["claims"]) == sorted(params.conf_names("claim"))
     assert sorted(listed["probes"]) == sorted(params.conf_names("probe"))
 
 

@@ -21,7 +21,7 @@ REPORT = {"resolve", "report"}
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A counted rung, a trained one, and a chain of two that grows from it."""
     folder = finished_project(tmp_path_factory)
-    smallest(folder, embeddings=["svd", "skipgram"], tunes=CHAIN, translators=[], experiments=["gradient_flow"])
+    smallest(folder, embeddings=["svd", "skipgram"], tunes=CHAIN, translators=[], claims=["gradient_flow"])
     for name in CHAIN:
         text = (folder / "conf" / "tune" / "gpt_longer.yaml").read_text()
         text = text.replace("gpt_longer", name).replace("base: lm/gpt", f"base: {CHAIN[name]['base']}")

@@ -11,7 +11,7 @@ from langladder.text.storage.tables import read_documents
 
 GOOD = "the quiet king of a far land sells bread and honey to every old friend"
 BAD = "click here now to win cheap pills and cash in our free casino today"
-NOTHING: dict[str, object] = {"lms": [], "embeddings": [], "translators": [], "experiments": [], "probes": []}
+NOTHING: dict[str, object] = {"lms": [], "embeddings": [], "translators": [], "claims": [], "probes": []}
 
 
 def lines(text: str, count: int, seed: int = 1) -> list[str]:

@@ -140,7 +140,7 @@ def test_an_edit_of_what_was_given_trains_what_grows_from_it_again(tmp_path: Pat
         embeddings=[],
         lms=["kneser_ney"],
         translators=[],
-        experiments=[],
+        claims=[],
         probes=[],
     )
     run(project, "dvc", "config", "--local", "core.no_scm", "true")

@@ -18,7 +18,7 @@ FEW = {"embeddings": ["skipgram"], "lms": ["kneser_ney", "gpt"], "translators": 
 
 
 def resolved(**changes: object) -> dict[str, dict[str, object]]:
-    chosen = params.schema().model_validate(params.load().model_dump() | FEW | {"experiments": []} | changes)
+    chosen = params.schema().model_validate(params.load().model_dump() | FEW | {"claims": []} | changes)
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
         return resolve(chosen)
 

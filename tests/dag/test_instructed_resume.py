@@ -31,7 +31,7 @@ TRAININGS = {
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = copy_project(tmp_path_factory.mktemp("project"))
-    nothing: dict[str, object] = {key: [] for key in ("embeddings", "translators", "experiments", "probes")}
+    nothing: dict[str, object] = {key: [] for key in ("embeddings", "translators", "claims", "probes")}
     smallest(folder, **nothing, lms=["gpt"], **CHAIN)
     run(folder, "dvc", "config", "--local", "core.no_scm", "true")
     run(folder, "dvc", "repro", "train_align")

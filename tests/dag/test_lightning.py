@@ -27,7 +27,7 @@ NADAM = {"_target_": "torch.optim.NAdam"}
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project whose text is tokenised."""
     folder = copy_project(tmp_path_factory.mktemp("project"))
-    smallest(folder, embeddings=[], lms=["lstm"], translators=[], experiments=[], probes=[])
+    smallest(folder, embeddings=[], lms=["lstm"], translators=[], claims=[], probes=[])
     with_git(folder)
     run(folder, sys.executable, "-m", "pipeline.resolve")
     for stage in TEXT:

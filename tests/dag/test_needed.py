@@ -57,7 +57,7 @@ TEXT = {"corpus/text", "filter/filter", "clean/text"}
             {"lms": ["kneser_ney"], "filter": "contamination"},
             TEXT | {"tokenize/text", "vocab/vocab", "corpus/labels", "clean/labels", "corpus/tags", "clean/tags"},
         ),
-        ({"experiments": ["gradient_flow"]}, set()),
+        ({"claims": ["gradient_flow"]}, set()),
     ],
 )
 def test_only_what_is_read_is_made(listed: Values, data: set[str]) -> None:

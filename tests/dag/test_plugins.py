@@ -170,7 +170,7 @@ def test_the_example_from_a_wheel_trained_evaluated_and_asked(site: Path, tmp_pa
     project = copy_project(tmp_path / "project")
     shutil.rmtree(project / "examples")
     more = {"lms": ["decaying_mean"], "plugins": ["my_rung"], "lm": {"decaying_mean": {"training": {"max_steps": 60}}}}
-    smallest(project, embeddings=[], translators=[], experiments=[], probes=[], **more)
+    smallest(project, embeddings=[], translators=[], claims=[], probes=[], **more)
     with_git(project)
     environment = {key: value for key, value in ENVIRONMENT.items() if key != plugins.VARIABLE}
     environment["PYTHONPATH"] = os.pathsep.join([str(site), str(project / "src"), str(project)])

@@ -18,7 +18,7 @@ GROWN = {"gpt_longer": {"base": "lm/gpt"}}
 
 
 def chosen(**changes: Any) -> params.Choices:
-    few: dict[str, Any] = {"embeddings": [], "translators": [], "classifiers": [], "taggers": [], "experiments": []}
+    few: dict[str, Any] = {"embeddings": [], "translators": [], "classifiers": [], "taggers": [], "claims": []}
     few |= {"encoders": [], "classifier_transfers": {}}
     few |= {"probes": [], "lms": ["kneser_ney", "gpt"], "prompts": ["knowledge"], "tunes": GROWN}
     return params.schema().model_validate(params.load().model_dump() | few | changes)

@@ -25,7 +25,7 @@ RUNGS: dict[str, Any] = {
     "classifiers": ["logistic", "fasttext"],
     "classifier_transfers": {"bert_fine_tuned": {"base": "encoder/roberta_mini"}},
     "translators": [],
-    "experiments": [],
+    "claims": [],
     "probes": [],
 }
 TEST_SCORES = """

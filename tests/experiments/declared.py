@@ -1,4 +1,4 @@
-"""What a file of conf/experiment says to numbers that a test makes up."""
+"""What a file of conf/claim says to numbers that a test makes up."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,11 +17,11 @@ Cells = Mapping[str, Mapping[str, Sequence[float] | np.ndarray]]
 
 
 def comparison(name: str) -> Comparison[Any]:
-    """The experiment of conf/experiment/<name>.yaml, at effort 1."""
-    file = yaml.safe_load((ROOT / "conf" / "experiment" / f"{name}.yaml").read_text(encoding="utf-8"))
+    """The experiment of conf/claim/<name>.yaml, at effort 1."""
+    file = yaml.safe_load((ROOT / "conf" / "claim" / f"{name}.yaml").read_text(encoding="utf-8"))
     kind = locate(file["_target_"])
     if "defaults" in file:
-        composed: Comparison[Any] = kind(job("experiment", name).settings.model_copy(update={"effort": 1.0}))
+        composed: Comparison[Any] = kind(job("claim", name).settings.model_copy(update={"effort": 1.0}))
         return composed
     sizes = {"effort": 1.0, "world": "small"}  # what the ladder's size sets
     found: Comparison[Any] = kind(

@@ -194,11 +194,11 @@ def test_settings_that_say_something_wrong_are_refused(changes: dict[str, Any], 
 
 def test_an_edit_of_a_rungs_code_runs_the_claim_again() -> None:
     value = {
-        "experiment": {
+        "claim": {
             "_target_": "langladder.experiments.reading.by_labels.ByLabels",
             "settings": {"rungs": {"m": MEAN}},
         }
     }
-    names = {file.name for file in files_of("experiment", value)}
+    names = {file.name for file in files_of("claim", value)}
     assert {"mean_embedding.py", "by_labels.py", "neural_classifier.py", "inputs.py"} <= names
     assert "textcnn.py" not in names

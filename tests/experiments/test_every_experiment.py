@@ -1,4 +1,4 @@
-"""Every file in conf/experiment and conf/probe, run as the smallest ladder runs it: a new YAML needs no new test."""
+"""Every file in conf/claim and conf/probe, run as the smallest ladder runs it: a new YAML needs no new test."""
 
 import json
 import math
@@ -23,7 +23,7 @@ from pipeline import ROOT
 from pipeline.settings import params, schema
 from pipeline.settings.compose import Compositions
 
-NAMES = [(group, name) for group in ("experiment", "probe") for name in params.conf_names(group)]
+NAMES = [(group, name) for group in ("claim", "probe") for name in params.conf_names(group)]
 NOWHERE = Path("nowhere")
 every_experiment = pytest.mark.parametrize(("group", "name"), NAMES)
 
@@ -31,9 +31,7 @@ every_experiment = pytest.mark.parametrize(("group", "name"), NAMES)
 @cache
 def compositions() -> Compositions:
     """Of size tiny with debug=fast."""
-    return Compositions(
-        params.load().model_copy(update={"size": "tiny", "debug": "fast", "experiment": {}, "probe": {}})
-    )
+    return Compositions(params.load().model_copy(update={"size": "tiny", "debug": "fast", "claim": {}, "probe": {}}))
 
 
 @cache

@@ -48,11 +48,11 @@ def test_a_plot_for_the_head_of_the_report_stands_there_with_a_way_to_its_claim(
     plain = claim(True)
     findings = plain.page.findings.model_copy(update={"plots": [plot(series("b", [1.0], [0.5])), drawn]})
     with_plot = replace(plain, page=plain.page.model_copy(update={"findings": findings, "name": "m"}))
-    inputs = ReportInputs(Meta(), list(families().values()), {"experiment": [claim(None), with_plot]})
-    (shown,) = pictures(inputs, "experiment")
+    inputs = ReportInputs(Meta(), list(families().values()), {"claim": [claim(None), with_plot]})
+    (shown,) = pictures(inputs, "claim")
     assert 'href="#claim-m"' in shown.caption and "Accuracy by labels" in shown.caption
-    without = ReportInputs(Meta(), inputs.families, {"experiment": [claim(True)]})
-    assert [*pictures(inputs, "probe"), *pictures(without, "experiment")] == []
+    without = ReportInputs(Meta(), inputs.families, {"claim": [claim(True)]})
+    assert [*pictures(inputs, "probe"), *pictures(without, "claim")] == []
     page = build_page(inputs)
     head = page.index('id="ladder"')
     assert head < page.index("front-m") < page.index('id="claims"')

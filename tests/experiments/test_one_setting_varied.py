@@ -33,7 +33,7 @@ def settings(**changes: Any) -> TextComparisonConfig:
 
 
 def found(name: str, /, **values: list[float]) -> Findings:
-    """What conf/experiment/<name>.yaml says to these values of all its metrics, in order and for every base alike."""
+    """What conf/claim/<name>.yaml says to these values of all its metrics, in order and for every base alike."""
     experiment = comparison(name)
     names = list(experiment.config.changes())
     assert [key.strip("_").replace("_", " ") for key in values] == names
@@ -254,8 +254,8 @@ def test_the_effort_scales_the_steps_of_a_variant() -> None:
 
 
 def test_the_documents_example_is_a_comparison() -> None:
-    text = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
-    (example,) = [block for block in text.split("```yaml\n")[1:] if block.startswith("# conf/experiment/")]
+    text = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
+    (example,) = [block for block in text.split("```yaml\n")[1:] if block.startswith("# conf/claim/")]
     file = yaml.safe_load(example.partition("```")[0])
     locate(file["_target_"]).Config.model_validate(file["settings"] | {"effort": 1.0})
 

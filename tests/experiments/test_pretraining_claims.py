@@ -296,7 +296,7 @@ def test_sparse_attention_follows_the_numbers(
 ) -> None:
     from langladder.experiments.comparison import Measured
 
-    file = yaml.safe_load((ROOT / "conf" / "experiment" / "sparse_attention.yaml").read_text(encoding="utf-8"))
+    file = yaml.safe_load((ROOT / "conf" / "claim" / "sparse_attention.yaml").read_text(encoding="utf-8"))
     comparison = SparseAttention(SparseAttentionConfig.model_validate(file["settings"] | {"effort": 1.0}))
     names = list(comparison.config.changes())
     rows = zip(names, perplexities, products, strict=True)

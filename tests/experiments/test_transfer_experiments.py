@@ -297,8 +297,8 @@ def test_a_variant_that_cannot_grow_is_refused() -> None:
 
 def test_an_edit_of_a_body_runs_the_claim_again() -> None:
     target = "langladder.experiments.pretraining.transfer_by_labels.TransferByLabels"
-    value = {"experiment": {"_target_": target, "settings": TRANSFER}}
-    names = {Path(file).name for file in files_of("experiment", value)}
+    value = {"claim": {"_target_": target, "settings": TRANSFER}}
+    names = {Path(file).name for file in files_of("claim", value)}
     assert {
         "bert.py",
         "gpt.py",

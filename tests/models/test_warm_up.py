@@ -45,7 +45,7 @@ tokens = TokenStream(text, bounds * 21)
 vocabulary = Vocabulary([f"w{i}" for i in range(91)], np.bincount(words, minlength=91) + 1)
 corpus = WordCorpus(TokenStream(words, bounds * 20), vocabulary)
 
-changes = {"size": "tiny", "debug": "fast", "translators": [], "experiments": [], "probes": []}
+changes = {"size": "tiny", "debug": "fast", "translators": [], "claims": [], "probes": []}
 changes |= {"embeddings": EMBEDDINGS, "lms": LMS}
 chosen = params.schema().model_validate(params.load().model_dump() | changes)
 with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):

@@ -37,13 +37,13 @@ def test_the_run_of_a_claim_has_a_point_for_each_number_of_labels(
         "settings": {},
     }
     monkeypatch.setattr(measure, "locate", lambda _: Drawing)
-    asked = job(experiment=claim)
-    asked.experiment = SimpleNamespace(name="by_labels", target=claim["_target_"], settings=ExperimentConfig())
+    asked = job(claim=claim)
+    asked.claim = SimpleNamespace(name="by_labels", target=claim["_target_"], settings=ExperimentConfig())
     asked.seed = 1
     asked.bleu_tokenize = None
-    measure.measure(plan.stages()["experiment"], asked, tmp_path)
-    client, experiments = store.prepare(["experiments"])
-    [run] = client.search_runs([experiments["experiments"]])
+    measure.measure(plan.stages()["claim"], asked, tmp_path)
+    client, experiments = store.prepare(["claims"])
+    [run] = client.search_runs([experiments["claims"]])
     for name, values in {"tf_idf": BY_LABELS["TF-IDF"], "bert_fine_tuned": BY_LABELS["BERT, fine-tuned"]}.items():
         history = client.get_metric_history(run.info.run_id, f"accuracy_by_number_of_labels/{name}")
         assert [(point.step, point.value) for point in history] == list(zip([16, 64, 256], values, strict=True))

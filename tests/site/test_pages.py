@@ -79,7 +79,7 @@ def test_figures_of_a_claim_are_a_row_of_the_results_or_a_section_of_a_guide(
     (tmp_path / "docs" / "results" / "claims.md").write_text("| claim | found |\n| --- | --- |\n| `heads` | holds |\n")
     guide = "# Guide\n\n| task | says |\n| --- | --- |\n| `own` | help |\n| `told` | help |\n\n"
     guide += "## What was measured\n\n| task | GPT |\n| --- | ---: |\n| `own` (new) | 30 |\n| `heads` | no |\n\n"
-    guide += "`text` ([experiments.md](experiments.md)) reads.\n\n### Best, or last (`losses`)\n\nFigures.\n"
+    guide += "`text` ([claims.md](claims.md)) reads.\n\n### Best, or last (`losses`)\n\nFigures.\n"
     (tmp_path / "docs" / "guide.md").write_text(guide)
     figures.claims.cache_clear()
     assert figures.claims() == {

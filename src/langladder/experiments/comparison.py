@@ -1,6 +1,6 @@
 """The form that most claims have: some networks, one thing changed at a time, the same steps, several seeds.
 
-A file of conf/experiment says it, and what would refute it:
+A file of conf/claim says it, and what would refute it:
 
     bases: [transformer]                                       what is trained
     variants: {whole: {}, no positions: {positions: none}}     what varies, by name; or, where it is numbers,

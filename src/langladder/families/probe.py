@@ -3,16 +3,16 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from langladder.families.experiment import ExperimentFamily
+from langladder.families.claim import ClaimFamily
 from langladder.families.family import Values
 
 if TYPE_CHECKING:
     from langladder.experiments.experiment import Data
-    from langladder.families.experiment import Claim
+    from langladder.families.claim import Claim
     from langladder.families.family import Job
 
 
-class ProbeFamily(ExperimentFamily):
+class ProbeFamily(ClaimFamily):
     """See `Family`."""
 
     name = "probe"

@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from langladder.families.experiment import ExperimentFamily
+from langladder.families.claim import ClaimFamily
 from langladder.families.family import Values
 from langladder.families.probe import title_of
 
 if TYPE_CHECKING:
     from langladder.experiments.experiment import Data
-    from langladder.families.experiment import Claim
+    from langladder.families.claim import Claim
     from langladder.families.family import Job
 
 READ = {"labels": "clean/labels", "text": "clean/text"}  # kind of source → the data that it reads
 
 
-class PromptFamily(ExperimentFamily):
+class PromptFamily(ClaimFamily):
     """See `Family`. A task leaves findings, as a claim does."""
 
     name = "prompt"

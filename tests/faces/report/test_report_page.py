@@ -185,9 +185,9 @@ def test_claims_stand_together(inputs: ReportInputs) -> None:
     findings = {"holds": True, "verdict": "It holds.", "columns": [], "rows": [], "plots": [], "figures": {}}
     claims = {
         family: [entry(family, {"name": family, "title": title, "fingerprint": "f", "findings": findings})]
-        for family, title in (("experiment", "Gradients vanish"), ("probe", "Agreement"))
+        for family, title in (("claim", "Gradients vanish"), ("probe", "Agreement"))
     }
-    page = build_page(with_rungs(with_rungs(inputs, "experiment", claims["experiment"]), "probe", claims["probe"]))
+    page = build_page(with_rungs(with_rungs(inputs, "claim", claims["claim"]), "probe", claims["probe"]))
     section = page[page.index('<h2 id="claims">') :]
     assert page.count('<h2 id="claims">') == 1 and "Gradients vanish" in section and "Agreement" in section
 

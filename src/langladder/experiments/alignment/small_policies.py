@@ -268,7 +268,7 @@ class Chains:
         found = Sets(*parts, held_out, test, with_room(unseen, self.template, room))
         if least := [name for name, some in found._asdict().items() if len(some) < LEAST // 2]:
             raise InputError(
-                f"experiment.settings: world={config.world} has too few instructions for {', '.join(least)}; set "
+                f"claim.settings: world={config.world} has too few instructions for {', '.join(least)}; set "
                 "demonstrations, ranked or prompts lower, or world larger"
             )
         return found

@@ -172,8 +172,8 @@ class FilteredText(Comparison[FilteredTextConfig]):
             found.append(some)
         if len(found) < 2 * len(KINDS):
             raise InputError(
-                f"experiment.settings.lines: {self.config.lines} lines a document make {len(found)} of the training "
-                "text; fewer lines make more (conf/experiment/filtered_text.yaml)"
+                f"claim.settings.lines: {self.config.lines} lines a document make {len(found)} of the training "
+                "text; fewer lines make more (conf/claim/filtered_text.yaml)"
             )
         return ["\n".join(one) for one in found[2::3]], [one for place, one in enumerate(found) if place % 3 != 2]
 
@@ -188,7 +188,7 @@ def filtered(good: Sequence[str], raw: list[Marked], config: FilteredTextConfig,
     kept = {RAW: raw, QUALITY: chosen, NEAR: new(raw, config.duplicates), BOTH: new(chosen, config.duplicates)}
     kept[ALONE] = [one for one in raw if one.kind == CLEAN]
     if empty := [name for name, documents in kept.items() if not documents]:
-        raise InputError(f"experiment: {', '.join(empty)} leaves no document (conf/experiment/filtered_text.yaml)")
+        raise InputError(f"claim: {', '.join(empty)} leaves no document (conf/claim/filtered_text.yaml)")
     return {name: score_filter(documents, raw) for name, documents in kept.items()}
 
 

@@ -102,7 +102,7 @@ def longer(text: TokenStream, context: int) -> TokenStream:
     ]
     if not kept:
         raise InputError(
-            f"experiment.settings.sequence_length={context}: no document of the test text is longer; set it lower"
+            f"claim.settings.sequence_length={context}: no document of the test text is longer; set it lower"
         )
     return TokenStream(np.concatenate(kept), np.cumsum([0, *map(len, kept)]))
 

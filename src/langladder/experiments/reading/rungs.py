@@ -1,7 +1,7 @@
 """Rungs inside an experiment: the very files of conf/classifier and conf/tagger, composed into its settings.
 
     defaults:
-      - /classifier@settings.rungs.text_cnn: text_cnn      conf/experiment/*.yaml
+      - /classifier@settings.rungs.text_cnn: text_cnn      conf/claim/*.yaml
       - _self_
     settings:
       rungs: {text_cnn: {model: {filters: 50}}}            what it changes of the file, for all that it measures

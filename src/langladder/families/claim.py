@@ -1,4 +1,4 @@
-"""Experiments: claims of the literature, each measured on small networks of its own."""
+"""Claims of the literature, each measured on small networks of its own."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,13 +22,13 @@ class Claim(Listed):
     settings: Config
 
 
-class ExperimentFamily(Family[Claim]):
+class ClaimFamily(Family[Claim]):
     """See `Family`. A claim leaves findings, and no model."""
 
-    name = "experiment"
-    listed = "experiments"
+    name = "claim"
+    listed = "claims"
     title = "Claims, measured"
-    experiment = "experiments"
+    experiment = "claims"
     report_module = "langladder.faces.report.claims"
     position = 60
     objective = None
@@ -58,4 +58,4 @@ class ExperimentFamily(Family[Claim]):
         return ClaimPage
 
 
-FAMILY = ExperimentFamily()
+FAMILY = ClaimFamily()
