@@ -1,7 +1,7 @@
 """Stage: evaluate one rung of a family on the test data; reports/rungs/<family>/<rung>.json, metrics.
 
 Where the family has such a table, what the model said of each test item is beside it, <rung>.parquet and <rung>.csv; of
-several seeds what the first said.
+several seeds what the first said; of folds what the model of its fold said of each labelled item.
 
     python -m pipeline.evaluate lm -cd resolved/evaluate_lm -cn lstm
 
@@ -19,14 +19,15 @@ from langladder.ground.artefacts import figures_to_json, write_json
 from pipeline.settings.plan import Stage
 from pipeline.settings.run_folder import output
 from pipeline.settings.schema import FamilySettings
-from pipeline.settings.seeds import folder_of, trainings
+from pipeline.settings.seeds import trainings
 from pipeline.settings.stage import family_stage
 from pipeline.tracking.job import tracked_job
 
 
 @family_stage
 def main(stage: Stage, job: FamilySettings, out: Path) -> None:
-    found = [evaluate(stage, one, number) for number, one in trainings(job, stage.family_name)]
+    own = Path("models") / stage.family_name / getattr(job, stage.family_name).name
+    found = [evaluate(stage, one, folder) for folder, one in trainings(job, stage.family_name, own)]
     page, table = joined([one.page for one in found]), found[0].predictions
     write_page(out, stage.family_name, page)
     if table is not None:
@@ -35,16 +36,15 @@ def main(stage: Stage, job: FamilySettings, out: Path) -> None:
             write_predictions(stem.with_name(f"{stem.name}.{ending}"), table)
 
 
-def evaluate(stage: Stage, job: FamilySettings, number: int) -> Evaluated:
-    """One training of the rung, evaluated."""
+def evaluate(stage: Stage, job: FamilySettings, folder: Path) -> Evaluated:
+    """One training of the rung, in a folder, evaluated."""
     family = families()[stage.family_name]
     rung = getattr(job, family.name)
-    folder = folder_of(Path("models") / family.name / rung.name, number)
     with tracked_job(family.name, stage.name, job, {"model": folder} | family.evaluation_inputs(rung, job)) as work:
         found = family.evaluate(rung, job, folder)
         work.run.test_scores(folder, found.page.figures() if found.scores is None else found.scores)
         work.run.metrics(found.costs)
-    print(f"{stage.name} {rung.name}{'' if number == 1 else f', training {number}'}: {found.message}")
+    print(f"{stage.name} {rung.name}{'' if folder.name == rung.name else f', training {folder.name}'}: {found.message}")
     return found
 
 

@@ -4,10 +4,11 @@
     python -m pipeline.train lm lm=gpt lm.training.lr=0.001         # a single run with other settings
     python -m pipeline.train lm -m lm=lstm,gpt seed=1,2             # a Hydra sweep
 
-With `seeds` above 1 a job of `dvc repro` trains the rung so often, see `settings.seeds`. How a family's rungs are made
-stands in its module, `langladder.families.<family>`.
+With `seeds` or `folds` above 1 a job of `dvc repro` trains the rung so often, see `settings.seeds`. How a family's
+rungs are made stands in its module, `langladder.families.<family>`.
 """
 
+from itertools import chain
 from pathlib import Path
 
 from langladder.families import families
@@ -15,24 +16,25 @@ from langladder.ground.artefacts import figures_to_json, write_json
 from pipeline.settings.plan import Stage
 from pipeline.settings.run_folder import output
 from pipeline.settings.schema import FamilySettings
-from pipeline.settings.seeds import folder_of, trainings
+from pipeline.settings.seeds import fold_trainings, trainings
 from pipeline.settings.stage import family_stage
 from pipeline.tracking.job import tracked_job
 
 
 @family_stage
 def main(stage: Stage, job: FamilySettings, out: Path) -> None:
-    for number, one in trainings(job, stage.family_name):
-        train(stage, one, out, number)
+    family = stage.family_name
+    own = output(out, "models", family, getattr(job, family).name)
+    for folder, one in chain(trainings(job, family, own), fold_trainings(job, family, own)):
+        train(stage, one, out, folder)
 
 
-def train(stage: Stage, job: FamilySettings, out: Path, number: int) -> None:
-    """One training of the rung; curve and metrics are those of the first."""
+def train(stage: Stage, job: FamilySettings, out: Path, folder: Path) -> None:
+    """One training of the rung, into a folder; curve and metrics are those of the rung's own."""
     family = families()[stage.family_name]
     rung = getattr(job, family.name)
     with tracked_job(family.name, stage.name, job, family.training_inputs(rung)) as work:
         trained = family.train(rung, job, work.maker(rung, job.seed))
-        folder = folder_of(output(out, "models", family.name, rung.name), number)
         with work.artefact(folder) as temporary:
             trained.model.save(temporary)
             if trained.beside:
@@ -40,7 +42,7 @@ def train(stage: Stage, job: FamilySettings, out: Path, number: int) -> None:
         figures = dict(trained.figures)
         if skipped := getattr(trained.result, "vectors_skipped", 0):
             figures["vectors_skipped"] = skipped
-        if number == 1:
+        if folder == output(out, "models", family.name, rung.name):
             work.write_curve(output(out, "curves", family.name, rung.name, ending=".csv"), trained.result.curve)
             write_json(output(out, "metrics", stage.name, rung.name, ending=".json"), figures_to_json(figures))
         work.run.metrics({**figures, **trained.result.cost})

@@ -14,6 +14,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
 
 from langladder.families import families
 from langladder.ground.errors import InputError
@@ -217,6 +218,18 @@ def _imported_misfits(path: str, own: str, settings: Values, key: str) -> list[s
     base = {"_target_": f"{kind.__module__}.{kind.__qualname__}", "model": config.model_dump(mode="json")}
     why = families()[own].grows(settings, base)
     return [f"{key}: {why}; change it in params.yaml"] if why else []
+
+
+def phrases_in_folds(family: str, name: str, values: Values, config: DictConfig) -> str:
+    """Why labels cannot be dealt to folds: phrases of what is tested would be trained on; "" where they can."""
+    labelled = families()[family].side == "labels" and values.get("folds", 1) != 1
+    if not labelled or not OmegaConf.select(config, "labels.source.phrases"):
+        return ""
+    return (
+        f"{family}.{name}: folds={values['folds']} with labels whose training trees give their phrases as texts "
+        "(phrases: true): those of a test text would be trained on; choose labels without phrases, or set folds to 1: "
+        "params.yaml"
+    )
 
 
 def broken_links(paths: Mapping[str, str]) -> list[str]:

@@ -149,8 +149,12 @@ class Compositions:
                 raise InputError(
                     f"{family}.{name}: {message}; mend it in params.yaml: {family}.{name} or conf/{family}/{name}.yaml"
                 ) from error
-            if self.chosen.seeds > 1 and families()[family].by_gradient(values):
+            if self.chosen.folds > 1 and families()[family].in_folds:
+                values.setdefault("folds", self.chosen.folds)
+            elif self.chosen.seeds > 1 and families()[family].by_gradient(values):
                 values.setdefault("seeds", self.chosen.seeds)
+            if problem := checks.phrases_in_folds(family, name, values, self.of(f"{family}={name}")):
+                raise InputError(problem)
             if values.get("name") != name:  # its models, reports and metrics are found by the name of its file
                 raise InputError(
                     f"{family}.name: {values.get('name')!r}, but a rung has the name of its file, {name!r}; mend or "

@@ -26,7 +26,7 @@ from pydantic import (
 
 from langladder.engine.settings import Memory
 from langladder.families import families
-from langladder.families.family import MOST_SEEDS
+from langladder.families.family import MOST_FOLDS, MOST_SEEDS, checked_folds
 from langladder.families.sides import CHOSEN, ON_REQUEST, SIDES
 from langladder.ground import plugins
 from langladder.ground.errors import InputError
@@ -186,6 +186,7 @@ class Choices(Config):
     size: str
     seed: int = Field(ge=0, lt=2**31)
     seeds: int = Field(default=1, ge=1, le=MOST_SEEDS)
+    folds: Annotated[int, Field(ge=1, le=MOST_FOLDS), AfterValidator(checked_folds)] = 1
     precision: str
     threads: int = Field(ge=1, le=256)
     filter: str

@@ -178,9 +178,12 @@ def training(settings: Values) -> Values:
 
 
 def training_steps(folder: Path, job: str) -> int:
-    """Steps that a job trains for, with all its seeds, by its resolved file; 0 where it trains nothing."""
+    """Steps that a job trains for, with all its seeds and folds, by its resolved file; 0 where it trains nothing."""
     stage = stages().get(job.partition("@")[0])
     if not (stage and stage.makes and stage.family):
         return 0
     settings = resolved(folder, job)
-    return int(training(settings).get("max_steps") or 0) * int(settings.get(stage.family, {}).get("seeds", 1))
+    rung = settings.get(stage.family, {})
+    folds = int(rung.get("folds", 1))
+    times = int(rung.get("seeds", 1)) + (folds if folds > 1 else 0)
+    return int(training(settings).get("max_steps") or 0) * times

@@ -1,4 +1,4 @@
-"""A rung that is trained with several seeds: `seeds: 3` in params.yaml, or in the rung's own file.
+"""A rung that is trained several times: with `seeds: 3` or in `folds: 10`, in params.yaml or in the rung's own file.
 
 The stages that train and evaluate it stay one job each, and go through its trainings. The first one, of the job's seed,
 is the rung: what grows from it, what is asked and handed on. The others, of the next numbers, lie in its folder and are
@@ -6,6 +6,12 @@ judged as it is, so that the tables say what another seed would have changed:
 
     models/lm/gpt/              seed
     models/lm/gpt/seeds/2/      seed + 1
+
+In folds (of classifiers and taggers) the rung itself is trained on the training split as ever; beside it stand the
+models of the folds, all with the job's seed, which are judged together (`evaluation.folds`):
+
+    models/classifier/logistic/            the training split
+    models/classifier/logistic/folds/3/    all but fold 3, the test, and fold 4, the validation
 
 A rung that grows from one with as many seeds grows from the one of its number, else all from the first. What it reads
 beside its base (a reward model, preferences) is the first's.
@@ -15,23 +21,39 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+from langladder.families.family import Fold, fold_folder
+
 J = TypeVar("J")
 
 
-def trainings(job: J, family: str) -> Iterator[tuple[int, J]]:
-    """The number of each training, from 1, and the job as if it were of that training alone."""
+def trainings(job: J, family: str, folder: Path) -> Iterator[tuple[Path, J]]:
+    """The folder of each seed's training, and the job as if it were of that training alone; the rung's own is first.
+
+    Args:
+        folder: of the rung.
+    """
     whole: Any = job
     rung = getattr(whole, family)
-    yield 1, job
+    yield folder, job
     for number in range(2, getattr(rung, "seeds", 1) + 1):
         update: dict[str, object] = {family: rung.model_copy(update=_base(rung, number))}
         if hasattr(whole, "seed"):
             update["seed"] = whole.seed + number - 1
-        yield number, whole.model_copy(update=update)
+        yield folder_of(folder, number), whole.model_copy(update=update)
+
+
+def fold_trainings(job: J, family: str, folder: Path) -> Iterator[tuple[Path, J]]:
+    """The same of each fold."""
+    whole: Any = job
+    rung = getattr(whole, family)
+    folds = getattr(rung, "folds", 1)
+    for number in range(1, folds + 1) if folds > 1 else ():
+        own = rung.model_copy(update={"fold": Fold(number=number, of=folds), "folds": 1})
+        yield fold_folder(folder, number), whole.model_copy(update={family: own})
 
 
 def folder_of(rung: Path, number: int) -> Path:
-    """Where the model of a training is, in the folder of the rung."""
+    """Where the model of a seed is, in the folder of the rung."""
     return rung if number == 1 else rung / "seeds" / str(number)
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
+from langladder.evaluation.folds import FoldScores, OutOfFold
 from langladder.evaluation.label_scores import (
     Answered,
     Bin,
@@ -142,6 +143,7 @@ class ClassifierPage(Page):
 
     Attributes:
         work: of a network, as it is trained, at the mean length of the test texts.
+        by_fold: None where the test split was tested. Else each text was, by the model of its fold.
         texts: of the test. labels: in the order of their ids.
         bayes_accuracy, bayes_cross_entropy: what the best guess reaches under the grammar that drew the texts.
         confusion: row the right label, column what was said.
@@ -162,6 +164,7 @@ class ClassifierPage(Page):
     texts: int
     labels: list[str]
     scores: Annotated[ClassifierScores, Metrics()]
+    by_fold: Annotated[FoldScores | None, Metrics("fold_")] = None
     bayes_accuracy: Annotated[float | None, Metric("Bayes accuracy, the best that can be known")] = None
     bayes_cross_entropy: float | None = None
     per_label: list[LabelScores]
@@ -200,12 +203,14 @@ def evaluate_classifier(
     *,
     name: str,
     known: Collection[str] | None = None,
+    folds: OutOfFold[Classifier, Example] | None = None,
     table: list[Prediction] | None = None,
 ) -> ClassifierPage:
     """Judge a classifier.
 
     Args:
         known: words of the training texts, for the table.
+        folds: the models of the folds that the texts are in: these answer, and know words of their own.
         table: where it is given, what was predicted of each text is added to it.
 
     Raises:
@@ -217,11 +222,15 @@ def evaluate_classifier(
     if strange := next((one.label for one in test if one.label not in ids), None):
         raise InputError(f"test: the label {strange!r} is none of the classifier's: {', '.join(model.labels)[:200]}")
     gold = np.array([ids[str(one.label)] for one in test])  # (N,)
-    log_probs = model.log_probs(test)  # (N, C)
+    if folds is None:
+        log_probs = model.log_probs(test)  # (N, C)
+    else:
+        log_probs = np.stack(folds.answers(test, lambda one, texts: one.log_probs(texts)))  # (N, C)
     predicted = log_probs.argmax(axis=1)
     right, sure = predicted == gold, np.exp(log_probs.max(axis=1))
     if table is not None:
         for row, one in enumerate(test):
+            seen = known if folds is None else folds.of(row)[1]
             table.append(
                 Prediction(
                     item=row,
@@ -231,7 +240,7 @@ def evaluate_classifier(
                     right=bool(right[row]),
                     probability=rounded(sure[row]),
                     loss=rounded(-log_probs[row, gold[row]]),
-                    unknown="" if known is None else unseen(words_of(one), known),
+                    unknown="" if seen is None else unseen(words_of(one), seen),
                 )
             )
     matrix = confusion(gold, predicted, len(model.labels))
@@ -242,7 +251,12 @@ def evaluate_classifier(
     true = [one.log_prob for one in test if one.log_prob is not None]
 
     def decisions(rows: Sequence[int]) -> list[Decision]:
-        return [decision(model, test[row], int(predicted[row]), float(sure[row])) for row in rows]
+        asked = {row: model if folds is None else folds.of(row)[0] for row in rows}
+        return [decision(asked[row], test[row], int(predicted[row]), float(sure[row])) for row in rows]
+
+    def of_fold(rows: np.ndarray) -> tuple[float, float]:
+        own = confusion(gold[rows], predicted[rows], len(model.labels))
+        return float(right[rows].mean()), macro_f1(per_label(own, model.labels))
 
     return ClassifierPage(
         name=name,
@@ -257,6 +271,7 @@ def evaluate_classifier(
             cross_entropy=round(-float(np.maximum(log_probs[np.arange(len(test)), gold], -1e3).mean()), 6),
             calibration_error=calibration_error(bins),
         ),
+        by_fold=None if folds is None else folds.scores(of_fold),
         bayes_accuracy=round(float(np.mean(ceilings)), 6) if len(ceilings) == len(test) else None,
         bayes_cross_entropy=round(-float(np.mean(true)), 6) + 0.0 if len(true) == len(test) else None,
         per_label=labels,

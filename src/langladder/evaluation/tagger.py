@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, TypedDict
 import numpy as np
 from pydantic import Field
 
+from langladder.evaluation.folds import FoldScores, OutOfFold
 from langladder.evaluation.label_scores import (
     Bin,
     LabelScores,
@@ -181,6 +182,7 @@ class TaggerPage(Page):
     Attributes:
         work: of a network, as it is trained, at the mean length of the test sentences.
         labels: the tags, in the order of their ids.
+        by_fold: None where the test split was tested. Else each sentence was, by the model of its fold.
         bayes_accuracy: what the best guess reaches under the grammar that drew the sentences.
         majority_accuracy: what one tag for every word reaches; it finds no phrase.
         entities: precision, recall and F₁ of each kind of phrase, where tags bracket them.
@@ -201,6 +203,7 @@ class TaggerPage(Page):
     words: int
     labels: list[str]
     scores: Annotated[TaggerScores, Metrics()]
+    by_fold: Annotated[FoldScores | None, Metrics("fold_")] = None
     bayes_accuracy: Annotated[
         float | None,
         Metric(
@@ -239,28 +242,37 @@ def evaluate_tagger(
     *,
     known: Collection[str],
     name: str,
+    folds: OutOfFold[Tagger, Tagged] | None = None,
     table: list[Prediction] | None = None,
 ) -> TaggerPage:
     """Judge a tagger.
 
     Args:
         known: words of the training text.
+        folds: the models of the folds that the sentences are in: these answer, and know words of their own.
         table: where it is given, what was predicted of each word is added to it.
 
     Raises:
         InputError: there is no test sentence, or one has a tag that the tagger does not know.
     """
+    assert folds is None or all(sentence.words for sentence in test)
     test = [sentence for sentence in test if sentence.words]
     if not test:
         raise InputError("tagging: no test sentence; see the report of the stage `clean`")
     gold = tag_ids(test, model.tags)  # (W,)
     sentences, lengths = [one.words for one in test], np.array([len(one.words) for one in test])
-    tagged = model.tag(sentences)
+    if folds is None:
+        tagged, each = model.tag(sentences), model.log_probs(sentences)
+        unseen = [[word not in known for word in one] for one in sentences]
+    else:
+        tagged = folds.answers(test, lambda one, some: one.tag([sentence.words for sentence in some]))
+        each = folds.answers(test, lambda one, some: one.log_probs([sentence.words for sentence in some]))
+        unseen = [[word not in folds.of(row)[1] for word in one] for row, one in enumerate(sentences)]
     predicted = tag_ids([Tagged(words, tuple(tags)) for words, tags in zip(sentences, tagged, strict=True)], model.tags)
-    log_probs = np.concatenate(model.log_probs(sentences))  # (W, K)
+    log_probs = np.concatenate(each)  # (W, K)
     words = np.arange(len(gold))
     right, sure = predicted == gold, np.exp(log_probs[words, predicted])
-    unknown = np.array([word not in known for one in sentences for word in one])
+    unknown = np.array([new for one in unseen for new in one])
     rights, unknowns, both = (_by_sentence(part, lengths) for part in (right, unknown, right & unknown))
     if table is not None:
         places = ((item, word) for item, one in enumerate(sentences) for word in one)
@@ -282,6 +294,14 @@ def evaluate_tagger(
     labels, bins = per_label(matrix, model.tags), reliability(sure, right)
     entities = _entities(model.tags, test, tagged)
     ceilings = [ceiling for one in test for ceiling in one.ceilings or ()]
+
+    def of_fold(rows: np.ndarray) -> tuple[float, float]:
+        own = np.isin(np.repeat(np.arange(len(test)), lengths), rows)  # (W,)
+        f1 = _entities(model.tags, [test[row] for row in rows], [tagged[row] for row in rows])[0].get("entity_f1")
+        if f1 is None:
+            f1 = macro_f1(per_label(confusion(gold[own], predicted[own], len(model.tags)), model.tags))
+        return float(right[own].mean()), f1
+
     return TaggerPage(
         name=name,
         approach=model.approach,
@@ -301,6 +321,7 @@ def evaluate_tagger(
             calibration_error=calibration_error(bins),
             **entities[0],
         ),
+        by_fold=None if folds is None else folds.scores(of_fold),
         bayes_accuracy=round(float(np.mean(ceilings)), 6) if len(ceilings) == len(gold) else None,
         majority_accuracy=round(float(matrix.sum(axis=1).max() / matrix.sum()), 6),
         per_label=labels,

@@ -9,11 +9,12 @@ from langladder.families.family import (
     Evaluated,
     Family,
     Fields,
+    FoldedRung,
     Make,
-    Rung,
     Trained,
     Values,
     base_of,
+    fold_folder,
     is_network,
     validated,
     work_of_reader,
@@ -30,7 +31,7 @@ TOKENIZER = "data/tokens/text/tokenizer.json"
 LABELS = Path("data/clean/labels")
 
 
-class ClassifierFamily(Family[Rung]):
+class ClassifierFamily(Family[FoldedRung]):
     """See `Family`."""
 
     name = "classifier"
@@ -42,6 +43,7 @@ class ClassifierFamily(Family[Rung]):
     default = "textcnn"
     reads = ("data/clean/labels",)
     side = "labels"
+    in_folds = True
     loading = """from langladder.models.classification.classifier import Classifier
 from langladder.text.labelled.labelled import Example
 
@@ -72,22 +74,23 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
 
         return ClassifierPage
 
-    def training_inputs(self, rung: "Rung") -> dict[str, Path]:
+    def training_inputs(self, rung: FoldedRung) -> dict[str, Path]:
         """The labelled texts; whatever a transfer may read."""
         return {"labels": LABELS} | ({"tokenizer": Path(TOKENIZER)} if hasattr(rung, "base") else {})
 
-    def train(self, rung: "Rung", job: "Job", make: Make, root: Path = Path()) -> Trained:
+    def train(self, rung: FoldedRung, job: "Job", make: Make, root: Path = Path()) -> Trained:
         """From the training texts, watched on the validation texts; from the rung that it grows from, where it does.
 
         Args:
             root: the folder that holds data/.
         """
         from langladder.models.classification.classifier import label_ids
-        from langladder.text.labelled.labelled import read_labelled, read_labels
+        from langladder.text.labelled.folds import training_splits
+        from langladder.text.labelled.labelled import Example, read_labelled, read_labels
         from langladder.text.words.segmentation import conventions_of
 
         labels = read_labels(root / LABELS)
-        train, validation = (read_labelled(root / LABELS / f"{split}.parquet") for split in ("train", "validation"))
+        train, validation = training_splits(root / LABELS, read_labelled, Example.dealt_by, rung.fold)
         paths = {"tokenizer": root / TOKENIZER, "base": base_of(rung)}
         model, result = make(locate(rung.target), labels, train, validation, settings=rung, **paths)
         gold = label_ids(validation, labels)
@@ -99,25 +102,36 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
             model, result, figures, f"{'–' if right is None else f'{right:.1%}'} of the validation texts right"
         )
 
-    def evaluation_inputs(self, rung: "Rung", job: "Job") -> dict[str, Path]:
-        """The test texts; those of training, for which words are new."""
+    def evaluation_inputs(self, rung: FoldedRung, job: "Job") -> dict[str, Path]:
+        """The test texts; those of training, for which words are new. In folds all of them are tested."""
+        if rung.folds > 1:
+            return {"labels": LABELS}
         return {"test": LABELS / "test.parquet", "train": LABELS / "train.parquet"}
 
-    def evaluate(self, rung: "Rung", job: "Job", folder: Path) -> Evaluated:
+    def evaluate(self, rung: FoldedRung, job: "Job", folder: Path) -> Evaluated:
         """Classify the test texts; count which labels are right, and how sure it was."""
         from langladder.evaluation.classifier import evaluate_classifier, words_of
+        from langladder.evaluation.folds import out_of_fold
         from langladder.models.classification.classifier import Classifier
-        from langladder.text.labelled.labelled import read_labelled
+        from langladder.text.labelled.folds import Folds
+        from langladder.text.labelled.labelled import Example, read_labelled
 
         model = Classifier.load(folder)
-        examples = read_labelled(LABELS / "test.parquet")
-        known = {word for one in read_labelled(LABELS / "train.parquet") for word in words_of(one)}
         table: list[Prediction] = []
-        page = evaluate_classifier(model, examples, name=rung.name, known=known, table=table)
+        if rung.folds > 1:
+            whole = Folds.read(LABELS, read_labelled, Example.dealt_by, rung.folds)
+            models = [Classifier.load(fold_folder(folder, number)) for number in range(1, rung.folds + 1)]
+            examples, folds = whole.rows, out_of_fold(whole, models, words_of)
+            page = evaluate_classifier(model, examples, name=rung.name, folds=folds, table=table)
+        else:
+            examples = read_labelled(LABELS / "test.parquet")
+            known = {word for one in read_labelled(LABELS / "train.parquet") for word in words_of(one)}
+            page = evaluate_classifier(model, examples, name=rung.name, known=known, table=table)
         network = cast("NeuralClassifier", model)  # where `work_of_reader` reads lengths
         work = work_of_reader(model, rung, (len(network.encode(one).ids) for one in examples))
         best = "" if page.bayes_accuracy is None else f", {page.bayes_accuracy:.1%} can be known"
         message = f"{page.scores.accuracy:.1%} of {page.texts:,} test texts right{best}"
+        message += "" if page.by_fold is None else f"; {page.by_fold}"
         return Evaluated(page.model_copy(update={"work": work}), message, predictions=table)
 
 

@@ -11,7 +11,14 @@ from statistics import mean
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, cast
 
-from pydantic import Field, create_model, model_validator
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    create_model,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from langladder.evaluation.page import Page
 from langladder.ground import schema
@@ -35,6 +42,8 @@ Fields = dict[str, Any]
 
 MOST_SEEDS = 20
 """With which a rung is trained."""
+
+MOST_FOLDS = 50
 
 Make = Callable[..., Any]
 """Calls the function that makes the rung (`langladder.models.making`, `langladder.embeddings.method`):
@@ -197,6 +206,73 @@ class Rung(Seeded):
 Settings = TypeVar("Settings", bound=Listed)
 
 
+class Fold(Config):
+    """A fold of cross-validation: its number, from 1, and how many there are."""
+
+    number: int
+    of: int
+
+
+class FoldedRung(Rung):
+    """What the file of a rung says that learns from labels: in how many folds it is judged; 1: on the test split.
+
+    The trainings of the folds stand beside the rung's own, which knows nothing of them; `fold` is set for each of them.
+    """
+
+    folds: int = Field(default=1, ge=1, le=MOST_FOLDS, exclude=True)
+    fold: Fold | None = None
+
+    @model_serializer(mode="wrap")
+    def _plain(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """No other training knows of folds."""
+        return {key: value for key, value in plain(self).items() if key != "fold" or value is not None}
+
+    @field_validator("folds")
+    @classmethod
+    def _leave_some_to_train_on(cls, folds: int) -> int:
+        return checked_folds(folds)
+
+    @field_validator("fold", mode="before")
+    @classmethod
+    def _is_not_chosen(cls, fold: object) -> object:
+        if fold is not None:
+            raise ValueError("is set for each of the folds: set `folds` alone")
+        return fold
+
+    @model_validator(mode="after")
+    def _go_alone(self) -> Self:
+        training: Any = getattr(self, "training", None)
+        if self.folds > 1 and self.seeds > 1:
+            raise ValueError(
+                f"folds={self.folds} with seeds={self.seeds}: each fold is trained once, with the seed of the job; set "
+                "seeds to 1, or folds to 1"
+            )
+        if self.folds > 1 and getattr(training, "devices", 1) * getattr(training, "nodes", 1) > 1:
+            raise ValueError(
+                f"folds={self.folds} with training.devices={training.devices}, training.nodes={training.nodes}: one "
+                "process trains the folds; set devices and nodes to 1, or folds to 1"
+            )
+        return self
+
+
+def checked_folds(folds: int) -> int:
+    """A number of folds.
+
+    Raises:
+        ValueError: 2 of them, of which none is left to train on.
+    """
+    if folds == 2:
+        raise ValueError(
+            "one fold is the test, another the validation, the rest is trained on: 1 (none), or 3 and more"
+        )
+    return folds
+
+
+def fold_folder(rung: Path, number: int) -> Path:
+    """Where the model of a fold is, in the folder of the rung."""
+    return rung / "folds" / str(number)
+
+
 class Family(Generic[Settings]):
     """One family of rungs. Subclasses fill in the names and the methods; their one instance is `FAMILY`.
 
@@ -224,6 +300,7 @@ class Family(Generic[Settings]):
         trained: whether its rungs leave a model in models/<name>/.
         loading: Python that loads a model of it, for its card; `{folder}` is what the reader calls the folder.
         limits: a sentence for the card on what not to expect.
+        in_folds: whether its rungs may be judged by cross-validation.
     """
 
     name: ClassVar[str]
@@ -243,6 +320,7 @@ class Family(Generic[Settings]):
     trained: ClassVar[bool] = True
     loading: ClassVar[str] = ""
     limits: ClassVar[str] = "The model knows what it was trained on, and is sure of itself elsewhere too."
+    in_folds: ClassVar[bool] = False
 
     # ---- making a rung -------------------------------------------------------------------------------------------
 
@@ -252,7 +330,8 @@ class Family(Generic[Settings]):
         Raises:
             InputError: it names no class of the house.
         """
-        return create_model(f"{self.name}_rung", __base__=Rung, **self.parts(self.rung_class(value)))
+        base = FoldedRung if self.in_folds else Rung
+        return create_model(f"{self.name}_rung", __base__=base, **self.parts(self.rung_class(value)))
 
     def parts(self, kind: type[Configured]) -> Fields:
         """The parts of the file that differ from family to family: pydantic fields."""

@@ -9,11 +9,12 @@ from langladder.families.family import (
     Evaluated,
     Family,
     Fields,
+    FoldedRung,
     Make,
-    Rung,
     Trained,
     Values,
     base_of,
+    fold_folder,
     is_network,
     validated,
     work_of_reader,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 TAGS = Path("data/clean/tags")
 
 
-class TaggerFamily(Family[Rung]):
+class TaggerFamily(Family[FoldedRung]):
     """See `Family`."""
 
     name = "tagger"
@@ -39,6 +40,7 @@ class TaggerFamily(Family[Rung]):
     default = "hmm"
     reads = ("data/clean/tags",)
     side = "tags"
+    in_folds = True
     loading = """from pathlib import Path
 
 from langladder.models.tagging.tagger import Tagger
@@ -64,47 +66,58 @@ model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_pro
 
         return TaggerPage
 
-    def training_inputs(self, rung: "Rung") -> dict[str, Path]:
+    def training_inputs(self, rung: FoldedRung) -> dict[str, Path]:
         """The tagged sentences."""
         return {"tags": TAGS}
 
-    def train(self, rung: "Rung", job: "Job", make: Make, root: Path = Path()) -> Trained:
+    def train(self, rung: FoldedRung, job: "Job", make: Make, root: Path = Path()) -> Trained:
         """From the training sentences, watched on the validation sentences; from its base, where it has one.
 
         Args:
             root: the folder that holds data/.
         """
-        from langladder.text.labelled.labelled import read_labels, read_tagged
+        from langladder.text.labelled.folds import training_splits
+        from langladder.text.labelled.labelled import Tagged, read_labels, read_tagged
         from langladder.text.words.segmentation import conventions_of
 
         tags = read_labels(root / TAGS)
-        train, validation = (read_tagged(root / TAGS / f"{split}.parquet") for split in ("train", "validation"))
+        train, validation = training_splits(root / TAGS, read_tagged, Tagged.dealt_by, rung.fold)
         model, result = make(locate(rung.target), tags, train, validation, settings=rung, base=base_of(rung))
         model.normalisation = conventions_of(root / TAGS).normalisation
         figures, message = validated(model, result)
         figures |= {"train_sentences": len(train), "train_words": sum(len(one.words) for one in train)}
         return Trained(model, result, figures | {"tags": len(tags)}, message)
 
-    def evaluation_inputs(self, rung: "Rung", job: "Job") -> dict[str, Path]:
+    def evaluation_inputs(self, rung: FoldedRung, job: "Job") -> dict[str, Path]:
         """The tagged sentences; of those for training it asks which words are known."""
         return {"tags": TAGS}
 
-    def evaluate(self, rung: "Rung", job: "Job", folder: Path) -> Evaluated:
+    def evaluate(self, rung: FoldedRung, job: "Job", folder: Path) -> Evaluated:
         """Tag the test sentences and count which tags are right."""
+        from langladder.evaluation.folds import out_of_fold
         from langladder.evaluation.tagger import evaluate_tagger
         from langladder.models.tagging.tagger import Tagger
-        from langladder.text.labelled.labelled import read_tagged
+        from langladder.text.labelled.folds import Folds
+        from langladder.text.labelled.labelled import Tagged, read_tagged
 
-        known = {word for sentence in read_tagged(TAGS / "train.parquet") for word in sentence.words}
-        model, test = Tagger.load(folder), read_tagged(TAGS / "test.parquet")
+        model = Tagger.load(folder)
         table: list[Prediction] = []
-        page = evaluate_tagger(model, test, known=known, name=rung.name, table=table)
+        if rung.folds > 1:
+            whole = Folds.read(TAGS, read_tagged, Tagged.dealt_by, rung.folds)
+            models = [Tagger.load(fold_folder(folder, number)) for number in range(1, rung.folds + 1)]
+            test, folds = whole.rows, out_of_fold(whole, models, lambda one: one.words)
+            page = evaluate_tagger(model, test, known=(), name=rung.name, folds=folds, table=table)
+        else:
+            known = {word for sentence in read_tagged(TAGS / "train.parquet") for word in sentence.words}
+            test = read_tagged(TAGS / "test.parquet")
+            page = evaluate_tagger(model, test, known=known, name=rung.name, table=table)
         work = work_of_reader(model, rung, (len(one.words) for one in test))
         best = "" if page.bayes_accuracy is None else f", {page.bayes_accuracy:.1%} can be known"
         share = "" if page.majority_accuracy is None else f", {page.majority_accuracy:.1%} by one tag for all"
         message = f"{page.scores.accuracy:.1%} of {page.words:,} test words right{best}{share}"
         if page.scores.entity_f1 is not None:
             message += f"; entity F₁ {page.scores.entity_f1:.1%}"
+        message += "" if page.by_fold is None else f"; {page.by_fold}"
         return Evaluated(page.model_copy(update={"work": work}), message, predictions=table)
 
 

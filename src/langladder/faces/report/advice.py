@@ -132,6 +132,9 @@ def _first(
     """What there is to learn from, and what is best."""
     size = _size(inputs.data, _side(family))
     learnt = f"Trained on {size}" if size else "On this text (its size is not noted here)"
+    page: Any = next(entry.page for entry in entries if entry.title == best.title)
+    if by_fold := getattr(page, "by_fold", None):
+        learnt = f"In {by_fold.folds} folds of all that is labelled, each judged by a model of the others"
     if len(rungs) == 1:
         return f"{learnt}, {best.title}, the only rung, has {measure.column.title} {measure.figure(best)}."
     floor = _bound(entries, best)

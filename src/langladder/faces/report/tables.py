@@ -152,6 +152,11 @@ def _note(pages: Sequence[Page], *, intervals: bool, margins: bool) -> str:
         parts.append(f"{'beside a figure: 95 % interval' if parts else '±: 95 % interval'} over {seeds} alone")
     if seeds:
         parts.append("every figure but time and speed is the mean over its seeds")
+    folds = sorted({found.folds for page in pages if (found := getattr(page, "by_fold", None))})
+    if folds:
+        whose = "" if all(getattr(page, "by_fold", None) for page in pages) else "of rungs that are judged in folds, "
+        count = f"{' or '.join(map(str, folds))} folds"
+        parts.append(f"{whose}each item was tested once, by the model of its fold ({count})")
     return "; ".join(parts)
 
 

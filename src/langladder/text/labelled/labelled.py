@@ -74,6 +74,10 @@ class Example(NamedTuple):
     log_prob: float | None = None
     ceiling: float | None = None
 
+    def dealt_by(self) -> tuple[str, str]:
+        """Its text, and the label by which it is dealt to folds."""
+        return (self.text if self.second is None else f"{self.text}\t{self.second}"), str(self.label)
+
 
 class Tagged(NamedTuple):
     """A sentence and the tag of each word; tags of None are not known."""
@@ -83,6 +87,10 @@ class Tagged(NamedTuple):
     heads: tuple[int, ...] | None = None
     log_prob: float | None = None
     ceilings: tuple[float, ...] | None = None
+
+    def dealt_by(self) -> tuple[str, str]:
+        """Its text; sentences are dealt to folds whatever their tags."""
+        return " ".join(self.words), ""
 
 
 def read_labelled(path: Path) -> list[Example]:

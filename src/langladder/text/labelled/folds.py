@@ -1,0 +1,83 @@
+"""Cross-validation: all labelled examples dealt to K folds, each of them the test once.
+
+The examples of all splits are dealt, whatever the corpus holds out: of each label those with the lowest hashes first,
+one after the other, so that every fold has about the same share of every label. Equal texts share a fold. The model of
+fold k is trained on all but fold k, its test, and fold k + 1 (1 after the last), by which it is validated. The folds
+follow from the texts alone: they are the same for every rung and every seed, so that rungs can be compared in pairs.
+
+Shape legend: N examples.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from langladder.ground.errors import InputError
+from langladder.text.clean.splitting import hash_fraction
+from langladder.text.storage.shards import SPLITS
+
+T = TypeVar("T")
+LEAST = 3  # texts of a label: one to test, one to validate, one to train on
+Read = Callable[[Path], list[T]]
+DealtBy = Callable[[T], tuple[str, str]]
+"""Of an example its text, and the label by which it is dealt."""
+
+
+class FoldNumber(Protocol):
+    """Which fold, from 1, of how many."""
+
+    number: int
+    of: int
+
+
+class Folds(NamedTuple, Generic[T]):
+    """The examples of all splits, and the fold of each, from 1: (N,) int64."""
+
+    rows: list[T]
+    fold: np.ndarray
+    of: int
+
+    @classmethod
+    def read(cls, folder: Path, read: Read[T], dealt_by: DealtBy[T], count: int) -> "Folds[T]":
+        """Deal the examples of a clean corpus.
+
+        Raises:
+            InputError: fewer texts than folds, or a label with fewer than `LEAST` texts.
+        """
+        rows = [row for split in SPLITS for row in read(folder / f"{split}.parquet")]
+        first: dict[str, str] = {}
+        for text, label in map(dealt_by, rows):
+            first.setdefault(text, label)
+        if len(first) < count:
+            raise InputError(f"folds: {count}, but {folder} has {len(first)} different texts; set fewer folds")
+        few = min((found := Counter(first.values())).items(), key=lambda one: one[1])
+        if len(found) > 1 and few[1] < LEAST:
+            raise InputError(
+                f"folds: {count}, but the label {few[0][:60]!r} has {few[1]} different texts, and in folds a label "
+                f"needs {LEAST}: one to test, one to validate, one to train on; give more of them, leave the label out "
+                f"(params.yaml: data: {{labels: {{rename: {{{few[0][:60]!r}: null}}}}}}), or set folds: 1"
+            )
+        order = sorted(first, key=lambda text: (first[text], hash_fraction([text], 0), text))
+        number = {text: position % count + 1 for position, text in enumerate(order)}
+        return cls(rows, np.array([number[dealt_by(row)[0]] for row in rows]), count)
+
+    def splits(self, number: int) -> tuple[list[T], list[T]]:
+        """What the model of a fold is trained on, and validated by."""
+        validates = number % self.of + 1
+        train = ~np.isin(self.fold, (number, validates))
+        return self._of(train), self._of(self.fold == validates)
+
+    def _of(self, chosen: np.ndarray) -> list[T]:
+        return [self.rows[row] for row in np.flatnonzero(chosen)]
+
+
+def training_splits(
+    folder: Path, read: Read[T], dealt_by: DealtBy[T], fold: FoldNumber | None
+) -> tuple[list[T], list[T]]:
+    """What a model is trained on, and validated by: of the corpus' own splits, or of a fold."""
+    if fold is None:
+        return read(folder / "train.parquet"), read(folder / "validation.parquet")
+    return Folds.read(folder, read, dealt_by, fold.of).splits(fold.number)
