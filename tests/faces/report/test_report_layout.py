@@ -145,6 +145,8 @@ def test_what_a_corpus_may_say_has_a_direction_of_its_own(nodes: list[Node], pag
 
 
 MEASURE = """
+const closed = document.documentElement.scrollHeight;
+dispatchEvent(new Event("beforeprint"));
 const box = (node) => node.closest(".wide") && node !== node.closest(".wide");
 const width = document.documentElement.clientWidth;
 const over = [...document.body.querySelectorAll("*")]
@@ -156,7 +158,7 @@ const values = () => rows().map((row) => parseFloat(row.cells[1].dataset.value))
 const rising = (list) => list.every((value, i) => !i || list[i - 1] <= value);
 const places = () => rows().map((row) => +row.dataset.place);
 const [rung, figure] = [...table.tHead.rows[0].cells].map((head) => head.firstChild);
-const works = {};
+const works = {opens: 2 * closed < document.documentElement.scrollHeight};
 figure.click();
 works.sorts = rising(values()) && !rising(places()); // perplexity: the lowest first
 figure.click();
@@ -174,7 +176,7 @@ filter.dispatchEvent(new Event("input"));
 filter.nextElementSibling.click();
 works.widens = !!more.offsetParent;
 filter.nextElementSibling.click();
-const scope = document.querySelector("#generations").parentNode.querySelector(".choice");
+const scope = document.querySelector("#generations").closest("section").querySelector(".choice");
 const select = scope.querySelector("select");
 const shown = () => [...new Set([...scope.querySelectorAll("td[data-rung]")].filter((one) => !one.hidden)
   .map((one) => one.dataset.rung))];
@@ -184,7 +186,7 @@ select.dispatchEvent(new Event("change"));
 works.adds = shown().length === 4 && shown().includes("absolute_discounting");
 scope.querySelector(".chips button").click();
 works.removes = shown().length === 3;
-const curves = document.querySelector("#curves").parentNode.querySelector(".choice");
+const curves = document.querySelector("#curves").closest("section").querySelector(".choice");
 const grey = curves.querySelector("g.rung:not(.on):not(.train)").dataset.rung;
 curves.querySelector("select").value = grey;
 curves.querySelector("select").dispatchEvent(new Event("change"));

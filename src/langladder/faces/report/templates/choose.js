@@ -91,4 +91,6 @@ function reveal() {
   target?.scrollIntoView();
 }
 addEventListener("hashchange", reveal);
+// What is printed is the whole page.
+addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => (one.open = true)));
 reveal();
