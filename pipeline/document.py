@@ -154,6 +154,9 @@ def write_ladder(name: str) -> None:
     print(f"document: {page.relative_to(ROOT)}")
 
 
+TABLES = ROOT / "docs" / "results" / "default.md"
+"""The tables of the default ladder; README.md has the first of them."""
+
 RUNGS = ROOT / "src" / "langladder" / "faces" / "python" / "rungs.json"
 TRAINED_IN_PYTHON = ("lm", "embedding", "classifier", "tagger")
 """Families that `ll.train` has."""
@@ -209,15 +212,15 @@ def main() -> None:
             sys.exit(2)
         return
     inputs = report_inputs()
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    readme = fill(readme, "ladder", to_markdown(brief(ladder_rows(inputs))))
-    write_text(ROOT / "README.md", readme)
+    tables = brief(ladder_rows(inputs))
+    for page, shown in ((ROOT / "README.md", tables[:1]), (TABLES, tables)):
+        write_text(page, fill(page.read_text(encoding="utf-8"), "ladder", to_markdown(shown)))
     stages = ROOT / "docs" / "stages.md"
     write_text(stages, fill(stages.read_text(encoding="utf-8"), "stages", stage_table()))
     alone = sentence_floor(inputs)
     if picture := ladder_plot(inputs.of("lm"), inputs.meta.text, sentence_floor=alone, standalone=True):
         write_text(ROOT / "docs" / "ladder.svg", picture)
-    print("document: README.md, docs/ladder.svg, docs/stages.md")
+    print(f"document: README.md, {TABLES.relative_to(ROOT)}, docs/ladder.svg, docs/stages.md")
 
 
 if __name__ == "__main__":

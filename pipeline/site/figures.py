@@ -1,4 +1,4 @@
-"""The figures of the last run: the tables of reports/ladder.md where there is a run, else those of README.md.
+"""The figures of the last run: the tables of reports/ladder.md where there is a run, else those of docs/results/default.md.
 
 What was measured of claims stands in docs/results/, a row each, or in the guide that tells of them.
 """
@@ -12,7 +12,7 @@ from pipeline import ROOT
 
 TABLE = re.compile(r"\*\*(?P<title>[^*\n]+)\*\*[^\n]*\n\n(?P<rows>(?:\|.*\n)+)")
 RUNS = ("reports/ladder.md", "ladders/*/reports/ladder.md")
-PUBLISHED = "README.md"
+PUBLISHED = "docs/results/default.md"
 
 
 class Table(NamedTuple):

@@ -53,16 +53,18 @@ def test_equations_keep_their_lines_and_markers_are_no_tags() -> None:
     assert story.sentences(said).splitlines() == ["The end is &lt;eos>, in code `<eos>`:", "", "    p = <a, b>"]
 
 
-def test_figures_are_those_of_the_last_run_and_else_of_the_readme(
+def test_figures_are_those_of_the_last_run_and_else_the_published_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(figures, "ROOT", tmp_path)
     head = "**Language models**\n\n| rung | perplexity per word | time |\n| --- | ---: | ---: |\n"
     table = head + "| GPT | **{}** | – |\n"
-    (tmp_path / "README.md").write_text("Text.\n\n" + table.format("9.38") + "\nMore.\n")
+    published = tmp_path / figures.PUBLISHED
+    published.parent.mkdir(parents=True)
+    published.write_text("Text.\n\n" + table.format("9.38") + "\nMore.\n")
     figures.tables.cache_clear()
-    published = figures.Table("README.md", ["perplexity per word", "time"], {"GPT": ["**9.38**", "–"]})
-    assert figures.tables()["Language models"] == published
+    found = figures.Table(figures.PUBLISHED, ["perplexity per word", "time"], {"GPT": ["**9.38**", "–"]})
+    assert figures.tables()["Language models"] == found
     (tmp_path / "reports").mkdir()
     (tmp_path / "reports" / "ladder.md").write_text(table.format("9.01"))
     figures.tables.cache_clear()
