@@ -1,4 +1,4 @@
-"""The figures of the last run: the tables of reports/ladder.md where there is a run, else those of docs/results/default.md.
+"""The figures of the last run: the tables of reports/ladder.md where there is a run, else the published ones.
 
 What was measured of claims stands in docs/results/, a row each, or in the guide that tells of them.
 """
