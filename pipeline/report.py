@@ -1,8 +1,8 @@
 """Stage `report`: one table (reports/ladder.json) and one self-contained page (reports/index.html).
 
 reports/headline/ has a file a family with one figure a rung: what `dvc metrics` and `dvc exp show` set side by side.
-All other figures stand in metrics/, which DVC keeps and does not list. reports/plots/ has the ladder's picture, which
-`dvc plots` shows without a network.
+All other figures stand in metrics/, which DVC keeps and does not list. reports/plots/ has the pictures of the
+ladder, of learning curves and of confusions, which `dvc plots` shows without a network.
 
 The page shows seconds and tokens per second: it alone, of all that DVC keeps, differs between two fresh checkouts.
 reports/ladder.md and reports/timings.json, which have them too, are written beside it and not kept by DVC.
@@ -10,8 +10,8 @@ reports/ladder.md and reports/timings.json, which have them too, are written bes
 
 from pathlib import Path
 
-from langladder.faces.report.language_models import ladder_plot, sentence_floor
 from langladder.faces.report.page import build_page
+from langladder.faces.report.picture_files import picture_files
 from langladder.faces.report.tables import ladder_headline, ladder_rows, ladder_summary, ladder_timings, to_markdown
 from langladder.ground.artefacts import write_json, write_text
 from langladder.ground.atomic import atomic_folder
@@ -34,9 +34,8 @@ def main(job: Config, out: Path) -> None:
         for name, figures in ladder_headline(inputs, rungs).items():
             write_json(headline / f"{name}.json", figures)
     with atomic_folder(folder / "plots", OUTPUT) as plots:
-        picture = ladder_plot(inputs.of("lm"), inputs.meta.text, sentence_floor=sentence_floor(inputs), standalone=True)
-        if picture:
-            write_text(plots / "ladder.svg", picture)
+        for name, picture in picture_files(inputs):
+            write_text(plots / f"{name}.svg", picture)
     print(f"report: → {folder}/index.html")
 
 

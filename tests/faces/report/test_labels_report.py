@@ -2,6 +2,7 @@
 
 import re
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from langladder.faces.report.labels import (
     confusion_maps,
     confusions,
     drawn_cells,
+    heat_file,
     heat_map,
     label_table,
     paired,
@@ -55,6 +57,17 @@ def rung(name: str, right: int = 0, of: int = 400, matrix: Any = MATRIX) -> Entr
 
 def compare(*rungs: Entry[Judged]) -> Paired | None:
     return paired(rungs, lambda page: page.items, lambda page: page.accuracy, mcnemar)
+
+
+def test_a_map_as_a_file_has_its_own_colours_and_panel() -> None:
+    file = heat_file(MATRIX, LABELS, "Confusions of one")
+    drawn = ElementTree.fromstring(file.encode())
+    space = "{http://www.w3.org/2000/svg}"
+    assert drawn.tag == f"{space}svg" and drawn.get("aria-label") == "Confusions of one"
+    assert "path.wrong { fill: #d55e00; }" in str(drawn.findtext(f"{space}style"))
+    assert [cell.text for cell in drawn.iter(f"{space}text") if cell.get("class") == "count"] == list("82193")
+    panel = drawn.find(f"{space}rect")
+    assert panel is not None and panel.get("fill") == "#ffffff"
 
 
 def test_golden_confusions() -> None:

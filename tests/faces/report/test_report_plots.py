@@ -16,6 +16,7 @@ from langladder.evaluation.word_vectors import MapPoint
 from langladder.faces.report import plots
 from langladder.faces.report.inputs import CurvePoint, ReportInputs
 from langladder.faces.report.language_models import ladder_plot, pictures
+from langladder.faces.report.picture_files import picture_files
 from langladder.faces.report.plots import approach_marks, drawing, new_figure, visible
 from langladder.faces.report.selection import hue_of
 from langladder.faces.report.translators import attention_plot, length_plot, loss
@@ -108,6 +109,21 @@ def test_ladder_picture_as_a_file_needs_no_page(inputs: ReportInputs) -> None:
     assert "currentColor" not in svg
     assert "fill: #ffffff" in svg
     assert ElementTree.fromstring(svg.encode()).tag == f"{NAMESPACE}svg"
+
+
+def test_each_picture_is_a_file_that_needs_no_page(inputs: ReportInputs) -> None:
+    files = dict(picture_files(inputs))
+    assert {"ladder", "curves_lm", "curves_translator"} <= files.keys()
+    for svg in files.values():
+        assert ElementTree.fromstring(svg.encode()).tag == f"{NAMESPACE}svg"
+        assert "var(" not in svg and "currentColor" not in svg and plots.LINE not in svg
+        assert "#ffffff" in svg
+    assert {"LSTM", "GPT"} <= set(texts(files["curves_lm"].partition("\n")[2]))  # the legend
+    on_page = curves(inputs)
+    assert on_page is not None
+    colours = {plots.SERIES[hue] for hue in on_page.choice.colours.values()}
+    assert len(colours) == 2 and colours <= set(re.findall("#[0-9a-f]{6}", files["curves_lm"]))
+    assert files == dict(picture_files(inputs))
 
 
 def test_nothing_measured_nothing_drawn() -> None:

@@ -24,7 +24,7 @@ from langladder.evaluation.significance import LEVEL, holm
 from langladder.faces.report import numbers
 from langladder.faces.report.bidi import plain
 from langladder.faces.report.inputs import Entry, P
-from langladder.faces.report.plots import INK, LinePlot, draw_line, line_plot, visible
+from langladder.faces.report.plots import GRID, INK, SERIES, LinePlot, draw_line, line_plot, visible
 from langladder.faces.report.section import Picture, RungPictures
 from langladder.faces.report.selection import COLOURED, Aligned, Choice, Loss, aligned, choice
 from langladder.text.words.direction import clusters
@@ -47,6 +47,13 @@ NUMBERED = 12  # labels; with more, cells are too small for their numbers
 MOST_LABELS = 60  # of a map; with more, those that are confused most
 
 LONGEST = 18  # characters, each with its marks, of a label that are shown
+
+
+_STYLE = (  # of page.css, for a file of its own
+    f"text {{ font: 11.5px 'DejaVu Sans', sans-serif; fill: {INK}; }} .row {{ text-anchor: end; }}"
+    f" .count {{ text-anchor: middle; }} path {{ fill: {SERIES[0]}; }} path.wrong {{ fill: {SERIES[1]}; }}"
+    f" .frame {{ fill: none; stroke: {GRID}; }}"
+)
 
 
 @dataclass(frozen=True)
@@ -280,6 +287,14 @@ def heat_map(matrix: Sequence[Sequence[int]], labels: Sequence[str], label: str)
             Markup("</svg>"),
         ]
     )
+
+
+def heat_file(matrix: Sequence[Sequence[int]], labels: Sequence[str], label: str) -> str:
+    """The map as an SVG file of its own: fixed colours on a white panel."""
+    head, rest = str(heat_map(matrix, labels, label)).split(">", 1)
+    panel = '<rect width="100%" height="100%" fill="#ffffff"/>'
+    space = "http://www.w3.org/2000/svg"
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{head} xmlns="{space}"><style>{_STYLE}</style>{panel}{rest}\n'
 
 
 def _kept(matrix: np.ndarray) -> list[int]:

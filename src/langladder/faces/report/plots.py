@@ -205,8 +205,12 @@ class LinePlot:
     choice: Choice
 
 
-def curves_plot(rungs: Rungs, name: str, title: str) -> LinePlot | None:
-    """Learning curves of the rungs of a family: validation loss strong, training loss faint."""
+def curves_plot(rungs: Rungs, name: str, title: str, *, standalone: bool = False) -> LinePlot | None:
+    """Learning curves of the rungs of a family: validation loss strong, training loss faint.
+
+    Args:
+        standalone: an SVG file with a legend on a white panel instead of an element of the page.
+    """
     train = {rung.name: _points(rung.curve, lambda point: point.train_loss) for rung in rungs}
     valid = {rung.name: _points(rung.curve, lambda point: point.validation_loss) for rung in rungs}
     rungs = [rung for rung in rungs if train[rung.name] or valid[rung.name]]
@@ -221,7 +225,8 @@ def curves_plot(rungs: Rungs, name: str, title: str) -> LinePlot | None:
             draw_line(axes, rung, valid[rung.name], number, chosen)
         _over_steps(axes, "loss (nats)")
 
-    return line_plot(f"curves-{name}", f"Learning curves of the {title.lower()}", chosen, draw, 4.2)
+    label = f"Learning curves of the {title.lower()}"
+    return line_plot(f"curves-{name}", label, chosen, draw, 4.2, standalone=standalone)
 
 
 def bleu_curves_plot(rungs: Rungs, name: str, loss: Loss[Page]) -> LinePlot | None:
@@ -286,7 +291,14 @@ def _over_steps(axes: Axes, measured: str) -> None:
 
 
 def line_plot(
-    name: str, label: str, chosen: Choice, draw: Callable[..., None], height: float = 3.4, panels: int = 1
+    name: str,
+    label: str,
+    chosen: Choice,
+    draw: Callable[..., None],
+    height: float = 3.4,
+    panels: int = 1,
+    *,
+    standalone: bool = False,
 ) -> LinePlot | None:
     """Axes with what `draw` draws in them; None where no rung has a point."""
     if not chosen.titles:
@@ -299,7 +311,27 @@ def line_plot(
             figure = Figure(figsize=(10.4, height), layout="constrained")
             FigureCanvasAgg(figure)  # measures text
             draw(*figure.subplots(1, panels))
+        if standalone:
+            _colour(figure, chosen)
+            return LinePlot(to_file(figure, label), chosen)
         return LinePlot(to_svg(figure, name, label, chosen), chosen)
+
+
+def _colour(figure: Figure, chosen: Choice) -> None:
+    """What the page does by its script: a colour for each line that is shown at first, the others grey; a legend."""
+    colours = {rung: SERIES[hue] for rung, hue in chosen.colours.items()}
+    marks: dict[str, object] = {}
+    for line in (line for axes in figure.axes for line in axes.get_lines() if line.get_gid()):
+        _, part, rung = str(line.get_gid()).split(":", 2)
+        line.set_color(colours.get(rung, GRID))
+        line.set_gid(None)
+        if not part:
+            marks[rung] = line.get_marker()
+    lines = [
+        Line2D([], [], color=hue, marker=marks.get(rung), linewidth=2, label=visible(chosen.titles[rung]))
+        for rung, hue in colours.items()
+    ]
+    figure.legend(handles=lines, loc="outside upper center", ncols=max(1, min(len(lines), 4)))
 
 
 def dated(rung: Entry[Page]) -> str:
