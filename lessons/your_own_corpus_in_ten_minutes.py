@@ -119,7 +119,7 @@ assert not re.findall(r"Running stage '([^']+)'", again)
 # are known, so is the floor:
 
 # %%
-metrics = project / "metrics" / "lm"
+metrics = project / "metrics" / "evaluate_lm"
 figures = {name: json.loads((metrics / f"{name}.json").read_text()) for name in ("kneser_ney", "lstm")}
 characters = sum(len(sentence) + 1 for sentence in sentences)
 floor = math.exp(len(sentences) * math.log(possible) / characters)

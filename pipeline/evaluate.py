@@ -29,7 +29,7 @@ def main(stage: Stage, job: FamilySettings, out: Path) -> None:
     own = Path("models") / stage.family_name / getattr(job, stage.family_name).name
     found = [evaluate(stage, one, folder) for folder, one in trainings(job, stage.family_name, own)]
     page, table = joined([one.page for one in found]), found[0].predictions
-    write_page(out, stage.family_name, page)
+    write_page(out, stage.family_name, stage.name, page)
     if table is not None:
         stem = output(out, "reports/rungs", stage.family_name, page.name)
         for ending in ("parquet", "csv"):
@@ -48,15 +48,16 @@ def evaluate(stage: Stage, job: FamilySettings, folder: Path) -> Evaluated:
     return found
 
 
-def write_page(out: Path, family: str, page: Page, *, without: Excluded | None = None) -> None:
+def write_page(out: Path, family: str, stage: str, page: Page, *, without: Excluded | None = None) -> None:
     """Write the page of an evaluation, which the report reads, and its figures.
 
     Args:
+        stage: the name of the folder of the figures: those that its training measured stand in that of its own stage.
         without: what of the page stays out of the file, as pydantic's `exclude`.
     """
     plain = page.model_dump(mode="json", exclude=without)
     write_json(output(out, "reports/rungs", family, page.name, ending=".json"), plain)
-    write_json(output(out, "metrics", family, page.name, ending=".json"), figures_to_json(page.figures()))
+    write_json(output(out, "metrics", stage, page.name, ending=".json"), figures_to_json(page.figures()))
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def measure(stage: Stage, job: FamilySettings, out: Path) -> None:
 
             findings = experiment.run(data, seed=job.seed, progress=note)
         page = ClaimPage(name=claim.name, fingerprint=work.fingerprint, findings=findings)
-        write_page(out, family.name, page, without={"findings": {"timed"}})
+        write_page(out, family.name, stage.name, page, without={"findings": {"timed"}})
         work.run.metrics(findings.figures)
         work.run.tag("outcome", findings.outcome)
         work.run.curve(curves(findings))

@@ -68,17 +68,17 @@ def test_repro_makes_everything(project: Path) -> None:
     assert "LSTM" in page and "Gradient by distance" in page and "claim-agreement" in page
     ladder = json.loads((project / "reports" / "ladder.json").read_text())
     assert [rung["name"] for rung in ladder["classifier"]] == ["majority"]
-    scores = json.loads((project / "metrics" / "lm" / "lstm.json").read_text())
+    scores = json.loads((project / "metrics" / "evaluate_lm" / "lstm.json").read_text())
     assert scores["perplexity_per_word"] > scores["floor_perplexity_per_word"] > 1
     listed = json.loads(run(project, "dvc", "metrics", "show", "--json"))[""]["data"]
     assert listed["reports/headline/lm_perplexity_per_word.json"]["data"] == {
         "maximum_likelihood": "infinite",
         "kneser_ney": pytest.approx(
-            json.loads((project / "metrics" / "lm" / "kneser_ney.json").read_text())["perplexity_per_word"]
+            json.loads((project / "metrics" / "evaluate_lm" / "kneser_ney.json").read_text())["perplexity_per_word"]
         ),
         "lstm": scores["perplexity_per_word"],
     }
-    assert {"classifier_accuracy.json", "experiment_outcome.json"} <= {Path(file).name for file in listed}
+    assert {"classifier_accuracy.json", "claim_outcome.json"} <= {Path(file).name for file in listed}
     assert "<svg" in (project / "reports" / "plots" / "ladder.svg").read_text()
     timings = project / "reports" / "timings.json"
     told = timings.read_bytes()
@@ -96,7 +96,7 @@ def test_repro_makes_everything(project: Path) -> None:
 
 def test_an_infinite_perplexity_is_a_result(project: Path) -> None:
     """The unsmoothed n-gram rules words of the test text out."""
-    for stage in ("train_lm", "lm"):
+    for stage in ("train_lm", "evaluate_lm"):
         figures = json.loads((project / "metrics" / stage / "maximum_likelihood.json").read_text())
         assert [key for key in figures["infinite"] if "perplexity_per_word" in key and figures[key] is None]
     summary = run(project, sys.executable, "-m", "pipeline.summary")

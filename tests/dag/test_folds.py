@@ -98,7 +98,7 @@ def test_each_item_is_tested_once_by_the_model_of_its_fold(tmp_path: Path) -> No
                 assert set(table[row].unknown.split()) == set(table[row].text.split()) - train
         about = json.loads((folder / "provenance.json").read_text())
         assert not {"fold", "folds"} & about["settings"]["classifier"].keys()
-        metrics = json.loads((project / f"metrics/classifier/{rung}.json").read_text())
+        metrics = json.loads((project / f"metrics/evaluate_classifier/{rung}.json").read_text())
         right = np.array([one.right for one in table])
         each = [right[texts.fold == number].mean() for number in (1, 2, 3)]
         assert metrics["accuracy"] == pytest.approx(right.mean(), abs=1e-6)
@@ -112,7 +112,7 @@ def test_each_item_is_tested_once_by_the_model_of_its_fold(tmp_path: Path) -> No
     first = int(np.flatnonzero(sentences.fold == 2)[0])
     tagger = Tagger.load(fold_folder(project / "models/tagger/hmm", 2))
     assert [one.prediction for one in table if one.item == first] == tagger.tag([sentences.rows[first].words])[0]
-    assert json.loads((project / "metrics/tagger/hmm.json").read_text())["fold_accuracy_sd"] > 0
+    assert json.loads((project / "metrics/evaluate_tagger/hmm.json").read_text())["fold_accuracy_sd"] > 0
 
     text = (project / "reports" / "ladder.md").read_text()
     assert "each item was tested once, by the model of its fold (3 folds)" in text

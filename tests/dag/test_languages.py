@@ -30,7 +30,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_right_chinese_translations_are_scored_as_such(project: Path) -> None:
     output = run(project, "dvc", "repro", "evaluate_translator")
     assert "mine.en → mine.zh" in output and "not read: README.md (a README)" in output
-    scores = json.loads((project / "metrics" / "translator" / "attention.json").read_text())
+    scores = json.loads((project / "metrics" / "evaluate_translator" / "attention.json").read_text())
     page = json.loads((project / "reports" / "rungs" / "translator" / "attention.json").read_text())
     assert scores["main"] == "chrf" and "tok:zh" in scores["signature"]
     assert scores["exact_match"] > 0.5  # of sentences that it has not seen: what follows is no accident
@@ -50,7 +50,7 @@ def test_another_tokenizer_scores_anew_what_it_touches(project: Path) -> None:
     file.write_text(yaml.safe_dump(values | {"bleu_tokenize": "char"}))
     done = ran(run(project, "dvc", "repro", "evaluate_translator"))
     assert done == {"resolve", "train_translator@attention", "evaluate_translator@attention"}
-    scores = json.loads((project / "metrics" / "translator" / "attention.json").read_text())
+    scores = json.loads((project / "metrics" / "evaluate_translator" / "attention.json").read_text())
     assert "tok:char" in scores["signature"] and scores["bleu"] > 50
 
 

@@ -40,15 +40,15 @@ def test_own_text_and_pairs(project: Path) -> None:
     output = run(project, "dvc", "repro")
     assert {"corpus@text", "corpus@parallel", "evaluate_lm@gpt", "evaluate_translator@attention"} <= ran(output)
     assert "evaluate_transcriber@ctc" in ran(output)
-    scores = json.loads((project / "metrics" / "lm" / "kneser_ney.json").read_text())
+    scores = json.loads((project / "metrics" / "evaluate_lm" / "kneser_ney.json").read_text())
     assert scores["perplexity_per_word"] > 1 and scores.get("floor_perplexity_per_word") is None
     assert "person" in (project / "data" / "words" / "vocabulary.json").read_text()
 
 
 def test_own_labels_and_tags(project: Path) -> None:
     """What can be told from one word is learnt; their splits are cut by hash, and stratified."""
-    assert json.loads((project / "metrics" / "classifier" / "logistic.json").read_text())["accuracy"] > 0.95
-    assert json.loads((project / "metrics" / "tagger" / "hmm.json").read_text())["accuracy"] > 0.95
+    assert json.loads((project / "metrics" / "evaluate_classifier" / "logistic.json").read_text())["accuracy"] > 0.95
+    assert json.loads((project / "metrics" / "evaluate_tagger" / "hmm.json").read_text())["accuracy"] > 0.95
     assert json.loads((project / "data" / "clean" / "labels" / "labels.json").read_text())["labels"] == ["bad", "good"]
     page = (project / "reports" / "index.html").read_text()
     assert "TextCNN" in page and "PLACE" in page
@@ -79,4 +79,4 @@ def test_a_corpus_smaller_than_the_context_trains_on_what_there_is(project: Path
     assert {"train_lm@gpt", "evaluate_lm@gpt"} <= ran(output)
     sizes = json.loads((project / "data" / "tokens" / "text" / "sizes.json").read_text())
     assert 0 < sizes["validation"]["words"] < 64
-    assert 1 < json.loads((project / "metrics" / "lm" / "gpt.json").read_text())["perplexity_per_word"] < 1000
+    assert 1 < json.loads((project / "metrics" / "evaluate_lm" / "gpt.json").read_text())["perplexity_per_word"] < 1000

@@ -162,7 +162,7 @@ STAGES = """
     cmd: python -m pipeline.evaluate opening -cd resolved/evaluate_opening -cn ${item.rung}
     meta: {settings: [opening, code]}
     deps: ["resolved/evaluate_opening/${item.rung}.yaml", "models/opening/${item.rung}", data/clean/text/test]
-    outs: ["reports/rungs/opening/${item.rung}.json", "metrics/opening/${item.rung}.json"]
+    outs: ["reports/rungs/opening/${item.rung}.json", "metrics/evaluate_opening/${item.rung}.json"]
 """
 
 FILES = {

@@ -48,7 +48,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         model.save(folder)
         for side in ("source", "target"):
             tokenizer.save(folder / f"{side}.json")
-    write_json(tmp_path / "metrics" / "translator" / "transformer.json", {"bleu": 31.4159, "sentences": 9})
+    write_json(tmp_path / "metrics" / "evaluate_translator" / "transformer.json", {"bleu": 31.4159, "sentences": 9})
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

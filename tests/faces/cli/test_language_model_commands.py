@@ -65,7 +65,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     training = {"name": "gpt", "title": "Our GPT", "training": {"lr": 0.004, "label": None, "clip": True}}
     about = PROVENANCE | {"settings": PROVENANCE["settings"] | {"lm": training}}  # type: ignore[operator]
     write_json(root / "models/lm/gpt/provenance.json", about)
-    write_json(root / "metrics/lm/gpt.json", {"perplexity_per_word": 9.4751928, "bits_per_byte": 0.69, "words": 7})
+    write_json(
+        root / "metrics/evaluate_lm/gpt.json", {"perplexity_per_word": 9.4751928, "bits_per_byte": 0.69, "words": 7}
+    )
     (root / "candidates.txt").write_text("apple and pair salad\n\napple and pear salad\n")
     return root
 
@@ -309,7 +311,7 @@ def test_the_card_tells_the_models_own_order(run: Run, project: Path) -> None:
 
 def test_model_card(run: Run, project: Path) -> None:
     for name in ("gpt", "kneser_ney"):
-        options = ["--scores", "metrics/lm/gpt.json"] if name == "gpt" else []
+        options = ["--scores", "metrics/evaluate_lm/gpt.json"] if name == "gpt" else []
         assert run("export", f"models/lm/{name}", f"cards/{name}", *options).exit_code == 0
     card = (project / "cards/gpt/README.md").read_text()
     parameters = LanguageModel.load(project / "models/lm/gpt").number_of_parameters()
