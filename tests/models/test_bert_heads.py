@@ -246,7 +246,8 @@ def test_explain_weighs_every_piece_that_is_read(base: Path) -> None:
         for row in (PAIRS[0], Example("the cat sees " * 20, "a dog")):
             found = network.explain(row, 1)
             assert found is not None and found.pieces == network.as_read(row).pieces
-            assert len(found.weights) == len(found.pieces) <= 22 and all(found.weights)
+            assert len(found.weights) == len(found.pieces) <= 22
+            assert [bool(weight) for weight in found.weights] == [piece != "<sep>" for piece in found.pieces]
     assert all(parameter.grad is None for parameter in network.parameters())
 
 

@@ -19,13 +19,14 @@ from langladder.ground.schema import locate
 from langladder.models.classification.classifier import Classifier
 from langladder.models.classification.cnn_lstm import CNNLSTM
 from langladder.models.classification.mean_embedding import MeanEmbedding
-from langladder.models.classification.neural_classifier import NeuralClassifier, collate
+from langladder.models.classification.neural_classifier import STRETCHES, Encoded, NeuralClassifier, collate
 from langladder.models.classification.recurrent_classifier import RecurrentClassifier
 from langladder.models.classification.textcnn import TextCNN
 from langladder.models.classification.transformer_classifier import TransformerClassifier
 from langladder.models.classification.tree_lstm import TreeLSTM
 from langladder.models.units import WordUnits
 from langladder.text.labelled.labelled import Example
+from langladder.text.tokenize.specials import UNK
 from pipeline import ROOT
 from pipeline.settings import params, schema
 from pipeline.settings.compose import prepare
@@ -191,6 +192,27 @@ def test_explain_weighs_every_piece(name: str) -> None:
     explained = network.explain(row, 1)
     assert explained is not None and explained.pieces == UNITS.example(row).pieces
     assert len(explained.weights) == len(explained.pieces) and any(explained.weights)
+
+
+def test_a_piece_weighs_what_the_labels_lead_loses_without_it() -> None:
+    """By hand: z = U mean(e) + b, so that the lead without a word is that of the mean of the others."""
+    network = build("mean_embedding")
+    text = Example("the cat sees the dog")
+    ids = network.encode(text).ids
+    explained = network.explain(text, 1)
+    assert explained is not None
+
+    def lead(kept: list[int]) -> float:
+        scores = network.logits(collate([Encoded(np.array(kept, dtype=np.int32))]))[0].detach()
+        return float(scores[1] - scores.mean())
+
+    rest = [[*ids[:t], *ids[t + 1 :]] for t in range(len(ids))]
+    assert explained.weights == pytest.approx([lead([*ids]) - lead(own) for own in rest], abs=1e-6)
+    alone = network.explain(Example("dog"), 1)  # nothing would be left: an unknown word stands there
+    assert alone is not None
+    assert alone.weights == pytest.approx([lead([ids[-1]]) - lead([UNK])], abs=1e-6)
+    long = network.explain(Example("the cat sees the dog " * 60), 1)
+    assert long is not None and len(long.weights) == 300 and len({round(w, 9) for w in long.weights}) <= STRETCHES
 
 
 @every_network

@@ -13,6 +13,7 @@ loses the ends of its texts, of the longer first.
 Shape legend: B rows, T positions, D width, R width of h, C labels.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal, Self
 
 import numpy as np
@@ -89,13 +90,9 @@ class BERTClassifier(GrownFromBERT, NeuralClassifier):
         """See `NeuralClassifier.encode`; framed by `<cls>` and `<sep>`."""
         return Encoded(np.array(framed(super().encode(example).ids, self.vocab_size), dtype=np.int32))
 
-    def tables(self) -> list[nn.Module]:
-        """See `NeuralClassifier.tables`."""
-        return [self.features.encoder.embedding]
-
-    def by_piece(self, weights: torch.Tensor, encoded: Encoded) -> torch.Tensor:  # noqa: ARG002
-        """See `NeuralClassifier.by_piece`; the body looks up (T,) packed positions, its frame with them."""
-        return weights[1:-1]
+    def places(self, encoded: Encoded) -> Sequence[int]:
+        """See `NeuralClassifier.places`: between `<cls>` and `<sep>`."""
+        return range(1, len(encoded.ids) - 1)
 
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
         """See `Network.trial_loss`; one text a row, its frame included."""

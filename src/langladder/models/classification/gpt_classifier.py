@@ -160,17 +160,9 @@ class GPTClassifier(GrownFromGPT, NeuralClassifier):
         ids = super().encode(example).ids
         return Encoded(np.array([self.marks.start, *ids, self.marks.extract], dtype=np.int32))
 
-    def tables(self) -> list[nn.Module]:
-        """See `NeuralClassifier.tables`."""
-        return [self.gpt.embedding]
-
-    def by_piece(self, weights: torch.Tensor, encoded: Encoded) -> torch.Tensor:
-        """See `NeuralClassifier.by_piece`; of two orders the sum."""
-        if len(weights) == 2:
-            tokens = torch.from_numpy(encoded.ids.astype(np.int64))[None]
-            other = torch.empty_like(weights[1]).scatter_(0, _places(tokens, self.marks.delimiter)[0], weights[1])
-            weights = weights[:1] + other
-        return weights[0, 1:-1]
+    def places(self, encoded: Encoded) -> Sequence[int]:
+        """See `NeuralClassifier.places`: between start and extract."""
+        return range(1, len(encoded.ids) - 1)
 
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
         """See `Network.trial_loss`; a pair a row, the new tokens included."""

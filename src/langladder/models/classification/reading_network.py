@@ -114,13 +114,6 @@ class ReadingNetwork(NeuralClassifier):
                 )
         return encoded
 
-    def by_piece(self, weights: torch.Tensor, encoded: Encoded) -> torch.Tensor:
-        """See `NeuralClassifier.by_piece`; of compared texts a row each was looked up, and no `<sep>`."""
-        if self.config.pairs == "joined":
-            return super().by_piece(weights, encoded)
-        first = int((encoded.ids == self.vocab_size - len(RESERVED)).argmax())
-        return torch.cat([weights[0, :first], weights.new_zeros(1), weights[1, : len(encoded.ids) - first - 1]])
-
     def _both(self, batch: Reading) -> tuple[Reading, Reading]:
         """The texts before and behind `<sep>`, each as a batch of its own."""
         tokens = batch.tokens
