@@ -364,7 +364,7 @@ def usual(values: Values) -> Choices:
 def _usual() -> Values:
     """What stands in for a wrong choice."""
     file = ROOT / "conf" / "config.yaml"
-    absent = {"defaults": [], "seed": 1, "precision": "fp32", "threads": 1}
+    absent = {"defaults": [], "seed": 1, "precision": "default", "threads": 1}
     stated: Values = read_yaml(file) if file.is_file() else absent
     usual = {key: value for entry in stated["defaults"] if isinstance(entry, dict) for key, value in entry.items()}
     usual |= {key: stated[key] for key in ("seed", "precision", "threads")}

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # How a job is watched, not what it computes.
 MONITORING = ["progress", "profiler", "log_every", "checkpoint_every", "validate_every", "accelerator"]
-MONITORING += ["devices", "nodes", "strategy"]
+MONITORING += ["devices", "nodes", "strategy", "compile"]
 MONITORING += ["fast_dev_run", "overfit_batches"]
 DIALS = {"width": "dimension", "dim": "dimension", "lr": "lr", "seed": "seed"}  # the width: of layers, of vectors
 CHOSEN = ("size", *(side.group for side in sides.CHOSEN), "filter", "clean", "tokenizer", "debug")

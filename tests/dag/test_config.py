@@ -20,6 +20,7 @@ from langladder.families import families
 from langladder.families.sides import CHOSEN
 from langladder.ground.errors import InputError
 from langladder.ground.schema import locate
+from langladder.tasks.optimisation import TrainingConfig, resolve_precision
 from pipeline import ROOT
 from pipeline.ladder import every_rung, ladder
 from pipeline.settings import compose, params, plan, schema
@@ -121,7 +122,7 @@ def test_every_choice_composes_and_checks(file: Path, monkeypatch: pytest.Monkey
         for key in place:
             values = values[key]
         stated = yaml.safe_load((ROOT / "conf" / file).read_text())
-        for key in ("checkpoint_every", "devices", "nodes", "strategy", "logger"):
+        for key in ("checkpoint_every", "devices", "nodes", "strategy", "compile", "logger"):
             stated.pop(key, None)  # changes no result: it stands aside
         assert stated.keys() <= values.keys()
         if group not in ("training", "scenes", "speech"):  # values that a rung may change, or that refer to others
@@ -353,12 +354,13 @@ def test_all_problems_are_said_at_once() -> None:
 
 
 def test_the_arithmetic_of_every_job_is_a_setting() -> None:
-    """Out of the box fp32 on one thread, everywhere; another number of threads reaches every job that computes."""
+    """Out of the box fp32 on one thread, on every processor; more threads reach every job that computes."""
     resolved = resolve(BASE)
     trainings = [
         job[key]["training"] for job in resolved.values() for key in families() if "training" in job.get(key, {})
     ]
-    assert trainings and {training["precision"] for training in trainings} == {"fp32"}
+    assert trainings and {training["precision"] for training in trainings} == {"default"}
+    assert resolve_precision(TrainingConfig(precision="default", accelerator="cpu")) == "fp32"
     for name, job in resolved.items():
         kind = name.partition("/")[0]
         assert job.get("threads") == (

@@ -144,3 +144,30 @@ def test_the_loss_is_one_product_whatever_the_vocabulary() -> None:
             layer.loss(hidden, torch.empty(16 * 1024, dtype=torch.long)).backward()
     products = sum(number for name, number in counted.found.items() if "mm" in name)
     assert products == 3, counted.found  # z = W h; ∂L/∂W; ∂L/∂h
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("words", [50, 64])
+def test_a_product_has_a_multiple_of_64_words(words: int, bias: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows that are added change neither the loss nor a gradient, and are no weights."""
+    shapes = []
+
+    class Shapes(TorchDispatchMode):
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            found = function(*args, **(kwargs or {}))
+            if "mm" in str(function):
+                shapes.append(tuple(found.shape))
+            return found
+
+    torch.manual_seed(0)
+    layer = SoftmaxOutput(width=8, vocab_size=words, bias=bias)
+    hidden, targets = torch.randn(6, 8, requires_grad=True), torch.arange(6)
+    inputs = [hidden, *layer.parameters()]
+    plain = layer.loss(hidden, targets, 0.1)
+    wanted = torch.autograd.grad(plain, inputs)
+    monkeypatch.setattr(packing, "fixed_shapes", lambda *_: True)
+    with Shapes():
+        loss = layer.loss(hidden, targets, 0.1)
+    assert shapes == [(6, 64)]
+    torch.testing.assert_close([loss, *torch.autograd.grad(loss, inputs)], [plain, *wanted])
+    assert layer.weight.shape == (words, 8)

@@ -9,8 +9,10 @@ import multiprocessing
 import os
 import socket
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -69,6 +71,12 @@ def gpt(folder: Path) -> Any:
 def gpt_fsdp(folder: Path) -> Any:
     """The same, weights shared out; two batches an update."""
     return _language_model("gpt", folder, strategy="fsdp", accumulate=2)
+
+
+def gpt_compiled(folder: Path) -> Any:
+    """The same, the loss compiled; two batches an update."""
+    with patch.object(torch, "compile", partial(torch.compile, backend="aot_eager")):
+        return _language_model("gpt", folder, compile=True, accumulate=2)
 
 
 def pairs() -> PairStream:
@@ -145,6 +153,7 @@ KINDS: dict[str, tuple[Callable[[Path], Any], type[Task]]] = {
     "lstm": (lstm, LanguageModelling),
     "gpt": (gpt, LanguageModelling),
     "gpt_fsdp": (gpt_fsdp, LanguageModelling),
+    "gpt_compiled": (gpt_compiled, LanguageModelling),
     "bert_fsdp": (bert_fsdp, MaskedLanguageModelling),
     "transformer": (transformer, TranslationTask),
     "attention": (attention, TranslationTask),

@@ -19,7 +19,10 @@ from langladder.tasks.policy.settings import DPOTraining
 from langladder.tasks.settings import LMTrainingConfig
 from langladder.tasks.sharding import check_shards
 
-QUICK, LONG = ("lstm", "gpt", "transformer", "bert", "classifier"), ("attention", "tagger", "gpt_fsdp", "bert_fsdp")
+QUICK, LONG = (
+    ("lstm", "gpt", "transformer", "bert", "classifier"),
+    ("attention", "tagger", "gpt_compiled", "gpt_fsdp", "bert_fsdp"),
+)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -38,6 +38,11 @@ class Network(nn.Module, Model):
         """Trained numbers, shared ones counted once; without buffers such as word counts, which nothing learns."""
         return sum(parameter.numel() for parameter in self.parameters())
 
+    @property
+    def one_graph(self) -> bool:
+        """Whether its training loss is one graph for `torch.compile` on a GPU, with a gradient for every weight."""
+        return False
+
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
         """The training loss on data that are made up (`models.trial`): a scalar to differentiate.
 

@@ -48,6 +48,9 @@ SLICE_BYTES = 128 * 2**20
 BLOCK_WORDS = 2048
 """Words v of a block on the CPU; a GPU takes all of them at once."""
 
+ALIGNED = 64
+"""A GPU multiplies by a number of words that this divides: its tensor cores are several times slower with others."""
+
 IGNORED = -100
 """The target of a position that does not count, for layers that take all positions (`OutputLayer.takes_all`)."""
 
@@ -126,7 +129,11 @@ class SoftmaxOutput(OutputLayer):
     def loss(self, hidden: torch.Tensor, targets: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
         """Sum of the cross-entropies in nats: (N, D), (N,) → scalar; differentiable."""
         if self.takes_all(hidden):
-            logits = functional.linear(hidden, self._words(), self.bias).float()  # (N, V)
+            words, bias, more = self._words(), self.bias, -self.vocab_size % ALIGNED
+            if more:  # rows of zeros, whose logits are left out
+                words = functional.pad(words, (0, 0, 0, more))  # (V + more, D)
+                bias = None if bias is None else functional.pad(bias, (0, more))
+            logits = functional.linear(hidden, words, bias)[:, : self.vocab_size].float()  # (N, V)
             return functional.cross_entropy(
                 logits, targets, ignore_index=IGNORED, reduction="sum", label_smoothing=smoothing
             )

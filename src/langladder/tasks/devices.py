@@ -6,8 +6,11 @@ Nobody is started here: torchrun, Slurm or a stage of the pipeline starts the pr
 `ranks`.
 """
 
+import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 import torch
 
@@ -15,6 +18,9 @@ from langladder.ground.errors import InputError
 from langladder.ground.ranks import Ranks, from_first, join, ranks
 from langladder.ground.schema import checked
 from langladder.tasks.optimisation import TrainingConfig
+
+OLDEST = (7, 0)
+"""The compute capability that Triton asks for: Volta's."""
 
 
 def check_devices(config: TrainingConfig, own: Ranks) -> None:
@@ -52,6 +58,24 @@ def on_gpu(config: TrainingConfig) -> bool:
     return config.accelerator != "cpu" and torch.cuda.is_available()
 
 
+def compiles(config: TrainingConfig, *, one_graph: bool) -> bool:
+    """Whether `torch.compile` makes the kernels of a step's loss.
+
+    Args:
+        one_graph: whether the loss is one (`Task.one_graph`): `auto` compiles no other.
+    """
+    if config.compile != "auto":
+        return config.compile
+    return one_graph and on_gpu(config) and config.strategy != "fsdp" and has_compiler()
+
+
+def has_compiler() -> bool:
+    """Whether the GPU and the machine have what `torch.compile` needs: Triton, and a C compiler for its launchers."""
+    compilers = (os.environ.get("CC", ""), "gcc", "clang")
+    recent = torch.cuda.get_device_capability() >= OLDEST
+    return recent and find_spec("triton") is not None and any(map(shutil.which, compilers))
+
+
 @contextmanager
 def joined(config: TrainingConfig) -> Iterator[None]:
     """Meet the other processes, where there are some; on processors, all of a machine share the threads of one.
@@ -71,3 +95,15 @@ def joined(config: TrainingConfig) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
+
+
+@contextmanager
+def tensor_cores(config: TrainingConfig) -> Iterator[None]:
+    """On a GPU, multiply what is in fp32 in TF32, unless fp32 is asked for; a choice of the caller's stays."""
+    before = torch.get_float32_matmul_precision()
+    if on_gpu(config) and config.precision != "fp32" and before == "highest":
+        torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)

@@ -41,6 +41,11 @@ class LanguageModelling(Task):
         self.state = None if state is None else tuple(part.detach() for part in state)
         return self.model.loss(hidden, batch.tokens[:, 1:], self.smoothing)
 
+    @property
+    def one_graph(self) -> bool:
+        """See `Task.one_graph`."""
+        return self.model.one_graph
+
     def evaluate(self, batch: torch.Tensor) -> tuple[float, int]:
         """Negative log-likelihood of documents (B, T) in nats, exactly as the test is scored, and the token count."""
         scores = self.model.log_probs(batch)

@@ -35,6 +35,11 @@ class MaskedLanguageModelling(Task):
         words, pairs = self.model.losses(batch)
         return (words,) if pairs is None else (words, pairs)
 
+    @property
+    def one_graph(self) -> bool:
+        """See `Task.one_graph`."""
+        return self.model.one_graph
+
     def evaluate(self, batch: Masked) -> tuple[float, int]:
         """Summed −log P of the masked tokens, and their number."""
         scores = self.model.target_log_probs(batch)

@@ -95,9 +95,10 @@ class TrainingConfig(Config):
     """Batches whose gradients make one update, each weighted by its tokens: as one large batch, in less memory."""
     clip_norm: float | None = Field(default=1.0, gt=0)
     """Largest norm of the whole gradient; null = never clipped."""
-    precision: Literal["fp32", "bf16", "auto"] = "fp32"
+    precision: Literal["default", "fp32", "bf16", "auto"] = "fp32"
     """bf16 is faster, and its figures are others. auto depends on the machine: bf16 where the GPU computes in it, or
-    the CPU (AVX-512 BF16 or AMX) and all batches are of one shape, as those of language models; else fp32."""
+    the CPU (AVX-512 BF16 or AMX) and all batches are of one shape, as those of language models; else fp32. default:
+    fp32 on a CPU, auto on a GPU. Where fp32 is not asked for, a GPU multiplies what remains in it in TF32."""
     accelerator: Literal["auto", "cpu", "gpu"] = "auto"
     devices: int = Field(default=1, ge=1, le=1024)
     """Processes of each machine, each with a GPU or, on processors, with its share of the threads. All batches stay
@@ -107,6 +108,9 @@ class TrainingConfig(Config):
     strategy: Literal["auto", "ddp", "fsdp"] = "auto"
     """What several processes share: ddp, the gradients; fsdp, the weights, their gradients and the optimiser's state,
     for networks that one device has no room for. auto: ddp."""
+    compile: Literal["auto"] | bool = "auto"
+    """Whether `torch.compile` makes the kernels of a step's loss. auto: on a GPU, where the loss is one graph (GPT,
+    BERT and the Transformer)."""
     validate_every: int = Field(default=500, ge=1)
     patience: int | None = Field(default=None, ge=1)
     """Stop after this many validations in a row without a new best; null = train all steps."""
@@ -172,6 +176,11 @@ class TrainingConfig(Config):
             raise ValueError(
                 f"devices={self.devices} on nodes={self.nodes}: batch_size={rows} is not divided evenly among "
                 f"{processes} processes; choose a batch_size that is a multiple of {processes}, or fewer devices"
+            )
+        if self.strategy == "fsdp" and self.compile is True:
+            raise ValueError(
+                "compile=true with strategy=fsdp: weights are gathered layer by layer, outside any graph; set compile "
+                "to auto or strategy to ddp"
             )
         if self.strategy == "fsdp" and self.optimizer == "muon":
             raise ValueError("strategy=fsdp: muon needs whole matrices; set strategy to ddp or optimizer to adamw")
@@ -375,14 +384,17 @@ def resolve_precision(config: TrainingConfig, *, one_shape: bool = True) -> Prec
     Raises:
         InputError: bf16 is asked for where it would be emulated, many times slower than fp32 (or not run at all).
     """
-    if config.accelerator != "cpu" and torch.cuda.is_available():
+    on_gpu = config.accelerator != "cpu" and torch.cuda.is_available()
+    if on_gpu:
         native = gains = torch.cuda.is_bf16_supported(including_emulation=False)
     else:
         capabilities = torch.cpu.get_capabilities()
         native = bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
         gains = native and one_shape
-    if config.precision == "auto":
+    if config.precision == "auto" or (config.precision == "default" and on_gpu):
         return "bf16" if gains else "fp32"
+    if config.precision == "default":
+        return "fp32"
     if config.precision == "bf16" and not native:
         raise InputError("training.precision=bf16: this machine only emulates it, slowly; set it to fp32 or auto")
     return config.precision

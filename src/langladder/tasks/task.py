@@ -15,6 +15,7 @@ many processes it trains:
 
 from abc import abstractmethod
 from collections import Counter
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import pytorch_lightning as pl
@@ -26,6 +27,7 @@ from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from langladder.data.batches import Update, generator
 from langladder.ground.ranks import from_first, gathered, ranks, summed
 from langladder.tasks.checkpoints import Checkpoint
+from langladder.tasks.devices import compiles
 from langladder.tasks.optimisation import (
     TrainingConfig,
     clip_gradients,
@@ -62,6 +64,7 @@ class Task(pl.LightningModule):
         self.rate = 0.0
         self.tally: Counter[str] = Counter()
         self._found: list[tuple[float, int]] = []
+        self._compiled: tuple[Callable[..., torch.Tensor], Callable[..., tuple[torch.Tensor, ...]]] | None = None
 
     @abstractmethod
     def loss(self, batch: Any) -> torch.Tensor:
@@ -70,6 +73,11 @@ class Task(pl.LightningModule):
     def means(self, batch: Any) -> tuple[torch.Tensor, ...]:
         """The means that `loss` is the sum of; of how many terms each is taken, `StepBatches.terms` says."""
         return (self.loss(batch),)
+
+    @property
+    def one_graph(self) -> bool:
+        """Whether the loss is one graph on a GPU, and has a gradient for every weight whatever the batch."""
+        return False
 
     @abstractmethod
     def evaluate(self, batch: Any) -> tuple[float, int]:
@@ -105,8 +113,15 @@ class Task(pl.LightningModule):
             scheduler.step()
 
     def on_fit_start(self) -> None:
-        """Settle a question that torch otherwise asks on the terminal: gradients by rows need no checking."""
+        """Settle a question that torch otherwise asks on the terminal: gradients by rows need no checking.
+
+        What is compiled is the loss, not the network, so that weights keep their names in all files.
+        """
         torch.sparse.check_sparse_tensor_invariants.disable()  # type: ignore[no-untyped-call]
+        self._compiled = None
+        if compiles(self.config, one_graph=self.one_graph):
+            torch.compiler.reset()  # of another training in this process: torch keeps few graphs of one function
+            self._compiled = torch.compile(self.loss), torch.compile(self.means)
 
     def on_train_start(self) -> None:
         """Let Lightning count on from the step, so that loggers and callbacks see the steps of the whole run."""
@@ -161,11 +176,12 @@ class Task(pl.LightningModule):
 
     def _weighted(self, batch: object, weights: tuple[float, ...]) -> torch.Tensor:
         """The loss of a batch, or of this process's part: as much more as averaging over n processes makes it less."""
+        loss, means = self._compiled or (self.loss, self.means)
         if not weights:
-            return self.loss(batch)
+            return loss(batch)
         # L = Σ_r Σ_i (n_ri / n_i) L_ri = (1/n) Σ_r n Σ_i (n_ri / n_i) L_ri
-        means = zip(weights, self.means(batch), strict=True)
-        return ranks().size * torch.stack([weight * mean for weight, mean in means]).sum()
+        parts = zip(weights, means(batch), strict=True)
+        return ranks().size * torch.stack([weight * mean for weight, mean in parts]).sum()
 
     def optimizer_zero_grad(self, *_: object, **__: object) -> None:
         """Nothing: Lightning would clear the gradients between `training_step` and the last batch's."""
@@ -226,7 +242,7 @@ class Task(pl.LightningModule):
     def run(self) -> dict[str, object]:
         """What must be the same for a checkpoint to be continued."""
         free = {"progress", "profiler", "log_every", "checkpoint_every", "logger"}
-        free |= {"devices", "nodes", "strategy"}
+        free |= {"devices", "nodes", "strategy", "compile"}
         return {"seed": self.seed, "config": self.config.model_dump(mode="json", exclude=free)}
 
 

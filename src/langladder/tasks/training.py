@@ -7,6 +7,7 @@ function of (seed, step): the batch, the learning rate, and the random numbers o
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ import torch
 from lightning_fabric.plugins.environments.cluster_environment import ClusterEnvironment
 from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from lightning_fabric.utilities.exceptions import MisconfigurationException
+from lightning_utilities.core.apply_func import apply_to_collection
 from pytorch_lightning.callbacks import EarlyStopping, ModelSummary, ProgressBar
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.loggers.logger import DummyLogger
@@ -41,7 +43,7 @@ from langladder.tasks.callbacks import (
     validations,
 )
 from langladder.tasks.checkpoints import SUFFIX, Checkpoint, SafetensorsCheckpointIO, read_checkpoint
-from langladder.tasks.devices import joined, on_gpu
+from langladder.tasks.devices import joined, on_gpu, tensor_cores
 from langladder.tasks.extensions import built_callbacks, built_flags, built_loggers, quiet
 from langladder.tasks.optimisation import Precision, TrainingConfig, resolve_precision
 from langladder.tasks.sharding import Sharded
@@ -61,7 +63,7 @@ def train_task(module: Task, batches: StepBatches[Any], config: TrainingConfig, 
     Raises:
         InputError: the checkpoint belongs to another run, early stopping without validation data, training diverged.
     """
-    with joined(config):
+    with joined(config), tensor_cores(config):
         checkpoints = Path(from_first(str(run.checkpoints)))
         return _train(module, batches, config, replace(run, checkpoints=checkpoints))
 
@@ -84,7 +86,7 @@ def _train(module: Task, batches: StepBatches[Any], config: TrainingConfig, run:
                 old.unlink()
         if saved is None or not _finished(saved, module):
             callbacks = _callbacks(module, recorder, checkpoints, bool(len(validation)))
-            trainer = _trainer(config, precision, callbacks, checkpoints, config.max_steps, _loggers(config, run))
+            trainer = _trainer(module, precision, callbacks, checkpoints, config.max_steps, _loggers(config, run))
             data = StepData(module, batches, validation)
             resume = None if saved is None else str(last)
             with _refusals_of_lightning():
@@ -134,7 +136,7 @@ def _callbacks(module: Task, recorder: Recorder, checkpoints: Path, validates: b
 
 
 def _trainer(
-    config: TrainingConfig,
+    module: Task,
     precision: Precision,
     callbacks: list[pl.Callback],
     checkpoints: Path,
@@ -142,6 +144,7 @@ def _trainer(
     loggers: Sequence[Logger] = (),
 ) -> pl.Trainer:
     """The one Trainer. An "epoch" is the stretch up to the next validation."""
+    config = module.config
     flags: dict[str, Any] = {
         "deterministic": "warn",
         "profiler": config.profiler,
@@ -153,7 +156,7 @@ def _trainer(
         return pl.Trainer(
             max_epochs=-1,
             max_steps=steps,
-            **trainer_settings(config),
+            **trainer_settings(config, one_graph=module.one_graph),
             precision="bf16-mixed" if precision == "bf16" else "32-true",
             callbacks=callbacks,
             logger=list(loggers) or False,
@@ -176,7 +179,7 @@ def _refusals_of_lightning() -> Iterator[None]:
 
 def _validated(module: Task, precision: Precision, validation: Sequence[object], checkpoints: Path) -> float:
     """The validation loss of the weights as they are, computed as during training."""
-    trainer = _trainer(module.config, precision, [], checkpoints, 0)
+    trainer = _trainer(module, precision, [], checkpoints, 0)
     trainer.validate(module, _Validation(validation), verbose=False)
     return float(trainer.callback_metrics[MONITOR])
 
@@ -204,10 +207,27 @@ class _Steps:
         self.module, self.batches, self.config = module, batches, config
 
     def __iter__(self) -> Iterator[Update]:
+        return pinned_ahead(self._drawn()) if on_gpu(self.config) else self._drawn()
+
+    def _drawn(self) -> Iterator[Update]:
         first, every = self.module.steps_done, self.config.validate_every
         for step in range(first, min((first // every + 1) * every, self.config.max_steps)):
             own = ranks().rank, ranks().size
             yield Update.of(self.batches, step, self.config.accumulate, self.config.overfit_batches, own)
+
+
+def pinned_ahead(updates: Iterator[Update]) -> Iterator[Update]:
+    """The same in pinned memory, which a GPU reads while it computes; a thread draws each while the last one trains."""
+
+    def draw() -> Update | None:
+        update = next(updates, None)
+        return None if update is None else apply_to_collection(update, torch.Tensor, torch.Tensor.pin_memory)
+
+    with ThreadPoolExecutor(1) as thread:
+        following = thread.submit(draw)
+        while (update := following.result()) is not None:
+            following = thread.submit(draw)
+            yield update
 
 
 @dataclass(frozen=True)
@@ -347,14 +367,19 @@ class TrainerSettings(TypedDict, total=False):
     use_distributed_sampler: bool
 
 
-def trainer_settings(config: TrainingConfig) -> TrainerSettings:
-    """The Trainer's processes, and where checkpoints go."""
+def trainer_settings(config: TrainingConfig, *, one_graph: bool = False) -> TrainerSettings:
+    """The Trainer's processes, and where checkpoints go.
+
+    Args:
+        one_graph: see `Task.one_graph`; DDP then looks for no weights without a gradient, which takes a walk through
+            the graph of each step.
+    """
     own, files = ranks(), SafetensorsCheckpointIO()
     if own.size == 1:
         return {"accelerator": config.accelerator, "devices": 1, "plugins": [files, LightningEnvironment()]}
-    # A batch need not touch every parameter on every process. Buffers are constants.
+    # Elsewhere a batch need not touch every parameter on every process. Buffers are constants.
     kind = Sharded if config.strategy == "fsdp" else DDPStrategy
-    strategy = kind(find_unused_parameters=True, broadcast_buffers=False)
+    strategy = kind(find_unused_parameters=not one_graph, broadcast_buffers=False, gradient_as_bucket_view=True)
     return {
         "accelerator": "gpu" if on_gpu(config) else "cpu",
         "devices": own.local_size,

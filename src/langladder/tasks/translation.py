@@ -53,9 +53,15 @@ class TranslationTask(Task):
 
     def loss(self, batch: PairBatch) -> torch.Tensor:
         """Mean loss a target token, smoothed if asked for."""
-        share = self.sampling * self.steps_done / self.steps
+        # the step is read for sampling alone: torch.compile would make a graph of each step's number
+        share = self.sampling * self.steps_done / self.steps if self.sampling else 0.0
         inputs = mixed_words(self.model, batch, share) if share else None
         return self.model.loss(*batch, self.smoothing, inputs) / (batch[1][:, 1:] != PAD).sum()
+
+    @property
+    def one_graph(self) -> bool:
+        """See `Task.one_graph`: unless the model writes words of its own, one by one."""
+        return self.model.one_graph and not self.sampling
 
     def evaluate(self, batch: PairBatch) -> tuple[float, int]:
         """Summed loss, never smoothed, and the number of target tokens."""

@@ -134,6 +134,11 @@ class BERT(Encoder):
         self.next_head = nn.Linear(D, 2) if config.next_sentence else None
         self._initialise()
 
+    @property
+    def one_graph(self) -> bool:
+        """See `Network.one_graph`."""
+        return True
+
     def hidden(
         self,
         tokens: torch.Tensor,

@@ -192,6 +192,11 @@ class GPT(NeuralLanguageModel):
         _, self.head = make_output(config, width=config.width, embedding=self.embedding, bias=False)
         self._initialise(config)
 
+    @property
+    def one_graph(self) -> bool:
+        """See `Network.one_graph`: with the full softmax."""
+        return isinstance(self.head, SoftmaxOutput)
+
     def forward(self, tokens: torch.Tensor, state: None = None) -> tuple[torch.Tensor, None]:  # noqa: ARG002
         """See `NeuralLanguageModel.forward`; T must not exceed the context."""
         return self._read(tokens, None)[0], None

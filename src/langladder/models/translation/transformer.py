@@ -115,6 +115,11 @@ class Transformer(Translator):
         tied = None if config.tie == "none" else self.target_embedding.word.weight
         self.head = SoftmaxOutput(width=D, vocab_size=target_vocab_size, tied=tied)
 
+    @property
+    def one_graph(self) -> bool:
+        """See `Network.one_graph`."""
+        return True
+
     def encode(self, source: torch.Tensor, mask: torch.Tensor) -> State:
         """See `Translator.encode`. The source side of the state is each layer's keys and values, (B, h, S, d)."""
         layout = Layout.of(mask)
