@@ -232,6 +232,16 @@ def test_batches_are_drawn_ahead_in_pinned_memory(monkeypatch: pytest.MonkeyPatc
     assert pinned == [0, 1, 2, 3] and threading.current_thread().name not in drawn
 
 
+def test_tensors_are_pinned_wherever_they_are_in_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    pinned = torch.ones(1)
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda _: pinned)
+    plain = torch.zeros(1)
+    batches: list[Any] = [plain, {"a": plain}, (plain, [plain, 2]), "a tree"]
+    (update,) = pinned_ahead(iter([Update(batches, [1], [()])]))
+    first, second, (third, (fourth, number)), tree = update.batches
+    assert all(one is pinned for one in (first, second["a"], third, fourth)) and (number, tree) == (2, "a tree")
+
+
 def test_what_fails_while_it_is_drawn_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.Tensor, "pin_memory", torch.Tensor.clone)
 

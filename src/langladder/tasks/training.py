@@ -18,7 +18,6 @@ import torch
 from lightning_fabric.plugins.environments.cluster_environment import ClusterEnvironment
 from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from lightning_fabric.utilities.exceptions import MisconfigurationException
-from lightning_utilities.core.apply_func import apply_to_collection
 from pytorch_lightning.callbacks import EarlyStopping, ModelSummary, ProgressBar
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.loggers.logger import DummyLogger
@@ -219,15 +218,25 @@ class _Steps:
 def pinned_ahead(updates: Iterator[Update]) -> Iterator[Update]:
     """The same in pinned memory, which a GPU reads while it computes; a thread draws each while the last one trains."""
 
-    def draw() -> Update | None:
-        update = next(updates, None)
-        return None if update is None else apply_to_collection(update, torch.Tensor, torch.Tensor.pin_memory)
+    def draw() -> Any:
+        return _pinned(next(updates, None))
 
     with ThreadPoolExecutor(1) as thread:
         following = thread.submit(draw)
         while (update := following.result()) is not None:
             following = thread.submit(draw)
             yield update
+
+
+def _pinned(value: Any) -> Any:
+    """All tensors of a batch in pinned memory; what is none, as it is."""
+    if isinstance(value, torch.Tensor):
+        return value.pin_memory()
+    if isinstance(value, dict):
+        return {key: _pinned(one) for key, one in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(_pinned, value))
+    return type(value)(map(_pinned, value)) if type(value) in (list, tuple) else value
 
 
 @dataclass(frozen=True)
