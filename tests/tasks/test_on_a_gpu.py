@@ -5,6 +5,7 @@ runs with the backend `aot_eager`, which traces both passes and computes each op
 its kernels and their speed, is not tested.
 """
 
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -21,6 +22,7 @@ from langladder.data.batches import Update
 from langladder.data.language_modelling import LanguageBatch
 from langladder.data.translation import PairBatch
 from langladder.models.encoders.encoder import Masked
+from langladder.models.language.gpt import GPT, GPTConfig
 from langladder.nn import packing
 from langladder.tasks import devices, training
 from langladder.tasks.checkpoints import read_checkpoint
@@ -137,7 +139,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda **_: True)
     monkeypatch.setattr(devices, "find_spec", lambda name: name)
-    monkeypatch.setattr(devices.shutil, "which", lambda name: name == "gcc")
+    monkeypatch.setattr(shutil, "which", lambda name: name == "gcc")
 
 
 def test_nothing_is_compiled_on_a_processor_unless_it_is_asked_for() -> None:
@@ -156,13 +158,13 @@ def test_a_gpu_compiles_what_is_one_graph(monkeypatch: pytest.MonkeyPatch) -> No
         with monkeypatch.context() as patch:
             patch.setattr(devices, name, value)
             assert not compiles(TrainingConfig(), one_graph=True)
-    monkeypatch.setattr(devices.shutil, "which", lambda _: None)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
     assert not compiles(TrainingConfig(), one_graph=True)
 
 
 def test_what_is_no_graph() -> None:
     assert not LanguageModelling(make_model("lstm"), LMTrainingConfig()).one_graph
-    model = steps.GPT(steps.GPTConfig(**steps.SIZES, context=8, output="adaptive", shrink=1), steps.V)
+    model = GPT(GPTConfig(**steps.SIZES, context=8, output="adaptive", shrink=1), steps.V)
     assert not LanguageModelling(model, LMTrainingConfig()).one_graph
     sampling = TranslationTraining(scheduled_sampling=0.5)
     assert not TranslationTask(steps.transformer()[0], sampling).one_graph
@@ -271,7 +273,7 @@ def test_ddp_looks_for_weights_without_a_gradient_where_there_may_be_some(
     for name, value in {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2"}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(training, "DDPStrategy", dict)
-    found = trainer_settings(TrainingConfig(accelerator="cpu"), one_graph=one_graph)["strategy"]
+    found: Any = trainer_settings(TrainingConfig(accelerator="cpu"), one_graph=one_graph)["strategy"]
     assert found == {
         "find_unused_parameters": not one_graph,
         "broadcast_buffers": False,

@@ -129,7 +129,8 @@ class SoftmaxOutput(OutputLayer):
     def loss(self, hidden: torch.Tensor, targets: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
         """Sum of the cross-entropies in nats: (N, D), (N,) → scalar; differentiable."""
         if self.takes_all(hidden):
-            words, bias, more = self._words(), self.bias, -self.vocab_size % ALIGNED
+            words, more = self._words(), -self.vocab_size % ALIGNED
+            bias: torch.Tensor | None = self.bias
             if more:  # rows of zeros, whose logits are left out
                 words = functional.pad(words, (0, 0, 0, more))  # (V + more, D)
                 bias = None if bias is None else functional.pad(bias, (0, more))
