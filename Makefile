@@ -113,8 +113,8 @@ bench-explorer: setup ## fifty users of the explorer at once: how long an answer
 	@python benchmarks/explorer_load.py $(ARGS)
 
 .PHONY: compare
-compare: $(VENV)/ready ## two ladders side by side: A=HEAD B=. (commits, branches, experiments or folders)
-	@python -m pipeline.compare $(or $(A),HEAD) $(or $(B),.) $(ARGS)
+compare: $(VENV)/ready ## two ladders side by side: A=HEAD B=. (commits, experiments or folders); SETS=". ladders/mine": rungs × data sets
+	@python -m pipeline.compare $(if $(SETS),--across $(SETS),$(or $(A),HEAD) $(or $(B),.)) $(ARGS)
 
 .PHONY: sweep
 sweep: $(VENV)/ready ## a small Hydra sweep as an example: two rungs × two seeds, compared in MLflow

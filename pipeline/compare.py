@@ -5,11 +5,16 @@ python -m pipeline.compare HEAD~1              a commit, branch, tag or experime
 python -m pipeline.compare main my-text        two of them
 python -m pipeline.compare ../other .          two folders, each a checkout that `dvc repro` ran in
 python -m pipeline.compare --ladder lm --columns "perplexity per token"
+python -m pipeline.compare --across . ladders/mine ladders/reviews     rungs × data sets, one table
+
+`--across` prints a table by one measure a family, and writes it to outputs/across.md and outputs/across.csv.
 
 A commit tells its figures if its dvc.lock is committed: `git add dvc.lock` and `git commit` after `dvc repro`.
 """
 
 import argparse
+import csv
+import io
 import json
 import sys
 from collections.abc import Sequence
@@ -17,15 +22,24 @@ from pathlib import Path
 
 from rich.console import Console
 
-from langladder.faces.report.comparison import compare, differing, drawn, read_summary
+from langladder.faces.report.comparison import (
+    across,
+    across_markdown,
+    across_rows,
+    compare,
+    differing,
+    drawn,
+    read_summary,
+)
 from langladder.faces.report.inputs import ReportInputs
 from langladder.families import families
-from langladder.ground.artefacts import read_json
+from langladder.ground.artefacts import read_json, write_text
 from langladder.ground.errors import InputError, printable
 from pipeline import ROOT
 from pipeline.summary import WIDTH
 
 LADDER = Path("reports/ladder.json")
+ACROSS = "outputs/across"
 
 
 def load(source: str, names: Sequence[str] = ()) -> ReportInputs:
@@ -58,16 +72,52 @@ def _of_revision(revision: str) -> str:
         ) from error
 
 
+def write_across(sources: Sequence[str], ladders: Sequence[str], columns: Sequence[str]) -> None:
+    """Print rungs × data sets, and write it as Markdown and CSV.
+
+    Raises:
+        InputError: one source alone, or twice; one without figures; no such measure.
+    """
+    if len(sources) < 2 or len({*sources}) < len(sources):
+        raise InputError(f"--across {' '.join(sources)}: name two sources or more, each once: folders or commits")
+    runs = [load(source, ladders) for source in sources]
+    tables, names = across(runs, columns), [_name(source) for source in sources]
+    if len({*names}) < len(names):
+        names = list(sources)
+    said = [f"{name}: {_data(run)}" for name, run in zip(names, runs, strict=True)]
+    text = across_markdown(tables, names)
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerows(across_rows(tables, names))
+    print(printable(text), *map(printable, said), sep="\n")
+    for ending, content in (("md", text + "".join(f"\n- {line}" for line in said) + "\n"), ("csv", buffer.getvalue())):
+        write_text(ROOT / f"{ACROSS}.{ending}", content)
+    print(f"compare: → {ACROSS}.md, {ACROSS}.csv")
+
+
+def _name(source: str) -> str:
+    """What a data set is called over its column."""
+    return "here" if source == "." else Path(source).name or source
+
+
+def _data(run: ReportInputs) -> str:
+    """The data sets that a run is of, and what else was chosen."""
+    return ", ".join(f"{key}={value}" for key, value in run.meta if value is not None)
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("a", nargs="?", default="HEAD", help="a commit or a folder (default: HEAD)")
     parser.add_argument("b", nargs="?", default=".", help="the same (default: the working tree)")
+    parser.add_argument("--across", nargs="+", default=[], metavar="SOURCE", help="several: rungs × data sets")
     parser.add_argument("--ladder", choices=list(families()), action="append", help="only this one; may be repeated")
     parser.add_argument("--columns", default="", help="titles of the measures, with commas")
     chosen = parser.parse_args(arguments)
     console = Console() if Console().is_terminal else Console(width=WIDTH)
     columns = [title.strip() for title in chosen.columns.split(",") if title.strip()]
     try:
+        if chosen.across:
+            write_across(chosen.across, chosen.ladder or (), columns)
+            return
         a, b = load(chosen.a, chosen.ladder or ()), load(chosen.b, chosen.ladder or ())
         tables = compare(a, b, columns)
     except InputError as error:
@@ -75,8 +125,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(2)
     for letter, source, run in (("A", chosen.a, a), ("B", chosen.b, b)):
         name = "the working tree" if source == "." else source
-        choice = ", ".join(f"{key}={value}" for key, value in run.meta if value is not None)
-        console.print(printable(f"{letter}: {name} ({choice})"), highlight=False, markup=False)
+        console.print(printable(f"{letter}: {name} ({_data(run)})"), highlight=False, markup=False)
     for key, (before, after) in differing(a.meta, b.meta).items():
         text = printable(f"They differ in {key}: {before} → {after}")
         console.print(text, style="yellow", highlight=False, markup=False)

@@ -8,6 +8,7 @@ With `seeds` or `folds` above 1 a job of `dvc repro` trains the rung so often, s
 rungs are made stands in its module, `langladder.families.<family>`.
 """
 
+from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from langladder.ground.artefacts import figures_to_json, write_json
 from pipeline.settings.plan import Stage
 from pipeline.settings.run_folder import output
 from pipeline.settings.schema import FamilySettings
-from pipeline.settings.seeds import fold_trainings, trainings
+from pipeline.settings.seeds import fold_trainings, part_trainings, trainings
 from pipeline.settings.stage import family_stage
 from pipeline.tracking.job import tracked_job
 
@@ -25,12 +26,15 @@ from pipeline.tracking.job import tracked_job
 def main(stage: Stage, job: FamilySettings, out: Path) -> None:
     family = stage.family_name
     own = output(out, "models", family, getattr(job, family).name)
-    for folder, one in chain(trainings(job, family, own), fold_trainings(job, family, own)):
+    found = [train(stage, one, out, folder) for folder, one in trainings(job, family, own)]
+    texts = found[0].get("train_texts")
+    parts = part_trainings(job, family, own, texts if isinstance(texts, int) else 0)
+    for folder, one in chain(fold_trainings(job, family, own), parts):
         train(stage, one, out, folder)
 
 
-def train(stage: Stage, job: FamilySettings, out: Path, folder: Path) -> None:
-    """One training of the rung, into a folder; curve and metrics are those of the rung's own."""
+def train(stage: Stage, job: FamilySettings, out: Path, folder: Path) -> Mapping[str, object]:
+    """One training of the rung, into a folder; curve and metrics are those of the rung's own; returns its figures."""
     family = families()[stage.family_name]
     rung = getattr(job, family.name)
     with tracked_job(family.name, stage.name, job, family.training_inputs(rung)) as work:
@@ -47,6 +51,7 @@ def train(stage: Stage, job: FamilySettings, out: Path, folder: Path) -> None:
             write_json(output(out, "metrics", stage.name, rung.name, ending=".json"), figures_to_json(figures))
         work.run.metrics({**figures, **trained.result.cost})
         print(f"{stage.name} {rung.name}: {trained.result.cost['seconds']:.0f} s, {trained.message} → {folder}")
+    return figures
 
 
 if __name__ == "__main__":

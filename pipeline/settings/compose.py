@@ -16,6 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from langladder.families import families
+from langladder.families.family import CurvedRung, FoldedRung
 from langladder.families.sides import SIDES
 from langladder.ground import plugins
 from langladder.ground.errors import InputError
@@ -149,7 +150,10 @@ class Compositions:
                 raise InputError(
                     f"{family}.{name}: {message}; mend it in params.yaml: {family}.{name} or conf/{family}/{name}.yaml"
                 ) from error
-            if self.chosen.folds > 1 and families()[family].in_folds:
+            base = families()[family].base_settings
+            if self.chosen.learning_curve and issubclass(base, CurvedRung):
+                values.setdefault("learning_curve", True)
+            if self.chosen.folds > 1 and issubclass(base, FoldedRung):
                 values.setdefault("folds", self.chosen.folds)
             elif self.chosen.seeds > 1 and families()[family].by_gradient(values):
                 values.setdefault("seeds", self.chosen.seeds)

@@ -187,6 +187,7 @@ class Choices(Config):
     seed: int = Field(ge=0, lt=2**31)
     seeds: int = Field(default=1, ge=1, le=MOST_SEEDS)
     folds: Annotated[int, Field(ge=1, le=MOST_FOLDS), AfterValidator(checked_folds)] = 1
+    learning_curve: bool = False
     precision: str
     threads: int = Field(ge=1, le=256)
     filter: str

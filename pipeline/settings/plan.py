@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from langladder.families import families
+from langladder.families.family import PARTS
 from langladder.ground.errors import InputError
 from pipeline import ROOT
 from pipeline.settings.params import Choices
@@ -185,5 +186,6 @@ def training_steps(folder: Path, job: str) -> int:
     settings = resolved(folder, job)
     rung = settings.get(stage.family, {})
     folds = int(rung.get("folds", 1))
-    times = int(rung.get("seeds", 1)) + (folds if folds > 1 else 0)
+    parts = len(PARTS) if rung.get("learning_curve") else 0
+    times = int(rung.get("seeds", 1)) + (folds if folds > 1 else 0) + parts
     return int(training(settings).get("max_steps") or 0) * times

@@ -13,6 +13,10 @@ models of the folds, all with the job's seed, which are judged together (`evalua
     models/classifier/logistic/            the training split
     models/classifier/logistic/folds/3/    all but fold 3, the test, and fold 4, the validation
 
+With `learning_curve` (of classifiers) models of parts of the training texts stand there, too:
+
+    models/classifier/logistic/parts/2_of_4/
+
 A rung that grows from one with as many seeds grows from the one of its number, else all from the first. What it reads
 beside its base (a reward model, preferences) is the first's.
 """
@@ -21,7 +25,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from langladder.families.family import Fold, fold_folder
+from langladder.evaluation.more_labels import FEWEST
+from langladder.families.family import PARTS, Fold, fold_folder, part_folder
 
 J = TypeVar("J")
 
@@ -50,6 +55,19 @@ def fold_trainings(job: J, family: str, folder: Path) -> Iterator[tuple[Path, J]
     for number in range(1, folds + 1) if folds > 1 else ():
         own = rung.model_copy(update={"fold": Fold(number=number, of=folds), "folds": 1})
         yield fold_folder(folder, number), whole.model_copy(update={family: own})
+
+
+def part_trainings(job: J, family: str, folder: Path, texts: int) -> Iterator[tuple[Path, J]]:
+    """The same of each part of the training texts; none where these are too few to say anything by.
+
+    Args:
+        texts: how many there are.
+    """
+    whole: Any = job
+    rung = getattr(whole, family)
+    for part in PARTS if getattr(rung, "learning_curve", False) and texts >= FEWEST else ():
+        own = rung.model_copy(update={"part": part, "folds": 1, "learning_curve": False})
+        yield part_folder(folder, part), whole.model_copy(update={family: own})
 
 
 def folder_of(rung: Path, number: int) -> Path:

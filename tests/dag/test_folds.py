@@ -22,7 +22,7 @@ from pipeline import ROOT
 from pipeline.settings import params
 from pipeline.settings.compose import resolve
 
-NONE: dict[str, Any] = {"embeddings": [], "translators": [], "experiments": [], "probes": [], "encoders": []}
+NONE: dict[str, Any] = {"embeddings": [], "translators": [], "claims": [], "probes": [], "encoders": []}
 RUNGS: dict[str, Any] = NONE | {
     "lms": [],
     "classifiers": ["logistic", "textcnn", "naive_bayes"],
@@ -49,6 +49,9 @@ def test_one_fold_changes_nothing_and_several_make_no_job() -> None:
         **{f"{stage}_classifier/textcnn": 5 for stage in ("train", "evaluate")},
         **{f"{stage}_classifier/naive_bayes": 1 for stage in ("train", "evaluate")},
     }
+    curves = {job for job, value in resolved(learning_curve=True).items() if value != plain[job]}
+    rungs = ("logistic", "naive_bayes", "textcnn")
+    assert curves == {f"{stage}_classifier/{rung}" for stage in ("train", "evaluate") for rung in rungs}
     assert ten["train_lm/lstm"]["lm"]["seeds"] == 2  # they take the place of seeds where there are folds
 
 
@@ -59,6 +62,8 @@ def test_one_fold_changes_nothing_and_several_make_no_job() -> None:
         ({"classifier": {"textcnn": {"folds": 4, "seeds": 2}}}, r"folds=4 with seeds=2"),
         ({"folds": 5, "classifier": {"textcnn": {"training": {"devices": 2}}}}, r"folds=5 with training\.devices=2"),
         ({"classifier": {"textcnn": {"fold": {"number": 1, "of": 3}}}}, r"set `folds` alone"),
+        ({"classifier": {"textcnn": {"part": {"number": 1, "of": 2}}}}, r"set `learning_curve` alone"),
+        ({"tagger": {"hmm": {"learning_curve": True}}}, r"tagger\.learning_curve"),
         ({"lm": {"lstm": {"folds": 5}}}, r"lm\.folds"),
         ({"folds": 5, "labels": "text", "data": {"labels": {"phrases": True}}}, r"folds=5 with labels whose .*phrases"),
     ],
@@ -76,7 +81,9 @@ def test_two_folds_are_refused_in_params() -> None:
 @pytest.mark.slow
 def test_each_item_is_tested_once_by_the_model_of_its_fold(tmp_path: Path) -> None:
     project = copy_project(tmp_path)
-    smallest(project, folds=3, **RUNGS | {"classifiers": ["logistic", "textcnn"], "taggers": ["hmm"]})
+    smallest(
+        project, folds=3, **RUNGS | {"classifiers": ["logistic", "textcnn"], "taggers": ["hmm"]}, learning_curve=True
+    )
     run(project, "dvc", "config", "--local", "core.no_scm", "true")
     run(project, "env", "OMP_NUM_THREADS=1", f"JOBS={os.environ.get('JOBS', 1)}", sys.executable, FORKED)
 
@@ -105,6 +112,22 @@ def test_each_item_is_tested_once_by_the_model_of_its_fold(tmp_path: Path) -> No
         assert metrics["fold_accuracy_mean"] == pytest.approx(np.mean(each), abs=1e-6)
         assert metrics["fold_accuracy_sd"] == pytest.approx(np.std(each, ddof=1), abs=1e-6)
         assert len({str(one) for one in each}) > 1
+
+    test = read_labelled(project / "data/clean/labels/test.parquet")
+    train = read_labelled(project / "data/clean/labels/train.parquet")
+    page = json.loads((project / "reports/rungs/classifier/logistic.json").read_text())["more_labels"]
+    assert [(one["texts"], one["models"]) for one in page["points"][2:]] == [(len(train) // 2, 2), (len(train), 1)]
+    for folders, point in ((["."], page["points"][3]), (["parts/1_of_2", "parts/2_of_2"], page["points"][2])):
+        models = [Classifier.load(project / "models/classifier/logistic" / one) for one in folders]
+        rights = [
+            model.labels[best] == one.label
+            for model in models
+            for best, one in zip(model.log_probs(test).argmax(axis=1), test, strict=True)
+        ]
+        assert point["accuracy"] == pytest.approx(np.mean(rights), abs=1e-6)
+    assert page["low"] <= page["gain"] + 1e-6 and page["accuracy"] == page["points"][3]["accuracy"]
+    assert len(list((project / "models/classifier/textcnn/parts").iterdir())) == 8
+    assert "twice the labels" in (project / "reports" / "index.html").read_text()
 
     sentences = Folds.read(project / "data/clean/tags", read_tagged, Tagged.dealt_by, 3)
     table = read_predictions(project / "reports/rungs/tagger/hmm.parquet")

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from langladder.families.family import Fold
+from langladder.families.family import Fold, Part
 from langladder.ground.errors import InputError
 from langladder.text.labelled.folds import Folds, training_splits
 from langladder.text.labelled.labelled import LABELLED, Example, read_labelled
@@ -55,6 +55,20 @@ def test_folds_follow_from_the_texts_alone(tmp_path: Path) -> None:
     second = Folds.read(other, read_labelled, Example.dealt_by, 5)
     of = [{row.text: fold for row, fold in zip(one.rows, one.fold.tolist(), strict=True)} for one in (first, second)]
     assert of[0] == of[1] and np.unique(first.fold).tolist() == [1, 2, 3, 4, 5]
+
+
+def test_parts_of_the_training_texts_are_equal_and_share_nothing(tmp_path: Path) -> None:
+    folder = corpus(tmp_path, {"train": rows(80), "validation": rows(20, 80), "test": rows(10, 100)})
+    parts = [
+        training_splits(folder, read_labelled, Example.dealt_by, None, Part(number=number, of=4))
+        for number in (1, 2, 3, 4)
+    ]
+    for place, (split, bad) in enumerate((("train", 4), ("validation", 1))):
+        whole = read_labelled(folder / f"{split}.parquet")
+        assert Counter(row for part in parts for row in part[place]) == Counter(whole)
+        assert all(len(part[place]) == len(whole) / 4 for part in parts)
+        assert all(sum(row.label == "bad" for row in part[place]) == bad for part in parts)
+    assert training_splits(folder, read_labelled, Example.dealt_by, None)[0] == read_labelled(folder / "train.parquet")
 
 
 def test_too_few_texts_are_named(tmp_path: Path) -> None:

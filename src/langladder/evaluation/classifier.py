@@ -22,6 +22,7 @@ from langladder.evaluation.label_scores import (
     per_label,
     reliability,
 )
+from langladder.evaluation.more_labels import MoreLabels
 from langladder.evaluation.page import Excluded, Interval, Measured, Metric, Metrics, Page, Work, parameter_count
 from langladder.evaluation.predictions import Prediction, rounded, unseen
 from langladder.evaluation.significance import share_interval
@@ -145,6 +146,7 @@ class ClassifierPage(Page):
         work: of a network, as it is trained, at the mean length of the test texts.
         by_fold: None where the test split was tested. Else each text was, by the model of its fold.
         texts: of the test. labels: in the order of their ids.
+        more_labels: what twice the labels would give; None where no parts of them were trained on, or too few.
         bayes_accuracy, bayes_cross_entropy: what the best guess reaches under the grammar that drew the texts.
         confusion: row the right label, column what was said.
         coverage: accuracy by share answered, where what it is not sure of is left to somebody else.
@@ -167,6 +169,7 @@ class ClassifierPage(Page):
     by_fold: Annotated[FoldScores | None, Metrics("fold_")] = None
     bayes_accuracy: Annotated[float | None, Metric("Bayes accuracy, the best that can be known")] = None
     bayes_cross_entropy: float | None = None
+    more_labels: MoreLabels | None = None
     per_label: list[LabelScores]
     confusion: list[list[int]] = Field(default_factory=list)
     reliability: list[Bin] = Field(default_factory=list)

@@ -5,25 +5,29 @@ from typing import TYPE_CHECKING, cast
 
 from langladder.evaluation.page import Page
 from langladder.families.family import (
+    PARTS,
     Configured,
+    CurvedRung,
     Evaluated,
     Family,
     Fields,
-    FoldedRung,
     Make,
     Trained,
     Values,
     base_of,
     fold_folder,
     is_network,
+    part_folder,
     validated,
     work_of_reader,
 )
 from langladder.ground.schema import locate
 
 if TYPE_CHECKING:
+    from langladder.evaluation.more_labels import MoreLabels
     from langladder.evaluation.predictions import Prediction
     from langladder.families.family import Job
+    from langladder.models.classification.classifier import Classifier
     from langladder.models.classification.neural_classifier import NeuralClassifier
 
 TOKENIZER = "data/tokens/text/tokenizer.json"
@@ -31,7 +35,7 @@ TOKENIZER = "data/tokens/text/tokenizer.json"
 LABELS = Path("data/clean/labels")
 
 
-class ClassifierFamily(Family[FoldedRung]):
+class ClassifierFamily(Family[CurvedRung]):
     """See `Family`."""
 
     name = "classifier"
@@ -43,7 +47,7 @@ class ClassifierFamily(Family[FoldedRung]):
     default = "textcnn"
     reads = ("data/clean/labels",)
     side = "labels"
-    in_folds = True
+    base_settings = CurvedRung
     loading = """from langladder.models.classification.classifier import Classifier
 from langladder.text.labelled.labelled import Example
 
@@ -74,11 +78,11 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
 
         return ClassifierPage
 
-    def training_inputs(self, rung: FoldedRung) -> dict[str, Path]:
+    def training_inputs(self, rung: CurvedRung) -> dict[str, Path]:
         """The labelled texts; whatever a transfer may read."""
         return {"labels": LABELS} | ({"tokenizer": Path(TOKENIZER)} if hasattr(rung, "base") else {})
 
-    def train(self, rung: FoldedRung, job: "Job", make: Make, root: Path = Path()) -> Trained:
+    def train(self, rung: CurvedRung, job: "Job", make: Make, root: Path = Path()) -> Trained:
         """From the training texts, watched on the validation texts; from the rung that it grows from, where it does.
 
         Args:
@@ -90,7 +94,7 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
         from langladder.text.words.segmentation import conventions_of
 
         labels = read_labels(root / LABELS)
-        train, validation = training_splits(root / LABELS, read_labelled, Example.dealt_by, rung.fold)
+        train, validation = training_splits(root / LABELS, read_labelled, Example.dealt_by, rung.fold, rung.part)
         paths = {"tokenizer": root / TOKENIZER, "base": base_of(rung)}
         model, result = make(locate(rung.target), labels, train, validation, settings=rung, **paths)
         gold = label_ids(validation, labels)
@@ -102,13 +106,13 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
             model, result, figures, f"{'–' if right is None else f'{right:.1%}'} of the validation texts right"
         )
 
-    def evaluation_inputs(self, rung: FoldedRung, job: "Job") -> dict[str, Path]:
+    def evaluation_inputs(self, rung: CurvedRung, job: "Job") -> dict[str, Path]:
         """The test texts; those of training, for which words are new. In folds all of them are tested."""
         if rung.folds > 1:
             return {"labels": LABELS}
         return {"test": LABELS / "test.parquet", "train": LABELS / "train.parquet"}
 
-    def evaluate(self, rung: FoldedRung, job: "Job", folder: Path) -> Evaluated:
+    def evaluate(self, rung: CurvedRung, job: "Job", folder: Path) -> Evaluated:
         """Classify the test texts; count which labels are right, and how sure it was."""
         from langladder.evaluation.classifier import evaluate_classifier, words_of
         from langladder.evaluation.folds import out_of_fold
@@ -127,12 +131,34 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
             examples = read_labelled(LABELS / "test.parquet")
             known = {word for one in read_labelled(LABELS / "train.parquet") for word in words_of(one)}
             page = evaluate_classifier(model, examples, name=rung.name, known=known, table=table)
+        page = page.model_copy(update={"more_labels": self._more_labels(rung, folder, model)})
         network = cast("NeuralClassifier", model)  # where `work_of_reader` reads lengths
         work = work_of_reader(model, rung, (len(network.encode(one).ids) for one in examples))
         best = "" if page.bayes_accuracy is None else f", {page.bayes_accuracy:.1%} can be known"
         message = f"{page.scores.accuracy:.1%} of {page.texts:,} test texts right{best}"
         message += "" if page.by_fold is None else f"; {page.by_fold}"
         return Evaluated(page.model_copy(update={"work": work}), message, predictions=table)
+
+    def _more_labels(self, rung: CurvedRung, folder: Path, model: "Classifier") -> "MoreLabels | None":
+        """What more labels would give, by the models of the parts; None where there are none."""
+        import numpy as np
+
+        from langladder.evaluation.more_labels import more_labels
+        from langladder.models.classification.classifier import Classifier, label_ids
+        from langladder.text.labelled.folds import training_splits
+        from langladder.text.labelled.labelled import Example, read_labelled
+
+        parts = [part for part in PARTS if rung.learning_curve and part_folder(folder, part).is_dir()]
+        test = read_labelled(LABELS / "test.parquet")
+        if not parts or not test:
+            return None
+        models = [*(Classifier.load(part_folder(folder, part)) for part in parts), model]
+        gold = label_ids(test, model.labels)
+        right = np.stack([one.log_probs(test).argmax(axis=1) == gold for one in models])  # (M, N)
+        texts = [
+            len(training_splits(LABELS, read_labelled, Example.dealt_by, None, part)[0]) for part in (*parts, None)
+        ]
+        return more_labels(texts, right, chance=float(np.bincount(gold).max() / len(gold)))
 
 
 def reading_inputs(value: Values) -> dict[str, str]:

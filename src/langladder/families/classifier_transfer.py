@@ -3,7 +3,7 @@
 from pydantic import create_model
 
 from langladder.families.classifier import ClassifierFamily
-from langladder.families.family import FoldedRung, Values, is_network, takes_weights, unfit
+from langladder.families.family import Values, is_network, takes_weights, unfit
 from langladder.ground.schema import Config, locate
 
 
@@ -26,7 +26,7 @@ class ClassifierTransferFamily(ClassifierFamily):
         else:
             read_as = locate("langladder.tasks.settings.TransferInput")
             parts["input"] = (read_as, read_as())
-        return create_model("classifier_transfer_rung", __base__=FoldedRung, **parts)
+        return create_model("classifier_transfer_rung", __base__=self.base_settings, **parts)
 
     def inputs(self, value: Values) -> dict[str, str]:
         """None but its base and the text's tokenizer, which all of the family wait for."""

@@ -213,6 +213,17 @@ class Fold(Config):
     of: int
 
 
+class Part(Config):
+    """A part of the training texts: one of `of` equal ones, by its number from 1."""
+
+    number: int
+    of: int
+
+
+PARTS = tuple(Part(number=number, of=of) for of, count in ((2, 2), (4, 3), (8, 3)) for number in range(1, count + 1))
+"""On which a rung is trained beside the whole for its learning curve: together about twice the texts."""
+
+
 class FoldedRung(Rung):
     """What the file of a rung says that learns from labels: in how many folds it is judged; 1: on the test split.
 
@@ -224,8 +235,8 @@ class FoldedRung(Rung):
 
     @model_serializer(mode="wrap")
     def _plain(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """No other training knows of folds."""
-        return {key: value for key, value in plain(self).items() if key != "fold" or value is not None}
+        """No other training knows of folds and parts."""
+        return {key: value for key, value in plain(self).items() if key not in ("fold", "part") or value is not None}
 
     @field_validator("folds")
     @classmethod
@@ -255,6 +266,20 @@ class FoldedRung(Rung):
         return self
 
 
+class CurvedRung(FoldedRung):
+    """What the file of a classifier says: whether it is trained on parts of the labels, too (`more_labels`)."""
+
+    learning_curve: bool = Field(default=False, exclude=True)
+    part: Part | None = None
+
+    @field_validator("part", mode="before")
+    @classmethod
+    def _is_no_choice(cls, part: object) -> object:
+        if part is not None:
+            raise ValueError("is set for each of the parts: set `learning_curve` alone")
+        return part
+
+
 def checked_folds(folds: int) -> int:
     """A number of folds.
 
@@ -271,6 +296,11 @@ def checked_folds(folds: int) -> int:
 def fold_folder(rung: Path, number: int) -> Path:
     """Where the model of a fold is, in the folder of the rung."""
     return rung / "folds" / str(number)
+
+
+def part_folder(rung: Path, part: Part) -> Path:
+    """Where the model of a part of the training texts is, in the folder of the rung."""
+    return rung / "parts" / f"{part.number}_of_{part.of}"
 
 
 class Family(Generic[Settings]):
@@ -300,7 +330,7 @@ class Family(Generic[Settings]):
         trained: whether its rungs leave a model in models/<name>/.
         loading: Python that loads a model of it, for its card; `{folder}` is what the reader calls the folder.
         limits: a sentence for the card on what not to expect.
-        in_folds: whether its rungs may be judged by cross-validation.
+        base_settings: what the file of each of its rungs says, whatever the rung's class.
     """
 
     name: ClassVar[str]
@@ -320,7 +350,7 @@ class Family(Generic[Settings]):
     trained: ClassVar[bool] = True
     loading: ClassVar[str] = ""
     limits: ClassVar[str] = "The model knows what it was trained on, and is sure of itself elsewhere too."
-    in_folds: ClassVar[bool] = False
+    base_settings: ClassVar[type[Rung]] = Rung
 
     # ---- making a rung -------------------------------------------------------------------------------------------
 
@@ -330,8 +360,7 @@ class Family(Generic[Settings]):
         Raises:
             InputError: it names no class of the house.
         """
-        base = FoldedRung if self.in_folds else Rung
-        return create_model(f"{self.name}_rung", __base__=base, **self.parts(self.rung_class(value)))
+        return create_model(f"{self.name}_rung", __base__=self.base_settings, **self.parts(self.rung_class(value)))
 
     def parts(self, kind: type[Configured]) -> Fields:
         """The parts of the file that differ from family to family: pydantic fields."""

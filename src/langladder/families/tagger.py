@@ -40,7 +40,7 @@ class TaggerFamily(Family[FoldedRung]):
     default = "hmm"
     reads = ("data/clean/tags",)
     side = "tags"
-    in_folds = True
+    base_settings = FoldedRung
     loading = """from pathlib import Path
 
 from langladder.models.tagging.tagger import Tagger

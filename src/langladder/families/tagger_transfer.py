@@ -2,7 +2,7 @@
 
 from pydantic import create_model
 
-from langladder.families.family import Fields, FoldedRung, Values, is_network, takes_weights, unfit
+from langladder.families.family import Fields, Values, is_network, takes_weights, unfit
 from langladder.families.tagger import TaggerFamily, tagger_parts
 from langladder.ground.schema import Config, locate
 
@@ -25,7 +25,7 @@ class TaggerTransferFamily(TaggerFamily):
             parts["training"] = (locate("langladder.tasks.settings.TaggingTraining"), ...)
         else:
             parts |= tagger_parts("TaggerTransferInput")
-        return create_model("tagger_transfer_rung", __base__=FoldedRung, **parts)
+        return create_model("tagger_transfer_rung", __base__=self.base_settings, **parts)
 
     def inputs(self, value: Values) -> dict[str, str]:
         """None but its base."""

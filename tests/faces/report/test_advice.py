@@ -10,6 +10,7 @@ from classifier_files import classifier
 from click.testing import CliRunner
 from small_run_files import entry, language_model, report_of
 
+from langladder.evaluation.more_labels import CurvePoint, MoreLabels
 from langladder.evaluation.page import Work
 from langladder.faces.cli.main import app
 from langladder.faces.report.advice import Advice, advice
@@ -56,7 +57,9 @@ def test_a_baseline_that_is_level_wins() -> None:
         "40 s: it is the one that is worth its cost."
     )
     assert third.startswith("Whether word vectors or pre-training would help was not measured here")
-    assert "`classifier_transfers`" in third and third.endswith("how much more data would give was not measured.")
+    assert "`classifier_transfers`" in third and third.endswith(
+        "was not measured (`learning_curve: true` measures what labels would)."
+    )
 
 
 def test_the_best_is_worth_it_where_it_is_ahead_by_more_than_the_margins() -> None:
@@ -85,6 +88,38 @@ def test_what_was_learnt_elsewhere_is_compared_with_what_was_not() -> None:
         assert of(alone, classifier_transfer=[grown]).sentences[2].startswith(said)
     trees = rung("trees", 0.9, 9.0, given="trees")  # which nobody learnt
     assert of(alone, trees).sentences[2].startswith("Whether word vectors or pre-training would help was not measured")
+
+
+@pytest.mark.parametrize(
+    ("low", "gain", "high", "says"),
+    [
+        (0.015, 0.03, 0.05, "; with twice the labels (400 instead of 200) net would have accuracy 84.0 % (82.5 % to "
+         "86.0 %) instead of 81.0 %, if its learning curve goes on as it has begun."),
+        (-0.002, 0.003, 0.008, "; twice the labels (400 instead of 200) would give net 0.8 points of accuracy at "
+         "most."),
+        (-0.01, 0.02, 0.05, "; whether twice the labels (400 instead of 200) would help net cannot be told: its "
+         "learning curve says −1.0 to +5.0 points of accuracy."),
+    ],
+)  # fmt: skip
+def test_what_more_labels_would_give_is_said_where_it_can_be(low: float, gain: float, high: float, says: str) -> None:
+    points = [CurvePoint(texts=texts, accuracy=0.7, models=1) for texts in (25, 50, 100, 200)]
+    found = MoreLabels(points=points, accuracy=0.81, gain=gain, low=low, high=high)
+    other = MoreLabels(points=points, accuracy=0.5, gain=0.1, low=0.05, high=0.2)
+    advised = of(rung("net", 0.82, 40.0, more_labels=found), rung("tf-idf", 0.70, 1.5, more_labels=other))
+    assert advised.sentences[2].endswith(says)
+
+
+def test_who_has_learnt_nothing_is_no_measure_of_labels() -> None:
+    points = [CurvePoint(texts=100, accuracy=0.5, models=1)]
+    found = MoreLabels(points=points, accuracy=0.5, gain=0.1, low=0.05, high=0.2, learnt=False)
+    said = of(rung("net", 0.5, 40.0, more_labels=found)).sentences[2]
+    assert said.endswith("cannot be told: net is hardly better than one label for all.")
+
+
+def test_of_too_few_labels_nothing_is_told() -> None:
+    few = {"labels": {"splits": {"train": {"examples": 63}}}}
+    [found] = advice(replace(report_of(classifier=[rung("net", 0.82, 40.0)]), data=few))
+    assert found.sentences[2].endswith("what more labels would give cannot be told from fewer than 64 texts.")
 
 
 def lms(**seconds: float) -> list[Entry[Any]]:

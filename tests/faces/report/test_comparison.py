@@ -9,7 +9,16 @@ from many_rungs import many_rungs
 from rich.console import Console
 from small_run_files import FAMILIES, entry, language_model, report_of, with_rungs
 
-from langladder.faces.report.comparison import Compared, compare, differing, drawn, read_summary
+from langladder.faces.report.comparison import (
+    Compared,
+    across,
+    across_markdown,
+    across_rows,
+    compare,
+    differing,
+    drawn,
+    read_summary,
+)
 from langladder.faces.report.inputs import Meta, ReportInputs
 from langladder.faces.report.tables import ladder_summary
 from langladder.ground.errors import InputError
@@ -81,6 +90,44 @@ def test_two_full_ladders_fit_a_terminal(width: int) -> None:
     assert max(map(len, lines)) <= width
     assert sum("LSTM" in line for line in lines) > 9
     assert not any("…" in line for line in lines)
+
+
+def test_rungs_stand_beside_data_sets_with_their_ranks() -> None:
+    runs = [of(a=20.0, b=30.0, gone=25.0), of(a=31.0, new=10.0, b=29.0), of(b=20.0, a=20.0)]
+    (found,) = across(runs)
+    assert (found.family, found.measure) == ("lm", "perplexity per word")
+    rows = {name: ([cell.text for cell in cells], rank) for name, _, cells, rank in found.rows}
+    # of a and b, which all have: 1 and 2, 2 and 1, 1.5 and 1.5
+    assert rows["a"] == (["20.00", "31.00", "20.00"], 1.5) and rows["b"] == (["30.00", "29.00", "20.00"], 1.5)
+    assert rows["gone"] == (["25.00", "–", "–"], None) and rows["new"] == (["–", "10.00", "–"], None)
+    best = {name: [cell.best for cell in cells] for name, _, cells, _ in found.rows}
+    assert best["a"] == [True, False, True] and best["new"] == [False, True, False]
+    assert best["b"] == [False, False, True] and best["gone"] == [False, False, False]
+    text = across_markdown([found], ["x", "y|z", "w"]).splitlines()
+    assert text[:4] == [
+        "**Language models**",
+        "",
+        "| perplexity per word | x | y\\|z | w | mean rank |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    assert "| A | **20.00** | 31.00 | **20.00** | 1.5 |" in text and "| NEW | – | **10.00** | – | – |" in text
+    csv = across_rows([found], ["x", "y", "w"])
+    assert csv[0] == ["family", "rung", "title", "measure", "data_set", "value", "margin"] and len(csv) == 1 + 8
+    assert ["lm", "a", "A", "perplexity per word", "y", 31.0, ""] in csv
+
+
+def test_cells_have_their_margin_and_measures_can_be_named() -> None:
+    runs = [reread(many_rungs(seed)) for seed in (1, 2)]
+    found = {one.title: one for one in across(runs)}
+    name, _, cells, rank = found["Classifiers"].rows[0]
+    page = next(rung.page for rung in runs[1].of("classifier") if rung.name == name)
+    low, high = page.scores.accuracy_interval
+    assert cells[1].value == page.scores.accuracy and cells[1].margin == pytest.approx((high - low) / 2)
+    assert " ± " in cells[1].text and rank is not None
+    named = across(runs, ["macro", "parameters"])
+    assert [one.measure for one in named if one.title == "Classifiers"] == ["macro-F₁", "parameters"]
+    with pytest.raises(InputError, match="no such measure"):
+        across(runs, ["beauty"])
 
 
 def test_what_was_chosen_otherwise_is_named() -> None:

@@ -10,11 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import hypot
 from typing import Any, NamedTuple
 
+from langladder.evaluation.more_labels import FEWEST, MoreLabels
 from langladder.evaluation.page import Page
 from langladder.faces.report import numbers
 from langladder.faces.report.inputs import Entry, ReportInputs
 from langladder.faces.report.section import Column, family_columns
 from langladder.families.family import AnyFamily
+
+HARDLY = 1.0
+"""Points of accuracy: twice the labels that give less are hardly worth it."""
 
 ELSEWHERE = ("word vectors", "pre-training")
 """What a rung may be given that was learnt elsewhere, as `Family.also_given` names it."""
@@ -90,7 +94,11 @@ def _of_kind(family: AnyFamily, entries: Sequence[Entry[Page]], inputs: ReportIn
     return Advice(
         family.title,
         worth.title,
-        [_first(family, best, rungs, entries, measure, inputs), cost, _more(family, rungs, measure, inputs)],
+        [
+            _first(family, best, rungs, entries, measure, inputs),
+            cost,
+            _more(family, rungs, measure, inputs, _more_data(best, entries, inputs)),
+        ],
     )
 
 
@@ -184,9 +192,42 @@ def _known(*rungs: _Rung) -> bool:
     return any(margins) and all(rung.margin is not None or rung.counted for rung in rungs)
 
 
-def _more(family: AnyFamily, rungs: Sequence[_Rung], measure: _Measure, inputs: ReportInputs) -> str:
-    """What vectors or pre-training gave here, and whether more data were tried."""
-    data = "how much more data would give was not measured."
+def _more_data(best: _Rung, entries: Sequence[Entry[Page]], inputs: ReportInputs) -> str:
+    """What twice the labels would give the best rung, where that was measured (`evaluation.more_labels`)."""
+    page: Any = next(entry.page for entry in entries if entry.title == best.title)
+    if "more_labels" not in type(page).model_fields:
+        return "how much more data would give was not measured."
+    found: MoreLabels | None = page.more_labels
+    if found is None:
+        train = ((inputs.data.get("labels") or {}).get("splits") or {}).get("train") or {}
+        if train.get("examples", FEWEST) < FEWEST:
+            return f"what more labels would give cannot be told from fewer than {FEWEST} texts."
+        return "how much more data would give was not measured (`learning_curve: true` measures what labels would)."
+    texts = f"twice the labels ({2 * found.texts:,} instead of {found.texts:,})"
+    if not found.learnt:
+        return f"what more labels would give cannot be told: {best.title} is hardly better than one label for all."
+    low, high = (100 * end for end in (found.low, found.high))
+    if found.low > 0:
+        where = " on the test split" if page.by_fold else ""
+        low, middle, high = (numbers.share(found.accuracy + more) for more in (found.low, found.gain, found.high))
+        return (
+            f"with {texts} {best.title} would have accuracy {middle} ({low} to {high}) instead of "
+            f"{numbers.share(found.accuracy)}{where}, if its learning curve goes on as it has begun."
+        )
+    if high < HARDLY:
+        return f"{texts} would give {best.title} {high:.1f} points of accuracy at most."
+    return (
+        f"whether {texts} would help {best.title} cannot be told: its learning curve says {low:+.1f} to {high:+.1f} "
+        "points of accuracy.".replace("-", "−")
+    )
+
+
+def _more(family: AnyFamily, rungs: Sequence[_Rung], measure: _Measure, inputs: ReportInputs, data: str) -> str:
+    """What vectors or pre-training gave here.
+
+    Args:
+        data: what more data would give.
+    """
     with_more = [rung for rung in rungs if rung.given]
     without = [rung for rung in rungs if not rung.given]
     kind = [one for one in inputs.families if one.page() is family.page()]

@@ -1,11 +1,14 @@
 """Two ladders side by side, in the terminal: what one run scored, what the other did, and the difference.
 
+Of several, rungs × data sets by one measure a family: each cell with its ±, the best of each data set, and the mean
+rank of the rungs that every data set has (Demšar 2006).
+
 A run is what its `reports/ladder.json` says (`tables.ladder_summary`), so it may be of another commit, of another
 folder or of another corpus. Rungs stand in the order of the ladder; one that only one of the runs has keeps its row.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -87,6 +90,127 @@ def compare(a: ReportInputs, b: ReportInputs, columns: Sequence[str] = ()) -> li
         for family in b.families
         if wanted[family.name]
     ]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A rung on a data set: its value as shown, with its ±; None: not measured there."""
+
+    text: str
+    value: float | None
+    margin: float | None = None
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class Across:
+    """The rungs of one family on several data sets.
+
+    Attributes:
+        rows: name and title of a rung, a cell a data set, and its mean rank among the rungs that all have; None: some
+            data set lacks it.
+    """
+
+    family: str
+    title: str
+    measure: str
+    rows: list[tuple[str, str, list[Cell], float | None]]
+
+
+def across(runs: Sequence[ReportInputs], columns: Sequence[str] = ()) -> list[Across]:
+    """Rungs × data sets, a table a family, by its first measure, or by those named.
+
+    Args:
+        columns: as of `compare`.
+
+    Raises:
+        InputError: no such measure (names those there are).
+    """
+    found, known = [], dict[str, None]()
+    for family in runs[0].families:
+        sides = [{rung.name: rung for rung in run.of(family.name)} for run in runs]
+        measures = _measures(family, [rung for side in sides for rung in side.values()])
+        known |= dict.fromkeys(column.title for column in measures)
+        for column in _wanted(measures, columns)[: None if columns else 1]:
+            behind = measures[measures.index(column) + 1 :][:1]
+            interval = behind[0] if behind and behind[0].interval else None
+            found.append(_across(family, sides, column, interval))
+    if columns and not found:
+        raise InputError(f"columns: {', '.join(columns)}: no such measure; there are {', '.join(known)}")
+    return found
+
+
+def _across(
+    family: AnyFamily, sides: Sequence[Mapping[str, Entry[Page]]], column: Column[Any], interval: Column[Any] | None
+) -> Across:
+    names: list[str] = []
+    for side in sides:
+        names = _merged(names, list(side))
+    cells = {name: [_across_cell(side.get(name), column, interval) for side in sides] for name in names}
+    sign = {"higher": -1, "lower": 1}.get(column.better or "", 0)
+    everywhere = [name for name in names if all(cell.value is not None for cell in cells[name])]
+    ranks = dict[str, float]()
+    if sign and len(everywhere) > 1:
+        from scipy.stats import rankdata  # takes time to load
+
+        values = [[sign * (cell.value or 0.0) for cell in cells[name]] for name in everywhere]  # rungs × data sets
+        means = rankdata(values, axis=0).mean(axis=1)
+        ranks = dict(zip(everywhere, means.tolist(), strict=True))
+    for place in range(len(sides)):
+        measured = [row[place].value for row in cells.values() if row[place].value is not None]
+        if sign and len(measured) > 1:
+            best = min(sign * value for value in measured if value is not None)
+            for row in cells.values():
+                value = row[place].value
+                row[place] = replace(row[place], best=value is not None and sign * value == best)
+    titles = {name: rung.title for side in sides for name, rung in side.items()}
+    rows = [(name, titles[name], cells[name], ranks.get(name)) for name in names]
+    return Across(family.name, family.title, column.title, rows)
+
+
+def _across_cell(rung: Entry[Page] | None, column: Column[Any], interval: Column[Any] | None) -> Cell:
+    value = None if rung is None else column.read(rung.page, Timing())
+    if rung is None or value is None:
+        return Cell(numbers.DASH, None)
+    margin = interval.read(rung.page, Timing()) if interval else None
+    if margin is None and column.margin:
+        margin = column.margin(rung.page)
+    return Cell(column.show(value) + ("" if margin is None else f" ± {column.show(margin)}"), value, margin)
+
+
+def across_markdown(tables: Sequence[Across], names: Sequence[str]) -> str:
+    """The tables as Markdown; the best of each data set is bold.
+
+    Args:
+        names: of the data sets.
+    """
+    parts = []
+    for table in tables:
+        ranked = any(rank is not None for *_, rank in table.rows)
+        heads = [table.measure, *names, *(["mean rank"] if ranked else [])]
+        lines = [f"**{table.title}**", "", _line(heads), _line(["---", *["---:"] * (len(heads) - 1)])]
+        for _, title, cells, rank in table.rows:
+            texts = [f"**{cell.text}**" if cell.best else cell.text for cell in cells]
+            lines.append(_line([title, *texts, *([numbers.DASH if rank is None else f"{rank:.1f}"] if ranked else [])]))
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def across_rows(tables: Sequence[Across], names: Sequence[str]) -> list[list[object]]:
+    """The same as rows of a CSV file, its header first: a row a rung and data set."""
+    rows: list[list[object]] = [["family", "rung", "title", "measure", "data_set", "value", "margin"]]
+    for table in tables:
+        for rung, title, cells, _ in table.rows:
+            rows += [
+                [table.family, rung, title, table.measure, name, cell.value, "" if cell.margin is None else cell.margin]
+                for name, cell in zip(names, cells, strict=True)
+                if cell.value is not None
+            ]
+    return rows
 
 
 def _measures(family: AnyFamily, rungs: Sequence[Entry[Page]]) -> list[Column[Any]]:

@@ -9,7 +9,7 @@ Shape legend: N examples.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -26,8 +26,8 @@ DealtBy = Callable[[T], tuple[str, str]]
 """Of an example its text, and the label by which it is dealt."""
 
 
-class FoldNumber(Protocol):
-    """Which fold, from 1, of how many."""
+class Number(Protocol):
+    """Which fold or part, from 1, of how many."""
 
     number: int
     of: int
@@ -48,9 +48,7 @@ class Folds(NamedTuple, Generic[T]):
             InputError: fewer texts than folds, or a label with fewer than `LEAST` texts.
         """
         rows = [row for split in SPLITS for row in read(folder / f"{split}.parquet")]
-        first: dict[str, str] = {}
-        for text, label in map(dealt_by, rows):
-            first.setdefault(text, label)
+        first = _labels_of_texts(map(dealt_by, rows))
         if len(first) < count:
             raise InputError(f"folds: {count}, but {folder} has {len(first)} different texts; set fewer folds")
         few = min((found := Counter(first.values())).items(), key=lambda one: one[1])
@@ -60,9 +58,7 @@ class Folds(NamedTuple, Generic[T]):
                 f"needs {LEAST}: one to test, one to validate, one to train on; give more of them, leave the label out "
                 f"(params.yaml: data: {{labels: {{rename: {{{few[0][:60]!r}: null}}}}}}), or set folds: 1"
             )
-        order = sorted(first, key=lambda text: (first[text], hash_fraction([text], 0), text))
-        number = {text: position % count + 1 for position, text in enumerate(order)}
-        return cls(rows, np.array([number[dealt_by(row)[0]] for row in rows]), count)
+        return cls(rows, deal(map(dealt_by, rows), count), count)
 
     def splits(self, number: int) -> tuple[list[T], list[T]]:
         """What the model of a fold is trained on, and validated by."""
@@ -75,9 +71,37 @@ class Folds(NamedTuple, Generic[T]):
 
 
 def training_splits(
-    folder: Path, read: Read[T], dealt_by: DealtBy[T], fold: FoldNumber | None
+    folder: Path, read: Read[T], dealt_by: DealtBy[T], fold: Number | None, part: Number | None = None
 ) -> tuple[list[T], list[T]]:
-    """What a model is trained on, and validated by: of the corpus' own splits, or of a fold."""
-    if fold is None:
-        return read(folder / "train.parquet"), read(folder / "validation.parquet")
-    return Folds.read(folder, read, dealt_by, fold.of).splits(fold.number)
+    """What a model is trained on, and validated by: of the corpus' own splits, of a fold, or of a part of both splits.
+
+    Who has fewer labels has fewer to validate by, too.
+    """
+    if fold is not None:
+        return Folds.read(folder, read, dealt_by, fold.of).splits(fold.number)
+    train, validation = read(folder / "train.parquet"), read(folder / "validation.parquet")
+    if part is None:
+        return train, validation
+    return _part(train, dealt_by, part), _part(validation, dealt_by, part)
+
+
+def _part(rows: list[T], dealt_by: DealtBy[T], part: Number) -> list[T]:
+    dealt = deal(map(dealt_by, rows), part.of)
+    return [rows[row] for row in np.flatnonzero(dealt == part.number)]
+
+
+def deal(rows: Iterable[tuple[str, str]], count: int) -> np.ndarray:
+    """The number from 1 to `count` of each text with its label: (N,) int64."""
+    rows = list(rows)
+    first = _labels_of_texts(rows)
+    order = sorted(first, key=lambda text: (first[text], hash_fraction([text], 0), text))
+    number = {text: position % count + 1 for position, text in enumerate(order)}
+    return np.array([number[text] for text, _ in rows], dtype=np.int64)
+
+
+def _labels_of_texts(rows: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Each text once, with its first label."""
+    found: dict[str, str] = {}
+    for text, label in rows:
+        found.setdefault(text, label)
+    return found

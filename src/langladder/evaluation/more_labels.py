@@ -1,0 +1,115 @@
+"""How much better a classifier would be with more labels: a power law through its errors on parts of those it has.
+
+Models trained on an eighth, a quarter, half and all of the n₁ training texts are wrong on shares e of the test texts:
+
+    ê(n) = a + b n^−c,   a, b ≥ 0   (Cortes et al. 1993; Hestness et al. 2017)
+
+The law is fitted by least squares, c on a grid. What twice the labels would add is Δ = e(n₁) − ê(2 n₁). Its interval is
+the middle 95 % over resamples in which everything is drawn anew that chance has decided: the test texts, the same for
+all models; and how well each training went, also the one on twice the labels. The deviation of that is measured between
+models trained on equally many texts, its variance falling with 1 / n, and drawn by Student's t.
+That the law goes on as it has begun is assumed; where a classifier has hardly learnt anything yet, it says nothing.
+
+Shape legend: M models, N test texts, R resamples, G values of c.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from langladder.evaluation.page import Measured
+from langladder.evaluation.significance import SEED, TAILS
+
+RESAMPLES = 1000
+POWERS = np.linspace(0.05, 1.5, 30)  # (G,)
+FEWEST = 64  # training texts, for an eighth to be 8
+DIGITS = 6
+
+
+class CurvePoint(Measured):
+    """Accuracy of the models that were trained on so many texts: their mean, and how many they are."""
+
+    texts: int
+    accuracy: float
+    models: int
+
+
+class MoreLabels(Measured):
+    """What twice the labels would give.
+
+    Attributes:
+        points: measured, from few texts to all.
+        accuracy: of the model trained on all, on the test split.
+        gain, low, high: Δ with its interval, a share.
+        learnt: whether that model is better than one label for all texts, by more than three standard errors.
+    """
+
+    points: list[CurvePoint]
+    accuracy: float
+    gain: float
+    low: float
+    high: float
+    learnt: bool = True
+
+    @property
+    def texts(self) -> int:
+        """Of training."""
+        return self.points[-1].texts
+
+
+def more_labels(texts: Sequence[int], right: np.ndarray, chance: float = 0.0) -> MoreLabels | None:
+    """Fit the law and extrapolate it; None with fewer than three numbers of texts, or too few texts.
+
+    Args:
+        texts: (M,) that each model was trained on; the most of them once.
+        right: (M, N) bool, of each test text.
+        chance: accuracy of the most frequent label of the test.
+    """
+    counts = np.array(texts, dtype=np.float64)
+    sizes = np.unique(counts)
+    if len(sizes) < 3 or sizes[-1] < FEWEST or right.shape[1] == 0:
+        return None
+    wrong = 1.0 - right.astype(np.float64)  # (M, N)
+    twice = 2 * sizes[-1:]  # (1,)
+    rng = np.random.default_rng(SEED)
+    groups = [np.flatnonzero(counts == size) for size in sizes]
+    several = [(size / sizes[-1], wrong[own].mean(axis=1)) for size, own in zip(sizes, groups, strict=True)]
+    freedom = max(1, sum(len(some) - 1 for _, some in several))
+    squares = sum(float(share * ((some - some.mean()) ** 2).sum()) for share, some in several)
+    deviation = np.sqrt(squares / freedom)
+    scale = deviation * np.sqrt(sizes[-1] / counts)  # (M,)
+    drawn = rng.multinomial(wrong.shape[1], np.full(wrong.shape[1], 1 / wrong.shape[1]), RESAMPLES)  # (R, N)
+    errors = drawn @ wrong.T / wrong.shape[1]  # (R, M)
+    now = errors[:, counts.argmax()]
+    law = _fitted(counts, errors + scale * rng.standard_t(freedom, errors.shape), twice)[:, 0]  # (R,)
+    low, high = np.quantile(now - law + deviation * rng.standard_t(freedom, RESAMPLES), TAILS)
+    error = float(wrong[groups[-1]].mean())
+    gain = error - float(_fitted(counts, wrong.mean(axis=1)[None], twice)[0, 0])
+    better = 1 - error - chance
+    return MoreLabels(
+        points=[
+            CurvePoint(texts=int(size), accuracy=round(1 - float(wrong[own].mean()), DIGITS), models=len(own))
+            for size, own in zip(sizes, groups, strict=True)
+        ],
+        accuracy=round(1 - error, DIGITS),
+        gain=round(gain, DIGITS),
+        low=round(float(low), DIGITS),
+        high=round(float(high), DIGITS),
+        learnt=better > 3 * np.sqrt(error * (1 - error) / wrong.shape[1]),
+    )
+
+
+def _fitted(texts: np.ndarray, errors: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """ê at some places: (M,), (R, M), (P,) → (R, P)."""
+    x = texts[None] ** -POWERS[:, None]  # (G, M)
+    x0, e0 = x.mean(axis=1), errors.mean(axis=1)  # (G,), (R,)
+    b = (errors - e0[:, None]) @ (x - x0[:, None]).T / ((x - x0[:, None]) ** 2).sum(axis=1)  # (R, G)
+    a = e0[:, None] - b * x0  # (R, G)
+    through_zero = (errors @ x.T) / (x**2).sum(axis=1)  # (R, G): b where a = 0
+    b = np.where(a < 0, through_zero, b)
+    a = np.where(a < 0, 0.0, a)
+    a, b = np.where(b < 0, e0[:, None], a), np.maximum(b, 0.0)
+    loss = ((a[..., None] + b[..., None] * x - errors[:, None]) ** 2).sum(axis=2)  # (R, G)
+    best, rows = loss.argmin(axis=1), np.arange(len(errors))
+    a, b, c = a[rows, best], b[rows, best], POWERS[best]
+    return np.asarray(a[:, None] + b[:, None] * places ** -c[:, None])

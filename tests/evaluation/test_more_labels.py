@@ -1,0 +1,66 @@
+"""What more labels would give: a known law is found again, its interval covers, nothing is said of too little."""
+
+import numpy as np
+import pytest
+
+from langladder.evaluation.more_labels import MoreLabels, _fitted, more_labels
+
+TEXTS = [125] * 3 + [250] * 3 + [500] * 2 + [1000]
+
+
+def drawn(
+    seed: int, law: tuple[float, float, float], test: int = 1000, spread: float = 0.2
+) -> tuple[MoreLabels, float]:
+    """What is foretold of models whose errors follow a law, and how accurate one trained on twice the texts is.
+
+    Texts are hard or easy for all models.
+    """
+    rng, (a, b, c) = np.random.default_rng(seed), law
+    hard = rng.random(test)
+    shares = [a + b * n**-c + rng.normal(0, spread / n**0.5) for n in TEXTS]
+    found = more_labels(TEXTS, np.array([hard > share for share in shares]))
+    assert found is not None
+    return found, float(
+        np.mean(hard > a + b * (2.0 * TEXTS[-1]) ** -c + rng.normal(0, spread / (2 * TEXTS[-1]) ** 0.5))
+    )
+
+
+def test_the_law_is_found_where_errors_follow_it() -> None:
+    n = np.array([100.0, 200.0, 400.0, 800.0])
+    for a, b, c in ((0.1, 2.0, 0.5), (0.0, 1.0, 0.25), (0.2, 10.0, 1.0)):
+        assert _fitted(n, (a + b * n**-c)[None], np.array([1600.0]))[0, 0] == pytest.approx(a + b * 1600**-c, abs=1e-3)
+    flat = _fitted(n, np.array([[0.2, 0.21, 0.22, 0.23]]), np.array([1600.0, 1e9]))[0]
+    assert flat == pytest.approx([0.215, 0.215])  # never rising: b = 0
+    assert _fitted(n, np.array([[0.4, 0.2, 0.1, 0.05]]), np.array([1e9]))[0, 0] >= 0  # never below 0
+
+
+@pytest.mark.parametrize("law", [(0.1, 2.0, 0.5), (0.05, 0.9, 0.2)])
+def test_the_interval_covers_what_the_law_gives(law: tuple[float, float, float]) -> None:
+    found, reached = zip(*(drawn(seed, law) for seed in range(60)), strict=True)
+    inside = [one.low <= new - one.accuracy <= one.high for one, new in zip(found, reached, strict=True)]
+    assert sum(inside) >= 50  # of 60
+    assert np.mean([one.high - one.low for one in found]) < 0.15  # and says something
+    assert np.mean([one.accuracy + one.gain for one in found]) == pytest.approx(np.mean(reached), abs=0.012)
+    assert all(one.low <= one.high and one.texts == 1000 for one in found)
+    assert [(one.texts, one.models) for one in found[0].points] == [(125, 3), (250, 3), (500, 2), (1000, 1)]
+    assert found[0].accuracy == found[0].points[-1].accuracy
+
+
+def test_a_curve_that_is_flat_promises_nothing() -> None:
+    found = [drawn(seed, (0.2, 0.0, 0.5))[0] for seed in range(20)]
+    assert sum(one.low > 0 for one in found) <= 1 and abs(np.mean([one.gain for one in found])) < 0.01
+
+
+def test_too_little_says_nothing() -> None:
+    right = np.ones((3, 10), dtype=bool)
+    assert more_labels([50, 100], right[:2]) is None  # two numbers of texts are no curve
+    assert more_labels([8, 16, 32], right) is None
+    assert more_labels([16, 32, 64], right[:, :0]) is None
+    found = more_labels([16, 32, 64], right)
+    assert found is not None and (found.gain, found.low) == (0.0, 0.0)
+
+
+def test_who_has_learnt_nothing_yet_foretells_nothing() -> None:
+    right = np.random.default_rng(0).random((9, 400)) < 0.53
+    found = [more_labels(TEXTS, right, chance) for chance in (0.5, 0.3)]
+    assert [one is not None and one.learnt for one in found] == [False, True]
