@@ -30,7 +30,7 @@ def test_the_law_is_found_where_errors_follow_it() -> None:
     for a, b, c in ((0.1, 2.0, 0.5), (0.0, 1.0, 0.25), (0.2, 10.0, 1.0)):
         assert _fitted(n, (a + b * n**-c)[None], np.array([1600.0]))[0, 0] == pytest.approx(a + b * 1600**-c, abs=1e-3)
     flat = _fitted(n, np.array([[0.2, 0.21, 0.22, 0.23]]), np.array([1600.0, 1e9]))[0]
-    assert flat == pytest.approx([0.215, 0.215])  # never rising: b = 0
+    assert flat == pytest.approx([0.334 / 1.5] * 2)  # never rising: b = 0, and a is the mean weighted by n
     assert _fitted(n, np.array([[0.4, 0.2, 0.1, 0.05]]), np.array([1e9]))[0, 0] >= 0  # never below 0
 
 
@@ -64,3 +64,8 @@ def test_who_has_learnt_nothing_yet_foretells_nothing() -> None:
     right = np.random.default_rng(0).random((9, 400)) < 0.53
     found = [more_labels(TEXTS, right, chance) for chance in (0.5, 0.3)]
     assert [one is not None and one.learnt for one in found] == [False, True]
+    shares = np.array([0.5] * 3 + [0.4] * 3 + [0.3] * 2 + [0.25])  # at first it learns nothing: no part of the law
+    hard = np.random.default_rng(0).random(4000)
+    late = more_labels(TEXTS, hard > shares[:, None], chance=0.5)
+    whole = more_labels(TEXTS[3:], hard > shares[3:, None])
+    assert late is not None and whole is not None and late.learnt and late.gain == whole.gain

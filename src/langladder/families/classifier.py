@@ -145,8 +145,7 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
 
         from langladder.evaluation.more_labels import more_labels
         from langladder.models.classification.classifier import Classifier, label_ids
-        from langladder.text.labelled.folds import training_splits
-        from langladder.text.labelled.labelled import Example, read_labelled
+        from langladder.text.labelled.labelled import read_labelled
 
         parts = [part for part in PARTS if rung.learning_curve and part_folder(folder, part).is_dir()]
         test = read_labelled(LABELS / "test.parquet")
@@ -155,9 +154,8 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
         models = [*(Classifier.load(part_folder(folder, part)) for part in parts), model]
         gold = label_ids(test, model.labels)
         right = np.stack([one.log_probs(test).argmax(axis=1) == gold for one in models])  # (M, N)
-        texts = [
-            len(training_splits(LABELS, read_labelled, Example.dealt_by, None, part)[0]) for part in (*parts, None)
-        ]
+        count = len(read_labelled(LABELS / "train.parquet"))
+        texts = [*(count // part.of for part in parts), count]
         return more_labels(texts, right, chance=float(np.bincount(gold).max() / len(gold)))
 
 

@@ -93,11 +93,11 @@ def test_what_was_learnt_elsewhere_is_compared_with_what_was_not() -> None:
 @pytest.mark.parametrize(
     ("low", "gain", "high", "says"),
     [
-        (0.015, 0.03, 0.05, "; with twice the labels (400 instead of 200) net would have accuracy 84.0 % (82.5 % to "
+        (0.015, 0.03, 0.05, "; with twice the labels (400 instead of 200) n-net would have accuracy 84.0 % (82.5 % to "
          "86.0 %) instead of 81.0 %, if its learning curve goes on as it has begun."),
-        (-0.002, 0.003, 0.008, "; twice the labels (400 instead of 200) would give net 0.8 points of accuracy at "
+        (-0.002, 0.003, 0.008, "; twice the labels (400 instead of 200) would give n-net 0.8 points of accuracy at "
          "most."),
-        (-0.01, 0.02, 0.05, "; whether twice the labels (400 instead of 200) would help net cannot be told: its "
+        (-0.01, 0.02, 0.05, "; whether twice the labels (400 instead of 200) would help n-net cannot be told: its "
          "learning curve says −1.0 to +5.0 points of accuracy."),
     ],
 )  # fmt: skip
@@ -105,7 +105,7 @@ def test_what_more_labels_would_give_is_said_where_it_can_be(low: float, gain: f
     points = [CurvePoint(texts=texts, accuracy=0.7, models=1) for texts in (25, 50, 100, 200)]
     found = MoreLabels(points=points, accuracy=0.81, gain=gain, low=low, high=high)
     other = MoreLabels(points=points, accuracy=0.5, gain=0.1, low=0.05, high=0.2)
-    advised = of(rung("net", 0.82, 40.0, more_labels=found), rung("tf-idf", 0.70, 1.5, more_labels=other))
+    advised = of(rung("n-net", 0.82, 40.0, more_labels=found), rung("tf-idf", 0.70, 1.5, more_labels=other))
     assert advised.sentences[2].endswith(says)
 
 
@@ -113,7 +113,7 @@ def test_who_has_learnt_nothing_is_no_measure_of_labels() -> None:
     points = [CurvePoint(texts=100, accuracy=0.5, models=1)]
     found = MoreLabels(points=points, accuracy=0.5, gain=0.1, low=0.05, high=0.2, learnt=False)
     said = of(rung("net", 0.5, 40.0, more_labels=found)).sentences[2]
-    assert said.endswith("cannot be told: net is hardly better than one label for all.")
+    assert said.endswith("cannot be told: with fewer, net has hardly learnt anything.")
 
 
 def test_of_too_few_labels_nothing_is_told() -> None:

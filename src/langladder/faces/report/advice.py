@@ -205,20 +205,20 @@ def _more_data(best: _Rung, entries: Sequence[Entry[Page]], inputs: ReportInputs
         return "how much more data would give was not measured (`learning_curve: true` measures what labels would)."
     texts = f"twice the labels ({2 * found.texts:,} instead of {found.texts:,})"
     if not found.learnt:
-        return f"what more labels would give cannot be told: {best.title} is hardly better than one label for all."
+        return f"what more labels would give cannot be told: with fewer, {best.title} has hardly learnt anything."
     low, high = (100 * end for end in (found.low, found.high))
     if found.low > 0:
         where = " on the test split" if page.by_fold else ""
-        low, middle, high = (numbers.share(found.accuracy + more) for more in (found.low, found.gain, found.high))
+        ends = [numbers.share(min(1.0, found.accuracy + more)) for more in (found.gain, found.low, found.high)]
         return (
-            f"with {texts} {best.title} would have accuracy {middle} ({low} to {high}) instead of "
+            f"with {texts} {best.title} would have accuracy {ends[0]} ({ends[1]} to {ends[2]}) instead of "
             f"{numbers.share(found.accuracy)}{where}, if its learning curve goes on as it has begun."
         )
     if high < HARDLY:
         return f"{texts} would give {best.title} {high:.1f} points of accuracy at most."
+    between = f"{low:+.1f} to {high:+.1f}".replace("-", "−")
     return (
-        f"whether {texts} would help {best.title} cannot be told: its learning curve says {low:+.1f} to {high:+.1f} "
-        "points of accuracy.".replace("-", "−")
+        f"whether {texts} would help {best.title} cannot be told: its learning curve says {between} points of accuracy."
     )
 
 
