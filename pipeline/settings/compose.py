@@ -16,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from langladder.families import families
-from langladder.families.family import CurvedRung, FoldedRung
+from langladder.families.folds import CurvedRung, FoldedRung
 from langladder.families.sides import SIDES
 from langladder.ground import plugins
 from langladder.ground.errors import InputError

@@ -26,7 +26,8 @@ from pydantic import (
 
 from langladder.engine.settings import Memory
 from langladder.families import families
-from langladder.families.family import MOST_FOLDS, MOST_SEEDS, checked_folds
+from langladder.families.family import MOST_SEEDS
+from langladder.families.folds import MOST_FOLDS, checked_folds
 from langladder.families.sides import CHOSEN, ON_REQUEST, SIDES
 from langladder.ground import plugins
 from langladder.ground.errors import InputError

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from langladder.families import families
-from langladder.families.family import PARTS
+from langladder.families.folds import PARTS
 from langladder.ground.errors import InputError
 from pipeline import ROOT
 from pipeline.settings.params import Choices

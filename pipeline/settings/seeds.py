@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from langladder.evaluation.more_labels import FEWEST
-from langladder.families.family import PARTS, Fold, fold_folder, part_folder
+from langladder.families.folds import PARTS, Fold, fold_folder, part_folder
 
 J = TypeVar("J")
 

@@ -12,7 +12,7 @@ from hydra import initialize_config_dir
 from project_copy import FORKED, copy_project, run, smallest
 
 from langladder.evaluation.predictions import read_predictions
-from langladder.families.family import fold_folder
+from langladder.families.folds import fold_folder
 from langladder.ground.errors import InputError
 from langladder.models.classification.classifier import Classifier
 from langladder.models.tagging.tagger import Tagger

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from langladder.families.family import Fold, Part
+from langladder.families.folds import Fold, Part
 from langladder.ground.errors import InputError
 from langladder.text.labelled.folds import Folds, training_splits
 from langladder.text.labelled.labelled import LABELLED, Example, read_labelled

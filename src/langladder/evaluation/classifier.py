@@ -232,20 +232,11 @@ def evaluate_classifier(
     predicted = log_probs.argmax(axis=1)
     right, sure = predicted == gold, np.exp(log_probs.max(axis=1))
     if table is not None:
-        for row, one in enumerate(test):
-            seen = known if folds is None else folds.of(row)[1]
-            table.append(
-                Prediction(
-                    item=row,
-                    text=one.text if one.second is None else f"{one.text}\t{one.second}",
-                    truth=str(one.label),
-                    prediction=model.labels[predicted[row]],
-                    right=bool(right[row]),
-                    probability=rounded(sure[row]),
-                    loss=rounded(-log_probs[row, gold[row]]),
-                    unknown="" if seen is None else unseen(words_of(one), seen),
-                )
-            )
+        seen = [known if folds is None else folds.of(row)[1] for row in range(len(test))]
+        table += [
+            _prediction(row, test[row], model.labels, log_probs[row], int(gold[row]), seen[row])
+            for row in range(len(test))
+        ]
     matrix = confusion(gold, predicted, len(model.labels))
     labels, bins = per_label(matrix, model.labels), reliability(sure, right)
     wrong = np.flatnonzero(~right)
@@ -285,6 +276,23 @@ def evaluate_classifier(
         mistakes=decisions(worst.tolist()),
         shown=decisions(range(min(EXAMPLES, len(test)))),
         filters=filters(model, test),
+    )
+
+
+def _prediction(
+    row: int, one: Example, labels: Sequence[str], log_probs: np.ndarray, gold: int, known: Collection[str] | None
+) -> Prediction:
+    """What was predicted of a text: (C,) log P(label | text), and the id of its label."""
+    said = int(log_probs.argmax())
+    return Prediction(
+        item=row,
+        text=one.text if one.second is None else f"{one.text}\t{one.second}",
+        truth=str(one.label),
+        prediction=labels[said],
+        right=said == gold,
+        probability=rounded(np.exp(log_probs[said])),
+        loss=rounded(-log_probs[gold]),
+        unknown="" if known is None else unseen(words_of(one), known),
     )
 
 

@@ -17,6 +17,7 @@ from langladder.text.labelled.folds import Folds
 M = TypeVar("M")
 T = TypeVar("T")
 A = TypeVar("A")
+B = TypeVar("B")
 DIGITS = 6
 
 
@@ -78,7 +79,7 @@ class OutOfFold(NamedTuple, Generic[M, T]):
         """The examples of a fold."""
         return np.flatnonzero(self.fold == number)
 
-    def answers(self, examples: Sequence[T], ask: Callable[[M, list[T]], Iterable[A]]) -> list[A]:
+    def answers(self, examples: Sequence[B], ask: Callable[[M, list[B]], Iterable[A]]) -> list[A]:
         """What each example's model says of it."""
         found: dict[int, A] = {}
         for number, model in enumerate(self.models, start=1):

@@ -261,13 +261,7 @@ def evaluate_tagger(
         raise InputError("tagging: no test sentence; see the report of the stage `clean`")
     gold = tag_ids(test, model.tags)  # (W,)
     sentences, lengths = [one.words for one in test], np.array([len(one.words) for one in test])
-    if folds is None:
-        tagged, each = model.tag(sentences), model.log_probs(sentences)
-        unseen = [[word not in known for word in one] for one in sentences]
-    else:
-        tagged = folds.answers(test, lambda one, some: one.tag([sentence.words for sentence in some]))
-        each = folds.answers(test, lambda one, some: one.log_probs([sentence.words for sentence in some]))
-        unseen = [[word not in folds.of(row)[1] for word in one] for row, one in enumerate(sentences)]
+    tagged, each, unseen = _answers(model, test, known, folds)
     predicted = tag_ids([Tagged(words, tuple(tags)) for words, tags in zip(sentences, tagged, strict=True)], model.tags)
     log_probs = np.concatenate(each)  # (W, K)
     words = np.arange(len(gold))
@@ -275,20 +269,7 @@ def evaluate_tagger(
     unknown = np.array([new for one in unseen for new in one])
     rights, unknowns, both = (_by_sentence(part, lengths) for part in (right, unknown, right & unknown))
     if table is not None:
-        places = ((item, word) for item, one in enumerate(sentences) for word in one)
-        table += [
-            Prediction(
-                item=item,
-                text=word,
-                truth=model.tags[gold[row]],
-                prediction=model.tags[predicted[row]],
-                right=bool(right[row]),
-                probability=rounded(sure[row]),
-                loss=rounded(-log_probs[row, gold[row]]),
-                unknown=word if unknown[row] else "",
-            )
-            for row, (item, word) in enumerate(places)
-        ]
+        table += _word_rows(model.tags, sentences, gold, predicted, log_probs, unknown)
     enough = int(unknown.sum()) >= FEWEST
     matrix = confusion(gold, predicted, len(model.tags))
     labels, bins = per_label(matrix, model.tags), reliability(sure, right)
@@ -331,6 +312,46 @@ def evaluate_tagger(
         right=rights.tolist(),
         shown=_examples(test, tagged, np.split(np.stack([sure, unknown]), np.cumsum(lengths)[:-1], axis=1)),
     )
+
+
+def _answers(
+    model: Tagger, test: Sequence[Tagged], known: Collection[str], folds: OutOfFold[Tagger, Tagged] | None
+) -> tuple[list[list[str]], list[np.ndarray], list[list[bool]]]:
+    """Of each sentence its tags, log P(tag), (T, K), and which words training lacks: of the model, or of its fold's."""
+    sentences = [one.words for one in test]
+    if folds is None:
+        unseen = [[word not in known for word in one] for one in sentences]
+        return model.tag(sentences), model.log_probs(sentences), unseen
+    return (
+        folds.answers(sentences, lambda one, some: one.tag(some)),
+        folds.answers(sentences, lambda one, some: one.log_probs(some)),
+        [[word not in folds.of(row)[1] for word in one] for row, one in enumerate(sentences)],
+    )
+
+
+def _word_rows(
+    tags: Sequence[str],
+    sentences: Sequence[Sequence[str]],
+    gold: np.ndarray,
+    predicted: np.ndarray,
+    log_probs: np.ndarray,
+    unknown: np.ndarray,
+) -> list[Prediction]:
+    """A row a word: ids (W,) each, log P(tag) (W, K), whether training lacks it (W,)."""
+    places = ((item, word) for item, one in enumerate(sentences) for word in one)
+    return [
+        Prediction(
+            item=item,
+            text=word,
+            truth=tags[gold[row]],
+            prediction=tags[predicted[row]],
+            right=bool(gold[row] == predicted[row]),
+            probability=rounded(np.exp(log_probs[row, predicted[row]])),
+            loss=rounded(-log_probs[row, gold[row]]),
+            unknown=word if unknown[row] else "",
+        )
+        for row, (item, word) in enumerate(places)
+    ]
 
 
 def _by_sentence(values: np.ndarray, lengths: np.ndarray) -> np.ndarray:

@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING, cast
 
 from langladder.evaluation.page import Page
 from langladder.families.family import (
-    PARTS,
     Configured,
-    CurvedRung,
     Evaluated,
     Family,
     Fields,
@@ -15,12 +13,11 @@ from langladder.families.family import (
     Trained,
     Values,
     base_of,
-    fold_folder,
     is_network,
-    part_folder,
     validated,
     work_of_reader,
 )
+from langladder.families.folds import PARTS, CurvedRung, fold_folder, part_folder
 from langladder.ground.schema import locate
 
 if TYPE_CHECKING:

@@ -9,16 +9,15 @@ from langladder.families.family import (
     Evaluated,
     Family,
     Fields,
-    FoldedRung,
     Make,
     Trained,
     Values,
     base_of,
-    fold_folder,
     is_network,
     validated,
     work_of_reader,
 )
+from langladder.families.folds import FoldedRung, fold_folder
 from langladder.ground.schema import Config, locate
 
 if TYPE_CHECKING:
