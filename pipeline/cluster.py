@@ -26,6 +26,7 @@ from langladder.engine.dask import Dask
 from langladder.engine.settings import AnyEngine, DaskConfig, LocalConfig, open_engine
 from langladder.ground import progress
 from langladder.ground.errors import InputError
+from pipeline import ROOT
 from pipeline.settings import params, plan
 from pipeline.settings.errors import explain
 from pipeline.settings.resources import CLUSTER_ADDRESS, JOB_BYTES, NO_CLUSTER, processors
@@ -44,7 +45,7 @@ class Job:
         self._cluster, self._name = cluster, name
         self._dvc = subprocess.Popen(
             command,
-            cwd=Path(__file__).absolute().parent.parent,
+            cwd=ROOT,  # where `-m` finds it
             env=os.environ | {"SHELL": str(cluster.shell)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

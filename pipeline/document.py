@@ -28,7 +28,7 @@ from langladder.families.sides import SIDES
 from langladder.ground.artefacts import read_json, write_text
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
-from pipeline import ROOT
+from pipeline import INSTALLED, ROOT
 from pipeline.ladder import LADDERS
 from pipeline.settings import params
 from pipeline.settings.titles import in_order
@@ -199,6 +199,8 @@ def rungs_text() -> str:
 def main() -> None:
     from pipeline.tracking.report_inputs import report_inputs
 
+    if INSTALLED:
+        sys.exit("document: writes pages of a checkout, and this is none")
     if names := sys.argv[1:]:
         try:
             for name in names:

@@ -28,11 +28,11 @@ from langladder.families.sides import ON_REQUEST
 from langladder.ground.artefacts import write_text
 from langladder.ground.errors import InputError
 from langladder.ground.remote import is_url
-from pipeline import ROOT
+from pipeline import INSTALLED, ROOT
 from pipeline.settings import params, titles
 from pipeline.settings.errors import explain
 from pipeline.settings.plan import jobs
-from pipeline.settings.yaml_files import Values, read_yaml
+from pipeline.settings.yaml_files import Values, read_yaml, shown
 
 LADDERS = Path("ladders")  # ignored by git and by the checkout's DVC
 FULL = "full"
@@ -40,7 +40,7 @@ GROUP = "ladder"
 """The folder of conf/ with a file a ladder: what differs from params.yaml. Where it lists rungs, it has no others."""
 DATA = "LANGLADDER_DATA"
 """The environment variable that a ladder's paths may begin with: the folder of the public sets (docs/data.md)."""
-LINKED = ("src", "pipeline", "conf", "dvc.yaml", ".dvcignore")
+LINKED = ("conf", "dvc.yaml", ".dvcignore", *(("requirements.txt",) if INSTALLED else ("src", "pipeline")))
 GENERATED = ("data", "models")  # where paths.* name what the ladder makes itself
 WITH_TREES = "microworld_sentences"
 """Instead of microworld's documents: labelled texts for the classifiers that read trees."""
@@ -58,10 +58,10 @@ def main() -> None:
     rungs = sum(len(listed.rungs(family)) for family in families())
     print(f"ladder: {rungs} rungs and claims, {1 + len(jobs(listed))} jobs → {LADDERS / name}/reports/index.html")
     print("ladder: how many of them are to be made follows", flush=True)
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder / "src"), str(folder)])}
+    own = {} if INSTALLED else {"PYTHONPATH": os.pathsep.join([str(folder / "src"), str(folder)])}
     python = [sys.executable, "-m"]
     for command in ([*python, "pipeline.parallel"], [*python, "pipeline.summary"]):
-        if code := subprocess.run(command, cwd=folder, env=environment, check=False).returncode:
+        if code := subprocess.run(command, cwd=folder, env=os.environ | own, check=False).returncode:
             sys.exit(code)
 
 
@@ -79,10 +79,10 @@ def ladder(chosen: params.Choices, name: str) -> params.Choices:
     listed = read_yaml(file) or {}
     usual = chosen.model_dump()
     if isinstance(paths := listed.get("paths"), dict):
-        listed["paths"] = usual["paths"] | _public_sets(paths, str(file.relative_to(ROOT)))
+        listed["paths"] = usual["paths"] | _public_sets(paths, str(shown(file)))
     if any(family.listed in listed for family in families().values() if family.trained):
         usual |= {family.listed: {} if family.bases else [] for family in families().values()} | {"corpora": []}
-    with explain(file_of=lambda _: f"{file.relative_to(ROOT)}", kind=params.schema()):
+    with explain(file_of=lambda _: f"{shown(file)}", kind=params.schema()):
         return params.schema().model_validate(usual | listed)
 
 

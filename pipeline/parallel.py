@@ -21,7 +21,6 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
 from graphlib import TopologicalSorter
-from pathlib import Path
 from time import monotonic, time
 from types import TracebackType
 from typing import Protocol, Self
@@ -251,7 +250,7 @@ def _command(job: str) -> list[str]:
 def _begin(job: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         _command(job),
-        cwd=Path(__file__).absolute().parent.parent,
+        cwd=clusters.ROOT,  # where `-m` finds it
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

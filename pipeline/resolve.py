@@ -13,9 +13,8 @@ from hydra import initialize_config_dir
 from langladder.ground.artefacts import write_text
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
-from pipeline import ROOT
 from pipeline.settings import params
-from pipeline.settings.compose import resolve
+from pipeline.settings.compose import conf_folder, resolve
 from pipeline.settings.errors import combined
 from pipeline.settings.plan import ASIDE
 from pipeline.settings.run_folder import OUTPUT
@@ -35,7 +34,7 @@ def main() -> None:
         chosen, problems = params.load_leniently()
         if chosen is None:
             raise combined(problems, params.uncommitted())
-        with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        with initialize_config_dir(conf_folder(), version_base="1.3"):
             resolved = resolve(chosen, problems)
         with atomic_folder(Path("resolved"), OUTPUT) as folder:
             for job, values in resolved.items():

@@ -12,16 +12,19 @@ from rich.console import Console
 
 from langladder.ground.artefacts import write_json
 from langladder.ground.errors import InputError
-from pipeline import ROOT
+from pipeline import INSTALLED, ROOT
 from pipeline.tracking.report_inputs import report_inputs
 
 MARKDOWN = "--markdown"
 WIDTH = 100  # characters, where the output is no terminal
-NEXT = """Look next:
+COMPARE, UI = ("make compare", "make ui")
+if INSTALLED:  # a project has no Makefile
+    COMPARE, UI = "python -m pipeline.compare HEAD .", "mlflow ui --backend-store-uri sqlite:///mlflow.db"
+NEXT = f"""Look next:
   reports/index.html   the whole report, every column
-  make compare         these figures beside those of the last commit
-  make ui              every run with its settings and curves, side by side
-  models/              the models, to take away"""
+  models/              the models, to take away
+  {COMPARE:20} these figures beside those of the last commit
+  {UI:20} every run with its settings and curves, side by side"""
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from graphlib import CycleError, TopologicalSorter
+from importlib.metadata import version
 from pathlib import Path
 
 from hydra.errors import HydraException
@@ -20,15 +21,16 @@ from langladder.families import families
 from langladder.ground.errors import InputError
 from langladder.ground.remote import is_url
 from langladder.ground.schema import checked_name
-from pipeline import ROOT
+from pipeline import INSTALLED, ROOT
 from pipeline.settings import params
 from pipeline.settings.params import Choices
 from pipeline.settings.schema import RungValues
-from pipeline.settings.yaml_files import Values, read_yaml
+from pipeline.settings.yaml_files import Values, read_yaml, shown
 from pipeline.tracking.lineage import IMPORTED
 
 PRESET = "preset"
 """The group of several choices at once, which only a command line adds: `+preset=quick`."""
+PINNED = re.compile(r"(?m)^langladder(?:\[[\w,-]*\])?==([\w.+!-]+)")
 FEW = 12  # so many names are all said; of more the nearest
 
 
@@ -87,7 +89,7 @@ def on_command_line(arguments: Sequence[str]) -> list[str]:
 
 def top_keys() -> set[str]:
     """The keys that a whole composition may have at its top."""
-    stated = read_yaml(ROOT / "conf" / "config.yaml")
+    stated = read_yaml(params.conf_path("config.yaml"))
     groups = {PRESET} | {group for entry in stated["defaults"] if isinstance(entry, dict) for group in entry}
     return groups | {*stated} | {*families()} | {*params.LIGHTNING}
 
@@ -95,18 +97,32 @@ def top_keys() -> set[str]:
 def conf_problems() -> list[str]:
     """Files of conf/ that are not YAML, say a key twice, or bear a name that no rung or choice may have."""
     found = []
-    for file in sorted((ROOT / "conf").rglob("*.yaml")):
+    for file in [file for folder in params.conf_folders() for file in sorted(folder.rglob("*.yaml"))]:
         if file.name.startswith("."):
             continue
         try:
             checked_name(file.stem)
         except ValueError as error:
-            found.append(f"{file.relative_to(ROOT)}: {file.stem!r} cannot be a name: {error}; rename the file")
+            found.append(f"{shown(file)}: {file.stem!r} cannot be a name: {error}; rename the file")
         try:
             read_yaml(file)
         except InputError as error:
             found += str(error).splitlines()
     return found
+
+
+def other_version() -> list[str]:
+    """What is wrong where a project without code of its own names another version of langladder than is installed."""
+    file = ROOT / "requirements.txt"
+    if INSTALLED is None or not file.is_file():
+        return []
+    installed, named = version("langladder"), PINNED.search(file.read_text(encoding="utf-8"))
+    if not named or named[1] == installed:
+        return []
+    return [
+        f"requirements.txt: langladder=={named[1]}, but {installed} is installed: pip install the former, or have "
+        "`langladder new --update .` write requirements.txt and dvc.yaml for the latter"
+    ]
 
 
 def warn(lines: Iterable[str]) -> None:

@@ -5,13 +5,16 @@ from contextlib import suppress
 from copy import deepcopy
 from functools import cached_property
 from os.path import normpath
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import cast
 
 from hydra import compose
+from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.plugins import Plugins
 from hydra.errors import HydraException
+from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -57,6 +60,21 @@ def prepare(chosen: params.Choices | None = None, left_out: Sequence[str] = ()) 
     OmegaConf.register_new_resolver("steps", _steps, replace=True)
     OmegaConf.register_new_resolver("warmup", _warmup, replace=True)
     OmegaConf.register_new_resolver("at_once", jobs_at_once, replace=True)
+
+
+class OwnFirst(SearchPathPlugin):
+    """Hydra takes a file of the project's own conf/ where there is one, and else the installed one."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        for folder in filter(Path.is_dir, params.conf_folders()[:-1]):
+            search_path.prepend("project", f"file://{folder}", "main")
+
+
+def conf_folder() -> str:
+    """The folder that Hydra composes from, and that has every file; the project's own are found before its."""
+    if len(params.conf_folders()) > 1:
+        Plugins.instance().register(OwnFirst)
+    return str(params.conf_folders()[-1])
 
 
 def _store_params(node: Values) -> None:
@@ -215,7 +233,7 @@ def resolve(chosen: params.Choices, found: Sequence[str] = ()) -> dict[str, Valu
     Raises:
         InputError: every problem of every job, one a line.
     """
-    problems = [*found, *checks.name_problems(chosen)]
+    problems = [*found, *checks.other_version(), *checks.name_problems(chosen)]
     if unreadable := checks.conf_problems():
         raise combined([*problems, *unreadable], params.uncommitted())
     checks.warn(checks.unused(chosen) if not problems else ())

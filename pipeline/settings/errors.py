@@ -1,5 +1,6 @@
 """Configuration errors, collected and said at once: key, value, what is allowed, which file."""
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -10,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from langladder.ground.errors import InputError
 from langladder.ground.remote import without_secrets
 from langladder.ground.schema import short
+from pipeline import INSTALLED, ROOT
 
 DEEP = 8  # settings inside settings
 LINE = 900  # characters of a line that names a problem
@@ -98,8 +100,18 @@ def combined(problems: list[str], hint: str = "") -> InputError:
     """One error for many problems, and how to leave them behind."""
     lines = list(dict.fromkeys(_short(line) for problem in problems for line in problem.splitlines()))
     count = f"{len(lines)} problem{'s' if len(lines) > 1 else ''}"
-    said = [f"{count} in the configuration; nothing was run.", *(f"  - {line}" for line in lines), hint]
-    return InputError("\n".join(filter(None, said)))
+    said = [f"{count} in the configuration; nothing was run.", *(f"  - {line}" for line in lines)]
+    return InputError("\n".join(filter(None, [*said, where_installed("\n".join(lines)), hint])))
+
+
+def where_installed(message: str) -> str:
+    """Where the files of conf/ are that a message names and the project itself does not have; "" where it has them."""
+    if INSTALLED is None:
+        return ""
+    named = {match[0].rstrip("/") for match in re.finditer(r"\bconf/\w+(?:/[\w.-]+\.yaml)?", message)}
+    if all((ROOT / name).exists() or not (INSTALLED.parent / name).exists() for name in named):
+        return ""
+    return f"What conf/ has not is in {INSTALLED}: copy a file to the same place in conf/ to change it."
 
 
 def _short(line: str) -> str:

@@ -34,7 +34,7 @@ from langladder.ground.errors import InputError
 from langladder.ground.plugins import checked_package
 from langladder.ground.remote import is_url
 from langladder.ground.schema import Config, Name, checked_name, short
-from pipeline import ROOT
+from pipeline import INSTALLED, ROOT
 from pipeline.settings.errors import combined, explained
 from pipeline.settings.run_folder import OUTPUT_FOLDERS
 from pipeline.settings.yaml_files import Values, flat, read_leniently, read_yaml
@@ -365,7 +365,7 @@ def usual(values: Values) -> Choices:
 
 def _usual() -> Values:
     """What stands in for a wrong choice."""
-    file = ROOT / "conf" / "config.yaml"
+    file = conf_path("config.yaml")
     absent = {"defaults": [], "seed": 1, "precision": "default", "threads": 1}
     stated: Values = read_yaml(file) if file.is_file() else absent
     usual = {key: value for entry in stated["defaults"] if isinstance(entry, dict) for key, value in entry.items()}
@@ -416,15 +416,26 @@ def quoted(override: str) -> str:
     return f"{key}={','.join(map(_quote, names))}"
 
 
+def conf_folders() -> list[Path]:
+    """The project's conf/ and, where that is none of a checkout, the installed one, whose files come after its own."""
+    return [ROOT / "conf", *([INSTALLED] if INSTALLED else [])]
+
+
+def conf_path(name: str) -> Path:
+    """A file below conf/; where there is none of that name, its place in the project."""
+    files = [folder / name for folder in conf_folders()]
+    return next((file for file in files if file.is_file()), files[0])
+
+
 def conf_file(group: str, name: str) -> Path:
     """The file of a choice; where the project has none of that name, a plugin's."""
-    own = ROOT / "conf" / group / f"{name}.yaml"
+    own = conf_path(f"{group}/{name}.yaml")
     return own if own.is_file() else plugin_files().get((group, name), own)
 
 
 def conf_names(group: str) -> list[str]:
     """Names that conf/<group>/ offers, here and in plugins."""
-    files = (ROOT / "conf" / group).glob("*.yaml")
+    files = [file for folder in conf_folders() for file in (folder / group).glob("*.yaml")]
     own = {file.stem for file in files if not file.name.startswith(".")}  # file managers' and editors' own
     return sorted(own | {name for of, name in plugin_files() if of == group})
 

@@ -110,10 +110,11 @@ def _main(name: str, run: Run) -> None:
             _insert(f"hydra.job.name={name}")
         elif _left_out(name):
             return
-        hydra.main(version_base="1.3", config_path=str(ROOT / "conf"), config_name="config")(_job(name, run))()
+        hydra.main(version_base="1.3", config_path=compose.conf_folder(), config_name="config")(_job(name, run))()
     except (InputError, HydraException, OmegaConfBaseException) as error:
         message = str(error) if isinstance(error, InputError) else _message(name, error)
-        print(f"{name}: {message}", file=sys.stderr)
+        note = errors.where_installed(message)
+        print(f"{name}: {message}" + (f"\n{note}" if note not in message else ""), file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print(f"{name}: interrupted", file=sys.stderr)
@@ -156,7 +157,7 @@ def _job(name: str, run: Run) -> Callable[[DictConfig], float | None]:
             return None
         if sweeps.swept():
             raise InputError(problem)  # which its launcher brings to `_main`, from another process or machine
-        print(f"{name}: {problem}", file=sys.stderr)
+        print("\n".join(filter(None, [f"{name}: {problem}", errors.where_installed(problem)])), file=sys.stderr)
         sys.exit(2)
 
     return job
@@ -284,7 +285,7 @@ def _message(name: str, error: Exception) -> str:
 def _known(name: str) -> list[str]:
     """Every key of a stage's settings, by those of the rung that the command line names, or of the family's default."""
     stage = plan.stages()[name]
-    with suppress(InputError, HydraException), initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with suppress(InputError, HydraException), initialize_config_dir(compose.conf_folder(), version_base="1.3"):
         chosen = params.load()
         named = [value for key, _, value in (one.partition("=") for one in sys.argv) if key == stage.family]
         job = named[0].split(",")[0] if named else families()[stage.family].default if stage.family else name

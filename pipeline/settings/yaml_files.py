@@ -38,6 +38,11 @@ def flat(values: Mapping[str, object], prefix: str = "") -> Values:
     return found
 
 
+def shown(path: Path) -> Path:
+    """A file as messages name it: below the project's folder, or as it is."""
+    return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+
+
 def read_yaml(path: Path) -> Any:
     """The content of a YAML file.
 
@@ -56,7 +61,7 @@ def read_leniently(path: Path) -> tuple[Any, list[str]]:
     Raises:
         InputError: not there, or not YAML (line).
     """
-    name = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+    name = shown(path)
     try:
         text = path.read_text(encoding="utf-8")
         _see_depth(text, name)

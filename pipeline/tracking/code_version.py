@@ -17,7 +17,7 @@ import sys
 from contextlib import suppress
 from functools import cache
 from importlib.util import resolve_name
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from langladder.families import families
@@ -25,7 +25,7 @@ from langladder.families.sides import SIDES
 from langladder.ground import plugins
 from langladder.ground.artefacts import write_text
 from langladder.ground.errors import InputError
-from pipeline import ROOT
+from pipeline import CODE, LIBRARY
 from pipeline.settings import plan
 from pipeline.settings.yaml_files import Values
 from pipeline.tracking.fingerprint import home
@@ -67,7 +67,8 @@ def code_version(stage: str, settings: Values) -> str:
 def files_of(stage: str, settings: Values) -> list[Path]:
     """The files of a job's code: modules, and the resources beside them."""
     files = {file for module in modules_of(stage, settings) if (file := _file(module))}
-    return sorted(files | {data for folder in {file.parent for file in files} for data in _data(folder)})
+    files |= {data for folder in {file.parent for file in files} for data in _data(folder)}
+    return sorted(files, key=lambda file: PurePosixPath(_named(file)))
 
 
 def modules_of(stage: str, settings: Values) -> set[str]:
@@ -194,14 +195,16 @@ def _file(module: str) -> Path | None:
 def _base(package: str) -> Path | None:
     """The folder that a package of ours or of a plugin is in; None of others."""
     if package in plugins.OWN:
-        return ROOT / "src" if package == "langladder" else ROOT
+        return LIBRARY if package == "langladder" else CODE
     folder = plugins.folder_of(package) if package in plugins.listed() else None
     return folder.parent.resolve() if folder else None
 
 
 def _named(file: Path) -> str:
-    """A file as every machine calls it: in the project, or in a plugin's package."""
-    bases = [ROOT, *filter(None, map(_base, plugins.listed()))]
+    """A file as every machine calls it: in a checkout, installed or not, or in a plugin's package."""
+    if file.is_relative_to(LIBRARY / "langladder"):
+        return f"src/{file.relative_to(LIBRARY).as_posix()}"
+    bases = [CODE, *filter(None, map(_base, plugins.listed()))]
     return next(file.relative_to(base).as_posix() for base in bases if file.is_relative_to(base))
 
 
@@ -214,8 +217,8 @@ def _absolute(name: str, module: str, file: Path) -> str:
 @cache
 def _data(folder: Path) -> list[Path]:
     """Resources that stand beside a package's modules: tables, templates. Those of packages inside it are their own."""
-    bases = [_base(package) for package in plugins.listed()]
-    if not any(base and folder.is_relative_to(base) for base in [ROOT / "src", *bases]):
+    bases = [base / package for package in plugins.listed() if (base := _base(package))]
+    if not any(folder.is_relative_to(base) for base in [LIBRARY / "langladder", *bases]):
         return []
     found: list[Path] = []
     for entry in folder.iterdir():

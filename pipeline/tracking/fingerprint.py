@@ -17,7 +17,7 @@ def home() -> Path:
 
     Queued experiments work in copies of it under .dvc/tmp, the full ladder in ladders/full/.
     """
-    if ROOT.parent.name == "ladders" and (ROOT / "pipeline").is_symlink():
+    if ROOT.parent.name == "ladders" and (ROOT / "dvc.yaml").is_symlink():
         return ROOT.parent.parent
     parts = ROOT.parts
     for i in range(len(parts) - 2):

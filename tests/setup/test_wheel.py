@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -14,9 +15,12 @@ import urllib.error
 import urllib.request
 import zipfile
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
 import torch
+import yaml
 from mlflow import MlflowClient
 
 from langladder.faces.mlflow import _load_pyfunc
@@ -47,9 +51,11 @@ sys.meta_path.insert(0, Refuse())
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built from what git knows, in a folder of its own, by the environment's setuptools."""
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "dvc.yaml", "params.yaml", ".dvcignore"):
         shutil.copy(ROOT / name, source)
-    shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    for name in ("src", "pipeline", "conf"):
+        left = shutil.ignore_patterns("__pycache__", "*.egg-info")
+        shutil.copytree(ROOT / name, source / name, ignore=left, symlinks=True)
     words = ["wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(out), str(source)]
     subprocess.run([sys.executable, "-m", "pip", *words], check=True)
     [found] = out.glob("langladder-*.whl")
@@ -66,9 +72,14 @@ def elsewhere(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (packages / "all.pth").write_text(sysconfig.get_path("purelib") + "\n")
     install = ["install", "--quiet", "--no-deps", "--no-index", "--target", str(packages), str(wheel)]
     subprocess.run([sys.executable, "-m", "pip", *install], check=True)
-    server = folder / "bin" / "uvicorn"  # as installing it would have put it there: MLflow starts it by its name
-    server.write_text(f"#!{folder / 'bin' / 'python'}\nfrom uvicorn.main import main\n\nmain()\n")
-    server.chmod(0o755)
+    # as installing them would have put them there; MLflow starts uvicorn by its name
+    mains = {"uvicorn": "uvicorn.main:main", "dvc": "dvc.cli:main", "langladder": "langladder.faces.cli.main:app"}
+    for name, main in mains.items():
+        script, (package, function) = folder / "bin" / name, main.split(":")
+        script.write_text(
+            f"#!{folder / 'bin' / 'python'}\nimport sys\nfrom {package} import {function}\n\nsys.exit({function}())\n"
+        )
+        script.chmod(0o755)
     return folder / "bin" / "python"
 
 
@@ -92,7 +103,7 @@ def saved(folder: Path) -> Path:
 
 
 def test_the_wheel_has_every_file_of_the_package(wheel: Path) -> None:
-    """Templates, styles, scripts and data too; nothing of the checkout beside it."""
+    """Templates, styles, scripts and data too; of the checkout beside it the stages, and what a project is made of."""
     source = ROOT / "src"
     tracked = subprocess.run(
         ["git", "ls-files", "src/langladder"], cwd=ROOT, capture_output=True, text=True, check=False
@@ -102,7 +113,13 @@ def test_the_wheel_has_every_file_of_the_package(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     found = {name for name in names if ".dist-info/" not in name}
     assert wanted and not wanted - found
-    assert all(name.startswith("langladder/") for name in found)
+    stages = {file.relative_to(ROOT).as_posix() for file in (ROOT / "pipeline").rglob("*.py")}
+    stages = {name for name in stages if not name.startswith("pipeline/site/")}
+    conf = {file.relative_to(ROOT).as_posix() for file in (ROOT / "conf").rglob("*.yaml")}
+    parts = {*conf, *("dvc.yaml", "params.yaml", ".dvcignore", "README.md", "gitignore")}
+    beside = {name for name in found if not name.startswith("langladder/")}
+    assert beside == stages | {f"pipeline/project/{name}" for name in parts}
+    assert zipfile.ZipFile(wheel).read("pipeline/project/dvc.yaml") == (ROOT / "dvc.yaml").read_bytes()
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
 
 
@@ -189,3 +206,113 @@ def served(python: Path, where: Path, model: str, registry: str) -> list[dict[st
         with contextlib.suppress(ProcessLookupError):  # it has ended by itself
             os.killpg(process.pid, signal.SIGTERM)
         process.wait(30)
+
+
+class Project:
+    """A project of `langladder new`, far from the checkout, with the environment of the wheel activated."""
+
+    def __init__(self, python: Path, folder: Path) -> None:
+        self.python, self.folder = python, folder
+        self.environment = {
+            key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "MLFLOW", "LANGLADDER"))
+        }
+        self.environment |= {"PATH": f"{python.parent}{os.pathsep}/usr/bin{os.pathsep}/bin", "DVC_NO_ANALYTICS": "1"}
+
+    def run(self, *command: str, refused: bool = False, where: Path | None = None) -> str:
+        """What a command says, on both streams."""
+        done = subprocess.run(
+            command,
+            cwd=where or self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode != 0) == refused, done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
+        return done.stdout + done.stderr
+
+    def repro(self) -> set[str]:
+        """The stages that `dvc repro` runs."""
+        return set(re.findall(r"Running stage '([^']+)'", self.run("dvc", "repro")))
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        text = (self.folder / name).read_text(encoding="utf-8")
+        assert old in text, text
+        (self.folder / name).write_text(text.replace(old, new), encoding="utf-8")
+
+    def settings(self, rung: str) -> dict[str, Any]:
+        """Of a classifier, as they are resolved."""
+        file = self.folder / "resolved" / "train_classifier" / f"{rung}.yaml"
+        found: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+        return found
+
+
+@pytest.fixture(scope="module")
+def project(elsewhere: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Reviews of one's own, and what DVC has made of them."""
+    above = tmp_path_factory.mktemp("user")
+    random, words = Random(1), {"5": ["lovely", "moving", "bright"], "1": ["dull", "weak", "cold"]}
+    lines = ["review;stars"]
+    for number in range(300):
+        stars = random.choice("15")
+        lines.append(f"the film number {number} is {random.choice(words[stars])} to me .;{stars}")
+    (above / "reviews.csv").write_text("\n".join(lines) + "\n")
+    made = Project(elsewhere, above / "mine")
+    said = made.run("langladder", "new", "mine", "--data", "reviews.csv", where=above)
+    assert "taken for labels (text: 'review', label: 'stars', delimiter: ';')" in said
+    made.edit("params.yaml", "size: small ", "size: tiny ")
+    made.edit("params.yaml", "debug: none", "debug: fast")
+    ran = made.repro()
+    assert {"corpus@labels", "train_classifier@textcnn", "evaluate_classifier@logistic", "report"} <= ran
+    return made
+
+
+def test_a_project_of_one_s_own_runs_the_installed_stages(project: Project) -> None:
+    """Nothing runs twice, a setting runs again what reads it, and the report and the models are there."""
+    assert project.repro() == set()
+    assert "Data and pipelines are up to date." in project.run("dvc", "status")
+    where = project.run("python", "-c", "import pipeline, langladder; print(pipeline.CODE, langladder.__file__)")
+    assert str(ROOT) not in where and where.count("site-packages") == 2
+    assert "TextCNN" in (project.folder / "reports" / "index.html").read_text(encoding="utf-8")
+    assert "5" in project.run("langladder", "classify", "models/classifier/logistic", "a lovely film .")
+    project.edit("params.yaml", "# lm: {lstm", "classifier: {textcnn: {training: {lr: 0.004}}}\n# lm: {lstm")
+    assert project.repro() == {"resolve", "train_classifier@textcnn", "evaluate_classifier@textcnn", "report"}
+    assert project.settings("textcnn")["classifier"]["training"]["lr"] == 0.004
+    assert "everything is up to date" in project.run("python", "-m", "pipeline.parallel")
+
+
+def test_a_file_of_one_s_own_conf_comes_before_the_installed_one(project: Project) -> None:
+    installed = Path(project.run("python", "-c", "import pipeline; print(pipeline.INSTALLED)").strip())
+    text = (installed / "classifier" / "logistic.yaml").read_text(encoding="utf-8")
+    own = project.folder / "conf" / "classifier" / "logistic.yaml"
+    own.write_text(text.replace("title: ", "title: My "), encoding="utf-8")
+    assert project.repro() == {"resolve", "report"}  # a title makes no other model
+    own.write_text(text.replace("strengths: [1.0, 3.0, 10.0, 30.0]", "strengths: [2.0]"), encoding="utf-8")
+    project.edit("params.yaml", "- textcnn\n", "- textcnn\n- my_textcnn\n")
+    ran = project.repro()
+    assert {"train_classifier@my_textcnn", "train_classifier@logistic"} <= ran and "train_classifier@textcnn" not in ran
+    assert project.settings("logistic")["classifier"]["model"]["strengths"] == [2.0]
+    assert project.settings("my_textcnn")["classifier"]["model"]["widths"] == [2, 3, 4, 5]
+    sweep = project.run(
+        "python", "-m", "pipeline.train", "classifier", "-m", "classifier=my_textcnn", "classifier.model.filters=8,9"
+    )
+    assert sweep.count("multirun/train_classifier") >= 2
+
+
+def test_messages_name_what_this_user_has(project: Project, tmp_path: Path) -> None:
+    project.edit("params.yaml", "size: tiny", "size: tinny")
+    said = project.run("python", "-m", "pipeline.resolve", refused=True)
+    assert "conf/size/" in said and "site-packages/pipeline/project/conf: copy a file" in said
+    project.edit("params.yaml", "size: tinny", "size: tiny")
+    project.edit("requirements.txt", "==", "==9")
+    assert "new --update" in project.run("python", "-m", "pipeline.resolve", refused=True)
+    project.run("langladder", "new", "--update", ".")
+    assert project.repro() == set()
+    said = project.run("python", "-m", "pipeline.train", "lm", refused=True, where=tmp_path)
+    assert said.startswith("langladder: no dvc.yaml in ") and len(said.splitlines()) == 1
+    (tmp_path / "sitecustomize.py").write_text(REFUSING.replace(', "pipeline"', ""))
+    project.environment["PYTHONPATH"] = str(tmp_path)
+    said = project.run("python", "-m", "pipeline.resolve", refused=True)
+    del project.environment["PYTHONPATH"]
+    assert "pip install 'langladder[pipeline]'" in said and len(said.splitlines()) == 1

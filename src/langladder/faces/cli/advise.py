@@ -15,7 +15,7 @@ from langladder.ground.errors import needs
 def advise(folder: Path, as_json: bool) -> None:
     """Say which of the rungs that were measured in FOLDER (this one) is worth its cost on its text.
 
-    FOLDER is a checkout, or ladders/NAME in one, after `make repro`: its reports/ and metrics/ are read. Each kind of
+    FOLDER is a project, or ladders/NAME in one, after `dvc repro`: its reports/ and metrics/ are read. Each kind of
     rung gets three sentences: what there was to learn from and what is best; what the best costs beside a cheaper one,
     by their ±; what word vectors and pre-training gave. Only measured figures are used, and what was not measured is
     named. The report has the same at its head.

@@ -12,6 +12,7 @@ from langladder.faces.cli.import_model import copy, import_model
 from langladder.faces.cli.input import refuse_broken_text
 from langladder.faces.cli.judging import errors, evaluate
 from langladder.faces.cli.language_models import chat, generate, perplexity, prompt, score
+from langladder.faces.cli.new import new
 from langladder.faces.cli.readers import answer, classify, fill, tag
 from langladder.faces.cli.serve import explore, serve
 from langladder.faces.cli.translate import translate
@@ -95,5 +96,5 @@ OF_VECTORS = (neighbours, analogy, similarity, draw_map, bias, convert)
 OF_MODELS = (generate, score, perplexity, prompt, chat, serve, explore, export, import_model, copy)
 OF_READERS = (translate, classify, tag, answer, fill, check_gradients, advise)
 OF_JUDGEMENTS = (evaluate, errors)
-for command in (*OF_VECTORS, *OF_MODELS, *OF_READERS, *OF_JUDGEMENTS):
+for command in (*OF_VECTORS, *OF_MODELS, *OF_READERS, *OF_JUDGEMENTS, new):
     app.add_command(command)

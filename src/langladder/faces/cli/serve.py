@@ -61,7 +61,7 @@ def explore(models: tuple[Path, ...], host: str, port: int, memory: str, mlflow:
     if mlflow and not mlflow.startswith(("http://", "https://")):
         raise click.BadParameter(f"{mlflow!r} is no address, such as http://127.0.0.1:5000", param_hint="--mlflow")
     if not models and not Path("models").is_dir():
-        raise InputError("models: no such folder here; name one that holds saved models, or make them by `make repro`")
+        raise InputError("models: no such folder here; name one that holds saved models, or make them by `dvc repro`")
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: requests run side by side, each in its own thread
     with needs("explore", "explore"):
         from langladder.faces.explorer.app import create
@@ -72,7 +72,7 @@ def explore(models: tuple[Path, ...], host: str, port: int, memory: str, mlflow:
     shelf = Shelf.below(models or (Path("models"),), limit, _project_of(models))
     shelf.tracking = mlflow or _tracking_ui()
     if not shelf.folders:
-        raise InputError(f"{', '.join(map(str, models)) or 'models'}: holds no saved model; `make repro` makes some")
+        raise InputError(f"{', '.join(map(str, models)) or 'models'}: holds no saved model; `dvc repro` makes some")
     hosts = LOOPBACK if host in HERE else ("*",)
     run(
         create(shelf, hosts, languages=_languages(shelf.project / "data" / "clean")),

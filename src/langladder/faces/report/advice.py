@@ -78,7 +78,7 @@ def nothing_measured(data: Mapping[str, Any]) -> str:
     """What there is to say of data on which no rung was evaluated."""
     known = [facts for side in data if (facts := _size(data, side))]
     here = f" Here are {'; '.join(known)}." if known else ""
-    return f"Nothing was measured on this text, so there is no advice.{here} `make repro` measures the listed rungs."
+    return f"Nothing was measured on this text, so there is no advice.{here} `dvc repro` measures the listed rungs."
 
 
 def _of_kind(family: AnyFamily, entries: Sequence[Entry[Page]], inputs: ReportInputs) -> Advice | None:

@@ -153,7 +153,7 @@ ask("/api/tokenize/list", {}).then((list) => {
   if (!list) return;
   tokenizers = new Map(list.map((one) => [one.id, one]));
   chooser.replaceChildren(...list.filter((one) => !one.error).map((one) => make("option", { value: one.id }, `${one.title}, ${number(one.size)} (${users(one)})`)));
-  if (!list.length) at("found").replaceChildren(make("p", {}, "There is no tokenizer in this folder; ", make("code", {}, "make repro"), " trains one."));
+  if (!list.length) at("found").replaceChildren(make("p", {}, "There is no tokenizer in this folder; ", make("code", {}, "dvc repro"), " trains one."));
   onState(async (values) => {
     follow(values);
     if (values.text === asked) return;

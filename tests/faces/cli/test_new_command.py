@@ -1,0 +1,203 @@
+"""`langladder new`: what a project folder holds, what a file is taken for, and what is refused."""
+
+import importlib.util
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+from dvc.utils.hydra import apply_overrides
+
+from langladder.faces.cli import new as module
+from langladder.faces.cli.main import app
+from langladder.families import families
+from pipeline import ROOT
+from pipeline.settings import params, plan
+from pipeline.settings.checks import other_version
+from pipeline.settings.yaml_files import read_yaml
+
+WORDS = ["the", "old", "cat", "sees", "a", "new", "dog", "near", "some", "house"]
+SENTENCES = [f"{WORDS[n % 10]} {WORDS[n % 7]} runs home {n} ." for n in range(40)]
+FILES = {
+    "reviews.csv": "id;review;stars\n" + "\n".join(f"{n};{one};{n % 2 + 1}" for n, one in enumerate(SENTENCES)),
+    "plain.tsv": "text\tlabel\n" + "\n".join(f"{one}\t{n % 3}" for n, one in enumerate(SENTENCES)),
+    "rows.jsonl": "\n".join(json.dumps({"body": one, "verdict": n % 2}) for n, one in enumerate(SENTENCES)),
+    "lines.jsonl": "\n".join(json.dumps({"text": one}) for one in SENTENCES),
+    "latin.csv": "review,stars\n" + "\n".join(f"é {one},{n % 2}" for n, one in enumerate(SENTENCES)),
+    "novel.txt": "\n".join(SENTENCES),
+    "pairs.tsv": "\n".join(f"{one}\t{one.upper()}" for one in SENTENCES),
+    "words.txt": "\n\n".join("\n".join(f"{word}\tN" for word in one.split()) for one in SENTENCES),
+    "words.conll": "a N\nb V\n",
+}
+TAKEN: dict[str, tuple[str, dict[str, str]]] = {
+    "reviews.csv": ("labels", {"text": "review", "label": "stars", "delimiter": ";"}),
+    "plain.tsv": ("labels", {}),
+    "rows.jsonl": ("labels", {"text": "body", "label": "verdict"}),
+    "lines.jsonl": ("text", {}),
+    "latin.csv": ("labels", {"text": "review", "label": "stars"}),
+    "novel.txt": ("text", {}),
+    "pairs.tsv": ("pairs", {}),
+    "words.txt": ("tags", {}),
+    "words.conll": ("tags", {}),
+}
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["new", *map(str, arguments)])
+
+
+def written(folder: Path, name: str) -> Path:
+    file = folder / name
+    file.write_bytes(FILES[name].encode("latin-1" if name.startswith("latin") else "utf-8"))
+    return file
+
+
+def chosen(project: Path) -> dict[str, Any]:
+    values: dict[str, Any] = yaml.safe_load((project / "params.yaml").read_text(encoding="utf-8"))
+    return values
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_is_taken_for_what_it_is(name: str, tmp_path: Path) -> None:
+    done = run(tmp_path / "mine", "--data", written(tmp_path, name))
+    assert done.exit_code == 0, done.output
+    kind, settings = TAKEN[name]
+    assert f"taken for {kind}" in done.output
+    values, (side, (group, choice)) = chosen(tmp_path / "mine"), (module.KINDS[kind].side, module.KINDS[kind].group)
+    assert values["only"] == [side] and values[group] == choice and values["paths"][side] == f"input/{side}/{name}"
+    assert values["data"] == ({side: settings} if settings else {})
+    assert (tmp_path / "mine" / "input" / side / name).read_bytes() == (tmp_path / name).read_bytes()
+    usual = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    for family in families().values():  # the rungs that read it, and no others
+        kept = usual[family.listed] if family.listed in module.KINDS[kind].kept else type(usual[family.listed])()
+        assert values[family.listed] == kept, family.listed
+    assert params.schema().model_validate(values)
+    file = tmp_path / "mine" / "conf" / module.KINDS[kind].example[0]
+    assert [one.stem for one in file.iterdir()] == [f"my_{module.KINDS[kind].example[1]}"]
+
+
+def test_params_yaml_keeps_its_comments_and_one_change_is_one_line(tmp_path: Path) -> None:
+    assert run(tmp_path / "mine", "--data", written(tmp_path, "reviews.csv")).exit_code == 0
+    file = tmp_path / "mine" / "params.yaml"
+    before = file.read_text(encoding="utf-8")
+    usual = (ROOT / "params.yaml").read_text(encoding="utf-8").splitlines()
+    lost = [line for line in usual[2:] if line.startswith("#") and line not in before.splitlines()]
+    assert not lost and "# conf/labels, text → label:" in before
+    apply_overrides(file, ["seed=7"])
+    after = file.read_text(encoding="utf-8")
+    changed = [pair for pair in zip(before.splitlines(), after.splitlines(), strict=True) if pair[0] != pair[1]]
+    assert [old.split()[0] for old, _ in changed] == ["seed:"]
+
+
+def test_without_data_the_default_ladder_is_chosen(tmp_path: Path) -> None:
+    assert run(tmp_path / "mine").exit_code == 0
+    assert chosen(tmp_path / "mine") == read_yaml(ROOT / "params.yaml")
+
+
+def test_the_stages_are_those_of_the_checkout_and_watch_no_code(tmp_path: Path) -> None:
+    assert run(tmp_path / "mine").exit_code == 0
+    ours, theirs = read_yaml(ROOT / "dvc.yaml"), read_yaml(tmp_path / "mine" / "dvc.yaml")
+    deps = theirs["stages"]["resolve"].pop("deps")
+    assert ours["stages"]["resolve"].pop("deps") == ["conf", "params.yaml", "pipeline", "src/langladder", deps[-1]]
+    assert deps == ["conf", "params.yaml", "requirements.txt", "${paths.plugins}"]
+    for side in ("scenes", "speech"):
+        ours["stages"]["corpus"]["foreach"][side] = theirs["stages"]["corpus"]["foreach"][side]
+    assert theirs == ours
+    for dep in (name for name in deps if "$" not in name):
+        assert (tmp_path / "mine" / dep).exists()
+    paths = [path for path in chosen(tmp_path / "mine")["paths"].values() if path.startswith("input/")]
+    assert paths and all((tmp_path / "mine" / path).is_dir() for path in paths)
+    assert plan.stages()  # which reads commands as they stand there
+
+
+def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    done = run(tmp_path / "mine")
+    assert done.exit_code == 2 and "not empty" in done.output
+    assert [file.name for file in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
+    (tmp_path / "file").write_text("")
+    assert run(tmp_path / "file").exit_code == 2
+    (tmp_path / "empty").mkdir()
+    assert run(tmp_path / "empty").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--kind", "text"], "give --data"),
+        (["--data", "folder"], "--kind labels | text | tags | pairs"),
+        (["--data", "thing.xyz"], "--kind labels | text | tags | pairs"),
+        (["--update"], "no project of langladder"),
+    ],
+)
+def test_what_is_unclear_is_asked_for_and_nothing_is_written(
+    words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.txt").write_text("a b c\n")
+    (tmp_path / "thing.xyz").write_text("?\n")
+    done = run("mine", *words)
+    assert done.exit_code == 2 and said in done.output and not (tmp_path / "mine").exists()
+
+
+def test_a_folder_of_data_is_copied(tmp_path: Path) -> None:
+    (tmp_path / "corpus" / "deep").mkdir(parents=True)
+    (tmp_path / "corpus" / "deep" / "a.txt").write_text("a b c\n")
+    assert run(tmp_path / "mine", "--data", tmp_path / "corpus", "--kind", "text").exit_code == 0
+    assert (tmp_path / "mine" / "input" / "text" / "deep" / "a.txt").is_file()
+    assert chosen(tmp_path / "mine")["paths"]["text"] == "input/text"
+
+
+@pytest.mark.parametrize(("absent", "said"), [("hydra", "hydra is not installed"), ("pipeline", "not installed")])
+def test_missing_parts_are_named_with_what_installs_them(
+    absent: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(module, "find_spec", lambda name: None if name == absent else find(name))
+    done = run(tmp_path / "mine")
+    assert done.exit_code == 2 and said in done.output and "pip install 'langladder[pipeline]'" in done.output
+    assert len(done.output.strip().splitlines()) == 1 and not (tmp_path / "mine").exists()
+
+
+def test_another_version_is_named_until_the_project_is_updated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = tmp_path / "mine"
+    assert run(project, "--data", written(tmp_path, "novel.txt")).exit_code == 0
+    monkeypatch.setattr("pipeline.settings.checks.ROOT", project)
+    monkeypatch.setattr("pipeline.settings.checks.INSTALLED", ROOT / "conf")
+    assert other_version() == []
+    file = project / "requirements.txt"
+    file.write_text(file.read_text().replace("==0.", "==99."))
+    (project / "dvc.yaml").write_text((project / "dvc.yaml").read_text() + "# of an older version\n")
+    params_before = (project / "params.yaml").read_text()
+    assert "langladder==99." in other_version()[0] and "new --update" in other_version()[0]
+    assert run(project, "--update").exit_code == 0
+    assert other_version() == [] and "older version" not in (project / "dvc.yaml").read_text()
+    assert (project / "params.yaml").read_text() == params_before
+    assert "a checkout" in run(ROOT, "--update").output
+
+
+def test_the_folder_becomes_a_repository_of_its_own_unless_it_lies_in_one(tmp_path: Path) -> None:
+    assert run(tmp_path / "mine").exit_code == 0
+    listed = subprocess.run(
+        ["git", "ls-files", "--others", "--exclude-standard"],
+        cwd=tmp_path / "mine",
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    assert {"params.yaml", "dvc.yaml", ".dvc/config", "README.md", "input/text/.gitkeep"} <= set(listed)
+    assert run(tmp_path / "mine" / "inner").exit_code == 0
+    assert not (tmp_path / "mine" / "inner" / ".git").exists()
+    assert "no_scm" not in (tmp_path / "mine" / "inner" / ".dvc" / "config").read_text()
+
+
+def test_without_git_dvc_works_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = run(tmp_path / "mine")
+    assert done.exit_code == 0 and "git add" not in done.output
+    assert "no_scm = true" in (tmp_path / "mine" / ".dvc" / "config").read_text()
