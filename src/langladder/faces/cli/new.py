@@ -1,7 +1,7 @@
 """`langladder new`: a project folder for one's own data, which runs the installed stages.
 
-The installed package `pipeline` holds the files that a project is made of, in project/: those of the checkout. Only
-data are read from it here, and no code of it is imported.
+The installed package `pipeline` holds the files that a project is made of, in project/: those of the checkout, with
+dvc.yaml as stages.yaml (DVC reads every dvc.yaml that it finds below a project). No code of it is imported here.
 
 The folder names the version that it runs in requirements.txt, and DVC watches that file: a project knows no path of
 the machine that it was made on, and another version of langladder is an edit like any other.
@@ -164,7 +164,7 @@ def _parts() -> Path:
     """
     spec = find_spec("pipeline")
     folder = Path(spec.origin).parent / "project" if spec and spec.origin else None
-    if folder is None or not (folder / "dvc.yaml").is_file():
+    if folder is None or not (folder / "stages.yaml").is_file():
         raise InputError("langladder new: the stages are not installed: pip install 'langladder[pipeline]'")
     with needs("pipeline", "langladder new"):
         for tool in TOOLS:
@@ -194,7 +194,7 @@ def _see_project(folder: Path) -> None:
 
 def _write_version(folder: Path, parts: Path) -> None:
     """The stages of the installed version, and the file that says which that is."""
-    write_text(folder / "dvc.yaml", stages_text((parts / "dvc.yaml").read_text(encoding="utf-8")))
+    write_text(folder / "dvc.yaml", stages_text((parts / "stages.yaml").read_text(encoding="utf-8")))
     origin = ""
     with suppress(ValueError, TypeError):
         url = json.loads(_distribution().read_text("direct_url.json") or "{}").get("url", "")
