@@ -40,6 +40,8 @@ IGNORED_LINES = "Updating lock", "Generating lock", "Use `dvc push", "To track",
 SUMMARY = "--summary"
 
 Needs = dict[str, set[str]]
+FROM = ROOT
+"""Where the processes of jobs begin; the project's folder is their argument."""
 
 
 class Process(Protocol):
@@ -250,7 +252,7 @@ def _command(job: str) -> list[str]:
 def _begin(job: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         _command(job),
-        cwd=clusters.ROOT,  # where `-m` finds it
+        cwd=FROM,  # where `-m` finds it
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -19,6 +19,7 @@ from importlib.metadata import Distribution, PackageNotFoundError
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
+from typing import Literal
 
 import click
 import yaml
@@ -387,10 +388,11 @@ def _table(data: Path, of: str) -> Iterator[list[str]]:
     """The names of a table's columns, then its rows; nothing of what cannot be read, as who reads it will say why."""
     with suppress(InputError, csv.Error, ValueError):
         if of in ("csv", "tsv"):
-            quoting = csv.QUOTE_NONE if (delimiter := _delimiter(data, of)) == "\t" else csv.QUOTE_MINIMAL
+            delimiter = _delimiter(data, of)
+            quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
             lines = (f"{line}\n" for line in _lines(data) if line.strip())
-            for row in csv.reader(lines, delimiter=delimiter, quoting=quoting):
-                yield [cell.strip() for cell in row]
+            for cells in csv.reader(lines, delimiter=delimiter, quoting=quoting):
+                yield [cell.strip() for cell in cells]
             return
         rows: Iterator[Mapping[str, object]]
         if of == "parquet":
