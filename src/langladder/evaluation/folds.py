@@ -51,7 +51,9 @@ class FoldScores(Measured):
     ]
     f1_sd: Annotated[
         float,
-        Metric("F₁ sd of folds", "its standard deviation between the folds, in points", unit="points", card=None),
+        Metric(
+            "F₁ sd of folds", "its standard deviation between the folds, in points", unit="points", digits=1, card=None
+        ),
     ]
 
     def __str__(self) -> str:
