@@ -78,7 +78,7 @@ def test_two_folds_are_refused_in_params() -> None:
         resolved(folds=2)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_each_item_is_tested_once_by_the_model_of_its_fold(tmp_path: Path) -> None:
     project = copy_project(tmp_path)
