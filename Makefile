@@ -116,6 +116,10 @@ bench-explorer: setup ## fifty users of the explorer at once: how long an answer
 compare: $(VENV)/ready ## two ladders side by side: A=HEAD B=. (commits, experiments or folders); SETS=". ladders/mine": rungs × data sets
 	@python -m pipeline.compare $(if $(SETS),--across $(SETS),$(or $(A),HEAD) $(or $(B),.)) $(ARGS)
 
+.PHONY: experiments
+experiments: $(VENV)/ready ## the experiments of DVC side by side: what differs, without the hashes of inputs (ARGS=… for dvc exp show)
+	@dvc exp show --no-pager --only-changed --drop '(conf|data|models|pipeline|reports/rungs|resolved|src)(/.*|$$)|.*\.yaml$$|metrics$$|curves$$' $(ARGS)
+
 .PHONY: sweep
 sweep: $(VENV)/ready ## a small Hydra sweep as an example: two rungs × two seeds, compared in MLflow
 	@python -m pipeline.train lm -m lm=lstm,gpt seed=1,2 $(ARGS)

@@ -320,15 +320,15 @@ def line_plot(
 def _colour(figure: Figure, chosen: Choice) -> None:
     """What the page does by its script: a colour for each line that is shown at first, the others grey; a legend."""
     colours = {rung: SERIES[hue] for rung, hue in chosen.colours.items()}
-    marks: dict[str, object] = {}
+    marks: dict[str, str] = {}
     for line in (line for axes in figure.axes for line in axes.get_lines() if line.get_gid()):
         _, part, rung = str(line.get_gid()).split(":", 2)
         line.set_color(colours.get(rung, GRID))
         line.set_gid(None)
         if not part:
-            marks[rung] = line.get_marker()
+            marks[rung] = str(line.get_marker())
     lines = [
-        Line2D([], [], color=hue, marker=marks.get(rung), linewidth=2, label=visible(chosen.titles[rung]))
+        Line2D([], [], color=hue, marker=marks.get(rung, "None"), linewidth=2, label=visible(chosen.titles[rung]))
         for rung, hue in colours.items()
     ]
     figure.legend(handles=lines, loc="outside upper center", ncols=max(1, min(len(lines), 4)))
