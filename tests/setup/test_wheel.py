@@ -116,7 +116,7 @@ def test_the_wheel_has_every_file_of_the_package(wheel: Path) -> None:
     stages = {file.relative_to(ROOT).as_posix() for file in (ROOT / "pipeline").rglob("*.py")}
     stages = {name for name in stages if not name.startswith("pipeline/site/")}
     conf = {file.relative_to(ROOT).as_posix() for file in (ROOT / "conf").rglob("*.yaml")}
-    parts = {*conf, *("stages.yaml", "params.yaml", ".dvcignore", "README.md", "gitignore")}
+    parts = {*conf, *("stages.yaml", "params.yaml", "dvcignore", "README.md", "gitignore")}
     beside = {name for name in found if not name.startswith("langladder/")}
     assert beside == stages | {f"pipeline/project/{name}" for name in parts}
     assert zipfile.ZipFile(wheel).read("pipeline/project/stages.yaml") == (ROOT / "dvc.yaml").read_bytes()
