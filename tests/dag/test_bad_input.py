@@ -18,7 +18,7 @@ from langladder.ground.schema import checked_name
 from langladder.text.storage.shards import ShardWriter
 from pipeline import ROOT
 from pipeline.resolve import HYDRA
-from pipeline.settings import checks, params, plan, run_folder, stage
+from pipeline.settings import checks, params, plan, run_folder, stage, yaml_files
 from pipeline.settings.compose import resolve
 
 
@@ -90,7 +90,7 @@ def test_files_of_conf_have_names_too(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "conf" / "lm").mkdir(parents=True)
     for name in ("v2.1", "gpt", ".#gpt", "._gpt"):
         (tmp_path / "conf" / "lm" / f"{name}.yaml").write_text("year: 2019\n" if name[0] != "." else "\0")
-    monkeypatch.setattr(checks, "ROOT", tmp_path)
+    monkeypatch.setattr(yaml_files, "ROOT", tmp_path)
     monkeypatch.setattr(params, "ROOT", tmp_path)
     (problem,) = checks.conf_problems()
     assert problem.startswith("conf/lm/v2.1.yaml: 'v2.1' cannot be a name: a name has letters and digits")
