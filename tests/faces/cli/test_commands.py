@@ -328,6 +328,7 @@ def test_help_has_an_example_for_each_command(run: Run) -> None:
     vectors = {"neighbours", "analogy", "similarity", "map", "bias", "convert"}
     assert {path[0] for path in paths} == vectors | {
         "generate",
+        "new",
         "score",
         "perplexity",
         "fill",
