@@ -32,7 +32,7 @@ from pipeline import INSTALLED, ROOT
 from pipeline.settings import params, titles
 from pipeline.settings.errors import explain
 from pipeline.settings.plan import jobs
-from pipeline.settings.yaml_files import Values, read_yaml, shown
+from pipeline.settings.yaml_files import Values, display_path, read_yaml
 
 LADDERS = Path("ladders")  # ignored by git and by the checkout's DVC
 FULL = "full"
@@ -79,10 +79,10 @@ def ladder(chosen: params.Choices, name: str) -> params.Choices:
     listed = read_yaml(file) or {}
     usual = chosen.model_dump()
     if isinstance(paths := listed.get("paths"), dict):
-        listed["paths"] = usual["paths"] | _public_sets(paths, str(shown(file)))
+        listed["paths"] = usual["paths"] | _public_sets(paths, str(display_path(file)))
     if any(family.listed in listed for family in families().values() if family.trained):
         usual |= {family.listed: {} if family.bases else [] for family in families().values()} | {"corpora": []}
-    with explain(file_of=lambda _: f"{shown(file)}", kind=params.schema()):
+    with explain(file_of=lambda _: f"{display_path(file)}", kind=params.schema()):
         return params.schema().model_validate(usual | listed)
 
 

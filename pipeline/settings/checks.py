@@ -25,7 +25,7 @@ from pipeline import INSTALLED, ROOT
 from pipeline.settings import params
 from pipeline.settings.params import Choices
 from pipeline.settings.schema import RungValues
-from pipeline.settings.yaml_files import Values, read_yaml, shown
+from pipeline.settings.yaml_files import Values, display_path, read_yaml
 from pipeline.tracking.lineage import IMPORTED
 
 PRESET = "preset"
@@ -103,7 +103,7 @@ def conf_problems() -> list[str]:
         try:
             checked_name(file.stem)
         except ValueError as error:
-            found.append(f"{shown(file)}: {file.stem!r} cannot be a name: {error}; rename the file")
+            found.append(f"{display_path(file)}: {file.stem!r} cannot be a name: {error}; rename the file")
         try:
             read_yaml(file)
         except InputError as error:

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from langladder.evaluation.more_labels import FEWEST
-from langladder.families.folds import PARTS, Fold, fold_folder, part_folder
+from langladder.families.folds import PARTS, Part, fold_folder, part_folder
 
 J = TypeVar("J")
 
@@ -53,7 +53,7 @@ def fold_trainings(job: J, family: str, folder: Path) -> Iterator[tuple[Path, J]
     rung = getattr(whole, family)
     folds = getattr(rung, "folds", 1)
     for number in range(1, folds + 1) if folds > 1 else ():
-        own = rung.model_copy(update={"fold": Fold(number=number, of=folds), "folds": 1})
+        own = rung.model_copy(update={"fold": Part(number=number, of=folds), "folds": 1})
         yield fold_folder(folder, number), whole.model_copy(update={family: own})
 
 

@@ -38,7 +38,7 @@ def flat(values: Mapping[str, object], prefix: str = "") -> Values:
     return found
 
 
-def shown(path: Path) -> Path:
+def display_path(path: Path) -> Path:
     """A file as messages name it: below the project's folder, or as it is."""
     return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
 
@@ -61,7 +61,7 @@ def read_leniently(path: Path) -> tuple[Any, list[str]]:
     Raises:
         InputError: not there, or not YAML (line).
     """
-    name = shown(path)
+    name = display_path(path)
     try:
         text = path.read_text(encoding="utf-8")
         _see_depth(text, name)

@@ -21,6 +21,7 @@ from hydra.core.hydra_config import HydraConfig
 from langladder.families import families, sides
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
+from langladder.ground.ranks import MACHINE
 from pipeline import ROOT
 from pipeline.settings import params, plan
 from pipeline.settings.titles import title_of
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 # How a job is watched, not what it computes.
 MONITORING = ["progress", "profiler", "log_every", "checkpoint_every", "validate_every", "accelerator"]
-MONITORING += ["devices", "nodes", "strategy", "compile"]
+MONITORING += MACHINE
 MONITORING += ["fast_dev_run", "overfit_batches"]
 DIALS = {"width": "dimension", "dim": "dimension", "lr": "lr", "seed": "seed"}  # the width: of layers, of vectors
 CHOSEN = ("size", *(side.group for side in sides.CHOSEN), "filter", "clean", "tokenizer", "debug")

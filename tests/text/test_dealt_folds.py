@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from langladder.families.folds import Fold, Part
+from langladder.families.folds import Part
 from langladder.ground.errors import InputError
 from langladder.text.labelled.folds import Folds, training_splits
 from langladder.text.labelled.labelled import LABELLED, Example, read_labelled
@@ -36,7 +36,7 @@ def test_every_example_is_the_test_once(tmp_path: Path, count: int) -> None:
     assert [(one.text, one.label) for one in dealt.rows] == [*whole["train"], *whole["validation"], *whole["test"]]
     tested = []
     for number in range(1, count + 1):
-        train, validation = training_splits(folder, read_labelled, Example.dealt_by, Fold(number=number, of=count))
+        train, validation = training_splits(folder, read_labelled, Example.dealt_by, Part(number=number, of=count))
         test = [one for one, fold in zip(dealt.rows, dealt.fold, strict=True) if fold == number]
         parts = [{one.text for one in part} for part in (train, validation, test)]
         assert not (parts[0] & parts[1] or parts[0] & parts[2] or parts[1] & parts[2])  # "text 3" is there twice
@@ -79,5 +79,5 @@ def test_too_few_texts_are_named(tmp_path: Path) -> None:
         Folds.read(folder, read_labelled, Example.dealt_by, 10)
     folder = corpus(tmp_path, {"train": [*rows(40), ("one", "odd")], "test": [("two", "odd"), ("three", "odd")]})
     for number in range(1, 11):
-        train, _ = training_splits(folder, read_labelled, Example.dealt_by, Fold(number=number, of=10))
+        train, _ = training_splits(folder, read_labelled, Example.dealt_by, Part(number=number, of=10))
         assert "odd" in {one.label for one in train}

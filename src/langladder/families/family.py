@@ -16,6 +16,7 @@ from pydantic import Field, create_model, model_validator
 from langladder.evaluation.page import Page
 from langladder.ground import schema
 from langladder.ground.errors import InputError
+from langladder.ground.ranks import MACHINE
 from langladder.ground.schema import Config, Name, checked, locate
 
 if TYPE_CHECKING:
@@ -40,9 +41,7 @@ Make = Callable[..., Any]
 """Calls the function that makes the rung (`langladder.models.making`, `langladder.embeddings.method`):
 `make(start, *data, **more)`, where start is a model, to be trained in place, a class, or the folder of its base."""
 
-DEVICES = ("training.devices", "training.nodes", "training.strategy", "training.compile")
-"""How many processes train together, and whether their kernels are compiled: sums differ in last bits. It is a matter
-of the machine, and a training that was interrupted may go on with others."""
+DEVICES = tuple(f"training.{name}" for name in MACHINE)
 SHOWN = ("training.progress", "training.logger")
 UNWATCHED = ("title", "year", "claim", "paper", *SHOWN, "training.checkpoint_every", *DEVICES)
 """What a rung's file says that changes nothing of its result: no stage is run again for it."""

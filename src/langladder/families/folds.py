@@ -7,7 +7,14 @@ by them: `evaluation.folds`, `evaluation.more_labels`.
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from langladder.families.family import Rung
 from langladder.ground.schema import Config
@@ -15,15 +22,8 @@ from langladder.ground.schema import Config
 MOST_FOLDS = 50
 
 
-class Fold(Config):
-    """A fold of cross-validation: its number, from 1, and how many there are."""
-
-    number: int
-    of: int
-
-
 class Part(Config):
-    """A part of the training texts: one of `of` equal ones, by its number from 1."""
+    """One of `of` equal parts, by its number from 1: a fold of the labelled texts, or a part of those for training."""
 
     number: int
     of: int
@@ -40,7 +40,7 @@ class FoldedRung(Rung):
     """
 
     folds: int = Field(default=1, ge=1, le=MOST_FOLDS, exclude=True)
-    fold: Fold | None = None
+    fold: Part | None = None
 
     @model_serializer(mode="wrap")
     def _plain(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -52,12 +52,13 @@ class FoldedRung(Rung):
     def _leave_some_to_train_on(cls, folds: int) -> int:
         return checked_folds(folds)
 
-    @field_validator("fold", mode="before")
+    @field_validator("fold", "part", mode="before", check_fields=False)
     @classmethod
-    def _is_not_chosen(cls, fold: object) -> object:
-        if fold is not None:
-            raise ValueError("is set for each of the folds: set `folds` alone")
-        return fold
+    def _is_not_chosen(cls, value: object, info: ValidationInfo) -> object:
+        if value is not None:
+            setting = {"fold": "folds", "part": "learning_curve"}[str(info.field_name)]
+            raise ValueError(f"is set for each of the {info.field_name}s: set `{setting}` alone")
+        return value
 
     @model_validator(mode="after")
     def _go_alone(self) -> Self:
@@ -80,13 +81,6 @@ class CurvedRung(FoldedRung):
 
     learning_curve: bool = Field(default=False, exclude=True)
     part: Part | None = None
-
-    @field_validator("part", mode="before")
-    @classmethod
-    def _is_no_choice(cls, part: object) -> object:
-        if part is not None:
-            raise ValueError("is set for each of the parts: set `learning_curve` alone")
-        return part
 
 
 def checked_folds(folds: int) -> int:

@@ -18,6 +18,10 @@ PATIENCE = timedelta(minutes=30)
 PORT = 15_000
 """Slurm sets no port: the first of those that follow from the number of its job."""
 
+MACHINE = ("devices", "nodes", "strategy", "compile")
+"""Settings of a training on how many processes share it, and whether their kernels are compiled: sums differ in last
+bits. It is a matter of the machine, and a training that was interrupted may go on with others."""
+
 Value = TypeVar("Value")
 
 

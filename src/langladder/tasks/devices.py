@@ -17,7 +17,7 @@ import torch
 from langladder.ground.errors import InputError
 from langladder.ground.ranks import Ranks, from_first, join, ranks
 from langladder.ground.schema import checked
-from langladder.tasks.optimisation import TrainingConfig
+from langladder.tasks.optimisation import TrainingConfig, on_gpu
 
 OLDEST = (7, 0)
 """The compute capability that Triton asks for: Volta's."""
@@ -51,11 +51,6 @@ def check_devices(config: TrainingConfig, own: Ranks) -> None:
             f"training.devices={own.local_size}: this machine has {there} GPUs; set it to {there} or less, or "
             "training.accelerator to cpu"
         )
-
-
-def on_gpu(config: TrainingConfig) -> bool:
-    """Whether it trains on NVIDIA's or AMD's GPUs."""
-    return config.accelerator != "cpu" and torch.cuda.is_available()
 
 
 def compiles(config: TrainingConfig, *, one_graph: bool) -> bool:

@@ -194,6 +194,11 @@ class TrainingConfig(Config):
         return self.warmup_steps if self.warmup_steps <= self.max_steps else max(1, self.max_steps // 10)
 
 
+def on_gpu(config: TrainingConfig) -> bool:
+    """Whether it trains on NVIDIA's or AMD's GPUs."""
+    return config.accelerator != "cpu" and torch.cuda.is_available()
+
+
 def set_learning_rate(optimizer: torch.optim.Optimizer, config: TrainingConfig, step: int) -> None:
     """Give every group its rate for the update after `step` updates."""
     rate = learning_rate(config, step)
@@ -384,14 +389,13 @@ def resolve_precision(config: TrainingConfig, *, one_shape: bool = True) -> Prec
     Raises:
         InputError: bf16 is asked for where it would be emulated, many times slower than fp32 (or not run at all).
     """
-    on_gpu = config.accelerator != "cpu" and torch.cuda.is_available()
-    if on_gpu:
+    if on_gpu(config):
         native = gains = torch.cuda.is_bf16_supported(including_emulation=False)
     else:
         capabilities = torch.cpu.get_capabilities()
         native = bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
         gains = native and one_shape
-    if config.precision == "auto" or (config.precision == "default" and on_gpu):
+    if config.precision == "auto" or (config.precision == "default" and on_gpu(config)):
         return "bf16" if gains else "fp32"
     if config.precision == "default":
         return "fp32"

@@ -25,7 +25,7 @@ from pytorch_lightning.utilities.types import OptimizerLRSchedulerConfig
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from langladder.data.batches import Update, generator
-from langladder.ground.ranks import from_first, gathered, ranks, summed
+from langladder.ground.ranks import MACHINE, from_first, gathered, ranks, summed
 from langladder.tasks.checkpoints import Checkpoint
 from langladder.tasks.devices import compiles
 from langladder.tasks.optimisation import (
@@ -242,7 +242,7 @@ class Task(pl.LightningModule):
     def run(self) -> dict[str, object]:
         """What must be the same for a checkpoint to be continued."""
         free = {"progress", "profiler", "log_every", "checkpoint_every", "logger"}
-        free |= {"devices", "nodes", "strategy", "compile"}
+        free |= {*MACHINE}
         return {"seed": self.seed, "config": self.config.model_dump(mode="json", exclude=free)}
 
 

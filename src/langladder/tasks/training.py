@@ -42,9 +42,9 @@ from langladder.tasks.callbacks import (
     validations,
 )
 from langladder.tasks.checkpoints import SUFFIX, Checkpoint, SafetensorsCheckpointIO, read_checkpoint
-from langladder.tasks.devices import joined, on_gpu, tensor_cores
+from langladder.tasks.devices import joined, tensor_cores
 from langladder.tasks.extensions import built_callbacks, built_flags, built_loggers, quiet
-from langladder.tasks.optimisation import Precision, TrainingConfig, resolve_precision
+from langladder.tasks.optimisation import Precision, TrainingConfig, on_gpu, resolve_precision
 from langladder.tasks.sharding import Sharded
 from langladder.tasks.task import MONITOR, Task
 
