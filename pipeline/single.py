@@ -4,18 +4,36 @@ python -m pipeline.single JOB PARENT ROOT    # PARENT: the process number of `pi
 """
 
 import os
+import signal
 import sys
+from contextlib import suppress
+
+import psutil  # type: ignore[import-untyped]
 
 from pipeline.tracking.processes import end_with
 
 
 def main(job: str, parent: str, root: str) -> int:
     """Exit code of DVC."""
+    signal.signal(signal.SIGTERM, _end)
     end_with(int(parent))
     os.chdir(root)
     from dvc.cli import main as dvc
 
     return int(dvc(["--wait-for-lock", "repro", "--single-item", job]))
+
+
+def _end(signum: int, _: object) -> None:
+    """End the stage that runs; DVC then ends as after a stage that failed, and gives its locks back.
+
+    Were DVC ended itself, it could be while it writes its file of locks, which no `dvc` could read afterwards.
+    """
+    stage = psutil.Process().children(recursive=True)
+    for process in stage:
+        with suppress(psutil.NoSuchProcess):
+            process.terminate()
+    if not stage:
+        sys.exit(128 + signum)
 
 
 if __name__ == "__main__":
