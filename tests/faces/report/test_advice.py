@@ -1,6 +1,8 @@
-"""Which rung is worth its cost: by measured figures alone, level where the ± say so, and told what was not measured."""
+"""Which rung to use, and what each step of history bought: by measured figures alone, told what was not measured."""
 
 import json
+import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,10 @@ from langladder.faces.cli.main import app
 from langladder.faces.report.advice import Advice, advice
 from langladder.faces.report.inputs import Entry, ReportInputs, Timing
 from langladder.faces.report.page import build_page, code
+from langladder.faces.report.section import family_columns
+from langladder.faces.report.steps import ladder_steps
 from langladder.faces.report.tables import ladder_summary, ladder_timings
+from langladder.families import family
 
 DATA = {
     "labels": {
@@ -46,8 +51,8 @@ def of(*rungs: Entry[Any], **others: list[Entry[Any]]) -> Advice:
 
 def test_a_baseline_that_is_level_wins() -> None:
     """0.82 and 0.80, ± 0.02 each: apart by less than √(0.02² + 0.02²)."""
-    title, worth, (first, second, third) = of(rung("net", 0.82, 40.0), rung("tf-idf", 0.80, 1.5, counted=True))
-    assert (title, worth) == ("Classifiers", "tf-idf")
+    title, worth, (first, second, third), *shown = of(rung("net", 0.82, 40.0), rung("tf-idf", 0.80, 1.5, counted=True))
+    assert (title, worth, *shown) == ("Classifiers", "tf-idf", "accuracy 80.0 % ± 2.0 %", "1.5 s", "123 k parameters")
     assert first == (
         "Trained on 200 examples, 10,523 words and 2 labels, food the rarest with 80, the best of 2 rungs by accuracy "
         "is net with 82.0 % ± 2.0 %."
@@ -63,18 +68,25 @@ def test_a_baseline_that_is_level_wins() -> None:
 
 
 def test_the_best_is_worth_it_where_it_is_ahead_by_more_than_the_margins() -> None:
-    _, worth, (_, second, _) = of(rung("net", 0.84, 40.0), rung("tf-idf", 0.80, 1.5, counted=True))
+    _, worth, (_, second, _), *_ = of(rung("net", 0.84, 40.0), rung("tf-idf", 0.80, 1.5, counted=True))
     assert worth == "net"
     assert second == (
         "It took 40 s, 27 times as long as the best of the cheaper ones, tf-idf (80.0 % ± 2.0 % in 1.5 s), and is "
         "ahead of it by 4.0 %."
     )
-    _, worth, (_, second, _) = of(rung("net", 0.79, 40.0), rung("tf-idf", 0.80, 1.5, counted=True))
+    _, worth, (_, second, _), *_ = of(rung("net", 0.79, 40.0), rung("tf-idf", 0.80, 1.5, counted=True))
     assert worth == "tf-idf" and second == "It is also the cheapest: it took 1.5 s to train."
-    _, worth, (_, second, _) = of(rung("net", 0.82, None), rung("tf-idf", 0.80, None, counted=True))
+    _, worth, (_, second, _), *_ = of(rung("net", 0.82, None), rung("tf-idf", 0.80, None, counted=True))
     assert worth == "net" and second.startswith("What it costs is not known")
-    _, worth, (first, second, _) = of(rung("net", 0.82, 3.0))
+    _, worth, (first, second, _), *_ = of(rung("net", 0.82, 3.0))
     assert worth == "net" and "the only rung" in first and second.startswith("There is nothing to compare it with")
+
+
+def test_the_cheapest_within_two_per_cent_is_used_even_where_the_margins_tell_them_apart() -> None:
+    best, near = rung("net", 0.800, 40.0, width=0.001), rung("gru", 0.785, 9.0, width=0.001)
+    _, worth, (_, second, _), *shown = of(best, near, rung("tf-idf", 0.783, 1.5, width=0.001, counted=True))
+    assert (worth, shown[1]) == ("gru", "9.0 s")  # 0.783 is 2.1 % below
+    assert second.startswith("gru (78.5 % ± 0.1 %) is within 2 % of it and trains in 9.0 s instead of 40 s")
 
 
 def test_what_was_learnt_elsewhere_is_compared_with_what_was_not() -> None:
@@ -162,3 +174,72 @@ def test_the_command_and_the_page_say_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize("family", ["lm", "classifier"])
 def test_no_rung_no_advice(family: str) -> None:
     assert advice(report_of(**{family: []})) == []
+
+
+def told(*rungs: Entry[Any]) -> str:
+    return ladder_steps(rungs, family_columns(family("classifier"), [one.page for one in rungs]))
+
+
+def dated(made: Entry[Any], year: int, approach: str = "") -> Entry[Any]:
+    page = made.page.model_copy(update={"approach": approach})
+    return replace(made, page=page, metadata=made.metadata.model_copy(update={"year": year}))
+
+
+def test_a_step_of_history_goes_from_the_best_of_an_approach_to_the_best_of_the_next() -> None:
+    """In order of years, whatever the ladder's; a step that lost says so, and so does one inside the ±."""
+    net, bag = dated(rung("net", 0.90, 60.0), 2014, "convolutional"), dated(rung("tf-idf", 0.80, 1.5), 1972, "counted")
+    weak = dated(rung("weak", 0.60, 1.0), 2013, "convolutional")
+    lost = dated(rung("bert", 0.70, 24.0), 2019, "Transformer")
+    first = (
+        "net is ahead of tf-idf by 10.0 points (accuracy 90.0 % ± 2.0 % instead of 80.0 % ± 2.0 %), for 40 × its "
+        "training time."
+    )
+    assert told(lost, net, weak, bag) == (
+        f"{first} bert is behind net by 20.0 points (accuracy 70.0 % ± 2.0 % instead of 90.0 % ± 2.0 %), for 0.40 × "
+        "its training time, so this step did not pay here."
+    )
+    level = dated(rung("bert", 0.81, 1.5), 2019, "Transformer")
+    assert told(bag, level).startswith("bert is within the ± of tf-idf (") and told(bag, level).endswith(
+        "), in the same training time."
+    )
+    assert told(dated(rung("a", 0.8, None), 2001), dated(rung("b", 0.9, None), 2002)).endswith("80.0 % ± 2.0 %).")
+    assert told(net) == "net is the only rung that was measured: there is no step to compare."
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (90.0, 60.0, "gpt predicts 33 % better than counted (perplexity per word 60.00 instead of 90.00), for 1 min "
+         "40 s of training instead of 0.5 s."),
+        (60.0, 63.0, "gpt predicts 5.0 % worse than counted (perplexity per word 63.00 instead of 60.00), for 1 min "
+         "40 s of training instead of 0.5 s, so this step did not pay here."),
+        (60.0, 60.0, "gpt is as good as counted (perplexity per word 60.00 instead of 60.00), for 1 min 40 s of "
+         "training instead of 0.5 s, so this step did not pay here."),
+        (math.inf, 60.0, "gpt gives all of the test text some probability (perplexity per word 60.00), which counted "
+         "does not (its perplexity per word is infinite), for 1 min 40 s of training instead of 0.5 s."),
+        (60.0, math.inf, "gpt gives some of the test text probability 0 (its perplexity per word is infinite), which "
+         "counted does not (perplexity per word 60.00): this step did not pay here."),
+        (math.inf, math.inf, "gpt and counted both give some of the test text probability 0 (their perplexity per "
+         "word is infinite)."),
+    ],
+)  # fmt: skip
+def test_a_step_is_told_of_any_perplexity(old: float, new: float, says: str) -> None:
+    pair = lms(counted=0.5, gpt=100.0)
+    for made, value in zip(pair, (old, new), strict=True):
+        scores = made.page.scores.model_copy(update={"perplexity_per_word": value})
+        pair[pair.index(made)] = replace(made, page=made.page.model_copy(update={"scores": scores}))
+    assert ladder_steps(pair, family_columns(family("lm"), [one.page for one in pair])) == says
+
+
+def test_the_page_tells_what_each_step_bought_and_what_to_use() -> None:
+    page = build_page(replace(report_of(lm=lms(counted=0.5, gpt=100.0)), data=DATA))
+    assert '<p class="finding">gpt predicts 33 % better than counted' in page
+    assert (
+        '<p class="finding">From line 1 of a document to lines 3–4, the entropy floor falls by 6 %, the perplexity of '
+        "gpt falls by 3 % and the perplexity of counted falls by 2 %: gpt and counted make about as much of what they "
+        "have read.</p>" in page
+    )
+    [row] = re.findall(r"<tr><th scope=\"row\">Language models</th>.*?</tr>", page)
+    assert re.findall(r"<td[^>]*>(.*?)</td>", row) == [
+        "<strong>gpt</strong>", "perplexity per word 60.00", "1 min 40 s", "1 k parameters"
+    ]  # fmt: skip

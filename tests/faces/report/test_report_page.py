@@ -129,7 +129,7 @@ def test_page_is_the_same_for_the_same_inputs(page: str, inputs: ReportInputs, t
 
 def test_page_says_what_was_found(page: str) -> None:
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page))
-    assert "GPT, with perplexity per word 34.10, 8.5 % above the floor" in text
+    assert "is GPT with 34.10 (the floor is 31.42)" in text
     assert "国王" in text
     assert "queen 0.91, prince 0.83" in text
     assert "68.8 % (80 of 100)" in text
@@ -167,7 +167,7 @@ def test_families_that_are_rungs_with_share_their_sections(inputs: ReportInputs)
     ids = [attributes["id"] for _, attributes in Outline(page).tags if "id" in attributes]
     assert len(ids) == len(set(ids))
     assert "Language models that grew from others" in page  # has a table, and curves, of its own
-    assert "<strong>GPT, trained longer, with perplexity per word 30.00" in page
+    assert "is GPT, trained longer with 30.00" in page
     assert page.count("What the language models write</h2>") == 1 and page.count("Perplexity per word of every") == 1
 
 

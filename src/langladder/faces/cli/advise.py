@@ -16,9 +16,10 @@ def advise(folder: Path, as_json: bool) -> None:
     """Say which of the rungs that were measured in FOLDER (this one) is worth its cost on its text.
 
     FOLDER is a project, or ladders/NAME in one, after `dvc repro`: its reports/ and metrics/ are read. Each kind of
-    rung gets three sentences: what there was to learn from and what is best; what the best costs beside a cheaper one,
-    by their ±; what word vectors and pre-training gave. Only measured figures are used, and what was not measured is
-    named. The report has the same at its head.
+    rung gets three sentences: what there was to learn from and what is best; what the best costs beside a cheaper one
+    that is within 2 % of it or within the ±; what word vectors and pre-training gave. Only measured figures are used,
+    and what was not measured is named. The report has the same under "What should I use?". --json adds the figure, the
+    training time and the size of the rung to use.
 
     \b
     Examples:

@@ -1,9 +1,12 @@
-"""Which rung is worth its cost on this text, in three sentences for each kind of rung: what there is to learn from and
-what is best, what the best costs beside a cheaper one, what growing and other data have been measured to give.
+"""Which rung to use on this text: of each kind the cheapest that is as good as the best, with its figure and its cost.
 
-Only measured figures are used. Two rungs are level where their difference is no more than the root of the sum of their
-squared ± (half of 95 % intervals), which is wider than a paired test's: what is called better is so. Rungs that are
-judged alike (language models, and those that grew from another) are compared with each other.
+Three sentences say why: what there is to learn from and what is best, what the best costs beside a cheaper one, what
+growing and other data have been measured to give.
+
+Only measured figures are used. A rung is as good as the best where its figure is within 2 % of it, or where the two are
+level: their difference is no more than the root of the sum of their squared ± (half of 95 % intervals), which is wider
+than a paired test's. Rungs that are judged alike (language models, and those that grew from another) are compared with
+each other.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +20,9 @@ from langladder.faces.report.inputs import Entry, ReportInputs
 from langladder.faces.report.section import Column, family_columns
 from langladder.families.family import AnyFamily
 
+NEAR = 0.02
+"""Share of the best figure: a rung that is no further from it is as good for use."""
+
 HARDLY = 1.0
 """Points of accuracy: twice the labels that give less are hardly worth it."""
 
@@ -25,26 +31,38 @@ ELSEWHERE = ("word vectors", "pre-training")
 
 
 class Advice(NamedTuple):
-    """What is said of one kind of rung: its title, which rung is worth its cost (None: none was measured), why."""
+    """What is said of one kind of rung.
+
+    Attributes:
+        title: of the kind.
+        rung: the one to use; None: none was measured.
+        sentences: why.
+        figure: of that rung, with the name of the measure. time: of its training. size: of the model.
+            "" where it is not known.
+    """
 
     title: str
     rung: str | None
     sentences: list[str]
+    figure: str = ""
+    time: str = ""
+    size: str = ""
 
 
-class _Rung(NamedTuple):
+class Judged(NamedTuple):
     """A rung by the measure that its kind is compared by; margin: its ±, None where none was measured."""
 
+    name: str
     title: str
     value: float
     margin: float | None
     seconds: float | None
     counted: bool
     given: str
-    seeds: int
+    size: str
 
 
-class _Measure(NamedTuple):
+class Measure(NamedTuple):
     """What rungs of a kind are compared by."""
 
     column: Column[Any]
@@ -54,7 +72,7 @@ class _Measure(NamedTuple):
     def sign(self) -> int:
         return 1 if self.column.better == "higher" else -1
 
-    def figure(self, rung: _Rung) -> str:
+    def figure(self, rung: Judged) -> str:
         """A rung's figure with its ±."""
         beside = "" if rung.margin is None else f" ± {self.width(rung.margin)}"
         return f"{self.column.show(rung.value)}{beside}"
@@ -83,10 +101,10 @@ def nothing_measured(data: Mapping[str, Any]) -> str:
 
 def _of_kind(family: AnyFamily, entries: Sequence[Entry[Page]], inputs: ReportInputs) -> Advice | None:
     columns = family_columns(family, [entry.page for entry in entries])
-    measure = _measure(columns)
+    measure = measure_of(columns)
     if measure is None:
         return None
-    rungs = [rung for entry in entries if (rung := _rung(entry, measure)) is not None]
+    rungs = judged(entries, measure)
     if not rungs:
         return Advice(family.title, None, [f"Nothing was measured by {measure.column.title}."])
     best = max(rungs, key=lambda rung: measure.sign * rung.value)
@@ -99,42 +117,60 @@ def _of_kind(family: AnyFamily, entries: Sequence[Entry[Page]], inputs: ReportIn
             cost,
             _more(family, rungs, measure, inputs, _more_data(best, entries, inputs)),
         ],
+        f"{measure.column.title} {measure.figure(worth)}",
+        "" if worth.seconds is None else numbers.seconds(worth.seconds),
+        worth.size,
     )
 
 
-def _measure(columns: Sequence[Column[Any]]) -> _Measure | None:
+def measure_of(columns: Sequence[Column[Any]]) -> Measure | None:
     """The first telling column of which one end is better, and the one behind it that says its ±."""
     for place, column in enumerate(columns):
         if column.better and (column.brief or column.compared) and not column.interval:
             behind = columns[place + 1] if place + 1 < len(columns) and columns[place + 1].interval else None
-            return _Measure(column, behind)
+            return Measure(column, behind)
     return None
 
 
-def _rung(entry: Entry[Page], measure: _Measure) -> _Rung | None:
+def judged(entries: Sequence[Entry[Page]], measure: Measure) -> list[Judged]:
+    """The rungs that were measured, in their order."""
+    return [rung for entry in entries if (rung := _judged(entry, measure)) is not None]
+
+
+def _judged(entry: Entry[Page], measure: Measure) -> Judged | None:
     value = measure.column.read(entry.page, entry.timing)
     if value is None:
         return None
     margin = measure.interval.read(entry.page, entry.timing) if measure.interval else None
     if margin is None and measure.column.margin:
         margin = measure.column.margin(entry.page)
-    return _Rung(
+    return Judged(
+        entry.name,
         entry.title,
         value,
         margin,
         entry.timing.seconds,
         getattr(entry.page, "work", None) is None,
         " and ".join(kind for kind in ELSEWHERE if kind in entry.metadata.also_given),
-        entry.page.seeds,
+        _model_size(entry.page),
     )
+
+
+def _model_size(page: Any) -> str:
+    """Parameters, or bytes of word vectors; "" where the page has neither."""
+    if (parameters := getattr(page, "parameters", None)) is not None:
+        return f"{numbers.compact(parameters)} parameters"
+    if (each := getattr(page, "bytes_per_word", None)) is not None:
+        return f"{numbers.memory(each * page.vocabulary)} of vectors"
+    return ""
 
 
 def _first(
     family: AnyFamily,
-    best: _Rung,
-    rungs: Sequence[_Rung],
+    best: Judged,
+    rungs: Sequence[Judged],
     entries: Sequence[Entry[Page]],
-    measure: _Measure,
+    measure: Measure,
     inputs: ReportInputs,
 ) -> str:
     """What there is to learn from, and what is best."""
@@ -152,7 +188,7 @@ def _first(
     )
 
 
-def _cost(best: _Rung, rungs: Sequence[_Rung], measure: _Measure) -> tuple[_Rung, str]:
+def _cost(best: Judged, rungs: Sequence[Judged], measure: Measure) -> tuple[Judged, str]:
     """The rung that is worth its cost, and why."""
     if len(rungs) == 1:
         return best, "There is nothing to compare it with: list a baseline beside it."
@@ -162,13 +198,15 @@ def _cost(best: _Rung, rungs: Sequence[_Rung], measure: _Measure) -> tuple[_Rung
     took = numbers.seconds(best.seconds)
     if not cheaper:
         return best, f"It is also the cheapest: it took {took} to train."
-    level = [rung for rung in cheaper if _level(best, rung)]
-    if level:
-        chosen = min(level, key=lambda rung: rung.seconds or 0)
+    as_good = [rung for rung in cheaper if is_level(best, rung) or _near(best, rung)]
+    if as_good:
+        chosen = min(as_good, key=lambda rung: rung.seconds or 0)
         wins = "Your baseline wins: " if chosen.counted and not best.counted else ""
-        within = measure.width(hypot(best.margin or 0, chosen.margin or 0))
+        within = f"is within {NEAR:.0%} of it".replace("%", " %")
+        if is_level(best, chosen):
+            within = f"is level with it within ± {measure.width(hypot(best.margin or 0, chosen.margin or 0))}"
         return chosen, (
-            f"{wins}{chosen.title} ({measure.figure(chosen)}) is level with it within ± {within} and trains in "
+            f"{wins}{chosen.title} ({measure.figure(chosen)}) {within} and trains in "
             f"{numbers.seconds(chosen.seconds or 0)} instead of {took}: it is the one that is worth its cost."
         )
     other = max(cheaper, key=lambda rung: measure.sign * rung.value)
@@ -181,18 +219,22 @@ def _cost(best: _Rung, rungs: Sequence[_Rung], measure: _Measure) -> tuple[_Rung
     )
 
 
-def _level(best: _Rung, other: _Rung) -> bool:
+def _near(best: Judged, other: Judged) -> bool:
+    return abs(best.value - other.value) <= NEAR * abs(best.value)
+
+
+def is_level(best: Judged, other: Judged) -> bool:
     """Whether a difference is no more than what both may be off; never where that was not measured of either."""
     return _known(best, other) and abs(best.value - other.value) <= hypot(best.margin or 0, other.margin or 0)
 
 
-def _known(*rungs: _Rung) -> bool:
+def _known(*rungs: Judged) -> bool:
     """Whether what could change a difference was measured: a counted rung is the same with each seed."""
     margins = [rung.margin for rung in rungs]
     return any(margins) and all(rung.margin is not None or rung.counted for rung in rungs)
 
 
-def _more_data(best: _Rung, entries: Sequence[Entry[Page]], inputs: ReportInputs) -> str:
+def _more_data(best: Judged, entries: Sequence[Entry[Page]], inputs: ReportInputs) -> str:
     """What twice the labels would give the best rung, where that was measured (`evaluation.more_labels`)."""
     page: Any = next(entry.page for entry in entries if entry.title == best.title)
     if "more_labels" not in type(page).model_fields:
@@ -222,7 +264,7 @@ def _more_data(best: _Rung, entries: Sequence[Entry[Page]], inputs: ReportInputs
     )
 
 
-def _more(family: AnyFamily, rungs: Sequence[_Rung], measure: _Measure, inputs: ReportInputs, data: str) -> str:
+def _more(family: AnyFamily, rungs: Sequence[Judged], measure: Measure, inputs: ReportInputs, data: str) -> str:
     """What vectors or pre-training gave here.
 
     Args:
@@ -242,7 +284,7 @@ def _more(family: AnyFamily, rungs: Sequence[_Rung], measure: _Measure, inputs: 
     names = f"{high.title} ({high.given}) has {measure.figure(high)}, {low.title} without has {measure.figure(low)}"
     if ahead <= 0:
         return f"Word vectors and pre-training did not help here: {names}; {data}"
-    if _known(high, low) and _level(high, low):
+    if _known(high, low) and is_level(high, low):
         return f"Word vectors or pre-training gave no more than the ±: {names}; {data}"
     return f"What was learnt elsewhere helps here: {names}; {data}"
 
@@ -277,7 +319,7 @@ def _counted(train: Mapping[str, Any], unit: str) -> str:
     return f"{train[unit]:,} {unit}" if isinstance(train.get(unit), int) else ""
 
 
-def _bound(entries: Sequence[Entry[Page]], best: _Rung) -> str:
+def _bound(entries: Sequence[Entry[Page]], best: Judged) -> str:
     """What nobody can beat, where the corpus says it."""
     page: Any = next(entry.page for entry in entries if entry.title == best.title)
     if (accuracy := getattr(page, "bayes_accuracy", None)) is not None:

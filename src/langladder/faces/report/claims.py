@@ -78,7 +78,8 @@ def pictures(inputs: ReportInputs, family: str) -> Iterable[Picture]:
         for plot in claim.page.findings.plots:
             if plot.front and (svg := findings_plot(plot, f"front-{claim.name}")):
                 link = Markup('<a href="#claim-{}">{}</a>').format(claim.name, claim.title)
-                yield Picture(Markup(svg), Markup("{}, with the spread between seeds: {}.").format(plot.title, link))
+                caption = Markup("{}, with the spread between seeds: {}.").format(plot.title, link)
+                yield Picture(Markup(svg), caption, finding=claim.page.findings.verdict)
                 return
 
 

@@ -21,8 +21,9 @@ from langladder.faces.report.graphs import draw_tree, legend
 from langladder.faces.report.inputs import Entry, ReportInputs
 from langladder.faces.report.labels import confusion_maps, coverage_table, label_table, paired, reliability_plot
 from langladder.faces.report.plots import score_plot
-from langladder.faces.report.section import Picture, Section, drawn_lines
+from langladder.faces.report.section import Picture, Section, drawn_lines, page_columns
 from langladder.faces.report.selection import BESIDE, Loss, aligned, choice
+from langladder.faces.report.steps import ladder_steps
 from langladder.text.tokenize.specials import RESERVED
 
 WEIGHED = 8  # texts that rungs label side by side
@@ -76,7 +77,8 @@ def pictures(inputs: ReportInputs, family: str) -> Iterable[Picture]:
     caption = "Accuracy of the classifiers with its 95 % interval, the first rung at the foot."
     if best is not None:
         caption += " The dashed line is the Bayes accuracy: what the source itself leaves open, nobody can know."
-    return [] if svg is None else [Picture(Markup(svg), caption)]
+    finding = ladder_steps(rungs, page_columns([rung.page for rung in rungs]))
+    return [] if svg is None else [Picture(Markup(svg), caption, finding=finding)]
 
 
 def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:

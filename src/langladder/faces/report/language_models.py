@@ -31,6 +31,7 @@ from langladder.faces.report.plots import (
 )
 from langladder.faces.report.section import Column, Picture, Section, drawn_lines, page_columns
 from langladder.faces.report.selection import BESIDE, COLOURED, Aligned, aligned, choice
+from langladder.faces.report.steps import ALIKE, ladder_steps, representatives
 from langladder.text.words.segmentation import description_of
 
 _DECADES_FROM = 500.0  # so many times, and a log axis has labels at the powers of ten only
@@ -91,13 +92,14 @@ def pictures(inputs: ReportInputs, family: str) -> Iterable[Picture]:
     if floor:
         caption += " The dashed line is the entropy floor: the true uncertainty of the text, which no model can beat."
         caption += _what_context_is_worth(_windows(inputs), floor)
-    yield Picture(Markup(svg), caption)
+    figures = columns([rung.page for rung in rungs])
+    yield Picture(Markup(svg), caption, finding=ladder_steps(rungs, figures))
     if drawn := positions_plot(rungs):
         title = f"Perplexity per {_unit(rungs)} by position in the document"
         caption = "Perplexity of the lines at each position of the test documents, numbered from 1."
         if any(one.floor for one in rungs[0].page.scores.positions):
             caption += " The dashed line is the entropy floor, of who has read all lines before."
-        yield drawn_lines(drawn, title, caption)
+        yield drawn_lines(drawn, title, caption, positions_finding(representatives(rungs, figures)[-2:]))
 
 
 def _windows(inputs: ReportInputs) -> Sequence[Mapping[str, float]]:
@@ -167,6 +169,46 @@ def positions_plot(rungs: LanguageModels) -> LinePlot | None:
 
     label = "Perplexity of every language model by position in the document"
     return line_plot("positions", label, chosen, draw, 4.2)
+
+
+def positions_finding(rungs: LanguageModels) -> str:
+    """How far perplexity changes from the first lines of a document to the last, of the rungs of the last step.
+
+    Args:
+        rungs: the older before the newer; or one.
+    """
+    where, changes, floors = "", list[float](), list[str]()
+    for rung in rungs:
+        places = rung.page.scores.positions
+        values = [one.perplexity for one in places if one.perplexity and isfinite(one.perplexity)]
+        if len(values) < max(2, len(places)):
+            return ""
+        first, last = places[0], places[-1]
+        where = f"From {_lines(first.first, first.last)} of a document to {_lines(last.first, last.last)}"
+        changes.append(values[-1] / values[0] - 1)
+        if first.floor and last.floor:
+            floors = [f"the entropy floor {_change(last.floor / first.floor - 1)}"]
+    parts = [f"the perplexity of {rung.title} {_change(one)}" for rung, one in zip(rungs, changes, strict=True)]
+    if not parts:
+        return ""
+    told = [*floors, *reversed(parts)]
+    said = f"{where}, {', '.join(told[:-1])}{' and ' * (len(told) > 1)}{told[-1]}"
+    if len(changes) < 2:
+        return f"{said}."
+    (old, new), gap = (rung.title for rung in rungs), changes[1] - changes[0]
+    if abs(gap) < ALIKE:
+        return f"{said}: {new} and {old} make about as much of what they have read."
+    return f"{said}: {new} makes {'more' if gap < 0 else 'less'} of what it has read than {old}."
+
+
+def _lines(first: int, last: int | None) -> str:
+    return f"line {first}" if first == last else f"lines {_span(first, last)}"
+
+
+def _change(share: float) -> str:
+    """`falls by 18 %`."""
+    text = f"{100 * abs(share):.0f} %"
+    return "stays the same" if text == "0 %" else f"{'rises' if share > 0 else 'falls'} by {text}"
 
 
 def _span(first: int, last: int | None) -> str:

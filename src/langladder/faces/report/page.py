@@ -12,7 +12,7 @@ each, as do lists of mappings. What is nested deeper becomes a part of its own u
 import hashlib
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from langladder.faces.report import numbers, predictions
-from langladder.faces.report.advice import advice
+from langladder.faces.report.advice import NEAR, Advice, advice
 from langladder.faces.report.bidi import enclosing, isolated, plain
 from langladder.faces.report.graphs import draw_pipeline, family_tree_sections, grouped
 from langladder.faces.report.inputs import MARK, ReportInputs
@@ -32,7 +32,6 @@ from langladder.faces.report.section import (
     Picture,
     Section,
     drawn_lines,
-    family_headline,
     family_loss,
     family_pictures,
     family_sections,
@@ -61,18 +60,17 @@ def build_page(inputs: ReportInputs) -> str:
     shared: dict[str, object] = {"numbers": numbers, "zip": partial(zip, strict=True), "given": GIVEN, "mark": MARK}
     shared["enclosing"] = lambda text, side=None: enclosing(text, inputs.languages.get(side))
     shared["isolated"] = lambda text, side=None: isolated(text, inputs.languages.get(side))
-    headlines = [family_headline(family, inputs) for family in inputs.families]
+    advised = advice(inputs)
     context: dict[str, object] = {
         "style": Markup(style),
         "script": Markup(script),
         "script_hash": b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         "meta": inputs.meta,
-        "headlines": [headline for headline in headlines if headline],
-        "advice": advice(inputs),
+        "advice": bool(advised),
         "corpus": inputs.meta.text or inputs.meta.corpus,
         "sections": [
             (section, Markup(environment.get_template(section.template).render(shared | dict(section.context))))
-            for section in sections(inputs)
+            for section in sections(inputs, advised)
         ],
     }
     return environment.get_template("page.html.j2").render(shared | context)
@@ -88,10 +86,11 @@ def write_page(inputs: ReportInputs, path: Path) -> None:
     write_text(path, build_page(inputs))
 
 
-def sections(inputs: ReportInputs) -> Iterator[Section]:
+def sections(inputs: ReportInputs, advised: Sequence[Advice]) -> Iterator[Section]:
     """All sections with something to show, in order: the ladder, each family's own, where it all comes from."""
     pictures = [picture for family in inputs.families for picture in family_pictures(family, inputs)]
-    ladder = {"pictures": pictures, "tables": ladder_rows(inputs)}
+    near = f"{100 * NEAR:.0f} %"
+    ladder = {"pictures": pictures, "advice": advised, "near": near, "tables": ladder_rows(inputs)}
     yield Section("ladder", "The ladder", "ladder.html.j2", ladder)
     if curves := list(_curves(inputs)):
         yield Section("curves", "Learning curves", "curves.html.j2", {"curves": curves})

@@ -30,17 +30,22 @@ P = TypeVar("P", bound=Page)
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing with what stands below it, and over it; the rungs to choose from, where it is a line plot."""
+    """A drawing with what stands below it, and over it; the rungs to choose from, where it is a line plot.
+
+    Attributes:
+        finding: what its figures say, in a sentence or a few.
+    """
 
     svg: Markup
     caption: str = ""
     heading: str = ""
     choice: Choice | None = None
+    finding: str = ""
 
 
-def drawn_lines(plot: LinePlot, heading: str = "", caption: str = "") -> Picture:
+def drawn_lines(plot: LinePlot, heading: str = "", caption: str = "", finding: str = "") -> Picture:
     """A line plot as a figure of the page."""
-    return Picture(Markup(plot.svg), caption, heading, plot.choice)
+    return Picture(Markup(plot.svg), caption, heading, plot.choice, finding)
 
 
 @dataclass(frozen=True)
