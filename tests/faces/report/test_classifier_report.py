@@ -111,10 +111,24 @@ def test_golden_marks() -> None:
     ]  # fmt: skip
     thai = marked(["ฉัน", "ชอบ", "แมว", "!"], [1.0, 1.0, 0.0, 0.0], "ฉันชอบแมว !")
     assert [one.after for one in thai] == ["", "", " ", " "]
-    assert [one.after for one in marked(["the", " cat", "▁s", "at"], [1.0] * 4, "the cat sat")] == [" ", " ", "", " "]
+    assert [one.after for one in marked(["the", " cat", "▁sat"], [1.0] * 3, "the cat sat")] == [" ", " ", " "]
     assert [one.after for one in marked(["the", "cat", "x"], [1.0, 1.0, 1.0], "The cat")] == [" ", " ", " "]
     assert [one.kind for one in attended(["a", "b"], [0.9, 0.1])] == ["seen-4", ""]
     assert [one.kind for one in marked(["a"], [0.0])] == [""] and marked([], []) == []
+
+
+def test_the_pieces_of_a_word_are_one_word_with_one_weight() -> None:
+    """0.5 − 0.1 + 0.2; signs, and words of a script without spaces, stay apart."""
+    pieces, weights = ["▁no", "▁D", "ou", "bts", ".", "▁I", "'m", "▁x1", "2"], [1.0, 0.5, -0.1, 0.2, 0, 0, 0, 0, 0]
+    found = marked(pieces, weights, "no doubts. I'm x12")
+    assert [(one.text, one.weight, one.after) for one in found] == [
+        ("no", "+1.00", " "), ("Doubts", "+0.60", ""), (".", "", " "), ("I", "", ""), ("'m", "", " "), ("x12", "", " "),
+    ]  # fmt: skip
+    assert [one.text for one in marked(["मा", "ी", "तुम"], [0.0] * 3, "माी तुम")] == ["माी", "तुम"]
+    assert [(one.text, one.weight) for one in attended(["d", "ou", "a"], [0.3, 0.3, 0.4], "dou a")] == [
+        ("dou", "+0.60"), ("a", "+0.40")
+    ]  # fmt: skip
+    assert [one.text for one in marked(["我", "们"], [0.0, 0.0], "我们")] == ["我", "们"]
 
 
 NODES = [Node.model_validate(node) for node in TREE]

@@ -8,11 +8,10 @@ from itertools import combinations
 import pytest
 import yaml
 from instructed_files import whole
-from rich.cells import cell_len
 
 from langladder.faces.report.graphs import (
     HEADING,
-    LETTER,
+    SIZE,
     Box,
     Edge,
     Layout,
@@ -24,6 +23,7 @@ from langladder.faces.report.graphs import (
 )
 from langladder.faces.report.graphs import family_tree_sections as sections
 from langladder.faces.report.inputs import Stage
+from langladder.faces.report.plots import drawing, new_figure
 from langladder.families import families
 from langladder.ground.errors import InputError
 from pipeline import ROOT
@@ -150,9 +150,30 @@ def test_every_rung_of_the_full_ladder_has_a_box_as_wide_as_its_title() -> None:
     boxes = {key: Box(f"{title}\n{key}", heading=True) for key, title in titles.items()}
     layout = layered(boxes, [Edge(base, key) for key, base in bases.items()])
     assert separate(layout, layout.spots)
-    assert all(layout.spots[key].width > LETTER * HEADING * cell_len(title) for key, title in titles.items())
+    assert all(layout.spots[key].width >= drawn_width(title, bold=True) for key, title in titles.items())
     assert max(spot.x for spot in layout.spots.values()) < 800
     assert max(spot.y for spot in layout.spots.values()) < 45 * len(titles)
+
+
+def drawn_width(text: str, *, bold: bool) -> float:
+    """In points, as Matplotlib draws it."""
+    with drawing():
+        _, axes = new_figure(9.0, 1.0)
+        weight, size = ("bold", HEADING) if bold else ("normal", SIZE)
+        return float(axes.text(0, 0, text, fontsize=size, fontweight=weight).get_window_extent().width)
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+def test_a_label_of_wide_letters_stays_in_its_box(stacked: bool) -> None:
+    """In the box in front of a stack, which is smaller than the stack."""
+    box = Box("MWMWMWMWMWMWMW\nill", heading=True, stacked=stacked)
+    svg = draw_graph({"a": box}, [], layered({"a": box}, []), "x", "x")
+    [*_, front] = re.findall(r"M ([\d.]+) [\d.]+ *\nL ([\d.]+) [\d.]+ *\nQ", svg)  # its upper edge, between the corners
+    left, right = (float(x) for x in front)
+    middles = [float(x) for x in re.findall(r'<text [^>]*x="([\d.]+)"', svg)]
+    assert len(middles) == 2 and all(middle == pytest.approx((left + right) / 2, abs=0.1) for middle in middles)
+    corner = 5.0
+    assert right - left + 2 * corner >= drawn_width("MWMWMWMWMWMWMW", bold=True)
 
 
 def test_what_a_rung_learnt_from_beside_its_base_is_a_dashed_line() -> None:

@@ -4,11 +4,13 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from small_run_files import embedding, entry, language_model, report_of, with_rungs
 
-from langladder.faces.report.inputs import CurvePoint, Meta, ReportInputs
+from langladder.evaluation.language_model import LanguageModelPage
+from langladder.faces.report.inputs import CurvePoint, Entry, Meta, ReportInputs
 from langladder.faces.report.page import build_page, code, write_page
 from langladder.faces.report.tables import ladder_summary
 
@@ -169,6 +171,19 @@ def test_families_that_are_rungs_with_share_their_sections(inputs: ReportInputs)
     assert "Language models that grew from others" in page  # has a table, and curves, of its own
     assert "is GPT, trained longer with 30.00" in page
     assert page.count("What the language models write</h2>") == 1 and page.count("Perplexity per word of every") == 1
+
+
+def test_rungs_of_several_families_stand_in_order_of_history(inputs: ReportInputs) -> None:
+    years = {"lstm": 1997, "gpt": 2019, "kneser_ney": 1995}
+
+    def dated(rung: Entry[Any], year: int | None) -> Entry[Any]:
+        return replace(rung, metadata=rung.metadata.model_copy(update={"year": year}))
+
+    grown = dated(entry("tune", language_model("a", "A", 30.0, 1)), 2013)
+    unknown = dated(entry("tune", language_model("b", "B", 30.0, 1)), None)
+    own = [dated(rung, years[rung.name]) for rung in inputs.of("lm")]
+    mixed = with_rungs(with_rungs(inputs, "lm", own), "tune", [unknown, grown])
+    assert [rung.name for rung in mixed.rungs_with("lm", LanguageModelPage)] == ["kneser_ney", "lstm", "a", "gpt", "b"]
 
 
 def test_rungs_of_one_name_are_told_apart(inputs: ReportInputs) -> None:

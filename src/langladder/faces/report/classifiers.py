@@ -7,7 +7,9 @@ against it, and the number is shown under the mouse.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import groupby
+from typing import NamedTuple
+from unicodedata import category
 
 import numpy as np
 from markupsafe import Markup
@@ -25,6 +27,7 @@ from langladder.faces.report.section import Picture, Section, drawn_lines, page_
 from langladder.faces.report.selection import BESIDE, Loss, aligned, choice
 from langladder.faces.report.steps import ladder_steps
 from langladder.text.tokenize.specials import RESERVED
+from langladder.text.words.segmentation import has_unspaced_script
 
 WEIGHED = 8  # texts that rungs label side by side
 
@@ -118,7 +121,7 @@ ClassifierRungs = Sequence[Entry[ClassifierPage]]
 
 @dataclass(frozen=True)
 class WordMark:
-    """A piece of a text: its weight as shown, and its class on the page; both empty where it hardly counts.
+    """A word of a text: its weight as shown, and its class on the page; both empty where it hardly counts.
 
     `after` is what stands behind it: a space, or nothing where the text goes on at once (Chinese, Thai).
     """
@@ -207,21 +210,26 @@ def _trees(page: ClassifierPage, title: str, most: int) -> Iterator[Picture]:
 
 
 def marked(pieces: Sequence[str], weights: Sequence[float], text: str = "") -> list[WordMark]:
-    """The pieces of a text with their weights, the largest of the text in full colour."""
-    most = max(map(abs, weights), default=0.0)
-    return list(_marks(pieces, weights, most, ("for", "against"), text))
+    """The words of a text with their weights, the largest of the text in full colour."""
+    return list(_marks(_whole_words(pieces, weights, text), ("for", "against")))
 
 
 def attended(pieces: Sequence[str], weights: Sequence[float], text: str = "") -> list[WordMark]:
-    """The pieces of a text with their attention, which is never below 0."""
-    return list(_marks(pieces, weights, max(weights, default=0.0), ("seen", "seen"), text))
+    """The words of a text with their attention, which is never below 0."""
+    return list(_marks(_whole_words(pieces, weights, text), ("seen", "seen")))
 
 
-def _marks(
-    pieces: Sequence[str], weights: Sequence[float], most: float, kinds: tuple[str, str], whole: str
-) -> Iterator[WordMark]:
-    for piece, weight, after in zip(pieces, weights, _between(pieces, whole), strict=True):
-        text = SEPARATOR if piece == RESERVED[0] else piece.strip(_SPACES) or "␣"
+class _Word(NamedTuple):
+    """A word of a text as a classifier read it, and what stands behind it: a space, or nothing."""
+
+    text: str
+    weight: float
+    after: str
+
+
+def _marks(words: Sequence[_Word], kinds: tuple[str, str]) -> Iterator[WordMark]:
+    most = max((abs(word.weight) for word in words), default=0.0)
+    for text, weight, after in words:
         level = round(COLOURS * abs(weight) / most) if most > 0 else 0
         kind = kinds[0] if weight > 0 else kinds[1]
         yield (
@@ -231,13 +239,29 @@ def _marks(
         )
 
 
-def _between(pieces: Sequence[str], text: str) -> Iterator[str]:
-    """What stands behind each piece: nothing where the next one is found right there in the text, else a space."""
-    spans: list[tuple[int, int]] = []
-    end = 0
-    for piece in (piece.strip(_SPACES) for piece in pieces):
-        start = text.find(piece, end) if piece else -1
-        end = end if start < 0 else start + len(piece)
-        spans.append((start, end))
-    for (_, end), (start, _) in pairwise([*spans, (-1, -1)]):
-        yield "" if start == end else " "
+def _whole_words(pieces: Sequence[str], weights: Sequence[float], text: str) -> list[_Word]:
+    """The pieces of a word together, with the sum of their weights.
+
+    Pieces go together where one follows the other at once in the text, with a letter or digit at both sides, of a
+    script that writes spaces between words.
+    """
+    found: list[_Word] = []
+    lowered, end = text.lower(), -1
+    for piece, weight in zip(pieces, weights, strict=True):
+        bare = piece.strip(_SPACES)
+        start = lowered.find(bare.lower(), max(end, 0)) if bare else -1
+        follows = start >= 0 and start == end
+        shown = SEPARATOR if piece == RESERVED[0] else bare or "␣"
+        if follows and _is_letter(found[-1].text[-1]) and _is_letter(bare[0]):
+            found[-1] = _Word(found[-1].text + bare, found[-1].weight + weight, " ")
+        else:
+            if follows:
+                found[-1] = found[-1]._replace(after="")
+            found.append(_Word(shown, weight, " "))
+        end = start + len(bare) if start >= 0 else end
+    return found
+
+
+def _is_letter(char: str) -> bool:
+    """Whether it is a letter, mark or digit of a script that writes spaces between words."""
+    return category(char)[0] in "LMN" and not has_unspaced_script(char)

@@ -31,14 +31,14 @@ from langladder.experiments.findings import Graph
 from langladder.faces.report import numbers
 from langladder.faces.report.bidi import plain
 from langladder.faces.report.inputs import ReportInputs, Stage
-from langladder.faces.report.plots import INK, SERIES, drawing, to_svg, visible
+from langladder.faces.report.plots import INK, SERIES, drawing, text_width, to_svg, visible
 from langladder.faces.report.section import Section
 from langladder.ground.errors import InputError
 from langladder.text.words.direction import clusters, direction
 
 DPI = 72
 HEADING, SIZE, LINE = 9.5, 8.5, 12.0  # points: of a heading, of other text, from line to line
-LETTER = 0.58  # of the size: a letter in a wide font; bold ones are a tenth wider
+LETTER = 0.58  # of the size: a letter of a word in a tree
 PAD, GAP, CHANNEL, MARGIN = 7.0, 8.0, 28.0, 3.0  # beside a text, between boxes, between columns, around the drawing
 CIRCLE = 17.0  # across a node of a tree
 STACK = 3.0  # by which the second of several boxes stands aside
@@ -72,14 +72,20 @@ class Box:
         """In points."""
         if self.shape == "circle":
             return CIRCLE
-        lengths = [cell_len(line) for line in self.text.split("\n")]
-        text = LETTER * max(SIZE * max(lengths), 1.1 * HEADING * lengths[0] if self.heading else 0.0)
-        return text if self.shape == "none" else text + 2 * PAD
+        first, *others = self.text.split("\n")
+        heading = text_width(first, HEADING if self.heading else SIZE, bold=self.heading)
+        text = max([heading, *(text_width(line, SIZE) for line in others)])
+        return text if self.shape == "none" else text + 2 * PAD + self.shift
 
     @property
     def height(self) -> float:
         """In points."""
-        return CIRCLE if self.shape == "circle" else LINE * (self.text.count("\n") + 1) + PAD
+        return CIRCLE if self.shape == "circle" else LINE * (self.text.count("\n") + 1) + PAD + self.shift
+
+    @property
+    def shift(self) -> float:
+        """By which the box in front is smaller than all of a stack."""
+        return STACK if self.stacked else 0.0
 
 
 class Edge(NamedTuple):
@@ -146,20 +152,16 @@ def draw_graph(
 
 
 def _draw_box(axes: Axes, box: Box, spot: Spot, paints: Mapping[str, str], gid: str) -> None:
-    x, y, width, height = spot
-    paint: dict[str, Any] = {
-        "facecolor": (paints[box.fill], box.opacity),
-        "edgecolor": paints[box.colour],
-        "linewidth": box.outline,
-    }
+    x, y = spot.x - box.shift / 2, spot.y - box.shift / 2  # the middle of the one in front
+    width, height = spot.width - box.shift, spot.height - box.shift
+    face = (paints[box.fill], box.opacity)
+    paint: dict[str, Any] = {"facecolor": face, "edgecolor": paints[box.colour], "linewidth": box.outline}
     if box.shape == "circle":
         axes.add_patch(Circle((x, y), width / 2, clip_on=False, gid=gid, **paint))
     elif box.shape == "box":
-        width, height = (width - STACK, height - STACK) if box.stacked else (width, height)
-        left, top = x - spot.width / 2, y - spot.height / 2
-        for shift in (STACK, 0.0) if box.stacked else (0.0,):  # the one in front last
-            corner, own = (left + shift, top + shift), None if shift else gid
-            style = "round,pad=0,rounding_size=5"
+        style = "round,pad=0,rounding_size=5"
+        for shift in dict.fromkeys((box.shift, 0.0)):  # the one in front last
+            corner, own = (x - width / 2 + shift, y - height / 2 + shift), None if shift else gid
             axes.add_patch(FancyBboxPatch(corner, width, height, boxstyle=style, clip_on=False, gid=own, **paint))
     lines = box.text.split("\n")
     for number, line in enumerate(lines):

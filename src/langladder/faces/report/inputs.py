@@ -129,6 +129,11 @@ class Entry(Generic[P_co]):
         return self.page.approach
 
 
+def in_history(rungs: Iterable[Entry[P]]) -> list[Entry[P]]:
+    """By year, those of one year in the order of the ladder; where the year is not known, as they stand, at the end."""
+    return sorted(rungs, key=lambda rung: (rung.metadata.year is None, rung.metadata.year or 0))
+
+
 def with_unique_names(families: Mapping[str, Sequence[Entry[P]]]) -> list[Entry[P]]:
     """The rungs of all families, each under a name of its own."""
     found: dict[str, Entry[P]] = {}
@@ -190,11 +195,12 @@ class ReportInputs:
     def rungs_with(self, family: str, page: type[P]) -> list[Entry[P]]:
         """The rungs of all families whose pages are of a kind, for the first family that has any; none for the others.
 
-        So families that are judged alike (claims; language models, and those that grew from them) share a section.
+        So families that are judged alike (claims; language models, and those that grew from them) share a section, and
+        stand in order of history in it.
         """
         found = {one.name: [rung for rung in self.of(one.name) if isinstance(rung.page, page)] for one in self.families}
         having = [name for name, rungs in found.items() if rungs]
-        return with_unique_names(found) if having[:1] == [family] else []
+        return in_history(with_unique_names(found)) if having[:1] == [family] else []
 
 
 def load_report(

@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from io import StringIO
 from itertools import cycle, islice
 from types import MappingProxyType
@@ -26,8 +27,11 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
+from matplotlib.textpath import TextToPath
 from matplotlib.ticker import FuncFormatter, MaxNLocator
+from rich.cells import cell_len
 
 from langladder.evaluation.page import Interval, Page
 from langladder.faces.report import numbers
@@ -101,6 +105,15 @@ def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)  # measures text
     return figure, figure.add_subplot()
+
+
+@cache
+def text_width(text: str, size: float, *, bold: bool = False) -> float:
+    """In points, in DejaVu Sans: few fonts of a reader's system are wider."""
+    if not text.isascii():  # it may lack the letters, which are as wide as in a terminal then
+        return 0.7 * size * cell_len(text)
+    font = FontProperties(family="DejaVu Sans", size=size, weight="bold" if bold else "normal")
+    return float(TextToPath().get_text_width_height_descent(text, font, ismath=False)[0])
 
 
 def visible(text: str) -> str:

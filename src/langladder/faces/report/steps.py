@@ -12,7 +12,7 @@ from typing import Any
 
 from langladder.faces.report import numbers
 from langladder.faces.report.advice import Judged, Measure, is_level, judged, measure_of
-from langladder.faces.report.inputs import Entry, P
+from langladder.faces.report.inputs import Entry, P, in_history
 from langladder.faces.report.section import Column
 
 MOST = 4
@@ -38,11 +38,6 @@ def ladder_steps(rungs: Sequence[Entry[Any]], columns: Sequence[Column[Any]]) ->
     by_name = {one.name: one for one in found}
     compared = [by_name[rung.name] for rung in representatives(rungs, columns)]
     return " ".join([step(old, new, measure) for old, new in pairwise(compared)][-MOST:])
-
-
-def in_history(rungs: Sequence[Entry[Any]]) -> list[Entry[Any]]:
-    """By year, those of one year in the order of the ladder; where the year is not known, as they stand, at the end."""
-    return sorted(rungs, key=lambda rung: (rung.metadata.year is None, rung.metadata.year or 0))
 
 
 def representatives(rungs: Sequence[Entry[P]], columns: Sequence[Column[Any]]) -> list[Entry[P]]:
