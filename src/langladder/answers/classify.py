@@ -1,23 +1,32 @@
 """Classify: the label of a text, how sure the model is, and which words speak for it.
 
+A multi-label classifier answers with a set of labels: those whose probability is at least 0.5.
+
 A line is a text, two with a tab between them, or a bracketed tree for a classifier of trees. The model reads a text as
 its training text is written; the answer has it as it was given.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from langladder.answers.requests import ClassifyRequest
 from langladder.evaluation.classifier import Decision, Node, decision
 from langladder.ground.errors import InputError
-from langladder.models.classification.classifier import Classifier
-from langladder.text.labelled.labelled import DEEPEST, Example, Tree, bracketed, parse_tree
+from langladder.models.classification.classifier import Classifier, decided, log_prob_of_sets
+from langladder.text.labelled.labelled import DEEPEST, Example, Tree, bracketed, named_together, parse_tree
 
 BLANK = Example("")  # a blank line, which has no label
 MOST_PIECES = 10_000  # of a text: what a network reads at once takes memory by their number, or by its square
+
+
+class Given(NamedTuple):
+    """The set of labels that a multi-label classifier gives a text, and its probability as a whole."""
+
+    labels: list[str]
+    probability: float
 
 
 @dataclass(frozen=True)
@@ -26,14 +35,23 @@ class Classification:
 
     Attributes:
         line: the text, or two with a tab between them.
-        top: the best labels with their probabilities, the likeliest first.
+        top: the best labels with their probabilities, the likeliest first; where one was requested of a multi-label
+            classifier, all that the text gets in words, with the probability of this set.
         explained: why, where it was requested.
+        given: of a multi-label classifier alone.
     """
 
     line: str
     example: Example
     top: list[tuple[str, float]]
     explained: Decision | None = None
+    given: Given | None = None
+
+    def best(self) -> tuple[str | None, float | None]:
+        """The answer in words with its probability: the likeliest label, or the set of labels; None of a blank line."""
+        if self.given is not None:
+            return named_together(self.given.labels), self.given.probability
+        return self.top[0] if self.top else (None, None)
 
     def as_dict(self) -> dict[str, object]:
         """For JSON; what the text does not have, or was not requested, is left out."""
@@ -41,6 +59,8 @@ class Classification:
         if self.example.second is not None:
             found["second"] = self.example.second
         found["labels"] = [{"label": label, "probability": p} for label, p in self.top]
+        if self.given is not None:
+            found["given"] = self.given._asdict()
         if self.explained is not None:
             names = [("piece", self.explained.pieces), ("weight", self.explained.weights)]
             names += [("attention", self.explained.attention)] if self.explained.attention else []
@@ -53,6 +73,8 @@ class Classification:
 
 def classify(model: Classifier, examples: Sequence[Example], request: ClassifyRequest) -> list[Classification]:
     """The best labels of each example; none of `BLANK`.
+
+    Of a multi-label classifier the one best (`request.top` 1) is the set of labels that the text gets.
 
     Raises:
         InputError: an example cannot be read or is too long, or the classifier cannot explain its choice.
@@ -69,15 +91,28 @@ def classify(model: Classifier, examples: Sequence[Example], request: ClassifyRe
         if read is None:
             found.append(Classification("", example, []))
             continue
-        p = np.exp(next(scores))  # (C,)
-        order = np.argsort(-p, kind="stable")[: request.top]
-        best = [(model.labels[index], round(float(p[index]), 6)) for index in order]
+        log_probs = next(scores)  # (C,)
+        p = np.exp(log_probs)
+        order = np.argsort(-p, kind="stable")
+        best = [(model.labels[index], round(float(p[index]), 6)) for index in order[: request.top]]
+        given, (said, sure) = None, best[0]
+        if model.multi_label:
+            given = _given(model, log_probs)
+            said, sure = named_together(given.labels), given.probability
+            best = [(said, sure)] if request.top == 1 else best
         line = example.text if example.second is None else f"{example.text}\t{example.second}"
-        why = decision(model, read, int(order[0]), best[0][1]) if request.explain else None
+        why = decision(model, read, int(order[0]), sure, said=said) if request.explain else None
         if why is not None and not why.weights:
             raise InputError(f"{type(model).__name__} does not look at words and cannot tell which count; no --explain")
-        found.append(Classification(line, example, best, why))
+        found.append(Classification(line, example, best, why, given))
     return found
+
+
+def _given(model: Classifier, log_probs: np.ndarray) -> Given:
+    """The labels whose probability reaches the threshold, by their ids, from (C,) log P(label | text)."""
+    own = decided(log_probs)
+    probability = float(np.exp(log_prob_of_sets(log_probs[None], own[None])[0]))
+    return Given([model.labels[index] for index in np.flatnonzero(own)], round(probability, 6))
 
 
 def reads_trees(model: Classifier) -> bool:

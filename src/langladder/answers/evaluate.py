@@ -66,12 +66,17 @@ def evaluate_file(folder: Path, file: Path, request: EvaluateRequest) -> JudgedF
 
 
 def _classifier(folder: Path, file: Path, request: EvaluateRequest, table: list[Prediction]) -> Any:
-    names = {"text": _column(request.text, "text"), "label": _column(request.label, "label")}
+    names: dict[str, object] = {"text": _column(request.text, "text"), "label": _column(request.label, "label")}
     second = None if request.second is None else _column(request.second, "second")
-    source = _source(LabelledSource, file, request, **names, second=second, delimiter=request.delimiter)
-    examples = _read(read_labels, source, read_labelled)
     model = read_classifier(folder)
-    written = [normalised(model, one)._replace(label=one.label) for one in examples]
+    if model.multi_label != (request.multi_label is not None):
+        given = f"multi_label: {request.multi_label!r}, but it gives each text one label: leave multi_label out"
+        lacking = 'it gives a text several labels: say how the file has them, multi_label "list" or a separator (";")'
+        raise InputError(f"{folder}: {lacking if model.multi_label else given}")
+    names |= {"second": second, "delimiter": request.delimiter, "multi_label": request.multi_label}
+    source = _source(LabelledSource, file, request, **names)
+    examples = _read(read_labels, source, read_labelled)
+    written = [normalised(model, one)._replace(label=one.label, labels=one.labels) for one in examples]
     return evaluate_classifier(model, written, name=folder.name, table=table)
 
 

@@ -132,7 +132,12 @@ class ClassifyRequest(Config):
     """How much is said of a text's label."""
 
     explain: bool = Field(default=False, description="Show how much each word speaks for the label, or against it.")
-    top: int | None = Field(default=1, ge=1, le=MOST_ANSWERS, description="Labels to show.")
+    top: int | None = Field(
+        default=1,
+        ge=1,
+        le=MOST_ANSWERS,
+        description="Labels to show; 1 of a multi-label classifier: the set that the text gets.",
+    )
     """None: all."""
 
 
@@ -150,6 +155,14 @@ class EvaluateRequest(Config):
         description="Column of the labels, tags or translations: label of labelled texts, else the second.",
     )
     second: str | None = Field(default=None, title="COLUMN", description="Column of the other text, of pairs.")
+    multi_label: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=10,
+        title="HOW",
+        description="How a text has its labels, of multi-label classifiers: list, of jsonl and parquet, or what stands "
+        "between the names, ; for example.",
+    )
     delimiter: str | None = Field(
         default=None, min_length=1, max_length=1, title="CHARACTER", description="Between columns: ; for example."
     )

@@ -2,13 +2,17 @@
 
 Of each decision the page holds the weights of words, attention, the nodes of a tree; of a network with filters, the
 n-grams that they like most.
+
+A multi-label text is right where it gets just its labels: accuracy is the exact match, the answer is a set of labels,
+and how sure one may be of it is the probability of the whole set (`models.classification.classifier`). Micro-F₁ and the
+mean accuracy of a label judge each label by itself.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from langladder.evaluation.folds import FoldScores, OutOfFold
 from langladder.evaluation.label_scores import (
@@ -20,6 +24,7 @@ from langladder.evaluation.label_scores import (
     coverage,
     macro_f1,
     per_label,
+    per_label_of_sets,
     reliability,
 )
 from langladder.evaluation.more_labels import MoreLabels
@@ -27,8 +32,16 @@ from langladder.evaluation.page import Excluded, Interval, Measured, Metric, Met
 from langladder.evaluation.predictions import Prediction, rounded, unseen
 from langladder.evaluation.significance import share_interval
 from langladder.ground.errors import InputError
-from langladder.models.classification.classifier import Classifier, Favourite
-from langladder.text.labelled.labelled import Example, read_tree
+from langladder.models.classification.classifier import (
+    Classifier,
+    Favourite,
+    decided,
+    label_ids,
+    label_sets,
+    log_prob_of_sets,
+    micro_f1,
+)
+from langladder.text.labelled.labelled import Example, named_together, read_tree
 
 EXAMPLES = 12
 """Texts, and mistakes, that a page has."""
@@ -100,6 +113,43 @@ class ClassifierScores(Measured):
     ]
 
 
+class MultiLabelScores(Measured):
+    """Of multi-label texts: every pair of a text and a label is a question of its own."""
+
+    micro_f1: Annotated[
+        float,
+        Metric(
+            "micro-F₁",
+            "F₁ over all pairs of a text and a label: every label that a text has counts the same",
+            unit="share",
+            better="higher",
+            brief=True,
+            compared=True,
+            after="accuracy ±",
+        ),
+    ]
+    label_accuracy: Annotated[
+        float,
+        Metric(
+            "accuracy of a label",
+            "share of all pairs of a text and a label that are right, one minus the Hamming loss; where labels are "
+            "rare it is high for a rung that never gives one",
+            unit="share",
+            better="higher",
+            after="micro-F₁",
+        ),
+    ]
+    labels_per_text: Annotated[
+        float,
+        Metric(
+            "labels per text", "mean number of labels that a rung gives a text", digits=2, after="accuracy of a label"
+        ),
+    ]
+    true_labels_per_text: float
+    without_label: float
+    """Share of the test texts that have no label."""
+
+
 class Node(Measured):
     """A node of a tree: those below it, its word, its label in the corpus, what was said of it and how surely."""
 
@@ -148,7 +198,8 @@ class ClassifierPage(Page):
         texts: of the test. labels: in the order of their ids.
         more_labels: what twice the labels would give; None where no parts of them were trained on, or too few.
         bayes_accuracy, bayes_cross_entropy: what the best guess reaches under the grammar that drew the texts.
-        confusion: row the right label, column what was said.
+        multi_label: None of texts with one label each, and then left out of the file.
+        confusion: row the right label, column what was said; of multi-label texts none.
         coverage: accuracy by share answered, where what it is not sure of is left to somebody else.
         right: of each test text, in order, 1 or 0: rungs are compared by it.
         mistakes: the most confident ones. shown: a few test texts as they come.
@@ -170,6 +221,7 @@ class ClassifierPage(Page):
     bayes_accuracy: Annotated[float | None, Metric("Bayes accuracy, the best that can be known")] = None
     bayes_cross_entropy: float | None = None
     more_labels: MoreLabels | None = None
+    multi_label: Annotated[MultiLabelScores | None, Metrics()] = None
     per_label: list[LabelScores]
     confusion: list[list[int]] = Field(default_factory=list)
     reliability: list[Bin] = Field(default_factory=list)
@@ -178,6 +230,10 @@ class ClassifierPage(Page):
     mistakes: list[Decision] = Field(default_factory=list)
     shown: list[Decision] = Field(default_factory=list)
     filters: list[Filter] = Field(default_factory=list)
+
+    @model_serializer(mode="wrap")
+    def _plain(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {key: value for key, value in plain(self).items() if key != "multi_label" or value is not None}
 
     @property
     def below_best(
@@ -222,23 +278,19 @@ def evaluate_classifier(
     if not test:
         raise InputError("classification: no test text; see the report of the stage `clean`")
     ids = {label: number for number, label in enumerate(model.labels)}
-    if strange := next((one.label for one in test if one.label not in ids), None):
+    named = (label for one in test for label in ([one.label] if one.labels is None else one.labels))
+    if strange := next((label for label in named if label not in ids), None):
         raise InputError(f"test: the label {strange!r} is none of the classifier's: {', '.join(model.labels)[:200]}")
-    gold = np.array([ids[str(one.label)] for one in test])  # (N,)
     if folds is None:
         log_probs = model.log_probs(test)  # (N, C)
     else:
         log_probs = np.stack(folds.answers(test, lambda one, texts: one.log_probs(texts)))  # (N, C)
-    predicted = log_probs.argmax(axis=1)
-    right, sure = predicted == gold, np.exp(log_probs.max(axis=1))
+    judged = _judged(model, test, log_probs)
+    right, sure = judged.right, judged.sure
     if table is not None:
         seen = [known if folds is None else folds.of(row)[1] for row in range(len(test))]
-        table += [
-            _prediction(row, test[row], model.labels, log_probs[row], int(gold[row]), seen[row])
-            for row in range(len(test))
-        ]
-    matrix = confusion(gold, predicted, len(model.labels))
-    labels, bins = per_label(matrix, model.labels), reliability(sure, right)
+        table += [_prediction(row, test[row], judged, seen[row]) for row in range(len(test))]
+    labels, bins = judged.per_label(np.arange(len(test))), reliability(sure, right)
     wrong = np.flatnonzero(~right)
     worst = wrong[np.argsort(-sure[wrong], kind="stable")][:EXAMPLES]
     ceilings = [one.ceiling for one in test if one.ceiling is not None]
@@ -246,11 +298,14 @@ def evaluate_classifier(
 
     def decisions(rows: Sequence[int]) -> list[Decision]:
         asked = {row: model if folds is None else folds.of(row)[0] for row in rows}
-        return [decision(asked[row], test[row], int(predicted[row]), float(sure[row])) for row in rows]
+        likeliest = log_probs.argmax(axis=1)
+        return [
+            decision(asked[row], test[row], int(likeliest[row]), float(sure[row]), said=judged.said[row])
+            for row in rows
+        ]
 
     def of_fold(rows: np.ndarray) -> tuple[float, float]:
-        own = confusion(gold[rows], predicted[rows], len(model.labels))
-        return float(right[rows].mean()), macro_f1(per_label(own, model.labels))
+        return float(right[rows].mean()), macro_f1(judged.per_label(rows))
 
     return ClassifierPage(
         name=name,
@@ -262,14 +317,15 @@ def evaluate_classifier(
             accuracy=round(float(right.mean()), 6),
             accuracy_interval=share_interval(int(right.sum()), len(test)),
             macro_f1=macro_f1(labels),
-            cross_entropy=round(-float(np.maximum(log_probs[np.arange(len(test)), gold], -1e3).mean()), 6),
+            cross_entropy=round(float(np.minimum(judged.loss, 1e3).mean()), 6),
             calibration_error=calibration_error(bins),
         ),
         by_fold=None if folds is None else folds.scores(of_fold),
         bayes_accuracy=round(float(np.mean(ceilings)), 6) if len(ceilings) == len(test) else None,
         bayes_cross_entropy=round(-float(np.mean(true)), 6) + 0.0 if len(true) == len(test) else None,
+        multi_label=_multi_label_scores(judged) if model.multi_label else None,
         per_label=labels,
-        confusion=matrix.tolist(),
+        confusion=[] if model.multi_label else judged.confusion(np.arange(len(test))).tolist(),
         reliability=bins,
         coverage=coverage(sure, right),
         right="".join("1" if one else "0" for one in right),
@@ -279,19 +335,69 @@ def evaluate_classifier(
     )
 
 
-def _prediction(
-    row: int, one: Example, labels: Sequence[str], log_probs: np.ndarray, gold: int, known: Collection[str] | None
-) -> Prediction:
-    """What was predicted of a text: (C,) log P(label | text), and the id of its label."""
-    said = int(log_probs.argmax())
+class _Judged(NamedTuple):
+    """The answers to N test texts.
+
+    Attributes:
+        labels: C of them. gold, predicted: ids (N,) int64, or sets (N, C) bool.
+        said: in words. right: (N,) bool. sure: (N,), the probability of what was said.
+        loss: (N,), −log P(truth) in nats.
+    """
+
+    labels: list[str]
+    gold: np.ndarray
+    predicted: np.ndarray
+    said: list[str]
+    right: np.ndarray
+    sure: np.ndarray
+    loss: np.ndarray
+
+    def confusion(self, rows: np.ndarray) -> np.ndarray:
+        """Of some of the texts, where each has one label: (C, C)."""
+        return confusion(self.gold[rows], self.predicted[rows], len(self.labels))
+
+    def per_label(self, rows: np.ndarray) -> list[LabelScores]:
+        """The scores of each label on some of the texts."""
+        if self.gold.ndim == 2:
+            return per_label_of_sets(self.gold[rows], self.predicted[rows], self.labels)
+        return per_label(self.confusion(rows), self.labels)
+
+
+def _judged(model: Classifier, test: Sequence[Example], log_probs: np.ndarray) -> _Judged:
+    """Args: log_probs: (N, C)."""
+    labels = model.labels
+    if model.multi_label:
+        sets = label_sets(test, labels)  # (N, C)
+        given = decided(log_probs)  # (N, C)
+        named = [named_together([labels[number] for number in np.flatnonzero(one)]) for one in given]
+        right, sure = (sets == given).all(axis=1), np.exp(log_prob_of_sets(log_probs, given))
+        return _Judged(labels, sets, given, named, right, sure, -log_prob_of_sets(log_probs, sets))
+    gold, predicted = label_ids(test, labels), log_probs.argmax(axis=1)  # (N,)
+    loss = -log_probs[np.arange(len(test)), gold]
+    said = [labels[number] for number in predicted]
+    return _Judged(labels, gold, predicted, said, predicted == gold, np.exp(log_probs.max(axis=1)), loss)
+
+
+def _multi_label_scores(judged: _Judged) -> MultiLabelScores:
+    gold, given = judged.gold, judged.predicted
+    return MultiLabelScores(
+        micro_f1=round(micro_f1(gold, given), 6),
+        label_accuracy=round(float((gold == given).mean()), 6),
+        labels_per_text=round(float(given.sum(axis=1).mean()), 6),
+        true_labels_per_text=round(float(gold.sum(axis=1).mean()), 6),
+        without_label=round(float((~gold.any(axis=1)).mean()), 6),
+    )
+
+
+def _prediction(row: int, one: Example, judged: _Judged, known: Collection[str] | None) -> Prediction:
     return Prediction(
         item=row,
         text=one.text if one.second is None else f"{one.text}\t{one.second}",
-        truth=str(one.label),
-        prediction=labels[said],
-        right=said == gold,
-        probability=rounded(np.exp(log_probs[said])),
-        loss=rounded(-log_probs[gold]),
+        truth=one.truth,
+        prediction=judged.said[row],
+        right=bool(judged.right[row]),
+        probability=rounded(judged.sure[row]),
+        loss=rounded(judged.loss[row]),
         unknown="" if known is None else unseen(words_of(one), known),
     )
 
@@ -301,18 +407,19 @@ def words_of(example: Example) -> list[str]:
     return [*example.text.split(), *(example.second or "").split()]
 
 
-def decision(model: Classifier, example: Example, predicted: int, sure: float) -> Decision:
+def decision(model: Classifier, example: Example, predicted: int, sure: float, *, said: str = "") -> Decision:
     """What was predicted of an example, and why.
 
     Args:
-        predicted: the label's id. sure: its probability.
+        predicted: the id of the label whose reasons are given.
+        said: what was predicted, where that is not just this label. sure: its probability.
     """
     explained, attention = model.explain(example, predicted), model.attention(example)
     return Decision(
         text=example.text,
         second=example.second,
-        label=str(example.label),
-        said=model.labels[predicted],
+        label=example.truth,
+        said=said or model.labels[predicted],
         probability=round(sure, 6),
         pieces=[] if explained is None else explained.pieces,
         weights=[] if explained is None else _rounded(explained.weights),

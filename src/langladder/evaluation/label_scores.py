@@ -34,8 +34,19 @@ def confusion(gold: np.ndarray, predicted: np.ndarray, labels: int) -> np.ndarra
 
 
 def per_label(matrix: np.ndarray, labels: Sequence[str]) -> list[LabelScores]:
-    """The scores of each label; 0 where there is nothing to divide by."""
-    right, support, predicted = np.diag(matrix), matrix.sum(axis=1), matrix.sum(axis=0)
+    """The scores of each label, from a `confusion`."""
+    return scores_of(np.diag(matrix), matrix.sum(axis=1), matrix.sum(axis=0), labels)
+
+
+def per_label_of_sets(gold: np.ndarray, predicted: np.ndarray, labels: Sequence[str]) -> list[LabelScores]:
+    """The scores of each label of multi-label texts, (N, C) bool each."""
+    return scores_of((gold & predicted).sum(axis=0), gold.sum(axis=0), predicted.sum(axis=0), labels)
+
+
+def scores_of(
+    right: np.ndarray, support: np.ndarray, predicted: np.ndarray, labels: Sequence[str]
+) -> list[LabelScores]:
+    """The scores of each label from three counts, (C,) each; 0 where there is nothing to divide by."""
     precision, recall = right / np.maximum(predicted, 1), right / np.maximum(support, 1)
     f1 = 2 * right / np.maximum(support + predicted, 1)  # = 2PR / (P + R)
     return [

@@ -1,4 +1,4 @@
-"""Classifiers: a text, or two → its label; judged by accuracy on the test texts."""
+"""Classifiers: a text, or two → its label, or its set of labels; judged by accuracy on the test texts."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -18,6 +18,7 @@ from langladder.families.family import (
     work_of_reader,
 )
 from langladder.families.folds import PARTS, CurvedRung, fold_folder, part_folder
+from langladder.ground.errors import InputError
 from langladder.ground.schema import locate
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
         Args:
             root: the folder that holds data/.
         """
-        from langladder.models.classification.classifier import label_ids
+        from langladder.models.classification.classifier import Classifier, is_multi_label, right_texts, targets
         from langladder.text.labelled.folds import training_splits
         from langladder.text.labelled.labelled import Example, read_labelled, read_labels
         from langladder.text.words.segmentation import conventions_of
@@ -93,9 +94,15 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
         labels = read_labels(root / LABELS)
         train, validation = training_splits(root / LABELS, read_labelled, Example.dealt_by, rung.fold, rung.part)
         paths = {"tokenizer": root / TOKENIZER, "base": base_of(rung)}
-        model, result = make(locate(rung.target), labels, train, validation, settings=rung, **paths)
-        gold = label_ids(validation, labels)
-        right = float((model.log_probs(validation).argmax(axis=1) == gold).mean()) if len(gold) else None
+        kind: type[Classifier] = locate(rung.target)
+        if is_multi_label(train) and (why := kind.refuses_multi_label(rung.model)):
+            raise InputError(
+                f"{self.name}.{rung.name}: {why}, and the texts are multi-label (params.yaml: data: {{labels: "
+                f"{{multi_label: …}}}}); take {rung.name} out of {self.listed} in params.yaml, or set multi_label: null"
+            )
+        model, result = make(kind, labels, train, validation, settings=rung, **paths)
+        gold = targets(validation, labels, multi_label=model.multi_label)
+        right = float(right_texts(model.log_probs(validation), gold).mean()) if len(gold) else None
         model.normalisation = conventions_of(root / LABELS).normalisation
         figures, _ = validated(model, result)
         figures |= {"validation_accuracy": right, "train_texts": len(train), "labels": len(labels)}
@@ -132,6 +139,7 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
         network = cast("NeuralClassifier", model)  # where `work_of_reader` reads lengths
         work = work_of_reader(model, rung, (len(network.encode(one).ids) for one in examples))
         best = "" if page.bayes_accuracy is None else f", {page.bayes_accuracy:.1%} can be known"
+        best = best if page.multi_label is None else f" in all their labels, micro-F₁ {page.multi_label.micro_f1:.3f}"
         message = f"{page.scores.accuracy:.1%} of {page.texts:,} test texts right{best}"
         message += "" if page.by_fold is None else f"; {page.by_fold}"
         return Evaluated(page.model_copy(update={"work": work}), message, predictions=table)
@@ -141,7 +149,7 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
         import numpy as np
 
         from langladder.evaluation.more_labels import more_labels
-        from langladder.models.classification.classifier import Classifier, label_ids
+        from langladder.models.classification.classifier import Classifier, right_texts, targets
         from langladder.text.labelled.labelled import read_labelled
 
         parts = [part for part in PARTS if rung.learning_curve and part_folder(folder, part).is_dir()]
@@ -149,11 +157,12 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
         if not parts or not test:
             return None
         models = [*(Classifier.load(part_folder(folder, part)) for part in parts), model]
-        gold = label_ids(test, model.labels)
-        right = np.stack([one.log_probs(test).argmax(axis=1) == gold for one in models])  # (M, N)
+        gold = targets(test, model.labels, multi_label=model.multi_label)
+        right = np.stack([right_texts(one.log_probs(test), gold) for one in models])  # (M, N)
         count = len(read_labelled(LABELS / "train.parquet"))
         texts = [*(count // part.of for part in parts), count]
-        return more_labels(texts, right, chance=float(np.bincount(gold).max() / len(gold)))
+        _, commonest = np.unique(gold, axis=0, return_counts=True)
+        return more_labels(texts, right, chance=float(commonest.max() / len(gold)))
 
 
 def reading_inputs(value: Values) -> dict[str, str]:

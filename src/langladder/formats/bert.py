@@ -205,9 +205,10 @@ def fine_tuned_config(model: Fine) -> JSONObject:
         return found | ({} if threshold is None else {"null_score_diff_threshold": -threshold})
     words = isinstance(model, BERTTagger)
     names = model.tags if isinstance(model, BERTTagger) else model.labels
+    several = isinstance(model, BERTClassifier) and model.multi_label
     return bert_config(model.features.encoder) | {
         "architectures": ["BertForTokenClassification" if words else "BertForSequenceClassification"],
-        "problem_type": None if words else "single_label_classification",
+        "problem_type": None if words else f"{'multi' if several else 'single'}_label_classification",
         "classifier_dropout": model.config.dropout,
         "id2label": {str(position): name for position, name in enumerate(names)},
         "label2id": {name: position for position, name in enumerate(names)},

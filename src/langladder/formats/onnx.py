@@ -246,7 +246,8 @@ class _Classifier(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         lengths = (tokens != PAD).sum(dim=1)  # (B,)
-        return torch.log_softmax(self.model.logits(Reading(tokens, lengths)), dim=-1)  # (B, C)
+        scores = self.model.logits(Reading(tokens, lengths))  # (B, C)
+        return nn.functional.logsigmoid(scores) if self.model.multi_label else torch.log_softmax(scores, dim=-1)
 
 
 class _Tagger(nn.Module):

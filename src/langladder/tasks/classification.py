@@ -1,6 +1,9 @@
 """Classification: a text → its label. Cross-entropy of the label, whatever the network that reads.
 
 L = −(1/N) Σ_n log P(y_n | x_n)
+
+Of multi-label texts y_n is a set, and log P that of `models.classification.classifier`: binary cross-entropy, summed
+over the labels.
 """
 
 from collections.abc import Sequence
@@ -10,11 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from torch.nn.functional import binary_cross_entropy_with_logits
 
 from langladder.data.reading import ReadingBatches
 from langladder.ground.errors import Damage, InputError
 from langladder.ground.schema import Config
-from langladder.models.classification.classifier import balanced_weights, label_ids
+from langladder.models.classification.classifier import THRESHOLD, balanced_weights, is_multi_label, targets
 from langladder.models.classification.neural_classifier import NeuralClassifier, Reading, collate
 from langladder.models.making import Run, TrainingResult
 from langladder.tasks.inputs import start_from_table, units_for
@@ -24,17 +28,21 @@ from langladder.tasks.training import train_task
 from langladder.text.labelled.labelled import Example
 
 ACCURACY, BALANCED = "validation_accuracy", "validation_balanced_accuracy"
+MICRO_F1 = "validation_micro_f1"
 
 
 class LabelledBatch(NamedTuple):
-    """Texts, and their labels (B,) int64."""
+    """Texts, and their labels (B,) int64, of multi-label texts (B, C) bool."""
 
     reading: Reading
     labels: torch.Tensor
 
 
 class Classification(Task):
-    """Any network that classifies. The best weights are those with the highest validation accuracy, or lowest loss."""
+    """Any network that classifies. The best weights are those with the highest validation accuracy, or lowest loss.
+
+    Of multi-label texts, micro-F₁ stands in the place of accuracy: few texts get just their labels at first.
+    """
 
     unit = "texts"
 
@@ -45,6 +53,12 @@ class Classification(Task):
         self.balanced = isinstance(config, ClassifierTraining) and config.class_weights == "balanced"
         if config.early_stopping == "accuracy":
             self.monitor, self.mode = BALANCED if self.balanced else ACCURACY, "max"
+            if model.multi_label:
+                self.monitor = MICRO_F1
+        if model.multi_label and self.balanced:
+            raise InputError(
+                "training.class_weights: balanced, but the texts are multi-label; allowed: none (in the rung's file)"
+            )
 
     def loss(self, batch: LabelledBatch) -> torch.Tensor:
         """Mean cross-entropy of a batch, in nats per text."""
@@ -56,6 +70,8 @@ class Classification(Task):
 
     def evaluate(self, batch: LabelledBatch) -> tuple[float, int]:
         """Summed negative log-likelihood of the labels, and the number of texts."""
+        if self.model.multi_label:
+            return self._evaluate_sets(self.model.logits(batch.reading).float(), batch.labels)
         log_probs = torch.log_softmax(self.model.logits(batch.reading).float(), dim=-1)  # (B, C)
         right = log_probs.argmax(dim=-1) == batch.labels  # (B,)
         self.tally["right"] += int(right.sum())
@@ -67,9 +83,24 @@ class Classification(Task):
         chosen = log_probs.gather(1, batch.labels[:, None])  # (B, 1)
         return -float(chosen.sum(dtype=torch.float64)), len(batch.labels)
 
+    def _evaluate_sets(self, scores: torch.Tensor, labels: torch.Tensor) -> tuple[float, int]:
+        """The same of scores (B, C) and sets of labels (B, C) bool."""
+        said = scores.sigmoid() >= THRESHOLD  # (B, C)
+        self.tally["right"] += int((said == labels).all(dim=1).sum())
+        self.tally["total"] += len(labels)
+        self.tally["both"] += int((said & labels).sum())
+        self.tally["either"] += int(said.sum() + labels.sum())
+        loss = binary_cross_entropy_with_logits(scores.double(), labels.double(), reduction="sum")
+        return float(loss), len(labels)
+
     def measures(self) -> dict[str, float]:
-        """Share of the validation texts that get their label; with class_weights=balanced, its mean over the labels."""
+        """Share of the validation texts that get their label; with class_weights=balanced, its mean over the labels.
+
+        Of multi-label texts the share that get just their labels, and micro-F₁.
+        """
         accuracy = {ACCURACY: self.tally["right"] / max(1, self.tally["total"])}
+        if self.model.multi_label:
+            return accuracy | {MICRO_F1: 2 * self.tally["both"] / max(1, self.tally["either"])}
         if not self.balanced:
             return accuracy
         labels = [name.removeprefix("total ") for name in self.tally if name.startswith("total ")]
@@ -92,7 +123,7 @@ def train_classifier(
     if not train:
         raise InputError("classification: no training text; see the report of the stage `clean`")
     encoded = [[model.encode(example) for example in split] for split in (train, validation)]
-    labels = [label_ids(split, model.labels) for split in (train, validation)]
+    labels = [targets(split, model.labels, multi_label=model.multi_label) for split in (train, validation)]
 
     def batch(training: bool, rows: np.ndarray) -> LabelledBatch:
         side = 0 if training else 1
@@ -132,7 +163,8 @@ def make(
     damage = Damage(settings.input.damaged)
     units, table = units_for(settings.input, train, tokenizer=tokenizer, vectors=base, damage=damage)
     torch.manual_seed(run.seed)
-    model = kind(settings.model, units.full_vocab_size, len(labels)).equip(units, labels)
+    model = kind(settings.model, units.full_vocab_size, len(labels))
+    model.equip(units, labels, multi_label=is_multi_label([*train, *validation]))
     start_from_table(model, table, frozen=settings.input.frozen, spread=settings.input.spread)
     model.start()
     result = train_classifier(model, train, validation, settings.training, run)

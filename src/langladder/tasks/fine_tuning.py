@@ -11,6 +11,7 @@ from typing import TypeVar, cast
 import torch
 
 from langladder.ground.errors import InputError
+from langladder.models.classification.classifier import is_multi_label
 from langladder.models.classification.neural_classifier import NeuralClassifier
 from langladder.models.growing import TOKENIZER, Grown, GrownConfig, base_for, settings_with_body
 from langladder.models.making import NamedSettings, Run, TrainingResult
@@ -81,7 +82,7 @@ def make_classifier(
 ) -> tuple[NeuralClassifier, TrainingResult]:
     """Fine-tune on labelled texts; see `models.making`."""
     network, tokenizer = begin(kind, settings, base, len(labels), seed=run.seed)
-    model = network.equip(SubwordUnits(tokenizer), labels)
+    model = network.equip(SubwordUnits(tokenizer), labels, multi_label=is_multi_label([*train, *validation]))
     return model, train_classifier(model, train, validation, settings.training, run)
 
 

@@ -198,7 +198,10 @@ class RewardFunction(ModelFunction[RewardModel]):
 
 
 class ClassifierFunction(ModelFunction[Classifier]):
-    """The labels of a text, or of two, the likeliest first. What reads trees wants a bracketed tree as its text."""
+    """The labels of a text, or of two, the likeliest first. What reads trees wants a bracketed tree as its text.
+
+    Of a multi-label classifier `label` names all that the text gets, and `probability` is that of the set.
+    """
 
     inputs = (SchemaColumn("text"), SchemaColumn("second", required=False))
     outputs = (
@@ -223,7 +226,8 @@ class ClassifierFunction(ModelFunction[Classifier]):
         answers = []
         for one in found:
             labels, probabilities = zip(*one.top, strict=True)
-            answers.append({"label": labels[0], "probability": probabilities[0]})
+            label, probability = one.best()
+            answers.append({"label": label, "probability": probability})
             answers[-1] |= {"labels": list(labels), "probabilities": list(probabilities)}
         return answers
 

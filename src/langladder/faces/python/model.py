@@ -289,6 +289,8 @@ class Model:
     def classify(self, texts: Texts, *, request: requests.ClassifyRequest) -> Classified | Answers[Classified]:
         """The labels of texts with their probabilities; two texts have a tab between them.
 
+        A multi-label classifier gives a text the labels of `given`, and `label` names them all.
+
         >>> found = ll.load("models/classifier/logistic").classify(["good .", "bad ."])
         >>> [one.label for one in found]
         ['yes', 'no']
@@ -300,13 +302,9 @@ class Model:
         model, lines = self._function.model, _listed(texts)
         examples = [example_of(model, line) if line.strip() else BLANK for line in lines]
         found = classify(model, examples, request)
-        best: list[tuple[str | None, float | None]] = [one.top[0] if one.top else (None, None) for one in found]
         return _as_given(
             texts,
-            [
-                Classified(line, label, probability, dict(one.top), one)
-                for line, (label, probability), one in zip(lines, best, found, strict=True)
-            ],
+            [Classified(line, *one.best(), dict(one.top), one) for line, one in zip(lines, found, strict=True)],
         )
 
     @overload

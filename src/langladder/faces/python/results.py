@@ -131,6 +131,7 @@ class Classified(Result):
     """The label of a text, None of a blank one; `labels`: label → probability, the likeliest first.
 
     Attributes:
+        label: of a multi-label classifier all that it gives the text, in words; `probability` is that of the set.
         details: what the command line prints, with the reasons where `explain` was requested.
     """
 
@@ -139,6 +140,13 @@ class Classified(Result):
     probability: float | None
     labels: dict[str, float]
     details: Classification
+
+    @property
+    def given(self) -> list[str]:
+        """The labels that the text gets: one, or of a multi-label classifier none, one or several."""
+        if self.details.given is not None:
+            return self.details.given.labels
+        return [] if self.label is None else [self.label]
 
     def rows(self) -> Rows:
         return [{"text": self.text, "label": self.label, "probability": self.probability}]

@@ -27,6 +27,7 @@ from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
 from langladder.ground.schema import checked, locate_function
 from langladder.models.making import Row, Run
+from langladder.text.labelled.label_files import LIST
 from langladder.text.tokenize.encoding import encode_corpus, training_text
 from langladder.text.tokenize.tokenizer_training import Sample, train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
@@ -39,9 +40,11 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "tags": ("tagger",),
 }
 """Side of the data → the families that are trained on it."""
+SETS = (list, tuple, set, frozenset)
+"""What the labels of a multi-label text may come in."""
 Settings = dict[str, Any]
 Texts = str | Path | Sequence[str]
-Labels = str | Path | Sequence[tuple[str, str]]
+Labels = str | Path | Sequence[tuple[str, str | Sequence[str]]]
 Tags = str | Path | Sequence[Sequence[tuple[str, str]]]
 
 
@@ -103,7 +106,8 @@ def train(
     Args:
         rung: a name of conf/lm or conf/embedding (with `text`), conf/classifier (`labels`), conf/tagger (`tags`).
         text: a file or folder, as `corpus: text` reads it, or lines.
-        labels: a file or folder, as `labels: text` reads it, or (text, label) pairs.
+        labels: a file or folder, as `labels: text` reads it, or (text, label) pairs; of multi-label texts (text, list
+            of labels) pairs.
         tags: a file or folder, as `tags: columns` reads it, or sentences of (word, tag) pairs.
         steps: of what is trained by gradient; None: as the rung has it.
         seed: every random choice follows from it.
@@ -212,7 +216,12 @@ def _prepare(root: Path, chosen: _Rung, source: object, changes: Settings, seed:
     if strange := values.keys() - defaults()[chosen.side].keys():
         raise InputError(f"train: data: {min(strange)!r} is none of {', '.join(defaults()[chosen.side])}")
     reading = side.sources["files"]
-    path = str(source) if isinstance(source, str | Path) else str(_written(root, chosen.side, source))
+    if isinstance(source, str | Path):
+        path = str(source)
+    else:
+        path = str(_written(root, chosen.side, source))
+        if chosen.side == "labels" and any(isinstance(label, SETS) for _, label in source):
+            values["source"]["multi_label"] = LIST
     settings = checked(pkgutil.resolve_name(reading.settings), values["source"] | {"path": path}, "train: data: source")
     raw, clean = root / "data" / "raw" / side.name, root / "data" / "clean" / side.name
     with atomic_folder(raw) as temporary:
@@ -235,6 +244,11 @@ def _prepare(root: Path, chosen: _Rung, source: object, changes: Settings, seed:
                 pass
 
 
+def _plain(label: object) -> str | list[str]:
+    """A label, or the labels of a multi-label text, as JSON can hold them."""
+    return list(map(str, label)) if isinstance(label, SETS) else str(label)
+
+
 def _written(root: Path, side: str, source: Any) -> Path:
     """What was given as Python values, as a file that the side's reader reads.
 
@@ -246,7 +260,7 @@ def _written(root: Path, side: str, source: Any) -> Path:
         if side == "text":
             lines, name = [" ".join(line.splitlines()) for line in source], "text.txt"
         elif side == "labels":
-            lines = [json.dumps({"text": str(text), "label": str(label)}) for text, label in source]
+            lines = [json.dumps({"text": str(text), "label": _plain(label)}) for text, label in source]
             name = "labels.jsonl"
         else:
             lines = ["\n".join(f"{word}\t{tag}" for word, tag in one) + "\n" for one in source]

@@ -174,7 +174,12 @@ def inside(rungs: ClassifierRungs, loss: Loss[ClassifierPage]) -> list[Inside]:
     """Every rung that has something to show."""
     maps = {
         drawn.name: drawn
-        for drawn in confusion_maps(rungs, lambda page: (page.confusion, page.labels), loss, "Confusions")
+        for drawn in confusion_maps(
+            [rung for rung in rungs if rung.page.confusion],  # none of multi-label texts
+            lambda page: (page.confusion, page.labels),
+            loss,
+            "Confusions",
+        )
     }
     reading = [rung for rung in rungs if any(one.tree for one in rung.page.shown)]
     each = min(TREES, max(1, MAX_TREES // max(1, len(reading))))

@@ -99,4 +99,4 @@ class BERTClassifier(GrownFromBERT, NeuralClassifier):
         length = min(max(length, 3), self.features.encoder.context)
         tokens = words(rows, length, self.vocab_size - len(RESERVED))
         tokens[:, 0], tokens[:, -1] = self.vocab_size - 2, self.vocab_size - 3  # <cls>, <sep>
-        return self.loss(Reading(tokens, torch.full((rows,), length)), torch.arange(rows) % self.number_of_labels)
+        return self.loss(Reading(tokens, torch.full((rows,), length)), self.trial_labels(rows))

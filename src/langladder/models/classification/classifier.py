@@ -3,6 +3,12 @@
 A classifier that offers `log_probs` is judged, compared, explained and asked from the command line like every other
 one. What it needs to read a text and to name a label is kept in its folder, so the folder is enough.
 
+A text has one label, or, where the training texts are multi-label, none, one or several: each label is then a question
+of its own, answered by P(label | text), and a text gets those labels whose probability reaches `THRESHOLD`. Their
+answers are taken to be independent given the text:
+
+    P(Y | x) = ∏_{c ∈ Y} p_c ∏_{c ∉ Y} (1 − p_c),   p_c = P(c | x)
+
 Shape legend: N examples, C labels.
 """
 
@@ -13,11 +19,15 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from langladder.ground import schema
 from langladder.ground.artefacts import JSONObject, read_json, word_list
 from langladder.ground.errors import InputError
 from langladder.models.base import Model
 from langladder.models.saving import READING
 from langladder.text.labelled.labelled import Example
+
+THRESHOLD = 0.5
+"""Probability from which on a text gets a label, of multi-label classifiers."""
 
 
 class Explained(NamedTuple):
@@ -38,15 +48,28 @@ class Favourite(NamedTuple):
 
 
 class Classifier(Model):
-    """Everything that classifies. `labels` are in the order of their ids."""
+    """Everything that classifies. `labels` are in the order of their ids.
+
+    multi_label: whether a text gets none, one or several of them, as the training texts had.
+    """
 
     labels: list[str]
+    multi_label: bool = False
     SIZES: ClassVar[tuple[str, ...]] = ("number_of_labels",)
     WHAT: ClassVar[str] = "classifier"
 
     @abstractmethod
     def log_probs(self, examples: Sequence[Example]) -> np.ndarray:
-        """Natural log P(label | example): (N, C) float64. What an example says of its own label is not read."""
+        """Natural log P(label | example): (N, C) float64, in all 1, or of a multi-label classifier each by itself.
+
+        What an example says of its own label is not read.
+        """
+
+    @classmethod
+    def refuses_multi_label(cls, config: schema.Config) -> str | None:
+        """Why a classifier of such settings cannot be trained on multi-label texts; None where it can."""
+        del config
+        return f"a {cls.__name__} gives each text one label"
 
     def explain(self, example: Example, label: int) -> Explained | None:
         """How much each piece of an example speaks for a label; None where the classifier cannot tell."""
@@ -69,23 +92,114 @@ class Classifier(Model):
         return None
 
 
-def read_reading(folder: Path, keys: set[str], labels: int) -> tuple[list[str], JSONObject]:
+def read_reading(
+    folder: Path, keys: set[str], labels: int, optional: frozenset[str] = frozenset()
+) -> tuple[list[str], JSONObject]:
     """The labels and the rest of reading.json, beside a classifier.
 
     Args:
-        keys: what else the file must hold. labels: how many there must be.
+        keys: what else the file must hold; optional: what it may hold, which is `true` then.
+        labels: how many there must be.
 
     Raises:
         InputError: it holds something else.
     """
     path = Path(folder) / READING
     value = read_json(path)
-    if not isinstance(value, dict) or set(value) != {"labels", *keys}:
+    extra = {name for name in optional if isinstance(value, dict) and value.get(name) is True}
+    if not isinstance(value, dict) or set(value) != {"labels", *keys, *extra}:
         raise InputError(f"{path}: its keys must be labels, {', '.join(sorted(keys))}".removesuffix(", "))
     found = word_list(path, value["labels"])
     if len(found) != labels:
         raise InputError(f"{path}: {len(found)} labels, but config.json says number_of_labels {labels}")
     return found, value
+
+
+MULTI_LABEL = "multi_label"
+"""In reading.json: true of a multi-label classifier, and absent of any other."""
+
+
+# ---- multi-label texts
+
+
+def is_multi_label(examples: Sequence[Example]) -> bool:
+    """Whether examples have sets of labels.
+
+    Raises:
+        InputError: some have, and others have one label.
+    """
+    found = {example.labels is not None for example in examples}
+    if len(found) > 1:
+        odd = next(example for example in examples if example.labels is None)
+        raise InputError(
+            f"{odd.text[:60]!r}: has one label ({odd.label}), and other texts a set of labels; all of a corpus must be "
+            "read alike (params.yaml: data: {labels: {multi_label: …}})"
+        )
+    return found == {True}
+
+
+def decided(log_probs: np.ndarray) -> np.ndarray:
+    """The labels that texts get: (N, C) bool from the answers of a multi-label classifier."""
+    found: np.ndarray = np.exp(log_probs) >= THRESHOLD
+    return found
+
+
+def log_prob_of_sets(log_probs: np.ndarray, sets: np.ndarray) -> np.ndarray:
+    """log P(Y | x) of each text, (N,), from log p (N, C) and Y (N, C) bool; no factor is below e^−1000.
+
+    >>> np.exp(log_prob_of_sets(np.log([[0.9, 0.2]]), np.array([[True, False]]))).round(2).tolist()
+    [0.72]
+    """
+    with np.errstate(divide="ignore"):
+        other = np.log(-np.expm1(np.minimum(log_probs, 0.0)))  # log(1 − p)
+    found: np.ndarray = np.maximum(np.where(sets, log_probs, other), -1e3).sum(axis=1)
+    return found
+
+
+def micro_f1(gold: np.ndarray, predicted: np.ndarray) -> float:
+    """F₁ over all pairs of a text and a label, (N, C) bool each; 0 where there are none."""
+    return float(2 * (gold & predicted).sum() / max(1, gold.sum() + predicted.sum()))
+
+
+def label_sets(examples: Sequence[Example], labels: Sequence[str]) -> np.ndarray:
+    """(N, C) bool: which labels each multi-label example has.
+
+    Raises:
+        InputError: a label is not among `labels`, or an example is not multi-label.
+    """
+    ids = {label: position for position, label in enumerate(labels)}
+    found = np.zeros((len(examples), len(labels)), dtype=np.bool_)
+    for row, example in enumerate(examples):
+        if example.labels is None:
+            raise InputError(
+                f"{example.text[:60]!r}: has one label ({example.label}), but this classifier was trained on texts "
+                "with a set of labels each"
+            )
+        for label in example.labels:
+            if label not in ids:
+                raise InputError(f"{example.text[:60]!r}: the label {label!r} is none of {', '.join(labels)[:200]}")
+            found[row, ids[label]] = True
+    return found
+
+
+def targets(examples: Sequence[Example], labels: Sequence[str], *, multi_label: bool) -> np.ndarray:
+    """What is to be learnt: (N,) int64 ids, or of multi-label examples (N, C) bool.
+
+    Raises:
+        InputError: as `label_ids` and `label_sets`.
+    """
+    return label_sets(examples, labels) if multi_label else label_ids(examples, labels)
+
+
+def right_texts(log_probs: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """(N,) bool: whether each text gets its label, or just its set of labels (`targets`)."""
+    found: np.ndarray = (
+        log_probs.argmax(axis=1) == wanted if wanted.ndim == 1 else (decided(log_probs) == wanted).all(axis=1)
+    )
+    return found
+
+
+# ---- texts with one label
 
 
 ClassWeights = Literal["none", "balanced"]
@@ -115,6 +229,11 @@ def label_ids(examples: Sequence[Example], labels: Sequence[str]) -> np.ndarray:
     """
     ids = {label: position for position, label in enumerate(labels)}
     for example in examples:
+        if example.labels is not None:
+            raise InputError(
+                f"{example.text[:60]!r}: has a set of labels ({example.truth}), but this classifier was trained on "
+                "texts with one label each"
+            )
         if example.label not in ids:
             raise InputError(f"{example.text[:60]!r}: the label {example.label!r} is none of {', '.join(labels)[:200]}")
     return np.array([ids[example.label] for example in examples if example.label is not None], dtype=np.int64)

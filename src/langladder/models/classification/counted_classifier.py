@@ -11,7 +11,7 @@ import numpy as np
 from langladder.ground import artefacts, schema
 from langladder.ground.artefacts import JSONObject
 from langladder.ground.errors import InputError
-from langladder.models.classification.classifier import Classifier, read_reading
+from langladder.models.classification.classifier import MULTI_LABEL, Classifier, is_multi_label, read_reading
 from langladder.models.making import ModelSettings, TrainingResult
 from langladder.models.saving import ARRAYS, READING, read_description, write_model
 from langladder.text.labelled.labelled import Example
@@ -53,15 +53,16 @@ class CountedClassifier(Classifier):
         write_model(folder, self, self.config, sizes, self.arrays(), self._write_beside)
 
     def _write_beside(self, folder: Path) -> None:
-        artefacts.write_json(folder / READING, {"labels": self.labels, **self.reading()})
+        more = {MULTI_LABEL: True} if self.multi_label else {}
+        artefacts.write_json(folder / READING, {"labels": self.labels, **self.reading(), **more})
 
     @classmethod
     def load(cls, folder: Path) -> Self:
         """See `Classifier.load`."""
         saved = read_description(folder, cls, cls.SIZES, cls.WHAT)
-        labels, reading = read_reading(folder, set(saved.kind.KEYS), saved.sizes[0])
+        labels, reading = read_reading(folder, set(saved.kind.KEYS), saved.sizes[0], frozenset({MULTI_LABEL}))
         model: Self = saved.kind(saved.config, labels)
-        model.normalisation = saved.normalisation
+        model.normalisation, model.multi_label = saved.normalisation, MULTI_LABEL in reading
         path = Path(folder) / ARRAYS
         arrays = artefacts.read_arrays(path)
         try:
@@ -97,6 +98,7 @@ def make(
     if not train:
         raise InputError("classification: no training text; see the report of the stage `clean`")
     model = kind(settings.model, labels)
+    model.multi_label = is_multi_label([*train, *validation])
     started = time.perf_counter()
     model.fit(train, validation)
     seconds = time.perf_counter() - started

@@ -169,7 +169,7 @@ class GPTClassifier(GrownFromGPT, NeuralClassifier):
         length = min(max(length, 5), self.gpt.context)
         tokens = words(rows, length, self.vocab_size - len(RESERVED))
         tokens[:, 0], tokens[:, length // 2], tokens[:, -1] = self.marks
-        return self.loss(Reading(tokens, torch.full((rows,), length)), torch.arange(rows) % self.number_of_labels)
+        return self.loss(Reading(tokens, torch.full((rows,), length)), self.trial_labels(rows))
 
     def _states(self, batch: Reading) -> tuple[torch.Tensor, torch.Tensor]:
         """The rows as they are read, in both orders where that is asked for, and the body's states of them."""

@@ -10,6 +10,9 @@ The strength of the regularisation (of naive Bayes: α) is chosen from a list by
 an SVM says are no probabilities: its scores are divided by one temperature, fitted there as well (Guo et al. 2017,
 section 4.2). However it was fitted, what is kept is one matrix: scores = x W + b.
 
+Of multi-label texts each label is fitted by itself against the texts without it ("one against the rest"): P(c | x) =
+σ(z_c), z_c the log odds of the two; the strength, one for all labels, is chosen by micro-F₁.
+
 Shape legend: N examples, F features, C labels.
 """
 
@@ -21,7 +24,7 @@ import numpy as np
 from pydantic import Field, model_validator
 from scipy import sparse
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax
+from scipy.special import log_expit, log_softmax
 
 from langladder.ground import schema
 from langladder.ground.artefacts import JSONObject, word_list
@@ -31,7 +34,10 @@ from langladder.models.classification.classifier import (
     Explained,
     balanced_accuracy,
     balanced_weights,
-    label_ids,
+    decided,
+    log_prob_of_sets,
+    micro_f1,
+    targets,
 )
 from langladder.models.classification.counted_classifier import CountedClassifier, finite
 from langladder.models.units import Units, WordUnits, units_from
@@ -82,6 +88,12 @@ class LinearClassifier(CountedClassifier):
     scale: np.ndarray  # (F,): idf
     weight: np.ndarray  # (F, C)
     bias: np.ndarray  # (C,)
+
+    @classmethod
+    def refuses_multi_label(cls, config: schema.Config) -> str | None:
+        """See `Classifier.refuses_multi_label`."""
+        assert isinstance(config, LinearConfig)
+        return None if config.class_weights == "none" else f"model.class_weights: {config.class_weights}; allowed: none"
 
     def grams(self, example: Example) -> Iterator[tuple[str, int, int]]:
         """Each n-gram of an example, with its first word and the one behind its last, counted over both texts."""
@@ -135,13 +147,24 @@ class LinearClassifier(CountedClassifier):
         # idf = 1 + ln((1 + N) / (1 + n_f)), as scikit-learn smooths it
         documents = np.array([seen[gram] for gram in self.features])
         self.scale = 1.0 + np.log((1 + len(train)) / (1 + documents))
-        x, y = self.inputs(self.counts(train)), label_ids(train, self.labels)
-        held = self.inputs(self.counts(validation)), label_ids(validation, self.labels)
-        self._choose(self._solver(x, y), held)
-
-    def _solver(self, x: sparse.csr_matrix, y: np.ndarray) -> Callable[[float], tuple[np.ndarray, np.ndarray]]:
-        """Strength → W (F, C), b (C,)."""
+        x, y = self.inputs(self.counts(train)), targets(train, self.labels, multi_label=self.multi_label)
+        held = self.inputs(self.counts(validation)), targets(validation, self.labels, multi_label=self.multi_label)
         C = len(self.labels)
+        self._choose(self._one_by_one(x, y) if self.multi_label else self._solver(x, y, C), held)
+
+    def _one_by_one(self, x: sparse.csr_matrix, y: np.ndarray) -> Callable[[float], tuple[np.ndarray, np.ndarray]]:
+        """As `_solver`, from y (N, C) bool: of each label the log odds against its absence."""
+        solvers = [self._solver(x, own.astype(np.int64), 2) for own in y.T]
+
+        def solve(strength: float) -> tuple[np.ndarray, np.ndarray]:
+            found = [one(strength) for one in solvers]
+            weight = np.stack([weight[:, 1] - weight[:, 0] for weight, _ in found], axis=1)
+            return weight, np.array([bias[1] - bias[0] for _, bias in found])
+
+        return solve
+
+    def _solver(self, x: sparse.csr_matrix, y: np.ndarray, C: int) -> Callable[[float], tuple[np.ndarray, np.ndarray]]:
+        """Strength → W (F, C), b (C,)."""
         w = balanced_weights(y, C)[y] if self.config.class_weights == "balanced" else np.ones(len(y))  # (N,)
         if self.config.method == "naive_bayes":
             return lambda strength: _naive_bayes(x, y, w, C, strength)
@@ -159,8 +182,12 @@ class LinearClassifier(CountedClassifier):
         best = -1.0
         for strength in self.config.strengths or STRENGTHS[self.config.method]:
             weight, bias = solve(strength)
-            found = (x @ weight + bias).argmax(axis=1)  # (N,)
-            right = float(np.mean(found == y)) if len(y) else 0.0
+            scores = x @ weight + bias  # (N, C)
+            found = scores.argmax(axis=1)  # (N,)
+            if self.multi_label:
+                right = micro_f1(y, decided(log_expit(scores)))
+            else:
+                right = float(np.mean(found == y)) if len(y) else 0.0
             if self.config.class_weights == "balanced":
                 right = balanced_accuracy(y, found)
             if right > best:
@@ -169,6 +196,8 @@ class LinearClassifier(CountedClassifier):
             scores = x @ self.weight + self.bias  # (N, C)
 
             def loss(log_temperature: float) -> float:
+                if self.multi_label:
+                    return -float(log_prob_of_sets(log_expit(scores / np.exp(log_temperature)), y).mean())
                 return -float(np.mean(log_softmax(scores / np.exp(log_temperature), axis=1)[np.arange(len(y)), y]))
 
             temperature = np.exp(minimize_scalar(loss, bounds=(-4, 4), method="bounded").x)
@@ -177,18 +206,22 @@ class LinearClassifier(CountedClassifier):
     def log_probs(self, examples: Sequence[Example]) -> np.ndarray:
         """See `Classifier.log_probs`."""
         scores = self.inputs(self.counts(examples)) @ self.weight + self.bias  # (N, C)
-        found: np.ndarray = log_softmax(scores, axis=1)
+        found: np.ndarray = log_expit(scores) if self.multi_label else log_softmax(scores, axis=1)
         return found
 
     def explain(self, example: Example, label: int) -> Explained:
-        """What each n-gram adds to the label's score over the mean label's, shared out among its words."""
+        """What each n-gram adds to the label's score over the mean label's, shared out among its words.
+
+        Of multi-label classifiers, what it adds to the label's own log odds.
+        """
         pieces = self.units.example(example).pieces
         x = self.inputs(self.counts([example])).toarray()[0]  # (F,)
         times = self.counts([example]).toarray()[0]
         weights = np.zeros(len(pieces))
         for gram, first, behind in self.grams(example):
             if (feature := self.index.get(gram)) is not None:
-                share = x[feature] / times[feature] * (self.weight[feature, label] - self.weight[feature].mean())
+                beside = 0.0 if self.multi_label else self.weight[feature].mean()
+                share = x[feature] / times[feature] * (self.weight[feature, label] - beside)
                 weights[first:behind] += share / (behind - first)
         return Explained(pieces, weights.tolist())
 

@@ -1,6 +1,8 @@
 """Majority: every text gets the label that most training texts have. What a classifier must beat to know anything.
 
 P(y | x) = n_y / N
+
+Of multi-label texts each label has that probability by itself: a text gets those that at least half of the texts have.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,6 +13,7 @@ import numpy as np
 
 from langladder.ground import schema
 from langladder.ground.artefacts import JSONObject
+from langladder.models.classification.classifier import label_sets
 from langladder.models.classification.counted_classifier import CountedClassifier, finite
 from langladder.text.labelled.labelled import Example
 
@@ -25,22 +28,33 @@ class Majority(CountedClassifier):
     approach = "counting labels"
     Config: ClassVar[type[schema.Config]] = MajorityConfig
     counts: np.ndarray
+    texts: int = 0  # N, of multi-label texts
+
+    @classmethod
+    def refuses_multi_label(cls, config: schema.Config) -> str | None:
+        """See `Classifier.refuses_multi_label`."""
+        del config
 
     def fit(self, train: Sequence[Example], validation: Sequence[Example]) -> None:
         """See `CountedClassifier.fit`."""
         del validation
+        if self.multi_label:
+            self.counts, self.texts = label_sets(train, self.labels).sum(axis=0, dtype=np.int64), len(train)
+            return
         labels = [example.label for example in train]
         self.counts = np.array([labels.count(label) for label in self.labels], dtype=np.int64)
 
     def log_probs(self, examples: Sequence[Example]) -> np.ndarray:
-        """See `Classifier.log_probs`. A label that no training text has gets half a count."""
+        """See `Classifier.log_probs`. A label that no training text has gets half a count,
+        one that all of several have half a count less."""
         counts = np.maximum(self.counts, 0.5)  # (C,)
-        found: np.ndarray = np.tile(np.log(counts / counts.sum()), (len(examples), 1))
+        shares = np.minimum(counts, self.texts - 0.5) / self.texts if self.multi_label else counts / counts.sum()
+        found: np.ndarray = np.tile(np.log(shares), (len(examples), 1))
         return found
 
     def arrays(self) -> dict[str, np.ndarray]:
         """See `CountedClassifier.arrays`."""
-        return {"counts": self.counts}
+        return {"counts": self.counts} | ({"texts": np.array([self.texts])} if self.multi_label else {})
 
     def set_arrays(self, arrays: Mapping[str, np.ndarray], reading: JSONObject, path: Path) -> None:
         """See `CountedClassifier.set_arrays`."""
@@ -48,3 +62,7 @@ class Majority(CountedClassifier):
         self.counts = finite("counts", arrays["counts"], (len(self.labels),))
         if (self.counts < 0).any():
             raise ValueError("counts below 0")
+        if self.multi_label:
+            self.texts = int(finite("texts", arrays["texts"], (1,))[0])
+            if self.texts < max(1, self.counts.max(initial=0)):
+                raise ValueError("fewer texts than have a label")

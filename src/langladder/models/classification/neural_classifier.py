@@ -3,9 +3,12 @@
 A network says how a batch of texts becomes scores (`logits`); this class makes the rest from it.
 
     L = −(1/N) Σ_n log softmax(z_n)_{y_n}
+    L = −(1/N) Σ_n Σ_c [y_nc log σ(z_nc) + (1 − y_nc) log σ(−z_nc)]     of multi-label texts: the same scores, one loss
+
 
 The weight of a word for a label is what the label's lead, z_y − (1/C) Σ_c z_c, loses when the word is taken out of the
-text (Zeiler & Fergus 2014, section 4.1; Li, Monroe & Jurafsky 2016): positive where the word speaks for the label.
+text (Zeiler & Fergus 2014, section 4.1; Li, Monroe & Jurafsky 2016): positive where the word speaks for the label. Of
+multi-label texts the lead is z_y, the label's log odds.
 
 Shape legend: B rows, T positions, C labels, D width of the embedding, N examples.
 """
@@ -20,9 +23,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from langladder.ground import schema
 from langladder.ground.artefacts import write_json
 from langladder.ground.errors import InputError
-from langladder.models.classification.classifier import Classifier, Explained, read_reading
+from langladder.models.classification.classifier import MULTI_LABEL, Classifier, Explained, read_reading
 from langladder.models.network import Network
 from langladder.models.saving import READING
 from langladder.models.trial import words
@@ -91,15 +95,22 @@ class NeuralClassifier(Network, Classifier):
         """Scores (B, C) of the labels of a batch. Padding changes nothing."""
 
     def loss(self, batch: Reading, labels: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
-        """Mean cross-entropy in nats; labels (B,) int64. Networks with losses inside (trees) override this."""
+        """Mean cross-entropy in nats; labels (B,) int64, of multi-label texts (B, C) bool.
+
+        Networks with losses inside (trees) override this.
+        """
         return self.label_loss(self.logits(batch), labels, smoothing)
 
     def label_loss(self, scores: torch.Tensor, labels: torch.Tensor, smoothing: float) -> torch.Tensor:
         """−(1/N) Σ_n w_{y_n} log P(y_n): scores (N, C) and labels (N,) int64, −1 where there is none.
 
-        Divided by N, not by Σ w as torch does: the mean over a batch is the mean of its parts' then.
+        Divided by N, not by Σ w as torch does: the mean over a batch is the mean of its parts' then. Of multi-label
+        texts, labels (N, C) bool: the sum over the labels, so that it is −log P of their set.
         """
         scores, w = scores.float(), self.label_weights
+        if self.multi_label:
+            wanted = labels.to(scores.dtype) * (1 - smoothing) + smoothing / 2
+            return F.binary_cross_entropy_with_logits(scores, wanted, reduction="sum") / len(scores)
         if w is None:
             return F.cross_entropy(scores, labels, ignore_index=-1, label_smoothing=smoothing)
         w = w.to(scores.device)
@@ -118,14 +129,25 @@ class NeuralClassifier(Network, Classifier):
         """See `Network.trial_loss`; trees, where it reads them, branch to the right."""
         tokens = words(rows, length, self.vocab_size)  # (B, T)
         trees = [compile_tree(_right_branching(length), {})] * rows if self.reads_trees else []
-        labels = torch.arange(rows) % self.number_of_labels
-        return self.loss(Reading(tokens, torch.full((rows,), length), join(trees) if trees else None), labels)
+        reading = Reading(tokens, torch.full((rows,), length), join(trees) if trees else None)
+        return self.loss(reading, self.trial_labels(rows))
 
-    def equip(self, units: Units, labels: Sequence[str]) -> Self:
-        """Tell the network what its ids and labels mean."""
+    def trial_labels(self, rows: int) -> torch.Tensor:
+        """Labels that are made up: (rows,) int64, of a multi-label network (rows, C) bool."""
+        labels = torch.arange(rows) % self.number_of_labels
+        return F.one_hot(labels, self.number_of_labels).bool() if self.multi_label else labels
+
+    @classmethod
+    def refuses_multi_label(cls, config: schema.Config) -> str | None:
+        """See `Classifier.refuses_multi_label`."""
+        del config
+        return f"a {cls.__name__} learns a label for each node of a tree" if cls.reads_trees else None
+
+    def equip(self, units: Units, labels: Sequence[str], *, multi_label: bool = False) -> Self:
+        """Tell the network what its ids and labels mean, and whether a text may have several."""
         assert units.full_vocab_size == self.vocab_size, (units.full_vocab_size, self.vocab_size)
         assert len(labels) == self.number_of_labels, (labels, self.number_of_labels)
-        self.units, self.labels = units, list(labels)
+        self.units, self.labels, self.multi_label = units, list(labels), multi_label
         return self
 
     def as_read(self, example: Example) -> Read:
@@ -159,11 +181,13 @@ class NeuralClassifier(Network, Classifier):
     def log_probs(self, examples: Sequence[Example]) -> np.ndarray:
         """See `Classifier.log_probs`."""
         scores = self.label_scores([self.encode(example) for example in examples])
+        if self.multi_label:
+            return F.logsigmoid(torch.from_numpy(scores).double()).numpy()
         return torch.log_softmax(torch.from_numpy(scores), dim=-1).double().numpy()
 
     @torch.no_grad()
     def label_scores(self, encoded: Sequence[Encoded]) -> np.ndarray:
-        """(N, C) float32, before the softmax. Rows of like length are read together."""
+        """(N, C) float32, before the softmax or sigmoid. Rows of like length are read together."""
         found = np.zeros((len(encoded), self.number_of_labels), dtype=np.float32)
         training = self.training
         self.eval()
@@ -181,7 +205,9 @@ class NeuralClassifier(Network, Classifier):
         read = [place for place in places if encoded.ids[place] != self.units.separator]
         stretches = np.array_split(np.array(read), min(len(read), STRETCHES))
         scores = self.label_scores([encoded, *(self._without(encoded, stretch, read) for stretch in stretches)])
-        lead = scores[:, label] - scores.mean(axis=1)  # z_y(x) − mean z(x), (1 + stretches,)
+        lead = scores[:, label]  # z_y(x), (1 + stretches,)
+        if not self.multi_label:
+            lead = lead - scores.mean(axis=1)  # z_y(x) − mean z(x)
         weights = np.zeros(len(encoded.ids))
         for stretch, left in zip(stretches, lead[1:], strict=True):
             # a_t = lead(x) − lead(x without t)
@@ -207,21 +233,22 @@ class NeuralClassifier(Network, Classifier):
 
     def write_beside(self, folder: Path) -> None:
         """See `Network.write_beside`."""
-        write_json(folder / READING, {"labels": self.labels, "units": self.units.description()})
+        more = {MULTI_LABEL: True} if self.multi_label else {}
+        write_json(folder / READING, {"labels": self.labels, "units": self.units.description(), **more})
         self.units.save_beside(folder)
 
     @classmethod
     def load(cls, folder: Path) -> Self:
         """See `Classifier.load`."""
         network = super().load(folder)
-        labels, reading = read_reading(folder, {"units"}, network.number_of_labels)
+        labels, reading = read_reading(folder, {"units"}, network.number_of_labels, frozenset({MULTI_LABEL}))
         units = units_from(Path(folder) / READING, reading["units"])
         if units.full_vocab_size != network.vocab_size:
             raise InputError(
                 f"{folder}/{READING}: {units.full_vocab_size:,} ids, but config.json says vocab_size "
                 f"{network.vocab_size:,}"
             )
-        return network.equip(units, labels)
+        return network.equip(units, labels, multi_label=MULTI_LABEL in reading)
 
 
 def _by_length(lengths: Sequence[int]) -> Iterator[np.ndarray]:

@@ -101,7 +101,7 @@ class ReadingNetwork(NeuralClassifier):
             return super().trial_loss(rows, length)
         tokens = words(rows, length, self.vocab_size - len(RESERVED))
         tokens[:, length // 2] = self.vocab_size - len(RESERVED)
-        return self.loss(Reading(tokens, torch.full((rows,), length)), torch.arange(rows) % self.number_of_labels)
+        return self.loss(Reading(tokens, torch.full((rows,), length)), self.trial_labels(rows))
 
     def encode(self, example: Example) -> Encoded:
         """See `NeuralClassifier.encode`; where texts are compared, there must be two."""

@@ -59,7 +59,7 @@ from langladder.text.filtering.contamination import (
     drop_contaminated,
 )
 from langladder.text.filtering.quality import QualityConfig, QualityModel, QualityReport
-from langladder.text.labelled.labelled import LABELLED, TAGGED, read_labelled, read_tagged
+from langladder.text.labelled.labelled import LABELLED, MULTI_LABELLED, TAGGED, read_labelled, read_tagged
 from langladder.text.read.files import TextSource, read_text
 from langladder.text.storage.shards import SHARDED, SPLITS, Shard, present_splits, write_dictionary
 from langladder.text.storage.shards import TEXT as TEXT_SCHEMA
@@ -257,7 +257,7 @@ def read_test_set(source: TextSource, folder: Path, key: str) -> Iterator[str]:
             columns = pq.read_schema(path).names
     if columns == TAGGED.names:
         yield from (" ".join(one.words) for one in read_tagged(path))
-    elif columns == LABELLED.names:
+    elif columns in (LABELLED.names, MULTI_LABELLED.names):
         for one in read_labelled(path):
             yield from filter(None, (one.text, one.second))
     else:

@@ -2,11 +2,12 @@
 
 Cleaning is light: a text keeps its label, and a word its tag. Where words have a tag, a head or a place in a tree, the
 steps work on each word alone, and one that they would remove or split stays as it is. A text with two labels is
-kept and reported.
+kept and reported; a multi-label text has a set of labels, which is one thing.
 
 Splits that the corpus lacks are cut by the hash of the text, stratified: each has about the same share of every label.
 Of each label, the texts with the lowest hashes go to test, the next to validation, the rest to train; what a share
-leaves over goes to the labels with the largest remainders (Hamilton's method), and no label leaves train.
+leaves over goes to the labels with the largest remainders (Hamilton's method), and no label leaves train. A multi-label
+text goes by its rarest label.
 """
 
 from collections import Counter
@@ -38,9 +39,11 @@ from langladder.text.clean.steps import (
 from langladder.text.labelled.labelled import (
     LABELLED,
     LABELLED_TABLES,
+    MULTI_LABELLED,
     TAGGED,
     Tree,
     bracketed,
+    labelled_schema,
     ordered,
     parse_tree,
     write_labels,
@@ -108,7 +111,8 @@ def clean_labels(raw_folder: Path, out_folder: Path, config: CleanLabelledConfig
     first = raw_folder / f"{present_splits(raw_folder)[0]}.parquet"
     config = config.model_copy(update={"steps": config.steps.in_language(config.language)})
     conventions = found_conventions(TableLines([(first, "text")]), config.steps, config.words, config.language)
-    return _clean(raw_folder, out_folder, LABELLED_TEXT, config, conventions, seed)
+    row_type = MULTI_LABEL_TEXT if labelled_schema(first) is MULTI_LABELLED else LABELLED_TEXT
+    return _clean(raw_folder, out_folder, row_type, config, conventions, seed)
 
 
 def clean_tags(raw_folder: Path, out_folder: Path, config: CleanLabelledConfig, seed: int) -> LabelledReport:
@@ -129,7 +133,7 @@ def _clean(
     seed: int,
 ) -> LabelledReport:
     config = config.model_copy(update={"words": conventions.words})
-    unit = "examples" if row_type is LABELLED_TEXT else "sentences"
+    unit = "sentences" if row_type is TAGGED_SENTENCE else "examples"
     names = present_splits(raw_folder)
     tables = [(name, raw_folder / f"{name}.parquet") for name in names]
     with atomic_folder(out_folder, LABELLED_TABLES) as folder:
@@ -184,8 +188,9 @@ def words_of(row: Row, split: Split) -> Sequence[str]:
 
 
 def labels_of(row: Row) -> Sequence[str]:
-    """The label of a row, or its tags."""
-    return row["tags"] if "tags" in row else [row["label"]]
+    """The label of a row, or its labels or tags."""
+    found: Sequence[str] | None = row.get("tags", row.get("labels"))
+    return [row["label"]] if found is None else found
 
 
 def ceilings_of(row: Row) -> Sequence[float | None]:
@@ -248,6 +253,7 @@ def _word_cleaner(steps: list[tuple[str, Step]], book: Book) -> Callable[[str], 
 
 
 LABELLED_TEXT = RowType(LABELLED, ("text",), clean_texts, text_of)
+MULTI_LABEL_TEXT = RowType(MULTI_LABELLED, ("text",), clean_texts, text_of)
 TAGGED_SENTENCE = RowType(TAGGED, ("text",), clean_sentences, text_of)
 
 
@@ -255,13 +261,15 @@ TAGGED_SENTENCE = RowType(TAGGED, ("text",), clean_sentences, text_of)
 
 
 def _cut(rows: CleanedRows[CleanLabelledConfig], chosen: np.ndarray, own: Sequence[str]) -> Cut:
-    """Cut splits by label; tagged sentences without strata."""
+    """Cut splits by label, multi-label texts by their rarest one; tagged sentences without strata."""
     known: dict[frozenset[str], frozenset[str]] = {}  # each set of labels is held once
-    labelled = rows.row_type is LABELLED_TEXT
-    values = rows.column("label" if labelled else "tags", chosen)
-    sets = (frozenset([value] if labelled else value) for value in values)
+    (column,) = {"label", "labels", "tags"} & {*rows.row_type.schema.names}
+    sets = (frozenset([value] if column == "label" else value) for value in rows.column(column, chosen))
     labels = [known.setdefault(found, found) for found in sets]
-    strata = [min(found) if labelled else "" for found in labels]
+    counts = Counter(label for found in labels for label in found)
+    strata = [
+        "" if column == "tags" else min(found, key=lambda one: (counts[one], one), default="") for found in labels
+    ]
     fractions = rows.fractions[chosen]
     splits = cut_by_label(fractions, strata, rows.config.split, own)
     # Held-out rows whose labels train lacks go to train: what only they have cannot be learnt.
@@ -386,8 +394,9 @@ def _labels(folder: Path, row_type: RowType[CleanLabelledConfig], unit: str, fou
                 f"training split; its labels are {', '.join(ordered(known))[:300]}"
             )
     if len(known) < 2:
-        raise InputError(f"train: all {unit} have one label, {min(known)!r}; at least two are needed")
-    if row_type is LABELLED_TEXT and len(known) > max(FEW, rows / 2):
+        label = f"one label, {min(known)!r}" if known else "no label"
+        raise InputError(f"train: all {unit} have {label}; at least two are needed")
+    if row_type is not TAGGED_SENTENCE and len(known) > max(FEW, rows / 2):
         raise InputError(
             f"train: {len(known):,} labels for {rows:,} texts, e.g. {min(known)[:60]!r}; are text and "
             "label in the columns that the corpus' settings name?"

@@ -5,6 +5,8 @@ fields      {"text": …, "label": …}              trees       (4 (2 a) (4 (3 
 folders     positive/17.txt                      conllu      # label = positive, then a word a line with its head
 files       pos.txt, a text a line
 
+Of columns and fields a text may have none, one or several labels (`multi_label`): a list, or names with a separator.
+
 The training split is read first: a label that only a held-out split has cannot be learnt, and is an error where it
 stands. Nothing is written when any file is bad.
 """
@@ -25,6 +27,7 @@ from langladder.ground.remote import File, located
 from langladder.text.labelled.labelled import (
     LABELLED,
     LABELLED_TABLES,
+    MULTI_LABELLED,
     Tree,
     bracketed,
     ordered,
@@ -45,6 +48,9 @@ CONLLU = TagColumns(id=0, form=1, tag=3, head=6)
 _LABEL = re.compile(r"#\s*label\s*=\s*(.*)")
 _SPACE_IN_WORD = re.compile(r"[^\S \t]")  # a no-break space, as in 8 1/2
 _CONFIG = "(conf/labels)"
+LIST = "list"
+"""As `multi_label`: labels are a list in their field."""
+_MULTI_LABEL = "(params.yaml: data: {{labels: {{multi_label: {}}}}}, or conf/labels)"
 DELIMITERS = (",", ";", "\t", "|")  # that a table may have instead of the one that is expected
 
 
@@ -60,6 +66,9 @@ class LabelledSource(FoldedSource):
     text: Column = "text"  # columns and fields
     label: Column = "label"
     second: Column | None = None  # the other text, of pairs
+    # null: each text has one label. Else a text has none, one or several: "list" of fields that hold a list, or what
+    # stands between the names of a column or field, such as ";"
+    multi_label: str | None = Field(default=None, min_length=1, max_length=10)
     delimiter: str | None = Field(default=None, min_length=1, max_length=1)  # null: comma of .csv, else tab
     texts: Literal["line", "file"] = "line"  # of folders: what one text is
     label_before: str | None = Field(default=None, min_length=1)  # ":" reads DESC:manner as DESC
@@ -76,11 +85,16 @@ class LabelledSource(FoldedSource):
             )
         if any(isinstance(column, int) and column < 0 for column in wanted):
             raise ValueError(f"columns {wanted}: numbers count from 0")
+        if self.multi_label is not None and self.layout not in ("auto", "columns", "fields"):
+            raise ValueError(
+                f"multi_label: {self.multi_label!r} with layout: {self.layout}, where a text has one label; allowed "
+                "with layout: columns, fields and auto"
+            )
         return self
 
 
 class LabelledText(NamedTuple):
-    """A labelled text as its file has it. where: "file:line"."""
+    """A labelled text as its file has it. where: "file:line"; labels: of a multi-label text."""
 
     where: str
     text: str
@@ -88,6 +102,7 @@ class LabelledText(NamedTuple):
     second: str | None = None
     tree: Tree | None = None
     heads: tuple[int, ...] | None = None
+    labels: tuple[str, ...] | None = None
 
 
 def read_labels(source: LabelledSource, out_folder: Path) -> ReadReport:
@@ -111,7 +126,8 @@ def read_labels(source: LabelledSource, out_folder: Path) -> ReadReport:
         for split, files in splits_of(source, found).items():
             counts[split] = {"examples": 0, "left_out": 0}
             examples = _examples(files, split, source, facts, known, counts[split])
-            counts[split]["examples"] = write_rows(folder / f"{split}.parquet", LABELLED, examples, _size)
+            schema = LABELLED if source.multi_label is None else MULTI_LABELLED
+            counts[split]["examples"] = write_rows(folder / f"{split}.parquet", schema, examples, _size)
             if not counts[split]["examples"]:
                 raise InputError(f"{source.path}: split {split!r} holds no example{facts.no_text()}")
     return {"splits": counts, **facts.report(), **skipped(located(source.path), facts, source.endings)}
@@ -138,13 +154,17 @@ def _examples(
         if label is None:
             counts["left_out"] += 1
             continue
+        labels = {label} if row.labels is None else {source.rename.get(one, one) for one in row.labels} - {None}
         if split in ("train", "all"):
-            known.add(label)
-        elif label not in known:
+            known |= labels
+        elif strange := labels - known:
             raise InputError(
-                f"{row.where}: {label[:60]!r} is no label of the training split, which has "
+                f"{row.where}: {min(strange)[:60]!r} is no label of the training split, which has "
                 f"{', '.join(ordered(known))[:300]}; mend it, or give it training examples"
             )
+        if row.labels is not None:
+            yield {"text": row.text, "second": row.second, "labels": sorted(labels)}
+            continue
         whole = bracketed(row.tree, source.rename)[-1] if row.tree else None
         yield {"text": row.text, "second": row.second, "label": label, "tree": whole, "heads": row.heads}
 
@@ -173,13 +193,26 @@ def rows(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Label
     Raises:
         InputError: the file, or a line of it, is not what its layout wants; a text or a label is empty.
     """
-    for row in _LAYOUTS[_layout(file, source)](file, source, facts):
-        label = row.label.partition(source.label_before)[0] if source.label_before else row.label
-        text, label = _one_line(row.text), _one_line(label)
+    layout = _layout(file, source)
+    if source.multi_label is not None and layout not in ("columns", "fields"):
+        raise InputError(
+            f"{file}: multi_label: {source.multi_label!r}, but this file has a label a text (layout: {layout}); texts "
+            f"with several are read from columns (tsv, csv) and fields (jsonl, parquet) {_CONFIG}"
+        )
+    for row in _LAYOUTS[layout](file, source, facts):
+        text, label, labels = _one_line(row.text), _label(row.label, source), row.labels
         second = None if row.second is None else _one_line(row.second)
-        if not label or not text or second == "":
-            raise InputError(f"{row.where}: an empty {'text' if label else 'label'}; fill it in, or take it out")
-        yield row._replace(text=text, label=label, second=second)
+        if source.multi_label is not None:
+            names = row.label.split(source.multi_label) if labels is None else labels
+            label, labels = "", tuple(filter(None, (_label(name, source) for name in names)))
+        unlabelled = labels is None and not label
+        if unlabelled or not text or second == "":
+            raise InputError(f"{row.where}: an empty {'label' if unlabelled else 'text'}; fill it in, or take it out")
+        yield row._replace(text=text, label=label, second=second, labels=labels)
+
+
+def _label(text: str, source: LabelledSource) -> str:
+    return _one_line(text.partition(source.label_before)[0] if source.label_before else text)
 
 
 def _one_line(text: str) -> str:
@@ -203,6 +236,11 @@ def _layout(file: File, source: LabelledSource) -> str:
 
 def _columns(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[LabelledText]:
     delimiter = source.delimiter or ("," if ending(file) == "csv" else "\t")
+    if source.multi_label == LIST:
+        raise InputError(
+            f"{file}: multi_label: list, but a cell of a table is no list; give what stands between the labels "
+            + _MULTI_LABEL.format('";"')
+        )
     # Between tabs, a quote is a character like any other.
     quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
     csv.field_size_limit(source.max_line_bytes)
@@ -298,9 +336,31 @@ def _fields(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[La
         found = json_rows(file, source, facts)
     for where, row in found:
         text = text_field(row, names[0], where)
+        second = text_field(row, names[2], where) if len(names) > 2 else None
         label = row.get(named(row, names[1]))
+        if isinstance(label, list) != (source.multi_label == LIST):
+            raise InputError(_mixed(label, names[1], where, source))
+        if isinstance(label, list):
+            found_in = [{"label": str(one) if type(one) is int else one} for one in label]
+            labels = tuple(text_field(one, "label", f"{where}: {names[1]}") for one in found_in)
+            yield LabelledText(where, text, "", second, labels=labels)
+            continue
         label = str(label) if type(label) is int else text_field(row, names[1], where)
-        yield LabelledText(where, text, label, text_field(row, names[2], where) if len(names) > 2 else None)
+        yield LabelledText(where, text, label, second)
+
+
+def _mixed(label: object, field: str, where: str, source: LabelledSource) -> str:
+    """Why a label is no list, or is one."""
+    if isinstance(label, list):
+        set_to = "null, one label a text" if source.multi_label is None else repr(source.multi_label)
+        return (
+            f"{where}: field {field!r} is a list, but multi_label is {set_to}; set multi_label: list and give every "
+            f"text a list {_MULTI_LABEL.format('list')}"
+        )
+    return (
+        f"{where}: field {field!r} is a {type(label).__name__}, but multi_label: list wants a list in every row: [] "
+        f"where a text has no label; one label a text is multi_label: null {_MULTI_LABEL.format('null')}"
+    )
 
 
 def _folders(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[LabelledText]:

@@ -4,6 +4,7 @@
 | --- | --- |
 | text, second | the text, and the other one where pairs are labelled |
 | label | its name; labels.json beside the tables has them in the order of their ids |
+| labels | instead of `label` where texts are multi-label: none, one or several names, each once, sorted |
 | tree, heads | one bracketed tree over the words, or the head of each word (1-based, 0 = root), where there is one |
 | words, tags | a sentence and the tag of each of its words |
 | log_prob | ln P(label | text), ln P(tags | words) under the grammar that drew them, where that is known |
@@ -29,11 +30,13 @@ parent. A bracketed node without a label of its own is `None` there.
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import accumulate
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import regex  # type: ignore[import-untyped]
 
 from langladder.ground.artefacts import read_json, word_list, write_json
@@ -48,6 +51,9 @@ LABELLED = pa.schema(
         *(("heads", pa.list_(pa.int32())), ("log_prob", pa.float64()), ("ceiling", pa.float64())),
     ]
 )
+MULTI_LABELLED = pa.schema(
+    [pa.field("labels", pa.list_(pa.string())) if one.name == "label" else one for one in LABELLED]
+)
 TAGGED = pa.schema(
     [
         *(("words", pa.list_(pa.string())), ("tags", pa.list_(pa.string())), ("heads", pa.list_(pa.int32()))),
@@ -56,7 +62,11 @@ TAGGED = pa.schema(
 )
 LABELS = "labels.json"
 LABELLED_TABLES = owner_of(
-    "labelled tables", (LABELS, CONVENTIONS, *(f"{split}.parquet" for split in (*SPLITS, "all"))), LABELLED, TAGGED
+    "labelled tables",
+    (LABELS, CONVENTIONS, *(f"{split}.parquet" for split in (*SPLITS, "all"))),
+    LABELLED,
+    MULTI_LABELLED,
+    TAGGED,
 )
 
 Scheme = Literal["IOB2", "IOBES"]
@@ -64,7 +74,10 @@ _TAG = re.compile(r"O|[BIES](?:-.*)?", re.DOTALL)
 
 
 class Example(NamedTuple):
-    """A text, or two, with its label; None: not known. The words of a tree are separated by single spaces."""
+    """A text, or two, with its label; None: not known. The words of a tree are separated by single spaces.
+
+    labels: of a multi-label text, whose `label` is None: none, one or several.
+    """
 
     text: str
     second: str | None = None
@@ -73,10 +86,17 @@ class Example(NamedTuple):
     heads: tuple[int, ...] | None = None
     log_prob: float | None = None
     ceiling: float | None = None
+    labels: tuple[str, ...] | None = None
+
+    @property
+    def truth(self) -> str:
+        """Its label, or its labels, as people read them."""
+        return str(self.label) if self.labels is None else named_together(self.labels)
 
     def dealt_by(self) -> tuple[str, str]:
-        """Its text, and the label by which it is dealt to folds."""
-        return (self.text if self.second is None else f"{self.text}\t{self.second}"), str(self.label)
+        """Its text, and the label by which it is dealt to folds; multi-label texts are dealt whatever their labels."""
+        text = self.text if self.second is None else f"{self.text}\t{self.second}"
+        return text, str(self.label) if self.labels is None else ""
 
 
 class Tagged(NamedTuple):
@@ -95,8 +115,26 @@ class Tagged(NamedTuple):
 
 def read_labelled(path: Path) -> list[Example]:
     """The examples of a split. Raises InputError as `read_table`."""
-    rows = read_table(path, LABELLED).to_pylist()
-    return [Example(**row | {"heads": row["heads"] and tuple(row["heads"])}) for row in rows]
+    schema = labelled_schema(path)
+    lists = ("heads", "labels") if schema is MULTI_LABELLED else ("heads",)
+    rows = read_table(path, schema).to_pylist()
+    return [Example(**row | {name: None if row[name] is None else tuple(row[name]) for name in lists}) for row in rows]
+
+
+def labelled_schema(path: Path) -> pa.Schema:
+    """`MULTI_LABELLED` of a table of multi-label texts; `LABELLED` of any other, readable or not."""
+    with suppress(pa.ArrowException, OSError):
+        return MULTI_LABELLED if "labels" in pq.read_schema(path).names else LABELLED
+    return LABELLED
+
+
+def named_together(labels: Sequence[str]) -> str:
+    """The labels of a multi-label text, as people read them.
+
+    >>> named_together(["animals", "food"]), named_together([])
+    ('animals, food', '(none)')
+    """
+    return ", ".join(labels) or "(none)"
 
 
 def read_tagged(path: Path) -> list[Tagged]:
