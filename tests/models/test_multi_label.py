@@ -48,7 +48,7 @@ from langladder.text.labelled.labelled import Example
 
 LABELS = ["animals", "food", "work"]
 WORDS = {"animals": ["dog", "cat", "cow"], "food": ["bread", "soup", "apple"], "work": ["desk", "boss", "file"]}
-COUNTED = {
+COUNTED: dict[str, tuple[type[Any], Any]] = {
     "majority": (Majority, Majority.Config()),
     **{name: (LinearClassifier, LinearConfig(method=name)) for name in ("naive_bayes", "logistic", "nb_svm")},
 }

@@ -56,6 +56,27 @@ def test_a_classifier_on_a_table_of_labels(models: Path, tmp_path: Path) -> None
     assert "accuracy" in judged(models, "majority").stdout
 
 
+def test_a_multi_label_classifier(models: Path, tmp_path: Path) -> None:
+    counted = LinearClassifier(LinearClassifier.Config(), ["long", "sad"])
+    counted.multi_label = True
+    sets = [("long sad film", ("long", "sad")), ("long film", ("long",)), ("sad film", ("sad",)), ("film", ())]
+    counted.fit([Example(text, labels=labels) for text, labels in sets] * 3, [])
+    folder = models / "classifier" / "moods"
+    counted.save(folder)
+    (tmp_path / "a.csv").write_text("text,label\n" + "".join(f"{text},{';'.join(own)}\n" for text, own in sets[1:]))
+    found = json.loads(run("evaluate", folder, tmp_path / "a.csv", "--multi-label", ";", "--json").stdout)
+    assert found["figures"]["micro-F₁"] == 1.0 and found["figures"]["accuracy"] == 1.0
+    lacks = run("evaluate", folder, tmp_path / "a.csv")
+    assert lacks.exit_code == 2 and "say how the file has them" in lacks.output
+    one = run("evaluate", models / "classifier" / "logistic", tmp_path / "a.csv", "--multi-label", ";")
+    assert one.exit_code == 2 and "it gives each text one label" in one.output
+    lines = run("classify", folder, "a long sad film", "film").stdout.splitlines()
+    assert [line.split("\t")[::2] for line in lines] == [["long, sad", "a long sad film"], ["(none)", "film"]]
+    every = run("classify", folder, "sad film", "--top", 2, "--json").stdout
+    (text,) = json.loads(every)["texts"]
+    assert text["given"]["labels"] == ["sad"] and [label["label"] for label in text["labels"]] == ["sad", "long"]
+
+
 def test_two_tables_compared(models: Path, tmp_path: Path) -> None:
     rungs = models.parent / "reports" / "rungs" / "classifier"
     for name in ("logistic", "majority"):

@@ -90,6 +90,21 @@ def test_other_families_are_trained_too(tmp_path: Path) -> None:
     assert network.kind == "tagger" and set(network.tag("the cat").tags) <= {"D", "N", "V", "P"}
 
 
+def test_texts_with_several_labels() -> None:
+    texts = [(line, [noun for noun in ("king", "dog") if noun in line]) for line in TEXT]
+    model = ll.train("logistic", labels=texts)
+    found = model.classify(["the king sees a dog .", "a cat hears the boy ."])
+    assert [one.given for one in found] == [["dog", "king"], []]
+    assert found.to_frame()["label"].tolist() == ["dog, king", "(none)"] and set(found[0].labels) == {"dog", "king"}
+    (row,) = model.predict([{"text": "the dog loves the dog ."}])
+    assert (row["label"], row["labels"][0]) == ("dog", "dog") and row["probability"] < row["probabilities"][0]
+    for rung, why in (("fasttext", "gives each text one label"), ("tree_lstm", "each node of a tree")):
+        with pytest.raises(ll.InputError, match=rf"classifier\.{rung}: .*{why}.*take {rung} out of classifiers"):
+            ll.train(rung, labels=texts)
+    with pytest.raises(ll.InputError, match="wants a list in every row"):
+        ll.train("logistic", labels=[*texts, ("a king", "king")])
+
+
 def test_what_was_trained_is_saved_where_nothing_lies(tmp_path: Path) -> None:
     model = ll.train("add_k", text=TEXT)
     model.save(tmp_path / "kept")

@@ -8,7 +8,7 @@ those of conf/ at size small.
 import json
 import pkgutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from functools import cache
 from importlib.resources import files
@@ -219,8 +219,9 @@ def _prepare(root: Path, chosen: _Rung, source: object, changes: Settings, seed:
     if isinstance(source, str | Path):
         path = str(source)
     else:
-        path = str(_written(root, chosen.side, source))
-        if chosen.side == "labels" and any(isinstance(label, SETS) for _, label in source):
+        rows: Any = list(source) if isinstance(source, Iterable) else source
+        path = str(_written(root, chosen.side, rows))
+        if chosen.side == "labels" and any(isinstance(label, SETS) for _, label in rows):
             values["source"]["multi_label"] = LIST
     settings = checked(pkgutil.resolve_name(reading.settings), values["source"] | {"path": path}, "train: data: source")
     raw, clean = root / "data" / "raw" / side.name, root / "data" / "clean" / side.name

@@ -34,6 +34,7 @@ class Majority(CountedClassifier):
     def refuses_multi_label(cls, config: schema.Config) -> str | None:
         """See `Classifier.refuses_multi_label`."""
         del config
+        return None
 
     def fit(self, train: Sequence[Example], validation: Sequence[Example]) -> None:
         """See `CountedClassifier.fit`."""

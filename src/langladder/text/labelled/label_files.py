@@ -154,7 +154,8 @@ def _examples(
         if label is None:
             counts["left_out"] += 1
             continue
-        labels = {label} if row.labels is None else {source.rename.get(one, one) for one in row.labels} - {None}
+        named = [label] if row.labels is None else [source.rename.get(one, one) for one in row.labels]
+        labels = {one for one in named if one is not None}
         if split in ("train", "all"):
             known |= labels
         elif strange := labels - known:
