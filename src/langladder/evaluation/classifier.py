@@ -63,7 +63,7 @@ class ClassifierScores(Measured):
         float,
         Metric(
             "accuracy",
-            "share of the test texts that get their own label",
+            "share of the test texts that get their own label; of multi-label texts, those that get just their labels",
             unit="share",
             better="higher",
             brief=True,
