@@ -1,7 +1,7 @@
-"""What can be set of each question: names, types, limits, defaults and help (a field's description).
+"""The settings of each kind of question: names, types, limits, defaults and help (a field's description).
 
-The texts that a question is about are given beside its request, since they come in batches. Loads neither torch nor
-numpy: the command line reads its options from these classes before it knows which command it is to run.
+The texts of a question are not part of its request, because they come in batches. This module loads neither torch nor
+numpy: the command line reads its options from these classes before it knows which command will run.
 """
 
 from collections.abc import Sequence
@@ -37,18 +37,18 @@ if TYPE_CHECKING:
 LARGEST_SEED = 2**32 - 1
 MOST_ANSWERS = 1000
 MOST_CHOSEN_FROM = 4096
-"""Answers of which a reward model chooses one."""
+"""Limit of the answers from which a reward model chooses one."""
 
 Shown = Annotated[int, Field(ge=1, le=MOST_ANSWERS)]
 SmallSeed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
 
 
 def sampling_at(temperature: float, **settings: object) -> "SamplingConfig":
-    """How tokens are drawn at a temperature; 0 takes the likeliest, one below the lowest is the lowest."""
+    """How tokens are drawn at a temperature; 0: always the likeliest; a smaller value than the lowest is the lowest."""
     from langladder.decoding.sampling import SamplingConfig
 
     strategy = "sample" if temperature else "greedy"
-    drawn_at = max(0.01, temperature or 1.0)  # a best-of-n draws even where the strategy is greedy
+    drawn_at = max(0.01, temperature or 1.0)  # best-of-n draws even if the strategy is greedy
     return SamplingConfig.model_validate({"strategy": strategy, "temperature": drawn_at, **settings})
 
 
@@ -56,23 +56,23 @@ class OptionsRequest(Config):
     """Which option is likeliest after a text."""
 
     options: Sequence[str] = Field(default=(), description="An answer to TEXT; two or more.")
-    after: str = Field(default="", description="What follows every answer, such as ' .'")
+    after: str = Field(default="", description="Text after every answer, such as ' .'")
     calibrate: str | None = Field(
-        default=None, title="WORDS", description="Divide by P(option | WORDS): what announces an answer."
+        default=None,
+        title="WORDS",
+        description="Divide by P(option | WORDS); WORDS introduce an answer without a text.",
     )
 
 
 class GenerateRequest(Config):
-    """How a language model goes on."""
+    """How a language model continues a text."""
 
     greedy: bool = Field(default=False, description="Always take the likeliest token, instead of drawing one.")
-    temperature: Temperature = Field(default=1.0, description="Below 1 bolder, above 1 wilder.")
-    top_k: TopK = Field(default=None, description="Draw among the k likeliest tokens.")
-    top_p: TopP = Field(
-        default=None, description="Draw among the likeliest tokens that hold this probability together."
-    )
+    temperature: Temperature = Field(default=1.0, description="Below 1: more likely tokens; above 1: more random ones.")
+    top_k: TopK = Field(default=None, description="Draw from the k likeliest tokens.")
+    top_p: TopP = Field(default=None, description="Draw from the likeliest tokens whose probabilities add up to this.")
     repetition_penalty: RepetitionPenalty = Field(default=1.0, description="Above 1: repeat less.")
-    max_tokens: NewTokens = Field(default=50, description="Most tokens after the prompt.")
+    max_tokens: NewTokens = Field(default=50, description="Maximum number of tokens after the prompt.")
     samples: Shown = Field(default=1, description="Texts of each prompt.")
     seed: Seed = Field(default=0, description="Same seed, same texts.")
 
@@ -107,7 +107,7 @@ class TranslateRequest(Config):
     top_k: TopK = Field(default=None, description="Of --sample.")
     top_p: TopP = Field(default=None, description="Of --sample.")
     seed: SmallSeed = Field(default=0, description="Of --sample.")
-    attention: bool = Field(default=False, description="Show what each token was written from.")
+    attention: bool = Field(default=False, description="Show which source tokens each output token attends to.")
 
     def search(self) -> "BeamConfig | SampleConfig":
         """How the decoder works.
@@ -129,66 +129,72 @@ class TranslateRequest(Config):
 
 
 class ClassifyRequest(Config):
-    """How much is said of a text's label."""
+    """How much to show about a text's label."""
 
-    explain: bool = Field(default=False, description="Show how much each word speaks for the label, or against it.")
+    explain: bool = Field(default=False, description="Show how much each word counts for or against the label.")
     top: int | None = Field(
         default=1,
         ge=1,
         le=MOST_ANSWERS,
-        description="Labels to show; 1 of a multi-label classifier: the set that the text gets.",
+        description="Labels to show; for multi-label classifiers, 1 shows the predicted set.",
     )
     """None: all."""
 
 
 class EvaluateRequest(Config):
-    """How a file holds the truth beside its texts."""
+    """Where a file has the correct answers."""
 
     text: str | None = Field(
         default=None,
         title="COLUMN",
-        description="Column of the texts, by name or by number from 0: text of labelled texts, else the first.",
+        description="Column of the texts, by name or number from 0 [default: text for labelled texts, else the first].",
     )
     label: str | None = Field(
         default=None,
         title="COLUMN",
-        description="Column of the labels, tags or translations: label of labelled texts, else the second.",
+        description="Column of the labels, tags or translations [default: label for labelled texts, else the second].",
     )
-    second: str | None = Field(default=None, title="COLUMN", description="Column of the other text, of pairs.")
+    second: str | None = Field(default=None, title="COLUMN", description="Column of the second text, for pairs.")
     multi_label: str | None = Field(
         default=None,
         min_length=1,
         max_length=10,
         title="HOW",
-        description="How a text has its labels, of multi-label classifiers: list, of jsonl and parquet, or what stands "
-        "between the names, ; for example.",
+        description="For multi-label classifiers, how a text has its labels: list (in jsonl and parquet), or the "
+        "separator, for example ;",
     )
     delimiter: str | None = Field(
-        default=None, min_length=1, max_length=1, title="CHARACTER", description="Between columns: ; for example."
+        default=None,
+        min_length=1,
+        max_length=1,
+        title="CHARACTER",
+        description="Character between columns, for example ;",
     )
-    encoding: str = Field(default="utf-8", description="Of the file: latin-1, gb18030, utf-16, …")
+    encoding: str = Field(default="utf-8", description="Encoding of the file: latin-1, gb18030, utf-16, …")
 
 
 class TagRequest(Config):
-    """What a word is, and how much is said of its tag."""
+    """What a word is, and how much to show about its tag."""
 
     explain: bool = Field(default=False, description="Show how likely each tag is, and the second best.")
     words: WordChoice = Field(
         default="whitespace",
-        description="What a word is: whitespace, what stands between spaces; apart, the same without the punctuation "
-        "at its ends; unicode, a run of letters; jieba, fugashi, pythainlp: as these cut Chinese, Japanese, Thai.",
+        description="What a word is. whitespace: text between spaces; apart: the same, with punctuation at its ends "
+        "split off; unicode: a run of letters; jieba, fugashi, pythainlp: as these segment Chinese, Japanese, Thai.",
     )
 
 
 class AnswerRequest(Config):
-    """What there is to choose from, and how much is answered."""
+    """The options to choose from, and how many answers to give."""
 
-    options: Sequence[str] = Field(default=(), description='An answer to choose from; give two or more, "" for none.')
+    options: Sequence[str] = Field(
+        default=(), description='An option to choose from; give two or more; "" means no answer.'
+    )
     best: Shown = Field(default=1, description="Answers to show.")
 
 
 class NeighboursRequest(Config):
-    """How many words are near, and what near means."""
+    """How many neighbours to show, and by which measure."""
 
     count: int = Field(default=10, ge=1, description="Neighbours of each word.")
     measure: Literal["cosine", "dot", "euclidean"] = Field(default="cosine", description="What near means.")
@@ -199,30 +205,36 @@ class AnalogyRequest(Config):
 
     count: int = Field(default=5, ge=1, description="Answers to show.")
     method: Literal["add", "mul"] = Field(default="add", description="3CosAdd or 3CosMul.")
-    restrict: int | None = Field(default=None, ge=1, description="Answer from the most frequent so many words only.")
+    restrict: int | None = Field(
+        default=None, ge=1, description="Only answer with words among this many most frequent ones."
+    )
 
 
 class SimilarityRequest(Config):
-    """By what pairs are ranked."""
+    """The measure that ranks pairs."""
 
     measure: Literal["cosine", "dot", "euclidean"] = Field(
-        default="cosine", description="By what the pairs of a file are ranked."
+        default="cosine", description="Measure that ranks the pairs of a file."
     )
 
 
 class ChatRequest(Config):
-    """How a dialogue is led."""
+    """The settings of a dialogue."""
 
-    system: str = Field(default="", description="What stands before all turns.")
+    system: str = Field(default="", description="System text before all turns.")
     forget: bool = Field(default=False, description="Each turn begins a new dialogue.")
-    sample: bool = Field(default=False, description="Draw each token, instead of taking the likeliest one.")
+    sample: bool = Field(default=False, description="Draw each token instead of taking the likeliest one.")
     temperature: Temperature = Field(default=1.0, description="Of what is drawn.")
     max_tokens: int = Field(default=40, ge=1, le=8192, description="Most of an answer.")
     seed: SmallSeed = Field(default=0, description="Of what is drawn.")
     best_of: int | None = Field(
-        default=None, title="N", ge=1, le=MOST_CHOSEN_FROM, description="Answer N times; --judge says which is given."
+        default=None,
+        title="N",
+        ge=1,
+        le=MOST_CHOSEN_FROM,
+        description="Draw N answers; the reward model of --judge chooses one.",
     )
-    judge: Path | None = Field(default=None, title="FOLDER", description="The reward model that chooses.")
+    judge: Path | None = Field(default=None, title="FOLDER", description="Folder of the reward model that chooses.")
 
     def sampling(self) -> "SamplingConfig":
         """How tokens are drawn."""

@@ -52,7 +52,7 @@ def test_options_go_to_those_that_choose(models):
     result = run(models / "options", "what did anna eat ?", "--context", TEXT, *options)
     assert result.stdout.split("\t")[:2] == ["apple", ""]
     refused = run(models / "spans", "what ?", "--context", TEXT, *options)
-    assert refused.exit_code == 2 and "chooses among no options" in refused.stderr
+    assert refused.exit_code == 2 and "does not choose among options" in refused.stderr
     refused = run(models / "options", "what ?", "--context", TEXT)
     assert refused.exit_code == 2 and "no options to choose from" in refused.stderr
     refused = run(models / "options", "what ?", "--context", TEXT, "--option", "pear")

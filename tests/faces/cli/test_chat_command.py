@@ -118,7 +118,7 @@ def test_on_a_terminal_it_asks(run: Run, models: Path, monkeypatch: pytest.Monke
     first, second = alone(models / "a/sft", "say cat", "not")
     assert result.stdout.splitlines()[:2] == [first, second]
     assert "leave no room for a response" in result.stderr
-    assert "--json answers turns that are given" in run("a/sft", "--json").stderr
+    assert "--json needs turns" in run("a/sft", "--json").stderr
 
 
 @pytest.mark.parametrize(
@@ -128,8 +128,8 @@ def test_on_a_terminal_it_asks(run: Run, models: Path, monkeypatch: pytest.Monke
         (["nowhere", "--say", "say cat"], "nowhere: no saved model; expected a folder with config.json"),
         (["a/sft", "a/sft", "--say", "say cat"], "a/sft: given twice"),
         (["a/sft", "--say", "cat " * 30], "leave no room for a response"),
-        (["a/sft", "--say", " "], "nothing was said"),
-        (["a/sft"], "nothing was said"),
+        (["a/sft", "--say", " "], "no turns; give --say"),
+        (["a/sft"], "no turns; give --say"),
         (["a/sft", "--say", "cat", "--temperature", "nan"], "not a finite number"),
         ([], "Missing argument 'MODEL...'"),
     ],

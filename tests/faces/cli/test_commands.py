@@ -218,7 +218,7 @@ def test_convert_a_language_model(run: Run, tmp_path: Path) -> None:
     word = read_vectors(tmp_path / "lm").words[0]
     assert answer(run("neighbours", tmp_path / "lm", word, "--json"))["neighbours"][0]["word"] == word
     refused = run("convert", tmp_path / "lm.vec", tmp_path / "x.vec", "--vocabulary", tmp_path / "vocabulary.json")
-    assert refused.exit_code == 2 and "goes with one" in refused.stderr
+    assert refused.exit_code == 2 and "needs one" in refused.stderr
 
 
 def bias_lists(folder: Path) -> Path:
@@ -288,11 +288,11 @@ def test_bias(run: Run, biased: Path, tmp_path: Path) -> None:
         (["analogy", "V", "man", "woman", "kin"], "did you mean king"),
         (["similarity", "V", "king", "zzz"], "'zzz' is not among the 7 words"),
         (["map", "V", "out.svg", "king", "queen", "mann"], "did you mean man"),
-        (["map", "V", "out.png"], "written as .svg or .html"),
+        (["map", "V", "out.png"], "must end in .svg or .html"),
         (["map", "V", "out.svg", "king", "queen"], "at least three"),
         (["map", "V", "out.svg", "--method", "tsne", "--perplexity", "7"], "perplexity 7 for 7 words"),
-        (["analogy", "V", "man", "woman"], "an analogy asks three"),
-        (["similarity", "V", "a", "b", "c"], "name two"),
+        (["analogy", "V", "man", "woman"], "an analogy needs three"),
+        (["similarity", "V", "a", "b", "c"], "give two"),
         (["neighbours", "V"], "Missing argument"),
         (["neighbours", "V", "king", "-k", "0"], "0 is not in the range x>=1"),
         (["neighbours", "nowhere", "king"], "nowhere: no such file"),
@@ -306,7 +306,7 @@ def test_bias(run: Run, biased: Path, tmp_path: Path) -> None:
         ),
         (["analogy", "man", "woman", "king"], "man: no such file or folder; what comes first is where"),
         (["convert", "x.vec", "V"], "x.vec: no such file or folder; what comes first is where"),
-        (["map", "V", "king", "queen", "man"], "its name stands between VECTORS and the words"),
+        (["map", "V", "king", "queen", "man"], "give it between VECTORS and the words"),
         (["bias", "weat", "V", "nowhere.txt"], "nowhere.txt: no such file"),
         (["bias", "audit", "V", "."], "has no professions.json or professions.txt"),
     ],

@@ -95,7 +95,7 @@ def test_a_gpt_for_multiple_choice_has_no_other_format(tmp_path: Path) -> None:
         {"_target_": "langladder.models.reading.gpt_choice.GPTChoice"},
     )
     result = CliRunner().invoke(app, ["export", str(tmp_path / "model"), str(tmp_path / "out")])
-    assert result.exit_code != 0 and "no other format holds a GPTChoice" in " ".join(result.output.split())
+    assert result.exit_code != 0 and "no other format supports a GPTChoice" in " ".join(result.output.split())
 
 
 def test_every_rung_has_another_format_or_a_sentence_says_that_it_has_none(tmp_path: Path) -> None:
@@ -110,12 +110,12 @@ def test_every_rung_has_another_format_or_a_sentence_says_that_it_has_none(tmp_p
             found[kind] = _choose(tmp_path, None)
         except InputError as error:
             said = str(error)
-            assert f"no other format holds a {kind}; its weights are in model.safetensors" in said
+            assert f"no other format supports a {kind}; its weights are in model.safetensors" in said
             assert "\n" not in said and len(said) < 600
     assert {"GPT", "InstructedGPT", "BERT", "RecurrentLM", "KneserNey", "Transformer", "BERTSpan"} <= found.keys()
     assert {"TextCNN", "NNLM", "RewardModel", "CTCRecognizer", "FeatureCRF"}.isdisjoint(found)
     write_json(tmp_path / "vectors" / "words.json", {"words": ["a"]})
-    with pytest.raises(InputError, match="word vectors; `langladder convert`"):
+    with pytest.raises(InputError, match="word vectors; use `langladder convert`"):
         _choose(tmp_path / "vectors", None)
 
 

@@ -242,7 +242,7 @@ def test_what_cannot_be_imported_is_told(run: Run, project: Path) -> None:
         result = run("import", "away/odd", "new")
         assert result.exit_code == 2 and message in result.stderr, result.stderr
     result = run("import", "empty", "new")
-    assert result.exit_code == 2 and "holds neither config.json (GPT-2, BERT) nor model.arpa" in result.stderr
+    assert result.exit_code == 2 and "no config.json (GPT-2, BERT) and no model.arpa" in result.stderr
     result = run("import", "models/lm/gpt/tokenizer.json", "new")
     assert result.exit_code == 2 and "not an ARPA file" in result.stderr
     assert not (project / "new").exists()
@@ -294,7 +294,7 @@ def test_an_arpa_folder_can_be_fed_with_text(
 
 def test_words_go_with_arpa_only(run: Run, project: Path) -> None:
     result = run("export", "models/lm/gpt", "new", "--words")
-    assert result.exit_code == 2 and "--words goes with --to arpa" in result.stderr and not (project / "new").exists()
+    assert result.exit_code == 2 and "--words works with --to arpa" in result.stderr and not (project / "new").exists()
 
 
 @pytest.mark.parametrize(("bits", "shown"), [(-0.0, "0.00"), (-1e-4, "0.00"), (1.005, "1.00"), (None, "∞")])

@@ -65,7 +65,7 @@ def test_a_file_is_taken_for_what_it_is(name: str, tmp_path: Path) -> None:
     done = run(tmp_path / "mine", "--data", written(tmp_path, name))
     assert done.exit_code == 0, done.output
     kind, settings = TAKEN[name]
-    assert f"taken for {kind}" in done.output
+    assert f"read as {kind}" in done.output
     values, (side, (group, choice)) = chosen(tmp_path / "mine"), (module.KINDS[kind].side, module.KINDS[kind].group)
     assert values["only"] == [side] and values[group] == choice and values["paths"][side] == f"input/{side}/{name}"
     assert values["data"] == ({side: settings} if settings else {})
@@ -132,7 +132,7 @@ def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path) -> None:
         (["--kind", "text"], "give --data"),
         (["--data", "folder"], "--kind labels | text | tags | pairs"),
         (["--data", "thing.xyz"], "--kind labels | text | tags | pairs"),
-        (["--update"], "no project of langladder"),
+        (["--update"], "not a langladder project"),
     ],
 )
 def test_what_is_unclear_is_asked_for_and_nothing_is_written(

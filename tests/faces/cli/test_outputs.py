@@ -249,12 +249,12 @@ def test_a_dash_is_the_standard_output(project: Path) -> None:
         line.split()[0] for line in shown.stdout.splitlines()
     ] == WORDS and "6 words × 4 → - (glove)" in shown.stderr
     assert snapshot(project) == before
-    refuses("convert", "-", "the standard output has the answer", "--to", "glove", "--json")
+    refuses("convert", "-", "the standard output is used for the answer", "--to", "glove", "--json")
     for name in [*FOLDERS, "convert"]:
         refuses(name, "-", "a folder cannot go to the standard output")
     refuses("bias debias", "-", "", "--to", "glove")
-    refuses("map", "-", "a map is written as .svg or .html")
-    refuses("translate --attention-svg", "-", "", named="--attention-svg -: name a file")
+    refuses("map", "-", "OUT must end in .svg or .html")
+    refuses("translate --attention-svg", "-", "", named="--attention-svg -: give a file")
 
 
 @pytest.mark.usefixtures("project")

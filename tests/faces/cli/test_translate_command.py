@@ -226,7 +226,7 @@ def test_a_conversation(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch)
         (["M", "a dog", "--groups", "2"], "groups=2 does not divide width=5"),
         (["M", "a dog", "--file", "x"], "give either"),
         (["M", "--file", "no-such-file"], "no-such-file"),
-        (["M", "a dog", "a dog", "--attention-svg", "x.svg"], "draws one sentence of one model"),
+        (["M", "a dog", "a dog", "--attention-svg", "x.svg"], "needs one sentence and one model"),
         (["M", " ", "--attention-svg", "x.svg"], "the sentence is empty"),
         (["M", "a dog", "--n-best", "2", "-o", "x.txt"], "add --json"),
         (["M", "a dog", "--beam", "0"], "--beam"),

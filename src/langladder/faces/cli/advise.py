@@ -1,4 +1,4 @@
-"""`langladder advise`: which of the measured rungs is worth its cost on this text, in three sentences a kind."""
+"""`langladder advise`: which measured rung is worth its cost on this text, in three sentences per kind."""
 
 from pathlib import Path
 
@@ -9,17 +9,17 @@ from langladder.faces.cli.output import echo, print_json
 from langladder.ground.errors import needs
 
 
-@click.command(short_help="Which of the rungs that were measured is worth its cost.")
+@click.command(short_help="Which of the measured rungs is worth its cost.")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), default=Path())
 @json_option
 def advise(folder: Path, as_json: bool) -> None:
-    """Say which of the rungs that were measured in FOLDER (this one) is worth its cost on its text.
+    """Say which of the measured rungs of FOLDER (default: this folder) is worth its cost on its text.
 
-    FOLDER is a project, or ladders/NAME in one, after `dvc repro`: its reports/ and metrics/ are read. Each kind of
-    rung gets three sentences: what there was to learn from and what is best; what the best costs beside a cheaper one
-    that is within 2 % of it or within the ±; what word vectors and pre-training gave. Only measured figures are used,
-    and what was not measured is named. The report has the same under "What should I use?". --json adds the figure, the
-    training time and the size of the rung to use.
+    FOLDER is a project, or ladders/NAME in a project, after `dvc repro`. The command reads its reports/ and metrics/.
+    For each kind of rung it prints three sentences: the size of the data and the best rung; whether a cheaper rung is
+    within 2 % of it, or within the ±; the gain from word vectors and pre-training. It uses measured figures only, and
+    says what was not measured. The report has the same sentences under "What should I use?". --json adds the figure,
+    the training time and the size of the rung to use.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`langladder bias`: how word lists lean (WEAT, the audit), and vectors without such a lean (hard debiasing)."""
+"""`langladder bias`: bias in word vectors (WEAT, the audit), and vectors without it (hard debiasing)."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -28,13 +28,13 @@ def _audit_options(function: Function) -> Function:
         show_default=True,
         help="Dimensions of the bias subspace.",
     )
-    sets = click.option("--weat", type=click.Path(path_type=Path), help="A file of WEAT tests to ask before and after.")
+    sets = click.option("--weat", type=click.Path(path_type=Path), help="A file of WEAT tests to run before and after.")
     return components(sets(function))
 
 
 @click.group()
 def bias() -> None:
-    """Measure how word lists lean (weat, audit), and take a bias out (debias)."""
+    """Measure bias in word vectors (weat, audit), and remove it (debias)."""
 
 
 @bias.command()
@@ -42,11 +42,11 @@ def bias() -> None:
 @click.argument("tests", type=click.Path(path_type=Path))
 @json_option
 def weat(vectors: str, damage: Damage, tests: Path, as_json: bool) -> None:
-    """The word-embedding association test, for each test in a file.
+    """Run the word-embedding association test (WEAT) for each test in a file.
 
-    TESTS is text: a line `: name of the test`, then four lines `set: word word …`, two targets and two attributes; or
-    JSON with the sets of the WEFE library. The effect size is positive where the first target leans towards the first
-    attribute; p is the share of all divisions of the targets that lean at least as much.
+    TESTS is a text file: a line `: name of the test`, then four lines `set: word word …`, two targets and two
+    attributes; or JSON with the sets of the WEFE library. The effect size is positive if the first target is closer to
+    the first attribute. p is the share of all divisions of the targets with at least this effect.
 
     \b
     Example:
@@ -69,10 +69,10 @@ def weat(vectors: str, damage: Damage, tests: Path, as_json: bool) -> None:
 @_audit_options
 @json_option
 def audit(vectors: str, damage: Damage, lists: Path, weat: Path | None, components: int, as_json: bool) -> None:
-    """How professions lean, and what hard debiasing would change.
+    """Show the bias of professions, and what hard debiasing would change.
 
     LISTS is a folder with definitional_pairs, equalize_pairs, specific (or gender_specific_full) and professions, each
-    .json as in Bolukbasi et al.'s debiaswe, or .txt with an entry a line.
+    as .json as in Bolukbasi et al.'s debiaswe, or as .txt with one entry per line.
 
     \b
     Example:
@@ -86,7 +86,9 @@ def audit(vectors: str, damage: Damage, lists: Path, weat: Path | None, componen
 @vectors_argument
 @click.argument("lists", type=click.Path(path_type=Path))
 @click.argument("out", type=click.Path(path_type=Path))
-@click.option("--to", "format", type=click.Choice(FORMATS), help="The format, where the name of OUT does not say it.")
+@click.option(
+    "--to", "format", type=click.Choice(FORMATS), help="The format, if the name of OUT does not determine it."
+)
 @overwrite_option
 @_audit_options
 @json_option
@@ -103,8 +105,8 @@ def debias(
 ) -> None:
     """Write hard-debiased vectors to OUT, and show what changed.
 
-    LISTS is as in `langladder bias audit`, OUT as in `langladder convert`. What this does not do: words that shared a
-    stereotype stay neighbours of each other (Gonen & Goldberg 2019).
+    LISTS is as in `langladder bias audit`, OUT as in `langladder convert`. Hard debiasing has a limit: words that
+    share a stereotype remain neighbours of each other (Gonen & Goldberg 2019).
 
     \b
     Example:
@@ -136,7 +138,7 @@ def _debias(
 def _print(found: "BiasReport") -> None:
     before, after = found["before"], found["after"]
     figures: list[list[str | float | None]] = [
-        ["mean lean of the professions", before["direct_bias"], after["direct_bias"]]
+        ["mean bias of the professions", before["direct_bias"], after["direct_bias"]]
     ]
     people = "agreement with people's stereotypes (Spearman's ρ)"
     figures.append([people, before["stereotype"]["spearman"], after["stereotype"]["spearman"]])

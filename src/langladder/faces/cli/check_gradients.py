@@ -1,4 +1,4 @@
-"""`langladder check-gradients`: whether the gradients of networks are the slopes of their losses."""
+"""`langladder check-gradients`: whether the gradients of networks agree with finite differences."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,9 +19,15 @@ if TYPE_CHECKING:
 
 @click.command("check-gradients")
 @click.argument("networks", nargs=-1, metavar="[NETWORK | MODEL]...")
-@click.option("--all", "every_choice", is_flag=True, help="Each choice of a network's settings, too (a minute).")
 @click.option(
-    "--entries", type=click.IntRange(min=1), default=5, show_default=True, help="Compared of each parameter, at least."
+    "--all", "every_choice", is_flag=True, help="Also check each choice of a network's settings (takes a minute)."
+)
+@click.option(
+    "--entries",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="Entries to compare in each parameter, at least.",
 )
 @json_option
 @click.pass_context
@@ -30,9 +36,9 @@ def check_gradients(
 ) -> None:
     """Compare the gradients of networks with finite differences.
 
-    NETWORK is the name of a class (GPT, RecurrentLM), small and with its first weights; MODEL the folder of a
-    trained one. Without either, all networks that a rung may be. Computed in 64 bits on made-up data; ends with code 1
-    where an error is too large.
+    NETWORK is the name of a class (GPT, RecurrentLM); the command builds a small one with its initial weights. MODEL is
+    the folder of a trained network. Without arguments, the command checks every kind of network that a rung can have.
+    It computes in 64 bits on random data, and exits with code 1 if an error is too large.
 
     \b
     Examples:
@@ -50,20 +56,20 @@ def check_gradients(
             [one.network, one.parameters, one.entries, _error(one), one.where, _verdict(one)] for one in found
         ]
         print_table(["network", "parameters", "compared", "largest error", "at", ""], rows)
-        echo(f"{len(found) - len(wrong)} of {len(found)} right: relative errors of at most {LARGEST_ERROR:g}")
+        echo(f"{len(found) - len(wrong)} of {len(found)} correct: relative errors of at most {LARGEST_ERROR:g}")
     if wrong:
         context.exit(1)
 
 
 def _networks(names: tuple[str, ...], every_choice: bool) -> Iterator[tuple[str, "nn.Module"]]:
-    """Name and network of each that is asked for; all names are looked at before the first is built."""
+    """Name and network of each argument; all names are checked before the first network is built."""
     from langladder.evaluation.gradient_check import kinds, tiny_networks
 
     known = kinds()
     by_name = {name.lower(): kind for name, kind in known.items()}
     folders = [name for name in names if is_folder(name)]
     if unknown := [name for name in names if name not in folders and name.lower() not in by_name]:
-        raise InputError(f"{unknown[0]}: no folder of a model, and no network; there are {', '.join(known)}")
+        raise InputError(f"{unknown[0]}: neither a model folder nor a network; networks: {', '.join(known)}")
     loaded = [(name, _network(Path(name))) for name in folders]
     chosen = [by_name[name.lower()] for name in names if name not in folders]
     for kind in chosen if names else known.values():
@@ -75,7 +81,7 @@ def _network(folder: Path) -> "nn.Module":
     """The trained network of a folder.
 
     Raises:
-        InputError: it holds none, or a model that has no gradient.
+        InputError: it has no model, or a model without gradients.
     """
     from langladder.ground.artefacts import read_json
     from langladder.models.network import Network
@@ -85,7 +91,7 @@ def _network(folder: Path) -> "nn.Module":
     description = read_json(path)
     kind = located(path, str(description.get("_target_")) if isinstance(description, dict) else "")
     if not issubclass(kind, Network):
-        raise InputError(f"{path}: a {kind.__name__} is no network, and has no gradient")
+        raise InputError(f"{path}: {kind.__name__} is not a network and has no gradients")
     return kind.load(folder)
 
 

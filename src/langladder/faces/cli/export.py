@@ -51,7 +51,7 @@ EXPORT = Owner("a folder that langladder exported", ("README.md", *_TOKENIZERS, 
     help="The format [default: the first that fits the model].",
 )
 @click.option("--scores", type=FOLDER, help="Figures for the model card, as JSON.")
-@click.option("--words", is_flag=True, help="arpa: in whole words or not at all (see above).")
+@click.option("--words", is_flag=True, help="arpa: refuse a model whose tokens are not words (see above).")
 @overwrite_option
 @json_option
 def export(
@@ -77,8 +77,8 @@ def export(
       onnx         a recurrent model, an encoder, a fine-tuned BERT or GPT (model.onnx), or a
                    Transformer (encoder.onnx, decoder_step.onnx)
 
-    An ARPA file holds the model's tokens. They are words, and KenLM reads plain text, where the model was trained with
-    `tokenizer: word`; else README.md shows how text is cut for it, and --words is refused.
+    An ARPA file contains the model's tokens. If the model was trained with `tokenizer: word`, they are words, and KenLM
+    reads plain text. Otherwise README.md shows how to tokenize text for KenLM, and --words is an error.
 
     \b
     Examples:
@@ -91,7 +91,7 @@ def export(
     chosen = _choose(model, format)
     saved, tokenizers = _read(model)
     if words and fine:
-        raise InputError(f"--words goes with --to arpa, not with {chosen}")
+        raise InputError(f"--words works with --to arpa only, not with {chosen}")
     if words:
         _check_words(tokenizers[0], model, chosen)
     from langladder.answers.loading import is_encoder
@@ -128,12 +128,12 @@ def export(
 
 def _check_words(tokenizer: "Tokenizer", model: Path, format: ExportFormat) -> None:
     if format != "arpa":
-        raise InputError(f"--words goes with --to arpa, not with {format}")
+        raise InputError(f"--words works with --to arpa only, not with {format}")
     if tokenizer.kind != "word":
         raise InputError(
-            f"{model}: --words: its tokens are parts of words (tokenizer {tokenizer.kind}), and no ARPA file of words "
-            "holds what it says of words of any number of parts; train it with `tokenizer: word` (params.yaml), or "
-            "export without --words: README.md shows how text is cut for KenLM"
+            f"{model}: --words: its tokens are parts of words (tokenizer {tokenizer.kind}), so an ARPA file of words "
+            "cannot represent the model; train it with `tokenizer: word` (params.yaml), or export without --words: "
+            "README.md shows how to tokenize text for KenLM"
         )
 
 
@@ -154,17 +154,17 @@ def _read(folder: Path) -> "tuple[LanguageModel | BERT | Translator | Fine, list
 
 
 def _choose(folder: Path, format: ExportFormat | None) -> ExportFormat:
-    """The format asked for, or the first that fits, by config.json alone.
+    """The requested format, or the first that fits, by config.json alone.
 
     Raises:
-        InputError: none fits, or not this one; or the folder holds no model.
+        InputError: no format fits, or the requested one does not; or the folder has no model.
     """
     from langladder.ground.artefacts import read_json
     from langladder.models.saving import located
 
     path = folder / "config.json"
     if (folder / "words.json").is_file() and not path.is_file():
-        raise InputError(f"{folder}: word vectors; `langladder convert` writes them for other tools")
+        raise InputError(f"{folder}: these are word vectors; use `langladder convert` to write them for other tools")
     if not path.is_file():
         wanted = "a folder with config.json and model.safetensors, such as models/lm/gpt"
         raise InputError(f"{folder}: no saved model; expected {wanted}")
@@ -173,13 +173,13 @@ def _choose(folder: Path, format: ExportFormat | None) -> ExportFormat:
     kinds = _formats()
     fitting = next((formats for one, formats in kinds.items() if issubclass(kind, one)), None)
     if fitting is None:
-        there = "; ".join(f"{one.__name__} goes to {' or '.join(formats)}" for one, formats in kinds.items())
+        there = "; ".join(f"{one.__name__} can be exported to {' or '.join(formats)}" for one, formats in kinds.items())
         raise InputError(
-            f"{folder}: no other format holds a {kind.__name__}; its weights are in model.safetensors, which every "
-            f"reader of safetensors reads ({there})"
+            f"{folder}: no other format supports a {kind.__name__}; its weights are in model.safetensors, which the "
+            f"library safetensors reads ({there})"
         )
     if format is not None and format not in fitting:
-        raise InputError(f"{folder}: a {kind.__name__} goes to {' or '.join(fitting)}, not to {format}")
+        raise InputError(f"{folder}: a {kind.__name__} can be exported to {' or '.join(fitting)}, not to {format}")
     return format or fitting[0]
 
 
@@ -286,10 +286,10 @@ _FINE_TUNED = {
 
 
 def fine_tuned_family(folder: Path) -> str | None:
-    """`classifier`, `tagger` or `reader` where a folder says that it holds a fine-tuned BERT or GPT; None elsewhere.
+    """`classifier`, `tagger` or `reader` if the folder has a fine-tuned BERT or GPT, else None.
 
     Raises:
-        InputError: it holds a GPT for multiple choice, which no other format here holds.
+        InputError: it has a GPT for multiple choice, which no other format supports.
     """
     from langladder.ground.artefacts import read_json
     from langladder.models.saving import current_target
@@ -299,8 +299,8 @@ def fine_tuned_family(folder: Path) -> str | None:
     target = current_target(str(description.get("_target_")) if isinstance(description, dict) else "")
     if target == "langladder.models.reading.gpt_choice.GPTChoice":
         raise InputError(
-            f"{folder}: no other format holds a GPTChoice: it reads texts between tokens of its own (start, delimiter, "
-            "extract), which Hugging Face's GPT-2 heads do not have; `langladder answer` reads it"
+            f"{folder}: no other format supports a GPTChoice: it uses tokens of its own (start, delimiter, "
+            "extract), which Hugging Face's GPT-2 heads do not have; use it with `langladder answer`"
         )
     return _FINE_TUNED.get(target)
 

@@ -27,19 +27,19 @@ COPY = Owner("a copy that may be replaced", (), lambda _: False)  # only an empt
     "--tokenizer",
     "tokens",
     type=FOLDER,
-    help="The tokenizer.json that cuts text for it [default: SOURCE's own; of an ARPA file alone, its words].",
+    help="The tokenizer.json for it [default: that of SOURCE; for a single ARPA file, its words].",
 )
 @overwrite_option
 @json_option
 def import_model(source: "File", out: Path, tokens: Path | None, overwrite: bool, as_json: bool) -> None:
-    """Make a model folder OUT of another tool's language model SOURCE. SOURCE may be a URL (s3://…).
+    """Convert another tool's language model SOURCE to a model folder OUT. SOURCE may be a URL (s3://…).
 
-    It holds weights, settings, tokenizer and model card, and every command here reads it.
+    OUT gets weights, settings, tokenizer and model card, and works with every command.
 
     \b
       a GPT-2 folder  as `langladder export --to gpt2` or transformers' save_pretrained writes it,
-                      with the special tokens of this house (PAD 0, BOS 2, EOS 3) or with GPT-2's own
-      a BERT folder   as `langladder export --to bert` writes it, or anybody else: with WordPiece and
+                      with langladder's special tokens (PAD 0, BOS 2, EOS 3) or GPT-2's own
+      a BERT folder   as `langladder export --to bert` or another tool writes it: with WordPiece and
                       the five special tokens of BERT, in tokenizer.json or vocab.txt;
                       model.safetensors, no pickle
       an ARPA file    of KenLM, SRILM or `langladder export --to arpa`, also .gz;
@@ -91,7 +91,7 @@ def _read(source: Path, tokens: Path | None) -> "tuple[LanguageModel | BERT, Tok
     if source.is_dir():
         if not (source / "model.arpa").is_file():
             raise InputError(
-                f"{source}: holds neither config.json (GPT-2, BERT) nor model.arpa; name one of both, or a file"
+                f"{source}: no config.json (GPT-2, BERT) and no model.arpa; give a folder with one of them, or a file"
             )
         source, tokens = source / "model.arpa", tokens or source / "tokenizer.json"
     if tokens is None:
@@ -109,9 +109,9 @@ def _read(source: Path, tokens: Path | None) -> "tuple[LanguageModel | BERT, Tok
 def copy(source: "File", out: "File", overwrite: bool, as_json: bool) -> None:
     """Copy a file or folder SOURCE to OUT; either may be a URL.
 
-    s3://bucket/… needs `pip install 'langladder[cluster]'`, gs://… gcsfs; https://… and hf://… are only read. A folder
-    is copied with all that is below it. Here it stands in its place when it is whole; behind a URL, what was written is
-    taken away again where the copy breaks off.
+    s3://bucket/… needs `pip install 'langladder[cluster]'`, gs://… needs gcsfs; https://… and hf://… are read-only. A
+    folder is copied with everything in it. A local copy appears under its name only when it is complete. If a copy to a
+    URL fails, the files that were written are deleted.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""What the commands read: arguments that may be texts or names of files, lines of a pipe, lines that are typed."""
+"""What the commands read: arguments that are texts or file names, lines from a pipe, lines typed by the user."""
 
 import re
 import sys
@@ -10,13 +10,13 @@ import click
 from langladder.faces.cli.output import echo
 from langladder.ground.errors import InputError
 
-LONGEST_LINE = 400_000  # bytes: no model reads more at once, and a tokenizer takes 150 times as much memory
-TOO_LONG = "; a line is one text: cut it"
+LONGEST_LINE = 400_000  # bytes; no model reads more at once, and a tokenizer needs 150 times as much memory
+TOO_LONG = "; each line is one text: split it"
 _NAME = re.compile(r"\S*/\S*|\S+\.(txt|tsv|csv|jsonl?|gz|text)")  # more likely the name of a file than a text
 
 
 def refuse_broken_text(arguments: list[str]) -> None:
-    """Raise a usage error for an argument whose bytes are not UTF-8: Python holds such bytes as lone surrogates."""
+    """Raise a usage error for an argument that is not UTF-8: Python represents such bytes as lone surrogates."""
     for number, argument in enumerate(arguments, start=1):
         try:
             argument.encode()
@@ -25,10 +25,10 @@ def refuse_broken_text(arguments: list[str]) -> None:
 
 
 def standard_input() -> list[str]:
-    """The lines that come through a pipe.
+    """The lines from a pipe.
 
     Raises:
-        InputError: they are not UTF-8, or one is longer than `LONGEST_LINE` (names the line).
+        InputError: a line is not UTF-8, or longer than `LONGEST_LINE`; the message names the line.
     """
     data = sys.stdin.buffer.read()
     lines = []
@@ -44,10 +44,10 @@ def standard_input() -> list[str]:
 
 
 def typed_lines(hint: str) -> Iterator[str]:
-    """What the user types after `> `, a line at a time; Ctrl-D or Ctrl-C ends it.
+    """What the user types after `> `, line by line; Ctrl-D or Ctrl-C ends it.
 
     Args:
-        hint: is shown first.
+        hint: printed first.
     """
     echo(hint, err=True)
     while True:
@@ -63,13 +63,13 @@ def typed_lines(hint: str) -> Iterator[str]:
 
 
 def input_lines(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Lines of the files among some words, the other words as they are, each with where it stands.
+    """The texts of some arguments: each line of those that are files, the others as they are, each with its source.
 
     Args:
-        words: of the command line; `-` is the standard input, and so is none at all.
+        words: of the command line; `-`, or no words, means the standard input.
 
     Raises:
-        InputError: what looks like the name of a file is none; a file is no text, or a line is too long.
+        InputError: a word looks like a file name but no such file exists; a file is not text, or a line is too long.
     """
     from langladder.text.read.lines import read_lines
 
@@ -89,15 +89,15 @@ def _is_file(word: str) -> bool:
     try:
         if Path(word).exists():
             return True
-    except (OSError, ValueError):  # a text may be too long for any name
+    except (OSError, ValueError):  # a text may be too long for a file name
         return False
     if _NAME.fullmatch(word):
-        raise InputError(f"{word[:200]}: no such file (a text that looks like the name of a file goes through a pipe)")
+        raise InputError(f"{word[:200]}: no such file (if this is a text and not a file name, pass it through a pipe)")
     return False
 
 
 def is_folder(word: str) -> bool:
-    """Whether a word on the command line names a folder; a sentence may be too long for any name."""
+    """Whether a word on the command line names a folder; a sentence may be too long for a file name."""
     try:
         return Path(word).is_dir()
     except (OSError, ValueError):

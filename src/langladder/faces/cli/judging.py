@@ -18,21 +18,21 @@ TABLES = (".csv", ".parquet")
 LONGEST = 80  # characters of a text in a table
 
 
-@click.command(short_help="How good a model is on any labelled file.")
+@click.command(short_help="Evaluate a model on any labelled file.")
 @click.argument("model", type=FOLDER)
 @click.argument("file", type=FOLDER, metavar="FILE")
 @options(EvaluateRequest)
-@click.option("--out", type=FOLDER, metavar="FILE", help="Write what was predicted: FILE.csv or FILE.parquet.")
+@click.option("--out", type=FOLDER, metavar="FILE", help="Write the predictions: FILE.csv or FILE.parquet.")
 @overwrite_option
 @json_option
 def evaluate(
     model: Path, file: Path, request: EvaluateRequest, out: Path | None, overwrite: bool, as_json: bool
 ) -> None:
-    """Judge MODEL by FILE, which has the truth beside each text, by the figures of the report.
+    """Evaluate MODEL on FILE, which has the correct answer for each text, with the metrics of the report.
 
-    MODEL is a folder that the pipeline wrote. FILE holds labelled texts (tsv, csv, jsonl, parquet) for a classifier, a
-    word and its tag a line for a tagger, questions (SQuAD's JSON, jsonl) for a reader, sentence pairs for a
-    translator, plain text for a language model. Texts are read as the training text was written; none is cleaned away.
+    MODEL is a folder that the pipeline wrote. FILE has labelled texts (tsv, csv, jsonl, parquet) for a classifier, one
+    word and its tag per line for a tagger, questions (SQuAD's JSON, jsonl) for a reader, sentence pairs for a
+    translator, plain text for a language model. Texts are normalised like the training text; none is removed.
 
     \b
     Examples:
@@ -44,7 +44,7 @@ def evaluate(
     from langladder.evaluation.predictions import write_predictions
 
     if out is not None and out.suffix not in TABLES:
-        raise InputError(f"{out}: the name of a table ends in {' or '.join(TABLES)}")
+        raise InputError(f"{out}: the file name must end in {' or '.join(TABLES)}")
     path = None if out is None else claim(out, overwrite, [model, file])
     found = evaluate_file(model, file, request)
     if path is not None:
@@ -56,17 +56,23 @@ def evaluate(
         print_table(["figure", "value"], list(found.figures.items()))
 
 
-@click.command(short_help="Where two models differ on the same test items, and whether it means something.")
+@click.command(short_help="Compare two models item by item, with a significance test.")
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-@click.option("--show", type=click.IntRange(0), default=10, show_default=True, help="Differences to show of each.")
+@click.option(
+    "--show",
+    type=click.IntRange(0),
+    default=10,
+    show_default=True,
+    help="Number of differences to show for each model.",
+)
 @json_option
 def errors(first: str, second: str, show: int, as_json: bool) -> None:
-    """Which of the models A and B is right where, how often, and by a paired test whether they differ.
+    """Show on which items the models A and B are correct, how often, and test whether they differ (a paired test).
 
     A and B are rungs that have been evaluated (classifier/logistic, or their folders models/classifier/logistic), or
-    tables that `langladder evaluate --out` wrote. Of right and wrong the test is McNemar's exact one; of words of
-    sentences, F1, chrF and losses the paired bootstrap over test items.
+    tables that `langladder evaluate --out` wrote. If items are correct or wrong, the test is McNemar's exact test; for
+    words of sentences, F1, chrF and losses it is the paired bootstrap over test items.
 
     \b
     Examples:
@@ -125,7 +131,7 @@ def _table(name: str) -> Path:
     table = root / RUNGS / family / f"{rung}.parquet"
     if not family or not table.is_file():
         raise InputError(
-            f"{name}: no table of predictions; name a rung that `dvc repro` has evaluated (classifier/logistic), its "
+            f"{name}: no table of predictions; give a rung that `dvc repro` has evaluated (classifier/logistic), its "
             f"folder, or a file that `langladder evaluate --out` wrote"
         )
     return table

@@ -30,8 +30,9 @@ COLUMNS = ("text", "model", "per word", "bits per character", "bits per byte", "
 def score(words: tuple[str, ...], file: str | None, show_tokens: bool, as_json: bool) -> None:
     """Rank sentences by their probability under each MODEL.
 
-    Surprisal is −log₂ P(token | those before it), in bits; a sentence's is the sum, its end (<eos>) included. What is a
-    folder is a model, the rest are sentences. Between models, compare sentences' bits, not tokens'.
+    Surprisal is −log₂ P(token | previous tokens), in bits; that of a sentence is the sum, its end (<eos>) included.
+    Arguments that are folders are models, the others are sentences. To compare models, use the bits of sentences, not
+    of tokens.
 
     \b
     Examples:
@@ -41,11 +42,11 @@ def score(words: tuple[str, ...], file: str | None, show_tokens: bool, as_json: 
     folders, sentences = _models_and_others(words)
     for sentence in sentences:
         if "/" in sentence and not any(character.isspace() for character in sentence):
-            raise InputError(f"{sentence}: no such folder (a sentence that looks like a path goes into --file)")
+            raise InputError(f"{sentence}: no such folder (if this is a sentence, put it into a file and use --file)")
     if file is not None:
         sentences += _filled_lines(file)
     if not folders or not sentences:
-        raise click.UsageError(f"{len(folders)} models and {len(sentences)} sentences: name at least one of each")
+        raise click.UsageError(f"{len(folders)} models and {len(sentences)} sentences: give at least one of each")
     from langladder.answers.loading import read_model
     from langladder.answers.score import score_sentences
 
@@ -71,7 +72,7 @@ def score(words: tuple[str, ...], file: str | None, show_tokens: bool, as_json: 
 
 
 def _models_and_others(words: Sequence[str]) -> tuple[list[Path], list[str]]:
-    """Folders are models; the rest is what they are to score."""
+    """Split arguments: folders are models, the rest is what they score."""
     folders = [Path(word) for word in words if is_folder(word)]
     return folders, [word for word in words if not is_folder(word)]
 
@@ -88,16 +89,16 @@ def _bits(bits: float | None) -> str:
     return "∞" if bits is None else f"{round(bits, 2) + 0.0:.2f}"  # a certain token's 0.00 has no sign
 
 
-@click.command(short_help="How well language models predict any texts.")
+@click.command(short_help="Perplexity of language models on any texts.")
 @click.argument("words", nargs=-1, required=True, metavar="MODEL... FILE...")
 @json_option
 def perplexity(words: tuple[str, ...], as_json: bool) -> None:
-    """Perplexity of each FILE (a text, a line a sentence; also .gz) under each MODEL, without training on it.
+    """Compute the perplexity of each FILE (text, one sentence per line; also .gz) under each MODEL.
 
-    Folders are models, the rest are files. A blank line begins a new document; all characters and the ends of lines
-    are predicted. Between models with different tokenizers compare perplexity per word, or bits per character; where
-    `unknown` is not 0 the model does not spell these words, and its figures flatter it. Words are counted as in the
-    training text of the model; where that separates none, they are graphemes: then compare bits per character.
+    Arguments that are folders are models, the others are files. A blank line begins a new document. All characters and
+    line ends are predicted. To compare models with different tokenizers, use perplexity per word or bits per character.
+    If `unknown` is not 0, the model cannot spell these words, and its figures are too good. Words are counted as in the
+    model's training text. If that text does not separate words, they are graphemes; then compare bits per character.
 
     \b
     Examples:
@@ -106,7 +107,7 @@ def perplexity(words: tuple[str, ...], as_json: bool) -> None:
     """
     folders, files = _models_and_others(words)
     if not folders or not files:
-        raise click.UsageError(f"{len(folders)} models and {len(files)} files: name at least one of each")
+        raise click.UsageError(f"{len(folders)} models and {len(files)} files: give at least one of each")
     from langladder.answers.loading import read_model
     from langladder.answers.score import finite, score_file
 
@@ -142,11 +143,11 @@ def _figure(value: float | None) -> str:
 
 @click.command()
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...", type=FOLDER)
-@click.option("--prompt", "prompts", multiple=True, default=("",), help="Where to begin; may be given several times.")
+@click.option("--prompt", "prompts", multiple=True, default=("",), help="Text to continue; may be given several times.")
 @options(GenerateRequest)
 @json_option
 def generate(models: tuple[Path, ...], prompts: tuple[str, ...], request: GenerateRequest, as_json: bool) -> None:
-    """Go on from a prompt, up to the end of the line, with each MODEL.
+    """Continue a prompt with each MODEL, up to the end of the line.
 
     \b
     Examples:
@@ -174,15 +175,19 @@ def generate(models: tuple[Path, ...], prompts: tuple[str, ...], request: Genera
         print_table(["model", "text"], rows, title=f"“{prompt}” …" if prompt else "from the beginning of a line")
 
 
-@click.command(short_help="Ask a language model in words, with no examples, one or several.")
+@click.command(short_help="Ask a language model in words, with no, one or several examples.")
 @click.argument("model", type=FOLDER)
 @click.argument("text", required=False)
 @options(OptionsRequest, options="--option")
 @click.option("--task", metavar="FILE|NAME", help="A file of conf/prompt/, or its name.")
-@click.option("--data", type=FOLDER, help="Items of your own: .tsv or .jsonl.")
-@click.option("--shots", type=click.IntRange(0, 1000), help="Examples in the prompt [default: those of the task].")
-@click.option("--items", type=click.IntRange(1, 100_000), help="Most items [default: those of the task].")
-@click.option("--show", type=click.IntRange(0, 1000), default=0, help="Items to show with their options' scores.")
+@click.option("--data", type=FOLDER, help="Your own items: .tsv or .jsonl.")
+@click.option(
+    "--shots", type=click.IntRange(0, 1000), help="Number of examples in the prompt [default: that of the task]."
+)
+@click.option("--items", type=click.IntRange(1, 100_000), help="Maximum number of items [default: that of the task].")
+@click.option(
+    "--show", type=click.IntRange(0, 1000), default=0, help="Number of items to show with the scores of their options."
+)
 @click.option(
     "--world", type=click.Choice(["tiny", "small", "base"]), default="small", show_default=True,
     help="Size of microworld.",
@@ -202,10 +207,10 @@ def prompt(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Score the answers to TEXT under MODEL, or let it do a task. Without either, ask for texts.
+    """Score the answers to TEXT under MODEL, or run a task. Without TEXT and --task, the command asks for texts.
 
-    A task is a template with answers in words; accuracy is shown by number of examples in the prompt, with 95 %
-    intervals over items and orders of examples. A text may have several lines: write $'first\\nsecond'.
+    A task is a template with answers in words. The command prints the accuracy for each number of examples in the
+    prompt, with 95 % intervals over items and orders of examples. A text can have several lines: $'first\\nsecond'.
 
     \b
     Examples:
@@ -218,7 +223,7 @@ def prompt(
     loaded, choices = read_model(model), request.options
     if task is not None:
         if text is not None or choices:
-            raise click.UsageError("--task brings its own texts and options; give either it or TEXT with --option")
+            raise click.UsageError("--task has its own texts and options; give either --task, or TEXT with --option")
         from langladder.experiments.language.prompt_files import read_task
 
         changes = {} if items is None else {"items": items}
@@ -226,13 +231,13 @@ def prompt(
         _do_task(loaded, settings, show, seed, as_json)
         return
     if data is not None or shots is not None:
-        raise click.UsageError("--data and --shots go with --task")
+        raise click.UsageError("--data and --shots work with --task only")
     if len(choices) < 2 or len(set(choices)) < len(choices):
-        raise click.UsageError(f"{len(choices)} options: give --option two times or more, each time another answer")
+        raise click.UsageError(f"{len(choices)} options: give --option two or more times, each with a different answer")
     if text is not None:
         _print_options(loaded, text, request, as_json)
         return
-    for line in typed_lines("A text a line; Ctrl-D ends.") if sys.stdin.isatty() else sys.stdin:
+    for line in typed_lines("One text per line; Ctrl-D ends.") if sys.stdin.isatty() else sys.stdin:
         if line.strip():
             _print_options(loaded, line.strip(), request, as_json)
 
@@ -280,7 +285,7 @@ def _do_task(loaded: "LoadedModel", settings: "PromptTask", show: int, seed: int
 
 
 def _example(prompter: "Prompter", item: "Item", examples: "Sequence[Item]") -> dict[str, Any]:
-    """An item with its whole prompt and the scores of its options."""
+    """Print an item with its whole prompt and the scores of its options."""
     from langladder.answers.score import finite
 
     scores = prompter.scores([item], examples)
@@ -293,17 +298,17 @@ def _example(prompter: "Prompter", item: "Item", examples: "Sequence[Item]") -> 
     return {"prompt": prompter.prompt(examples, item.fields).rstrip(" ") + " …", "options": choices}
 
 
-@click.command(short_help="Talk with a model that follows instructions, or with two side by side.")
+@click.command(short_help="Chat with a model that follows instructions, or with several side by side.")
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...", type=FOLDER)
-@click.option("--say", "turns", multiple=True, help="A turn of yours; may be given several times.")
+@click.option("--say", "turns", multiple=True, help="Your turn; may be given several times.")
 @options(ChatRequest)
 @json_option
 def chat(models: tuple[Path, ...], turns: tuple[str, ...], request: ChatRequest, as_json: bool) -> None:
-    """Talk with each MODEL, a folder of a rung that follows instructions. Without --say, ask for turns or read a pipe.
+    """Chat with each MODEL, the folder of a rung that follows instructions.
 
-    The models answer the same turns, each with its own answers behind it, as long as there is room in its context. Then
-    the oldest turns are left out, and a line on stderr says so.
-    A rung that is a best-of-n answers n times, and the reward model that it reads chooses.
+    Without --say, the command asks for turns, or reads them from a pipe. All models answer the same turns; each keeps
+    its own answers in its prompt. When the context is full, the oldest turns are dropped, and a line on stderr says so.
+    A best-of-n rung draws n answers, and its reward model chooses one.
 
     \b
     Examples:
@@ -318,7 +323,7 @@ def chat(models: tuple[Path, ...], turns: tuple[str, ...], request: ChatRequest,
     if turns or not sys.stdin.isatty():
         filled = [turn for turn in turns or standard_input() if turn.strip()]
         if not filled:
-            raise InputError("nothing was said; give --say TEXT, or turns through a pipe, one a line")
+            raise InputError("no turns; give --say TEXT, or turns through a pipe, one per line")
         answers = [(turn, _replies(conversations, turn)) for turn in filled]
         if as_json:
             dialogue = [{"user": turn, "answers": replies} for turn, replies in answers]
@@ -329,8 +334,8 @@ def chat(models: tuple[Path, ...], turns: tuple[str, ...], request: ChatRequest,
             _print_replies(replies)
         return
     if as_json:
-        raise click.UsageError("--json answers turns that are given: by --say, or through a pipe")
-    for turn in typed_lines("A turn of yours, or Ctrl-D to end."):
+        raise click.UsageError("--json needs turns: give --say TEXT, or turns through a pipe")
+    for turn in typed_lines("Type your turn, or Ctrl-D to end."):
         try:
             if turn.strip():
                 _print_replies(_replies(conversations, turn))
@@ -339,7 +344,7 @@ def chat(models: tuple[Path, ...], turns: tuple[str, ...], request: ChatRequest,
 
 
 def _replies(conversations: "dict[str, Conversation]", turn: str) -> dict[str, str]:
-    """What each model answers; stderr says which turns it no longer reads."""
+    """Print each model's answer; stderr says which turns no longer fit into its prompt."""
     replies = {}
     for name, one in conversations.items():
         reply = one.say(turn.strip())
@@ -352,7 +357,7 @@ def _replies(conversations: "dict[str, Conversation]", turn: str) -> dict[str, s
 
 
 def _print_replies(replies: dict[str, str]) -> None:
-    """One answer as it is, several side by side."""
+    """Print one answer as it is, several side by side."""
     if len(replies) == 1:
         echo(next(iter(replies.values())))
     else:

@@ -1,4 +1,4 @@
-"""`langladder <command>`: all commands, and the message for bad input: a sentence on stderr, exit code 2."""
+"""`langladder <command>`: all commands, and error messages for bad input: one sentence on stderr, exit code 2."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ LONGEST = 1000  # characters of a message
 
 
 def shortened(message: str) -> str:
-    """A message without its middle where it is longer than `LONGEST`: what the user gave may be of any length."""
+    """A message without its middle if it is longer than `LONGEST`: the user's input can have any length."""
     half = LONGEST // 2
     return message if len(message) <= LONGEST else f"{message[:half]} … {message[-half:]}"
 
@@ -44,12 +44,12 @@ class App(click.Group):
     """The group of all commands."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take the command line apart; text that is no Unicode goes no further."""
+        """Parse the command line; refuse arguments that are not valid Unicode."""
         refuse_broken_text(args)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; `InputError`, and what the system refuses, become messages."""
+        """Run the command; `InputError` and system errors become messages."""
         try:
             return super().invoke(ctx)
         except click.ClickException as error:
@@ -60,7 +60,7 @@ class App(click.Group):
             raise Refused(shortened(str(error))) from error
         except OSError as error:
             if error.filename is None:
-                if disk_error(error) is None:  # a closed pipe, which click knows how to take
+                if disk_error(error) is None:  # a closed pipe, which click handles
                     raise
                 raise Refused(f"the standard output: {str(error.strerror).lower()}") from error
             raise Refused(f"{str(error.filename)[:300]}: {error.strerror}") from error
@@ -80,14 +80,14 @@ class App(click.Group):
 )
 @click.version_option(package_name="langladder", prog_name="langladder", message="%(prog)s %(version)s")
 def app() -> None:
-    """Ask word vectors: what lies near, what fits an analogy, how a word list leans; convert and draw them.
+    """Use word vectors and models from the command line.
 
-    Ask language models: how they go on, what they find likely, how they answer; talk with them; take them away, bring
-    others in. Translate. Label texts, tag words, answer questions about a paragraph, fill gaps. Judge a
-    model by any labelled file, and see where two of them differ.
+    Word vectors: neighbours, analogies, similarity, bias, maps, conversion. Language models: generate, score, prompt,
+    chat, export, import. Other models: translate, classify texts, tag words, answer questions about a paragraph, fill
+    gaps. Evaluate any model on a labelled file, and compare two models item by item.
 
-    VECTORS is anything that holds word vectors: a folder that the pipeline wrote (models/embedding/skipgram), a
-    language model (models/lm/lstm: its input embedding), or a file in word2vec's text or binary format or GloVe's, also
+    VECTORS is anything with word vectors: a folder that the pipeline wrote (models/embedding/skipgram), a language
+    model (models/lm/lstm: its input embedding), or a file in word2vec's text or binary format or GloVe's format, also
     gzipped.
     """
 

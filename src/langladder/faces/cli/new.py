@@ -1,10 +1,10 @@
-"""`langladder new`: a project folder for one's own data, which runs the installed stages.
+"""`langladder new`: a project folder for your own data, which runs the installed stages.
 
-The installed package `pipeline` holds the files that a project is made of, in project/: those of the checkout, with
-dvc.yaml as stages.yaml (DVC reads every dvc.yaml that it finds below a project). No code of it is imported here.
+The installed package `pipeline` has the files of a project in project/: those of the checkout, with dvc.yaml as
+stages.yaml (DVC reads every dvc.yaml that it finds below a project). This module imports no code of it.
 
-The folder names the version that it runs in requirements.txt, and DVC watches that file: a project knows no path of
-the machine that it was made on, and another version of langladder is an edit like any other.
+The project's requirements.txt names the version that it runs, and DVC tracks that file. So a project has no path of the
+machine that it was made on, and a new version of langladder is a change like any other.
 """
 
 import csv
@@ -30,19 +30,19 @@ from langladder.ground.artefacts import write_text
 from langladder.ground.errors import InputError, needs
 
 ROWS = 2000  # of a table that are looked at
-FEW = 0.5  # of a column that may hold labels: at most this share of its values are different
+FEW = 0.5  # a column can be labels if at most this share of its values are different
 TOOLS = ("dvc", "hydra", "mlflow")
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of data of one's own.
+    """One kind of the user's data.
 
     Attributes:
-        side: its folder in input/, and its key in params.yaml: paths, only and data.
-        group: the key of params.yaml that chooses a corpus, and the choice for files.
+        side: its folder in input/, and its key in paths, only and data of params.yaml.
+        group: the key of params.yaml that chooses a corpus, and the value for the user's files.
         kept: the lists of rungs that read it; a new project empties the others.
-        example: a file of conf/ that a new project gets as an example, and the rung that it differs from.
+        example: an example file of conf/ for a new project, and the rung that it is derived from.
     """
 
     side: str
@@ -66,28 +66,26 @@ TABLES = ("csv", "tsv", "jsonl", "ndjson", "parquet")
 
 @dataclass(frozen=True)
 class Found:
-    """What a file is taken for: its kind, and what `data` in params.yaml says of it."""
+    """The detected kind of a file, and its settings for `data` in params.yaml."""
 
     kind: str
     settings: Mapping[str, str | int] = field(default_factory=dict)
 
 
-@click.command(short_help="A project folder for data of your own.")
+@click.command(short_help="Make a project folder for your own data.")
 @click.argument("folder", type=FOLDER)
-@click.option(
-    "--data", type=click.Path(exists=True, path_type=Path), metavar="FILE", help="A file or folder, which is copied."
-)
-@click.option("--kind", type=click.Choice([*KINDS]), help="What FILE holds, where its name and content do not say so.")
-@click.option("--update", is_flag=True, help="Write dvc.yaml and requirements.txt of a project for this version.")
+@click.option("--data", type=click.Path(exists=True, path_type=Path), metavar="FILE", help="A file or folder to copy.")
+@click.option("--kind", type=click.Choice([*KINDS]), help="The kind of data, if it is not clear from FILE.")
+@click.option("--update", is_flag=True, help="Rewrite a project's dvc.yaml and requirements.txt for this version.")
 def new(folder: Path, data: Path | None, kind: str | None, update: bool) -> None:
-    """Make FOLDER, a project that trains ladders with the installed langladder, outside any checkout.
+    """Make FOLDER, a project that trains ladders with the installed langladder. You need no checkout.
 
-    It holds params.yaml (what is chosen), dvc.yaml (the stages), conf/ (files of your own, which come before the
-    installed ones of the same name), input/ (your data) and requirements.txt (the version that it runs). FOLDER must
-    not be there, or be empty. Where git is installed it becomes a repository, unless it lies in one already.
+    It contains params.yaml (your choices), dvc.yaml (the stages), conf/ (your own configs, which override installed
+    ones of the same name), input/ (your data) and requirements.txt (the version that it runs). FOLDER must not exist,
+    or be empty. If git is installed, FOLDER becomes a repository, unless it is already inside one.
 
-    Of FILE the kind is guessed: labels (a table of texts and labels), tags (a word and its tag a line), pairs (of
-    sentences), text. params.yaml then names that kind alone, and the rungs that read it.
+    The kind of FILE is guessed: labels (a table of texts and labels), tags (one word and its tag per line), pairs (of
+    sentences), text. params.yaml then names that kind only, and the rungs that use it.
 
     \b
     Examples:
@@ -99,26 +97,26 @@ def new(folder: Path, data: Path | None, kind: str | None, update: bool) -> None
     parts = _parts()
     if update:
         if data or kind:
-            raise InputError("--update writes dvc.yaml and requirements.txt alone; leave out --data and --kind")
+            raise InputError("--update writes dvc.yaml and requirements.txt only; do not use it with --data or --kind")
         _see_project(folder)
         _write_version(folder, parts)
-        echo(f"{folder}: dvc.yaml and requirements.txt are those of langladder {_version()}; next: dvc repro")
+        echo(f"{folder}: wrote dvc.yaml and requirements.txt of langladder {_version()}; next: dvc repro")
         return
     if kind and data is None:
-        raise InputError(f"--kind {kind} says what --data holds; give --data FILE, too")
+        raise InputError(f"--kind {kind} describes --data; also give --data FILE")
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
-        raise InputError(f"{folder}: is there already, and not empty; name a new folder (nothing was written)")
+        raise InputError(f"{folder}: exists already and is not empty; choose a new folder (nothing was written)")
     found = None if data is None else _found(data, kind)
     for line in make(folder, parts, data, found):
         echo(line)
 
 
 def make(folder: Path, parts: Path, data: Path | None, found: Found | None) -> Iterator[str]:
-    """Write a project; says what is in it, and what comes next.
+    """Write a project; print what is in it, and the next commands.
 
     Args:
         parts: the installed files.
-        data: the user's file or folder, which is copied; found: what it is.
+        data: the user's file or folder, which is copied; found: its kind.
     """
     kind = KINDS[found.kind] if found else KINDS["labels"]
     text = (parts / "params.yaml").read_text(encoding="utf-8")
@@ -146,7 +144,7 @@ def make(folder: Path, parts: Path, data: Path | None, found: Found | None) -> I
     write_text(folder / ".dvc" / ".gitignore", "/config.local\n/tmp\n/cache\n")
     if found and data is not None:
         columns = ", ".join(f"{key}: {value!r}" for key, value in found.settings.items())
-        yield f"{data}: taken for {found.kind}{columns and f' ({columns})'}; change it in params.yaml"
+        yield f"{data}: read as {found.kind}{columns and f' ({columns})'}; change this in params.yaml"
     yield f"{folder}: a project of langladder {_version()}; next:"
     yield f"  cd {folder}"
     yield "  dvc repro                   # or python -m pipeline.parallel: several jobs at a time → reports/index.html"
@@ -154,14 +152,14 @@ def make(folder: Path, parts: Path, data: Path | None, found: Found | None) -> I
         yield "  git add -A && git commit -m 'The first ladder'"
 
 
-# ---- what a project is made of -------------------------------------------------------------------------------------
+# ---- the files of a project ----------------------------------------------------------------------------------------
 
 
 def _parts() -> Path:
     """The installed files.
 
     Raises:
-        InputError: this installation has no stages, or lacks the tools that they work with.
+        InputError: this installation has no stages, or lacks the tools that they need.
     """
     spec = find_spec("pipeline")
     folder = Path(spec.origin).parent / "project" if spec and spec.origin else None
@@ -182,19 +180,21 @@ def _distribution() -> Distribution:
     try:
         return Distribution.from_name("langladder")
     except PackageNotFoundError as error:
-        raise InputError("langladder new: langladder is not installed here: pip install it first") from error
+        raise InputError("langladder new: langladder is not installed: pip install it first") from error
 
 
 def _see_project(folder: Path) -> None:
     file = folder / "dvc.yaml"
     if not file.is_file() or "python -m pipeline.resolve" not in file.read_text(encoding="utf-8"):
-        raise InputError(f"{folder}: no project of langladder (its dvc.yaml has no stage of ours); name its folder")
+        raise InputError(
+            f"{folder}: not a langladder project (its dvc.yaml has none of our stages); give the project's folder"
+        )
     if (folder / "pipeline").exists():
-        raise InputError(f"{folder}: a checkout, which has code of its own: git pull brings another version of it")
+        raise InputError(f"{folder}: this is a checkout, which has its own code; use git pull to update it")
 
 
 def _write_version(folder: Path, parts: Path) -> None:
-    """The stages of the installed version, and the file that says which that is."""
+    """Write the stages of the installed version, and the file that names the version."""
     write_text(folder / "dvc.yaml", stages_text((parts / "stages.yaml").read_text(encoding="utf-8")))
     origin = ""
     with suppress(ValueError, TypeError):
@@ -202,22 +202,22 @@ def _write_version(folder: Path, parts: Path) -> None:
         origin = f"# It was installed from {url}\n" if url.endswith(".whl") else ""
     write_text(
         folder / "requirements.txt",
-        "# The version that this project runs; DVC watches this file. For another: pip install it, then\n"
+        "# The version that this project runs; DVC tracks this file. For another version, pip install it, then\n"
         f"# langladder new --update .\n{origin}langladder[pipeline]=={_version()}\n",
     )
 
 
 def stages_text(text: str) -> str:
-    """dvc.yaml as a project has it: requirements.txt stands for the code, and conf/ holds the user's files alone.
+    """dvc.yaml of a project: stages depend on requirements.txt instead of code, and conf/ has the user's files only.
 
     Raises:
         InputError: the installed dvc.yaml is not what this expects.
     """
-    found = f"# The stages of langladder {_version()}, which `langladder new --update .` writes again.\n"
+    found = f"# The stages of langladder {_version()}. `langladder new --update .` rewrites this file.\n"
     found += text[text.index("metrics:") :]
     for old, new in (
         ("deps: [conf, params.yaml, pipeline, src/langladder, ", "deps: [conf, params.yaml, requirements.txt, "),
-        ("scenes: conf/scenes", "scenes: requirements.txt # nothing from outside"),
+        ("scenes: conf/scenes", "scenes: requirements.txt # needs no input files"),
         ("speech: conf/speech", "speech: requirements.txt"),
     ):
         if found.count(old) != 1:
@@ -227,7 +227,7 @@ def stages_text(text: str) -> str:
 
 
 def params_text(text: str, kind: Kind, path: str, settings: Mapping[str, str | int]) -> str:
-    """params.yaml for one kind of data: that alone, from a path, with the rungs that read it."""
+    """params.yaml for one kind of data: only that kind, from a path, with the rungs that read it."""
     from langladder.families import families
 
     group, choice = kind.group
@@ -244,13 +244,13 @@ def params_text(text: str, kind: Kind, path: str, settings: Mapping[str, str | i
 
 
 def _headed(text: str) -> str:
-    """params.yaml with what its first lines say of conf/ for a project."""
-    first = "# What IS chosen for `dvc repro`. What CAN be chosen: files of conf/, here and installed (README.md)."
+    """params.yaml with the first lines that a project needs."""
+    first = "# Your choices for `dvc repro`. Possible values: the files of conf/, here and installed (README.md)."
     return f"{first}\n{text.split(chr(10), 1)[1]}"
 
 
 def _replaced(text: str, key: str, value: object) -> str:
-    """YAML with another value of a key at its top, in block style as DVC writes it; its comment stays."""
+    """YAML with a new value for a top-level key, in block style as DVC writes it; the comment stays."""
     block = re.compile(rf"(?m)^{key}:(?P<value>[^#\n]*)(?P<comment>#.*)?\n(?:(?:- |  ).*\n)*")
     found = block.search(text)
     if found is None:
@@ -285,14 +285,14 @@ def _example(parts: Path, kind: Kind) -> str:
     title, year = (re.findall(rf"(?m)^{key}: (.+)$", installed)[0] for key in ("title", "year"))
     return (
         f"# An example: {base} with one setting changed. Name it in params.yaml to train it, or remove this file.\n"
-        f"# A file called {base}.yaml here would take the place of the installed one.\n"
-        f"defaults:\n  - {base} # everything that does not stand here\n  - _self_\n"
+        f"# A file called {base}.yaml here would override the installed one.\n"
+        f"defaults:\n  - {base} # everything that is not set here\n  - _self_\n"
         f"name: my_{base}\ntitle: {title}, mine\nyear: {year}\nmodel:\n{kind.changed}\n"
     )
 
 
 def _git(folder: Path) -> bool:
-    """Make the folder a repository, unless it lies in one; whether git is there."""
+    """Make the folder a repository, unless it is inside one; returns whether git is installed."""
     try:
         inside = subprocess.run(["git", "rev-parse", "--git-dir"], cwd=folder, capture_output=True, check=False)
         if inside.returncode:
@@ -306,18 +306,18 @@ def _dvc_config(git: bool) -> str:
     return "[core]\n    analytics = false\n    autostage = false\n" + ("" if git else "    no_scm = true\n")
 
 
-# ---- what a file holds -----------------------------------------------------------------------------------------------
+# ---- the kind of a file ----------------------------------------------------------------------------------------------
 
 
 def _found(data: Path, kind: str | None) -> Found:
-    """What a file or folder is taken for.
+    """The kind of a file or folder.
 
     Raises:
-        InputError: neither its name nor its content says what it is.
+        InputError: its kind is clear neither from its name nor from its content.
     """
     from langladder.text.read.files import ending
 
-    unknown = InputError(f"{data}: what does it hold? Say so: --kind {' | '.join(KINDS)}")
+    unknown = InputError(f"{data}: cannot tell what kind of data this is; give --kind {' | '.join(KINDS)}")
     if data.is_dir():
         if kind is None:
             raise unknown
@@ -332,7 +332,7 @@ def _found(data: Path, kind: str | None) -> Found:
 
 
 def _kind(rows: list[list[str]], of: str) -> str | None:
-    """The kind of a table: labels repeat, and one column, or two long ones, do not."""
+    """The kind of a table: labels if one column repeats its values; else text (one column) or pairs (two long ones)."""
     if len(rows) < 2:
         return None
     names = [name.casefold() for name in rows[0]]
@@ -346,7 +346,7 @@ def _kind(rows: list[list[str]], of: str) -> str | None:
 
 
 def _kind_of_lines(data: Path, of: str) -> str | None:
-    """The kind of lines of text: pairs have a tab each, sentences of words with tags end in blank lines."""
+    """The kind of lines of text: each line of pairs has a tab; blank lines separate tagged sentences."""
     if (known := ENDINGS.get(of)) != "text":
         return known
     lines = [*islice(_lines(data), ROWS)]
@@ -358,7 +358,7 @@ def _kind_of_lines(data: Path, of: str) -> str | None:
 
 
 def _columns(rows: list[list[str]], data: Path, of: str) -> dict[str, str | int]:
-    """What `data` in params.yaml has to say of a table of texts and labels: where its columns have other names."""
+    """Settings for `data` in params.yaml: the columns of texts and labels, if their names are not the default."""
     if len(rows) < 2 or (label := _label(rows)) is None:
         return {}
     names, body = rows[0], rows[1:]
@@ -374,7 +374,7 @@ def _columns(rows: list[list[str]], data: Path, of: str) -> dict[str, str | int]
 
 
 def _label(rows: list[list[str]]) -> int | None:
-    """The column of the labels: the one of that name, or the one with the fewest different values, which repeat."""
+    """The column of the labels: the one with that name, or the repeating one with the fewest different values."""
     names, body = rows[0], rows[1:]
     named = [at for at, name in enumerate(names) if name.casefold() == "label"]
     if named or len(names) < 2:
@@ -385,7 +385,7 @@ def _label(rows: list[list[str]]) -> int | None:
 
 
 def _table(data: Path, of: str) -> Iterator[list[str]]:
-    """The names of a table's columns, then its rows; nothing of what cannot be read, as who reads it will say why."""
+    """The names of a table's columns, then its rows; nothing if it cannot be read (the reader reports why)."""
     with suppress(InputError, csv.Error, ValueError):
         if of in ("csv", "tsv"):
             delimiter = _delimiter(data, of)
@@ -410,7 +410,7 @@ def _table(data: Path, of: str) -> Iterator[list[str]]:
 
 
 def _delimiter(data: Path, of: str) -> str:
-    """What separates the columns: the character that is most frequent in the first line."""
+    """The delimiter of the columns: the most frequent candidate in the first line."""
     from langladder.text.labelled.label_files import DELIMITERS
 
     first = next((line for line in _lines(data) if line.strip()), "")
@@ -419,7 +419,7 @@ def _delimiter(data: Path, of: str) -> str:
 
 
 def _lines(data: Path) -> Iterator[str]:
-    """The lines of a text file, for a look: in whatever encoding, the separators are the same."""
+    """The lines of a text file, to guess its kind: the separators are the same in every encoding."""
     from langladder.text.read.lines import read_lines
 
     try:

@@ -1,6 +1,6 @@
-"""The options of the commands: those of a request come from its fields, others are shared by several commands.
+"""The options of the commands: some are made from the fields of a request, others are shared by several commands.
 
-A field `top_k` becomes the option --top-k, its description the help, its limits those of the option.
+A field `top_k` becomes the option --top-k, with the field's description as help and the field's limits.
 """
 
 import math
@@ -22,7 +22,7 @@ FOLDER = click.Path(path_type=Path)
 
 
 class Number(click.FloatRange):
-    """A number within bounds; neither NaN, which lies within all bounds, nor infinite."""
+    """A finite number within bounds (NaN would pass all bounds)."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The number; a usage error for any other text."""
@@ -43,10 +43,10 @@ class PathOrURL(click.ParamType):  # type: ignore[type-arg]
 
 
 def options(request: type[Config], **names: str | Sequence[str]) -> Callable[[Function], Function]:
-    """Give a command the options of a request, which it gets as the argument `request`.
+    """Add the options of a request to a command, which receives it as the argument `request`.
 
     Args:
-        names: field → its option or options, where it is not called as the field is.
+        names: field → its option or options, if they have another name than the field.
     """
     fields = request.model_fields
 
@@ -65,7 +65,7 @@ def options(request: type[Config], **names: str | Sequence[str]) -> Callable[[Fu
 
 
 def _declared(field: FieldInfo) -> dict[str, Any]:
-    """What click is told of a field: its type with its limits, default and help."""
+    """The arguments for click of a field: its type with its limits, default and help."""
     kinds = _kinds(field.annotation)
     shared: dict[str, Any] = {"help": field.description, "default": field.default, "metavar": field.title}
     if kinds == [bool]:
@@ -98,7 +98,7 @@ def json_option(function: Function) -> Function:
 
 def overwrite_option(function: Function) -> Function:
     """The option --overwrite."""
-    return click.option("--overwrite", is_flag=True, help="Replace what is there already.")(function)
+    return click.option("--overwrite", is_flag=True, help="Overwrite what exists.")(function)
 
 
 def vectors_argument(function: Function) -> Function:
@@ -110,14 +110,14 @@ def vectors_argument(function: Function) -> Function:
         default="skip",
         show_default=True,
         callback=lambda _context, _option, policy: Damage(policy),
-        help="Damaged entries of VECTORS: skip leaves them out and counts them, strict refuses the file.",
+        help="Damaged entries of VECTORS: skip drops and counts them, strict is an error.",
     )
     return click.argument("vectors", metavar="VECTORS", callback=_existing)(damaged(function))
 
 
 def _existing(context: click.Context, _: click.Parameter, vectors: str) -> str:
-    """VECTORS must be there: a word in its place is the likeliest slip."""
+    """VECTORS must exist: the most likely mistake is a word in its place."""
     if not context.resilient_parsing and not located(vectors).exists():
-        first = "what comes first is where the word vectors are, such as models/embedding/skipgram"
+        first = "the first argument is the path of the word vectors, such as models/embedding/skipgram"
         raise InputError(f"{vectors}: no such file or folder; {first}")
     return vectors

@@ -1,11 +1,11 @@
-"""How commands answer: tables for people, JSON for machines; and where they may write.
+"""The output of commands: tables for people, JSON for machines; and where commands may write.
 
-Into a pipe or file go plain text lines as long as they need to be; on a terminal long words are folded, never cut, and
-control characters of what a model says are shown, not obeyed (`langladder.ground.errors.printable`).
+A pipe or file gets plain text lines of any length. On a terminal, long words are wrapped, never cut, and control
+characters in a model's output are printed visibly instead of executed (`langladder.ground.errors.printable`).
 
-A command never writes over what is there without --overwrite, nor over what it reads. Everything is checked before the
-work begins. A folder is replaced, even then, only where it is of the sort that the command writes
-(`langladder.ground.atomic`). Links are followed, as a shell's `>` does, and `-` is the standard output.
+A command never overwrites anything without --overwrite, and never what it reads. Everything is checked before the work
+begins. Even with --overwrite, a folder is replaced only if it is of the kind that the command writes
+(`langladder.ground.atomic`). Links are followed, as by a shell's `>`, and `-` is the standard output.
 """
 
 import json
@@ -32,20 +32,20 @@ _PIPE_COLUMNS = 100_000
 
 
 def echo(text: str, err: bool = False) -> None:
-    """Print a text; on a terminal, and on stderr, without its control characters."""
+    """Print a text; on a terminal and on stderr, without control characters."""
     click.echo(printable(text) if err or sys.stdout.isatty() else text, err=err)
 
 
 def note(text: str | None) -> None:
-    """Print a note about the answer, where there is one, on stderr."""
+    """Print a note about the answer on stderr, if there is one."""
     if text is not None:
         echo(f"note: {text}", err=True)
 
 
 def print_json(value: object, damage: Damage | None = None) -> None:
-    """Print one JSON document; on a terminal, control characters that JSON may hold as they are, escaped.
+    """Print one JSON document; on a terminal, all control characters are escaped.
 
-    Where entries of a file were left out, `skipped` says which.
+    If entries of a file were skipped, `skipped` lists them.
     """
     if damage and damage.counts and isinstance(value, dict):
         value = {**value, "skipped": damage.report()}
@@ -64,13 +64,11 @@ def as_text(value: object) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
     except ValueError as error:
-        raise InputError(
-            "the answer has a number that is not finite: the model's own numbers are beyond use"
-        ) from error
+        raise InputError("the answer has a number that is not finite: the model's weights are unusable") from error
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], title: str | None = None) -> None:
-    """Print a table; numbers stand to the right, floats with four decimals, None as a dash; no rows, no table."""
+    """Print a table: numbers right-aligned, floats with four decimals, None as a dash; nothing if there are no rows."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -87,7 +85,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], title: s
         numeric = any(isinstance(row[number], int | float) for row in rows)
         table.add_column(Text(printable(column)), justify="right" if numeric else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(Text(printable(_cell(cell))) for cell in row))  # `Text`: a word such as [bold] is no markup
+        table.add_row(*(Text(printable(_cell(cell))) for cell in row))  # `Text`: a word such as [bold] is not markup
     console.print(table)
 
 
@@ -115,12 +113,12 @@ def claim(
     """The path to write to, links followed.
 
     Args:
-        reads: what the command reads, in files and folders.
-        folder: the sort of folder that is written; None: a file.
-        answers: whether something else goes to the standard output, as with --json.
+        reads: the files and folders that the command reads.
+        folder: the kind of folder that is written; None: a file.
+        answers: whether something else is printed to the standard output, as with --json.
 
     Raises:
-        InputError: something is there and `overwrite` is not given, or it is not of this sort, or it is read.
+        InputError: the path exists and `overwrite` is not given, or it is not of this kind, or the command reads it.
     """
     if isinstance(out, Remote):
         if not overwrite and out.exists():
@@ -128,8 +126,10 @@ def claim(
         return out
     if out == STDOUT:
         if folder is not None or answers:
-            what = "a folder cannot go to the standard output" if folder else "the standard output has the answer"
-            raise InputError(f"-: {what}; name a place")
+            what = (
+                "a folder cannot go to the standard output" if folder else "the standard output is used for the answer"
+            )
+            raise InputError(f"-: {what}; give a path")
         return out
     path = out.resolve() if out.is_symlink() and (out.is_file() or out.is_dir() or not out.exists()) else out
     for read in reads:
@@ -146,17 +146,17 @@ def claim(
 
 
 def _overlap(read: Path, path: Path) -> str | None:
-    """What is wrong where something that is there already is read, whole or in part."""
+    """The problem with a path that the command also reads, whole or in part."""
     if not read.exists() or not (path.is_file() or path.is_dir()):
         return None
     if path.resolve() in read.resolve().parents:
-        return f"holds {read}, which this command reads"
+        return f"contains {read}, which this command reads"
     return "is read by this command" if read.samefile(path) or read.resolve() in path.resolve().parents else None
 
 
 @contextmanager
 def to(out: File) -> Iterator[Path]:
-    """`out` itself, or a temporary one that goes to the standard output or behind the URL at the end."""
+    """`out` itself, or a temporary path that is copied to the standard output or the URL at the end."""
     if isinstance(out, Path) and out != STDOUT:
         yield out
         return
@@ -174,5 +174,5 @@ def to(out: File) -> Iterator[Path]:
 
 
 def report_written(out: File, line: str) -> None:
-    """Say what was written; on stderr where the standard output carries it."""
+    """Print what was written; on stderr if the output itself goes to the standard output."""
     echo(line, err=out == STDOUT)

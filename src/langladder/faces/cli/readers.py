@@ -1,4 +1,4 @@
-"""`langladder classify`, `tag`, `answer` and `fill`: what is asked of each line of a text."""
+"""`langladder classify`, `tag`, `answer` and `fill`: commands that answer each line of a text."""
 
 import os
 import sys
@@ -22,31 +22,31 @@ if TYPE_CHECKING:
     from langladder.models.reading.reader import Found, Reader
     from langladder.models.tagging.tagger import Tagger
 
-TEXTS = 256  # classified together: enough for like lengths to stand together, few enough to see answers come
+TEXTS = 256  # lines per batch: enough to group similar lengths, few enough to see answers soon
 SENTENCES = 512  # tagged together
 TAG_COLOURS = (
     *("cyan", "green", "yellow", "magenta", "blue"),
     *("bright_red", "bright_cyan", "bright_green", "bright_yellow"),
 )
-# of the 256 colours of a terminal, from pale to full, with black letters: they are the same on dark and on light
+# of the 256 colours of a terminal, from pale to full, with black letters: readable on dark and light
 FOR, AGAINST, SEEN = (195, 153, 111, 75), (224, 217, 210, 203), (194, 157, 120, 83)
 LEVELS = 4
 BLACK = 16
 
 
-@click.command(short_help="Label texts, a file, or what comes through a pipe.")
+@click.command(short_help="Classify texts, a file, or lines from a pipe.")
 @click.argument("model", type=FOLDER)
 @click.argument("texts", nargs=-1, metavar="[FILE | TEXT]...")
 @options(ClassifyRequest)
 @json_option
 def classify(model: Path, texts: tuple[str, ...], request: ClassifyRequest, as_json: bool) -> None:
-    """Label each TEXT, and the texts in each FILE, one a line (also .gz; - is the standard input).
-    As many answers come out as lines went in: a blank one has no label.
+    """Classify each TEXT, and each line of each FILE (also .gz; - is the standard input).
 
-    Without any, read what comes through a pipe, or ask for texts. MODEL is a folder that the pipeline wrote. Two texts
-    of a pair stand on a line with a tab between them; a classifier of trees reads bracketed trees, one a line.
+    There is one answer for each input line; a blank line has no label. Without TEXT and FILE, the command reads from a
+    pipe, or asks for texts. MODEL is a folder that the pipeline wrote. For pairs of texts, separate the two texts of a
+    line with a tab. A classifier of trees reads one bracketed tree per line.
 
-    On a terminal a table answers; into a pipe go lines of label, probability and text, with tabs between them.
+    A terminal gets a table; a pipe gets lines of label, probability and text, separated by tabs.
 
     \b
     Examples:
@@ -117,18 +117,18 @@ def _print_labels(answers: "Sequence[Classification]", *, legend: bool) -> None:
 
 
 def coloured() -> bool:
-    """Whether the standard output is a terminal that shows colours (https://no-color.org)."""
+    """Whether the standard output is a terminal with colours (https://no-color.org)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def legend_line() -> str:
-    """What the colours of words mean; where there are no colours, the signs behind them."""
+    """What the colours of words mean, or the signs after them if there are no colours."""
     speaking = [_marked("speaks for the label", 1.0, 1.0, FOR), _marked("against it", -1.0, 1.0, AGAINST)]
     return f"Words: {', '.join(speaking)}; the stronger, the {'fuller' if coloured() else 'more'}."
 
 
 def explanation(answer: "Classification") -> str:
-    """The labels of a text; below them its words with their weights, their attention, the nodes of its tree."""
+    """Print the labels of a text, then its words with their weights or attention, or the nodes of its tree."""
     why = answer.explained
     assert why is not None
     lines = [printable(", ".join(f"{label} {p:.4f}" for label, p in answer.top))]
@@ -146,7 +146,7 @@ def explanation(answer: "Classification") -> str:
 
 
 def _attended(pieces: Sequence[str], weights: Sequence[float]) -> str:
-    """In per cent where there are no colours."""
+    """In per cent if there are no colours."""
     most, rows = max(weights, default=0.0), list(zip(pieces, weights, strict=True))
     if coloured():
         return " ".join(_marked(_word(piece), weight, most, SEEN) for piece, weight in rows)
@@ -167,7 +167,7 @@ def _marked(text: str, weight: float, most: float, colours: Sequence[int]) -> st
 
 
 def _nodes(nodes: "Sequence[Node]", words: Sequence[str]) -> Iterator[str]:
-    """A line a node, the root first, each below and right of the one that it is part of."""
+    """Print one line per node, the root first; children are indented below their parent."""
     from langladder.answers.classify import words_below
 
     waiting, covered = [(len(nodes) - 1, 0)], words_below(nodes)
@@ -179,19 +179,19 @@ def _nodes(nodes: "Sequence[Node]", words: Sequence[str]) -> Iterator[str]:
         waiting += [(child, depth + 1) for child in sorted(node.children, key=lambda one: -covered[one][0])]
 
 
-@click.command(short_help="Tag the words of sentences, of a file, or of what comes through a pipe.")
+@click.command(short_help="Tag the words of sentences, of a file, or of lines from a pipe.")
 @click.argument("model", type=FOLDER)
 @click.argument("texts", nargs=-1, metavar="[FILE | SENTENCE]...")
 @options(TagRequest)
 @json_option
 def tag(model: Path, texts: tuple[str, ...], request: TagRequest, as_json: bool) -> None:
-    """Tag the words of each SENTENCE, and of those in each FILE, one a line (also .gz; - is the standard input).
-    As many lines come out as went in: a blank one is answered by an empty one.
+    """Tag the words of each SENTENCE, and of each line of each FILE (also .gz; - is the standard input).
 
-    Without any, read what comes through a pipe, or ask for sentences. MODEL is a folder that the pipeline wrote. Words
-    should look as in the training text, punctuation apart: `the dog sleeps .`; --words apart takes it off.
+    There is one output line for each input line; a blank line gives an empty one. Without SENTENCE and FILE, the
+    command reads from a pipe, or asks for sentences. MODEL is a folder that the pipeline wrote. Words should look as in
+    the training text, with punctuation separated: `the dog sleeps .`; --words apart separates it for you.
 
-    The probability of a tag is that given the whole sentence (the marginal); on a terminal each tag has its colour.
+    The probability of a tag is its marginal given the whole sentence. On a terminal each tag has a colour.
 
     \b
     Examples:
@@ -204,7 +204,7 @@ def tag(model: Path, texts: tuple[str, ...], request: TagRequest, as_json: bool)
 
     tagger = read_tagger(model)
     if not texts and sys.stdin.isatty():
-        for line in typed_lines("A sentence a line, words apart from punctuation; Ctrl-D ends."):
+        for line in typed_lines("One sentence per line, punctuation separated from words; Ctrl-D ends."):
             if line.strip():
                 (answer,) = tagged(tagger, [line], request)
                 print_json(answer.as_dict()) if as_json else _print_tags(tagger, [answer])
@@ -225,7 +225,7 @@ def tag(model: Path, texts: tuple[str, ...], request: TagRequest, as_json: bool)
 def _print_tags(model: "Tagger", answers: "Sequence[TaggedLine]") -> None:
     colours = {name: TAG_COLOURS[index % len(TAG_COLOURS)] for index, name in enumerate(model.tags)}
     for one in answers:
-        # into a pipe or file click leaves the colours out
+        # click removes the colours in a pipe or file
         plain = printable if sys.stdout.isatty() else str
         tagged = zip(one.words, one.tags, strict=True)
         click.echo(" ".join(f"{plain(word)}/{click.style(plain(name), fg=colours[name])}" for word, name in tagged))
@@ -234,21 +234,21 @@ def _print_tags(model: "Tagger", answers: "Sequence[TaggedLine]") -> None:
             print_table(["word", "tag", "p", "second best", "p"], rows)
 
 
-@click.command(short_help="Answer questions about a paragraph from what stands in it.")
+@click.command(short_help="Answer questions about a paragraph from its text.")
 @click.argument("model", type=FOLDER)
 @click.argument("texts", nargs=-1, metavar="[FILE | QUESTION]...")
 @click.option(
-    "--context", "paragraph", metavar="FILE | TEXT", required=True, help="The paragraph, or a file that has it."
+    "--context", "paragraph", metavar="FILE | TEXT", required=True, help="The paragraph, or a file with the paragraph."
 )
 @options(AnswerRequest, options="--option")
 @json_option
 def answer(model: Path, texts: tuple[str, ...], paragraph: str, request: AnswerRequest, as_json: bool) -> None:
-    """Answer each QUESTION, and those in each FILE, one a line (also .gz; - is the standard input).
+    """Answer each QUESTION, and each line of each FILE (also .gz; - is the standard input).
 
-    Without any, read what comes through a pipe, or ask for questions. MODEL is a folder that the pipeline wrote. The
-    answer is a span of the paragraph, or one of the options where MODEL chooses among options. On a terminal it is
-    marked in the paragraph; into a pipe go lines of answer, first character, score and question, with tabs between; a
-    blank line is answered by an empty one.
+    Without QUESTION and FILE, the command reads from a pipe, or asks for questions. MODEL is a folder that the pipeline
+    wrote. The answer is a span of the paragraph, or one of the options if MODEL chooses among options. A terminal shows
+    it marked in the paragraph. A pipe gets lines of answer, first character, score and question, separated by tabs; a
+    blank line gives an empty line.
 
     \b
     Examples:
@@ -261,14 +261,14 @@ def answer(model: Path, texts: tuple[str, ...], paragraph: str, request: AnswerR
 
     reader, chosen = read_reader(model), list(request.options)
     if chosen and not reader.chooses:
-        raise InputError(f"--option: {model} finds a span in the paragraph, and chooses among no options")
+        raise InputError(f"--option: {model} finds a span in the paragraph; it does not choose among options")
     if len(chosen) == 1 or len(set(chosen)) < len(chosen):
-        raise InputError(f"--option: {chosen} are not two or more different ones to choose from")
+        raise InputError(f"--option: {chosen}; give two or more different options")
     context = " ".join(line.strip() for _, line in input_lines([paragraph]) if line.strip())
     if not context:
         raise InputError(f"--context: {paragraph[:60]!r} is empty")
     if not texts and sys.stdin.isatty():
-        for line in typed_lines("A question a line; Ctrl-D ends."):
+        for line in typed_lines("One question per line; Ctrl-D ends."):
             if line.strip():
                 _print_answers(reader, context, [line], request, as_json)
         return
@@ -309,20 +309,20 @@ def _in_context(context: str, found: "Found") -> str:
 
 
 def _as_dict(found: "Found") -> dict[str, object]:
-    """As JSON: of what is no span, `start` is null."""
+    """As JSON; `start` is null if the answer is not a span."""
     return found._asdict() | {"start": found.start if found.start >= 0 else None}
 
 
-@click.command(short_help="Fill the gaps (<mask>) of sentences, of a file, or of what comes through a pipe.")
+@click.command(short_help="Fill the gaps (<mask>) of sentences, of a file, or of lines from a pipe.")
 @click.argument("model", type=FOLDER)
 @click.argument("texts", nargs=-1, metavar="[FILE | SENTENCE]...")
 @options(FillRequest)
 @json_option
 def fill(model: Path, texts: tuple[str, ...], request: FillRequest, as_json: bool) -> None:
-    """Fill the gaps of each SENTENCE, and of those in each FILE, one a line (also .gz; - is the standard input).
+    """Fill the gaps of each SENTENCE, and of each line of each FILE (also .gz; - is the standard input).
 
-    MODEL is an encoder's folder. `<mask>` stands for one token, a word that is frequent enough to be one or a part of a
-    word; several gaps are filled each by itself.
+    MODEL is the folder of an encoder. `<mask>` stands for one token: a frequent word, or part of a word. If there are
+    several gaps, each is filled independently.
 
     \b
     Examples:

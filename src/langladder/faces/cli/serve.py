@@ -1,4 +1,4 @@
-"""`langladder serve` and `langladder explore`: models behind OpenAI's API, and models in the browser."""
+"""`langladder serve` and `langladder explore`: models with OpenAI's API, and models in the browser."""
 
 import os
 from pathlib import Path
@@ -14,14 +14,19 @@ HERE = ("127.0.0.1", "::1", "localhost")
 
 @click.command()
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...", type=FOLDER)
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at; 0.0.0.0: everybody's.")
-@click.option("--port", type=click.IntRange(0, 65_535), default=8000, show_default=True, help="0: one that is free.")
-@click.option("--memory", default="2GB", show_default=True, help="Of models that are kept loaded.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on; 0.0.0.0: reachable from other machines.",
+)
+@click.option("--port", type=click.IntRange(0, 65_535), default=8000, show_default=True, help="0: any free port.")
+@click.option("--memory", default="2GB", show_default=True, help="Memory for models that are kept loaded.")
 def serve(models: tuple[Path, ...], host: str, port: int, memory: str) -> None:
-    """Answer OpenAI's completions, chats and embeddings with each MODEL.
+    """Serve each MODEL with OpenAI's API for completions, chat and embeddings.
 
-    A language model completes and scores; one that follows instructions also chats; word vectors (and a language
-    model's input embedding) embed.
+    Language models serve completions and scores; those that follow instructions also serve chat. Word vectors, and the
+    input embeddings of language models, serve embeddings.
 
     \b
     Examples:
@@ -42,15 +47,20 @@ def serve(models: tuple[Path, ...], host: str, port: int, memory: str) -> None:
 
 @click.command()
 @click.argument("models", nargs=-1, metavar="[MODELS]...", type=FOLDER)
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at; 0.0.0.0: everybody's.")
-@click.option("--port", type=click.IntRange(0, 65_535), default=8300, show_default=True, help="0: one that is free.")
-@click.option("--memory", default="2GB", show_default=True, help="Of models that are kept loaded.")
-@click.option("--mlflow", metavar="URL", default="", help="MLflow's UI (make ui): rungs link to their runs.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on; 0.0.0.0: reachable from other machines.",
+)
+@click.option("--port", type=click.IntRange(0, 65_535), default=8300, show_default=True, help="0: any free port.")
+@click.option("--memory", default="2GB", show_default=True, help="Memory for models that are kept loaded.")
+@click.option("--mlflow", metavar="URL", default="", help="Address of MLflow's UI (make ui); rungs link to their runs.")
 def explore(models: tuple[Path, ...], host: str, port: int, memory: str, mlflow: str) -> None:
-    """Ask the models of a folder in the browser.
+    """Explore the models of a folder in the browser.
 
-    MODELS are folders of one model or many; default: models/ of this folder. What stands beside models/ (data/,
-    reports/) is shown too. Only this machine is answered unless --host says otherwise; there is no password.
+    MODELS are folders of one or more models; default: models/ of this folder. The folders data/ and reports/ beside
+    models/ are shown too. The page is reachable from this machine only, unless you set --host. There is no password.
 
     \b
     Examples:
@@ -59,9 +69,11 @@ def explore(models: tuple[Path, ...], host: str, port: int, memory: str, mlflow:
     """
     limit = _bytes_of(memory)
     if mlflow and not mlflow.startswith(("http://", "https://")):
-        raise click.BadParameter(f"{mlflow!r} is no address, such as http://127.0.0.1:5000", param_hint="--mlflow")
+        raise click.BadParameter(f"{mlflow!r} is not an address such as http://127.0.0.1:5000", param_hint="--mlflow")
     if not models and not Path("models").is_dir():
-        raise InputError("models: no such folder here; name one that holds saved models, or make them by `dvc repro`")
+        raise InputError(
+            "models: no such folder here; give a folder with saved models, or run `dvc repro` to make some"
+        )
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: requests run side by side, each in its own thread
     with needs("explore", "explore"):
         from langladder.faces.explorer.app import create
@@ -72,7 +84,7 @@ def explore(models: tuple[Path, ...], host: str, port: int, memory: str, mlflow:
     shelf = Shelf.below(models or (Path("models"),), limit, _project_of(models))
     shelf.tracking = mlflow or _tracking_ui()
     if not shelf.folders:
-        raise InputError(f"{', '.join(map(str, models)) or 'models'}: holds no saved model; `dvc repro` makes some")
+        raise InputError(f"{', '.join(map(str, models)) or 'models'}: no saved model; run `dvc repro` to make some")
     hosts = LOOPBACK if host in HERE else ("*",)
     run(
         create(shelf, hosts, languages=_languages(shelf.project / "data" / "clean")),
@@ -95,9 +107,9 @@ def _languages(clean: Path) -> dict[str, str | None]:
 
 
 def _tracking_ui() -> str:
-    """The address of the tracking server that MLFLOW_TRACKING_URI names, without its password; "" where it names none.
+    """The address of the tracking server in MLFLOW_TRACKING_URI, without its password; "" if it is not set to one.
 
-    The page shows it to everybody who asks for the page.
+    The page shows it to everybody who opens the page.
     """
     parts = urlsplit(os.environ.get("MLFLOW_TRACKING_URI", ""))
     if parts.scheme not in ("http", "https"):
@@ -106,7 +118,7 @@ def _tracking_ui() -> str:
 
 
 def _project_of(models: tuple[Path, ...]) -> Path:
-    """The folder that holds data/ and reports/: the nearest above the models that has reports/, else this one."""
+    """The folder of data/ and reports/: the nearest folder above the models that has reports/, else this folder."""
     for folder in models:
         for above in list(folder.resolve().parents)[:3]:
             if (above / "reports").is_dir() and (above / "models").is_dir():

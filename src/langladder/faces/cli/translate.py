@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from langladder.answers.loading import LoadedTranslator
     from langladder.answers.translate import SentenceTranslations
 
-CHUNK = 512  # lines searched together: long enough to be sorted by length, short enough to see them come
+CHUNK = 512  # lines per batch: enough to sort by length, few enough to see answers soon
 SHADES = ("  ", "░░", "▒▒", "▓▓", "██")  # of attention: below 5 %, 25 %, 50 %, 75 %, and above
 BOUNDS = (0.05, 0.25, 0.5, 0.75)
-KEPT = "\u200e"  # between letters that run to the left: a terminal that turns them leaves each in its column
-WIDEST = 40  # source tokens beside each other where the answer goes into a pipe
+KEPT = "\u200e"  # between right-to-left letters: a terminal that reorders them keeps each in its column
+WIDEST = 40  # source tokens in a row if the output is a pipe
 
 
-@click.command(short_help="Translate sentences, a file, or what comes through a pipe.")
+@click.command(short_help="Translate sentences, a file, or lines from a pipe.")
 @click.argument("model", type=FOLDER)
 @click.argument("sentences", nargs=-1, metavar="[SENTENCE]...")
 @click.option("-m", "--model", "others", type=FOLDER, multiple=True, help="Another, side by side.")
 @click.option("-f", "--file", type=FOLDER, help="Sentences to translate, one per line (also .gz).")
-@click.option("-o", "--out", type=FOLDER, help="Write here, not to the terminal (also .gz).")
+@click.option("-o", "--out", type=FOLDER, help="Write to this file instead of the terminal (also .gz).")
 @options(TranslateRequest)
-@click.option("--attention-svg", type=FOLDER, help="Draw that into a file (one sentence, one model).")
+@click.option("--attention-svg", type=FOLDER, help="Draw the attention into a file (one sentence, one model).")
 @overwrite_option
-@click.option("--progress/--no-progress", default=None, help="A bar  [default: where lines do not show it].")
+@click.option("--progress/--no-progress", default=None, help="Show a progress bar [default: if no lines are printed].")
 @json_option
 def translate(
     model: Path,
@@ -48,10 +48,11 @@ def translate(
     progress: bool | None,
     as_json: bool,
 ) -> None:
-    """Translate each SENTENCE, or a file, or what comes through a pipe; without any of these, ask for sentences.
+    """Translate each SENTENCE, or a file, or lines from a pipe; without any of these, the command asks for sentences.
 
-    MODEL is a folder that the pipeline wrote. Sentences should look as in the training text (its case, its spaces).
-    One model with one translation a sentence answers in lines, as many as came in; else there is a table a sentence.
+    MODEL is a folder that the pipeline wrote. Sentences should look as in the training text (case, spaces). With one
+    model and one translation for each sentence, there is one output line for each input line; else a table for each
+    sentence.
 
     \b
     Examples:
@@ -60,9 +61,9 @@ def translate(
       langladder translate models/translator/attention -f test.en -o test.eo --beam 10
     """
     if sentences and file is not None:
-        raise click.UsageError("sentences and --file: give either")
+        raise click.UsageError("give either sentences or --file, not both")
     if attention_svg is not None and (len(sentences) != 1 or others):
-        raise click.UsageError("--attention-svg draws one sentence of one model")
+        raise click.UsageError("--attention-svg needs one sentence and one model")
     out, attention_svg = _claimed(out, attention_svg, overwrite, [model, *others, file])
     from langladder.answers.translate import read_translators
 
@@ -88,19 +89,19 @@ def translate(
 
 
 def _is_plain(models: "Sequence[LoadedTranslator]", request: TranslateRequest) -> bool:
-    """Whether a line a sentence says all."""
+    """Whether one line for each sentence is enough."""
     return len(models) == 1 and request.n_best == 1 and not request.attention
 
 
 def _claimed(
     out: Path | None, picture: Path | None, overwrite: bool, reads: list[Path | None]
 ) -> tuple[Path | None, Path | None]:
-    """Both paths to write to, where they are requested; the standard output is None, as if --out were not given."""
+    """Both output paths, if requested; the standard output is None, as if --out were not given."""
     if picture == STDOUT:
-        raise InputError("--attention-svg -: name a file")
+        raise InputError("--attention-svg -: give a file")
     text, drawing = (None if path is None else claim(path, overwrite, reads) for path in (out, picture))
     if text is not None and drawing is not None and text.resolve() == drawing.resolve():
-        raise InputError(f"{out}: named twice, for the translations and for the picture")
+        raise InputError(f"{out}: given twice, for the translations and for the picture")
     return None if text == STDOUT else text, drawing
 
 
@@ -133,15 +134,15 @@ def _write(out: Path, answers: "Iterator[SentenceTranslations]", plain: bool, as
     elif plain:
         text = "".join(answer.best + "\n" for answer in answers)
     else:
-        raise InputError(f"{out}: a text file takes one translation of one model a line; for more, add --json")
-    with writing(out) as file:  # gzipped where the name says so
+        raise InputError(f"{out}: a text file has one translation by one model per line; for more, add --json")
+    with writing(out) as file:  # gzipped if the name ends in .gz
         file.write(text.encode())
 
 
 def _converse(models: "Sequence[LoadedTranslator]", request: TranslateRequest, as_json: bool) -> None:
     from langladder.answers.translate import translate_by_all
 
-    for line in typed_lines("A sentence a line; Ctrl-D ends."):
+    for line in typed_lines("One sentence per line; Ctrl-D ends."):
         try:
             (answer,) = translate_by_all(models, [line], request.search(), attention=request.attention)
         except InputError as error:
@@ -167,7 +168,7 @@ def _print(answer: "SentenceTranslations", plain: bool) -> None:
 
 
 def _draw_attention(loaded: "LoadedTranslator", line: str, request: TranslateRequest, path: Path) -> None:
-    """Draw what was read for each token of the best translation, as SVG.
+    """Draw the attention of each token of the best translation, as SVG.
 
     Raises:
         InputError: the model has no attention, or the line is empty.
@@ -199,10 +200,10 @@ def _draw_attention(loaded: "LoadedTranslator", line: str, request: TranslateReq
 def print_attention(
     title: str, source: Sequence[str], output: Sequence[str], weights: Sequence[Sequence[float]]
 ) -> None:
-    """Print attention as characters: a row an output token, a column a source token, the fuller the more was read.
+    """Print attention as characters: rows are output tokens, columns source tokens; fuller characters mean more weight.
 
-    A column is two cells of the terminal wide, as a Chinese character is; a letter keeps its marks. The columns of a
-    source that runs to the left begin at the right. The map is cut into parts as wide as the terminal.
+    A column is two terminal cells wide, like a Chinese character; letters keep their combining marks. The columns of a
+    right-to-left source begin at the right. A wide map is split into parts as wide as the terminal.
 
     Args:
         weights: (output tokens, source tokens).
@@ -222,7 +223,7 @@ def print_attention(
 
 
 def attention_lines(source: Sequence[str], output: Sequence[str], weights: Sequence[Sequence[float]]) -> list[str]:
-    """The map as lines: source tokens from top to bottom over their columns, then a line an output token."""
+    """The map as lines: source tokens from top to bottom above their columns, then one line for each output token."""
     from rich.cells import cell_len
 
     between = ""

@@ -1,4 +1,4 @@
-"""`langladder neighbours`, `analogy`, `similarity`, `map` and `convert`: what word vectors say, as tables and files."""
+"""`langladder neighbours`, `analogy`, `similarity`, `map` and `convert`: questions to word vectors, and conversion."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MEASURES: "dict[Measure, str]" = {"cosine": "cosine", "dot": "dot product", "euclidean": "distance"}
 ANALOGIES: dict[str, "AnalogyMethod"] = {"add": "3cosadd", "mul": "3cosmul"}
 FORMATS = ("safetensors", "word2vec", "word2vec-binary", "glove", "projector")
-ON_A_MAP = 100  # words, where none are named
+ON_A_MAP = 100  # words, if none are given
 
 
 @click.command()
@@ -67,10 +67,10 @@ def neighbours(vectors: str, damage: Damage, words: tuple[str, ...], request: Ne
 @options(AnalogyRequest, count=("-k", "--count"))
 @json_option
 def analogy(vectors: str, damage: Damage, words: tuple[str, ...], request: AnalogyRequest, as_json: bool) -> None:
-    """A is to B as C is to …: the best answers.
+    """Complete an analogy: A is to B as C is to …
 
-    With a FILE (or folder) in the form of Google's question set, how many of its questions are answered right; there
-    the case of words does not matter, and questions with a word that has no vector are left out.
+    With a FILE (or folder) in the format of Google's question set, the command counts the correct answers. It then
+    ignores the case of words, and skips questions with a word that has no vector.
 
     \b
     Examples:
@@ -78,7 +78,7 @@ def analogy(vectors: str, damage: Damage, words: tuple[str, ...], request: Analo
       langladder analogy vectors.bin questions-words.txt --method mul --restrict 30000
     """
     if len(words) not in (1, 3):
-        raise click.UsageError(f"{len(words)} words: an analogy asks three, A B C (or give one file of questions)")
+        raise click.UsageError(f"{len(words)} words: an analogy needs three, A B C (or give one file of questions)")
     from langladder.answers.words import analogy as answers_to
     from langladder.formats.vector_files import read_vectors
 
@@ -101,7 +101,7 @@ def _evaluate_analogies(
 ) -> None:
     from langladder.evaluation.analogy import evaluate_analogies
 
-    questions = _file_of(vectors, path, "an analogy asks three words, A B C, or one file of questions")
+    questions = _file_of(vectors, path, "an analogy needs three words, A B C, or one file of questions")
     found = evaluate_analogies(vectors, questions, restrict_vocabulary=restrict, method=method)
     if as_json:
         print_json(found.model_dump(mode="json", exclude={"cosmul"}), damage)
@@ -121,12 +121,12 @@ def _evaluate_analogies(
 @options(SimilarityRequest)
 @json_option
 def similarity(vectors: str, damage: Damage, words: tuple[str, ...], request: SimilarityRequest, as_json: bool) -> None:
-    """How alike two words are, or how well scored pairs are met.
+    """Compute the similarity of two words, or compare vectors with scored pairs.
 
-    Of two words: cosine, dot product and Euclidean distance.
+    For two words: cosine, dot product and Euclidean distance.
 
-    With a FILE (or folder) of lines `word word score`, Spearman's correlation between its scores and the vectors; there
-    the case of words does not matter, and pairs with a word that has no vector are left out.
+    With a FILE (or folder) of lines `word word score`: Spearman's correlation between its scores and the vectors. The
+    command then ignores the case of words, and skips pairs with a word that has no vector.
 
     \b
     Examples:
@@ -134,7 +134,7 @@ def similarity(vectors: str, damage: Damage, words: tuple[str, ...], request: Si
       langladder similarity vectors.bin wordsim353.tsv
     """
     if len(words) not in (1, 2):
-        raise click.UsageError(f"{len(words)} words: name two, or one file of pairs")
+        raise click.UsageError(f"{len(words)} words: give two, or one file of pairs")
     from langladder.formats.vector_files import read_vectors
 
     known = read_vectors(vectors, damage)
@@ -143,7 +143,7 @@ def similarity(vectors: str, damage: Damage, words: tuple[str, ...], request: Si
         return
     from langladder.evaluation.similarity import evaluate_similarity
 
-    pairs = _file_of(known, words[0], "name two words to compare, or one file of pairs `word word score`")
+    pairs = _file_of(known, words[0], "give two words to compare, or one file of pairs `word word score`")
     found = evaluate_similarity(known, pairs, measure=request.measure)
     if as_json:
         print_json(found.model_dump(mode="json"), damage)
@@ -174,17 +174,17 @@ def _file_of(vectors: "WordVectors", name: str, wanted: str) -> Path:
     """A single argument is a file (or folder) to read.
 
     Raises:
-        InputError: there is none; says whether it is a word, and what is `wanted`.
+        InputError: no such file; the message says whether it is a word, and what is `wanted`.
     """
     path = Path(name)
     if not path.exists():
-        what = f"{name!r} is one word" if name in vectors else f"{name}: no such file, and no word that has a vector"
+        what = f"{name!r} is one word" if name in vectors else f"{name}: neither a file nor a word with a vector"
         raise InputError(f"{what}; {wanted}")
     return path
 
 
 def _note_spelling(vectors: "WordVectors", words: Sequence[str]) -> None:
-    """Note that words are looked up in another spelling than was typed: that of the training text."""
+    """Print that words are looked up in the spelling of the training text, if it differs from what was typed."""
     note(vectors.normalisation.note(words, "words", vectors.index))
 
 
@@ -192,11 +192,15 @@ def _note_spelling(vectors: "WordVectors", words: Sequence[str]) -> None:
 @vectors_argument
 @click.argument("out", type=FOLDER)
 @click.argument("words", nargs=-1)
-@click.option("--words", "file", type=FOLDER, help="A word a line; after a tab, its group's name.")
-@click.option("--top", type=click.IntRange(min=3), help=f"The most frequent so many words [default: {ON_A_MAP}].")
+@click.option("--words", "file", type=FOLDER, help="A file with one word per line, optionally a tab and its group.")
+@click.option(
+    "--top", type=click.IntRange(min=3), help=f"Draw this many of the most frequent words [default: {ON_A_MAP}]."
+)
 @click.option("--method", type=click.Choice(list(METHODS)), default="pca", show_default=True)
 @click.option(
-    "--perplexity", type=Number(0, 10_000, min_open=True), help="Of t-SNE [default: 30, or less for few words]."
+    "--perplexity",
+    type=Number(0, 10_000, min_open=True),
+    help="Perplexity of t-SNE [default: 30, or less for few words].",
 )
 @click.option("--seed", type=click.IntRange(0, LARGEST_SEED), default=0, show_default=True, help="Of t-SNE, UMAP.")
 @overwrite_option
@@ -214,12 +218,12 @@ def draw_map(
     overwrite: bool,
     as_json: bool,
 ) -> None:
-    """Draw words on a plane.
+    """Draw a map of words in two dimensions.
 
-    WORDS, or those of a file, or the most frequent ones, go into OUT: an .svg file or an .html page (self-contained).
-    PCA shows directions (pairs that differ in one way lie in parallel), t-SNE and UMAP clusters (UMAP where the
-    package umap-learn is installed). Where labels would overlap, the
-    mouse over a point tells its word; --json prints all places as well.
+    The command draws WORDS, or the words of a file, or the most frequent words, into OUT: an .svg file or a
+    self-contained .html page. PCA shows directions (pairs that differ in one way are parallel). t-SNE and UMAP show
+    clusters (UMAP needs the package umap-learn). If labels would overlap, move the mouse over a point to see its word.
+    --json also prints all positions.
 
     \b
     Examples:
@@ -227,7 +231,7 @@ def draw_map(
       langladder map vectors.bin words.html --words animals.tsv --method tsne
     """
     if out.suffix not in (".svg", ".html"):
-        wanted = "a map is written as .svg or .html, and its name stands between VECTORS and the words"
+        wanted = "OUT must end in .svg or .html; give it between VECTORS and the words"
         raise InputError(f"{out}: {wanted}")
     path = claim(out, overwrite, [vectors, file])
     from langladder.answers.words import find
@@ -269,7 +273,7 @@ def _draw(out: Path, found: "WordMap", groups: dict[str, str], vectors: str, met
 
 
 def read_groups(path: Path) -> dict[str, str]:
-    """The words of a file, one a line, each with its group's name, which stands after a tab; "" where there is none."""
+    """The words of a file, one per line, each with the group after a tab ("" if there is none)."""
     from langladder.text.read.lines import filled_lines
 
     groups = {}
@@ -283,8 +287,8 @@ def read_groups(path: Path) -> dict[str, str]:
 @vectors_argument
 @click.argument("out", type=PathOrURL())
 @click.option("--to", "format", type=click.Choice(FORMATS), help="The format, where the name of OUT does not say it.")
-@click.option("--top", type=click.IntRange(min=1), help="Keep the first (most frequent) so many words.")
-@click.option("--vocabulary", type=FOLDER, help="Words to read from a model: a vocabulary.json.")
+@click.option("--top", type=click.IntRange(min=1), help="Keep only this many of the first (most frequent) words.")
+@click.option("--vocabulary", type=FOLDER, help="Words to take from a model: a vocabulary.json.")
 @overwrite_option
 @json_option
 def convert(
@@ -299,12 +303,12 @@ def convert(
 ) -> None:
     """Write word vectors in another format.
 
-    OUT's name says which: x.vec or x.txt is word2vec text, x.bin word2vec binary, x.glove GloVe text (all also .gz); a
-    name without a dot is a folder of safetensors; - is the standard output (with --to). --to projector writes a folder
-    for TensorBoard's projector. OUT and VECTORS may be URLs (s3://…).
+    The name of OUT determines the format: x.vec or x.txt is word2vec text, x.bin word2vec binary, x.glove GloVe text
+    (all also .gz); a name without a dot is a folder of safetensors; - is the standard output (with --to). --to
+    projector writes a folder for TensorBoard's projector. OUT and VECTORS may be URLs (s3://…).
 
-    Of a language model, the words that are one token are taken, or with --vocabulary all words of a vocabulary, where
-    a word of several tokens has the mean of their vectors.
+    A language model gives the vectors of words that are one token. With --vocabulary it gives those of all words of a
+    vocabulary; a word of several tokens gets the mean of their vectors.
 
     \b
     Examples:
@@ -328,7 +332,7 @@ def convert(
 
 
 def folder_of(format: "Format") -> "Owner | None":
-    """The sort of folder that a format is; None for one that is a file."""
+    """The kind of folder of a format; None if the format is a file."""
     from langladder.embeddings.base import VECTORS
     from langladder.formats.vector_files import PROJECTOR
 
@@ -350,7 +354,7 @@ def _first(vectors: "WordVectors", top: int) -> "WordVectors":
 
 def _from_model(folder: Path, vocabulary: Path) -> "WordVectors":
     if not (folder / "config.json").is_file():
-        raise InputError(f"{folder}: not a language model; --vocabulary goes with one (a folder with config.json)")
+        raise InputError(f"{folder}: not a language model; --vocabulary needs one (a folder with config.json)")
     from langladder.formats.vector_files import input_embedding
     from langladder.text.words.vocabulary import Vocabulary
 
