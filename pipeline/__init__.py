@@ -1,9 +1,9 @@
-"""The stages of the DAG: the only place that knows Hydra, DVC and MLflow.
+"""The stages of the DAG: the only package that imports Hydra, DVC and MLflow.
 
-They serve the project whose dvc.yaml they stand beside: a checkout, a copy of it under .dvc/tmp (`dvc exp run --queue`,
-which runs the copy's code and not the installed one's) or ladders/<name>/. A project that `langladder new` has made has
-no code of its own: there the installed package works, run from the project's folder, and what conf/ has not is taken
-from the package (`INSTALLED`).
+They work on the project whose dvc.yaml is beside this package: a checkout, a copy of it under .dvc/tmp (`dvc exp run
+--queue`, which runs the copy's code, not the installed code) or ladders/<name>/. A project made by `langladder new`
+has no code of its own: it runs the installed package from the project's folder, and files that its conf/ does not have
+come from the package (`INSTALLED`).
 """
 
 import os
@@ -13,13 +13,13 @@ from pathlib import Path
 
 CODE = Path(__file__).absolute().parent.parent  # links are not followed: ladders/full/ is a root of its own
 PROJECT = CODE / "pipeline" / "project"
-"""What a project is made of, with links to the checkout's own files, which the wheel has as files."""
+"""The files of a project: links to the checkout's files here, plain files in the wheel."""
 TOOLS = {"dvc": "dvc", "hydra": "hydra-core", "mlflow": "mlflow", "psutil": "psutil", "ruamel.yaml": "ruamel.yaml"}
-"""Module → package, of what the extra `pipeline` brings."""
+"""Module → package, for the packages of the extra `pipeline`."""
 
 
 def _root() -> Path:
-    """The project's folder: the one from which commands are run where it has a dvc.yaml of ours and no code."""
+    """The project's folder: the current folder if it has our dvc.yaml and no code of its own."""
     here = Path.cwd()
     file = here / "dvc.yaml"
     own = file.is_file() and not (here / "pipeline").exists() and b"python -m pipeline.resolve" in file.read_bytes()
@@ -32,7 +32,7 @@ def missing_tools() -> list[str]:
 
 
 def _begin() -> None:
-    """End `python -m pipeline.…` with a line where it cannot work, instead of a traceback."""
+    """End `python -m pipeline.…` with a message instead of a traceback if it cannot work."""
     if absent := missing_tools():
         sys.exit(f"langladder: {', '.join(absent)} not installed; pip install 'langladder[pipeline]'")
     if not (ROOT / "dvc.yaml").is_file():
@@ -41,11 +41,11 @@ def _begin() -> None:
 
 ROOT = _root()
 INSTALLED = None if ROOT == CODE else PROJECT / "conf"
-"""The folder that has the files that a project's own conf/ has not; None in a checkout, whose conf/ has them all."""
+"""The folder with the files that a project's own conf/ does not have; None in a checkout, whose conf/ is complete."""
 LIBRARY = CODE / "src" if (CODE / "src").is_dir() else CODE
-"""The folder that the package langladder is in."""
-if sys.argv[:1] == ["-m"]:  # Python looks for the module that it is to run
+"""The folder of the package langladder."""
+if sys.argv[:1] == ["-m"]:  # Python looks for the module to run
     _begin()
 if LIBRARY != CODE:
     sys.path.insert(0, str(LIBRARY))
-os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # read when torch is loaded; its advice on DDP is not for users
+os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # read when torch loads; its DDP warnings are not for users

@@ -16,9 +16,9 @@ def main(job: CleanJob, out: Path) -> None:
     raw, folder = Path("data/raw") / job.side, output(out, "data/clean", job.side)
     side = SIDES[job.side]
     settings = job.clean
-    if (filtered := Path("data/filtered") / job.side / "filter.json").is_file():  # else the text stays as it is
+    if (filtered := Path("data/filtered") / job.side / "filter.json").is_file():  # else the text is unchanged
         raw = filtered.parent
-        if read_json(filtered)["repeats_documents"]:  # a mixture of several epochs is meant to
+        if read_json(filtered)["repeats_documents"]:  # a mixture of several epochs repeats on purpose
             settings = settings.model_copy(update={"iid": True})
     with atomic_folder(folder, OUTPUT) as temporary:
         report = locate_function(side.clean)(raw, temporary, settings, job.seed)

@@ -1,12 +1,13 @@
-"""Jobs on the machines of a Dask cluster, for `pipeline.parallel`: DVC stays here, and the work goes there.
+"""Jobs on the machines of a Dask cluster, for `pipeline.parallel`: DVC runs here, the commands run on the workers.
 
-DVC's locks know the processes of one machine, so `dvc repro` in one folder from several machines is not safe. Here it
-runs as ever, for each job one that waits; only the command that it would run in a shell goes to a worker, because the
-shell that it is given (SHELL) asks for that and waits for the exit code. Outputs come by the filesystem that the
-machines share. So dvc.lock, the cache and what is out of date are those of `dvc repro`.
+DVC's locks only cover the processes of one machine, so `dvc repro` in one folder from several machines is not safe. So
+each job has its own `dvc repro` on this machine, as usual, but its command runs on a worker: DVC starts commands with
+the program in SHELL, and ours asks for the command to be run remotely and waits for its exit code. Outputs arrive
+through the filesystem that the machines share. dvc.lock, the cache and the list of outdated jobs are those of
+`dvc repro`.
 
-Jobs about a rung go out, each with one of a worker's threads. Those that read a whole corpus stay: they spread their
-parts over the same cluster themselves.
+Jobs of a rung run remotely, each on one thread of a worker. Jobs that read a whole corpus run here: they distribute
+their parts over the same cluster themselves.
 """
 
 import os
@@ -33,13 +34,13 @@ from pipeline.settings.resources import CLUSTER_ADDRESS, JOB_BYTES, NO_CLUSTER, 
 from pipeline.tracking import store
 from pipeline.tracking.processes import REPRO
 
-REQUEST = "\x1e"  # begins the line by which the shell asks for its command to be run
+REQUEST = "\x1e"  # begins the line with which the shell requests its command
 SHELL = '#!/bin/sh\nprintf "\\036%s\\n" "$2"\nread -r code\nexit "${code:-1}"\n'
 PASSED_ON = "MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD", REPRO  # for workers
 
 
 class Job:
-    """A job whose command runs on a worker, to be read like a `Popen`."""
+    """A job whose command runs on a worker, with the interface of a `Popen`."""
 
     def __init__(self, cluster: "Cluster", name: str, command: list[str]) -> None:
         self._cluster, self._name = cluster, name
@@ -56,7 +57,7 @@ class Job:
 
     @property
     def stdout(self) -> Iterator[str]:
-        """The lines of DVC, and between them those of the command, as they come."""
+        """The lines of DVC and of the command, as they arrive."""
         assert self._dvc.stdin and self._dvc.stdout
         for line in self._dvc.stdout:
             if not line.startswith(REQUEST):
@@ -67,7 +68,7 @@ class Job:
             self._dvc.stdin.flush()
 
     def terminate(self) -> None:
-        """End DVC's process, and with the client all that it has asked of the workers."""
+        """End DVC's process and its command on the worker."""
         self._dvc.terminate()
         self._cluster.client.close()
 
@@ -77,12 +78,12 @@ class Job:
 
 
 class Cluster:
-    """The workers that jobs may go to.
+    """The workers that can run jobs.
 
     Attributes:
         folder: the project's.
-        slots: how many jobs go out at once.
-        shell: the program that stands in the place of a shell.
+        slots: how many jobs run remotely at a time.
+        shell: the program that replaces a shell.
     """
 
     def __init__(self, client: Any, folder: Path, slots: int) -> None:
@@ -93,17 +94,17 @@ class Cluster:
         }
 
     def __enter__(self) -> Self:
-        """See that all can work here.
+        """Check that all workers can run jobs.
 
         Raises:
-            InputError: a worker does not see the folder, or several machines would write one SQLite file.
+            InputError: a worker has no access to the folder, or several machines would write one SQLite file.
         """
         self.shell.parent.mkdir(parents=True, exist_ok=True)
         self.shell.write_text(SHELL)
         self.shell.chmod(0o700)
         seen = self.client.run(dask.sees, str(self.shell))
         if blind := sorted({host for host, sees in seen.values() if not sees}):
-            raise InputError(f"engine: workers on {', '.join(blind)} do not see {self.folder}; all must share it")
+            raise InputError(f"engine: workers on {', '.join(blind)} cannot access {self.folder}; all must share it")
         others = sorted({host for host, _ in seen.values()} - {platform.node()})
         if others and store.uri().startswith("sqlite:"):
             raise InputError(
@@ -116,7 +117,7 @@ class Cluster:
         self.shell.unlink(missing_ok=True)
 
     def goes(self, job: str) -> bool:
-        """Whether a job goes out: it is about a rung, and does not spread its own work over the cluster."""
+        """Whether a job runs remotely: it belongs to a rung and does not distribute its own work over the cluster."""
         stage = plan.stages().get(job.partition("@")[0])
         if stage is None or stage.family is None:
             return False
@@ -124,7 +125,7 @@ class Cluster:
         return "training" in settings.get(stage.family, {}) or "engine" not in settings.get("aside", {})
 
     def needs(self, job: str) -> dict[str, float]:
-        """What a job asks of a worker, of that which any offers: a GPU for a training, memory."""
+        """The resources that a job requests, if any worker offers them: a GPU for training, memory."""
         offers = [worker["resources"] for worker in self.client.scheduler_info(n_workers=-1)["workers"].values()]
         most = {key: max(offer.get(key, 0.0) for offer in offers) for key in ("gpu", "memory")} if offers else {}
         settings = plan.resolved(self.folder, job)
@@ -134,20 +135,20 @@ class Cluster:
         return {key: min(wanted[key], most[key]) for key in most if wanted[key] and most[key]}
 
     def begin(self, job: str, command: list[str]) -> Job:
-        """The process of a job that goes out."""
+        """Start a job that runs remotely."""
         return Job(self, job, command)
 
     def run(self, job: str, command: str) -> dask.Lines:
-        """Run a job's command on a worker; gives its lines and returns its exit code."""
+        """Run a job's command on a worker; yields its lines and returns its exit code."""
         return dask.run(self.client, job, command, self.folder, self._environment, **self.needs(job))
 
 
 @contextmanager
 def connected(folder: Path, chosen: params.Choices) -> Iterator[Cluster | None]:
-    """The cluster that `engine` in params.yaml names, which the jobs that stay use, too; None where it names none.
+    """The cluster of `engine` in params.yaml, which local jobs use, too; None if the engine is local.
 
     Raises:
-        InputError: it cannot be had.
+        InputError: the cluster is not available.
     """
     config = _config(chosen.engine)
     if not isinstance(config, DaskConfig):

@@ -1,15 +1,15 @@
-"""Two runs of the ladder side by side, narrow and chosen: rungs, their telling figures, the differences.
+"""Compare two runs of the ladder: rungs, their main figures, the differences.
 
 python -m pipeline.compare                     the last commit (A) and the working tree (B)
 python -m pipeline.compare HEAD~1              a commit, branch, tag or experiment, and the working tree
-python -m pipeline.compare main my-text        two of them
+python -m pipeline.compare main my-text        two commits, branches, tags or experiments
 python -m pipeline.compare ../other .          two folders, each a checkout that `dvc repro` ran in
 python -m pipeline.compare --ladder lm --columns "perplexity per token"
 python -m pipeline.compare --across . ladders/mine ladders/reviews     rungs × data sets, one table
 
-`--across` prints a table by one measure a family, and writes it to outputs/across.md and outputs/across.csv.
+`--across` prints a table with one measure per family, and writes it to outputs/across.md and outputs/across.csv.
 
-A commit tells its figures if its dvc.lock is committed: `git add dvc.lock` and `git commit` after `dvc repro`.
+A commit has figures if its dvc.lock is committed: `git add dvc.lock` and `git commit` after `dvc repro`.
 """
 
 import argparse
@@ -43,10 +43,10 @@ ACROSS = "outputs/across"
 
 
 def load(source: str, names: Sequence[str] = ()) -> ReportInputs:
-    """What a folder or a revision of this repository says of its ladder, of the families named, or of all.
+    """The ladder of a folder or a revision of this repository, for the given families, or for all.
 
     Raises:
-        InputError: neither has one (names what to do).
+        InputError: it has no ladder; the message says what to do.
     """
     chosen = [family for name, family in families().items() if not names or name in names]
     folder = ROOT / source
@@ -60,7 +60,7 @@ def load(source: str, names: Sequence[str] = ()) -> ReportInputs:
 def _of_revision(revision: str) -> str:
     from dvc import api
     from dvc.exceptions import DvcException
-    from dvc.scm import SCMError  # of git: no repository, no such revision
+    from dvc.scm import SCMError  # from git: no repository, no such revision
 
     try:
         return str(api.read(str(LADDER), repo=str(ROOT), rev=revision))
@@ -76,10 +76,10 @@ def write_across(sources: Sequence[str], ladders: Sequence[str], columns: Sequen
     """Print rungs × data sets, and write it as Markdown and CSV.
 
     Raises:
-        InputError: one source alone, or twice; one without figures; no such measure.
+        InputError: fewer than two sources, or one given twice; a source without figures; no such measure.
     """
     if len(sources) < 2 or len({*sources}) < len(sources):
-        raise InputError(f"--across {' '.join(sources)}: name two sources or more, each once: folders or commits")
+        raise InputError(f"--across {' '.join(sources)}: give two or more different sources: folders or commits")
     runs = [load(source, ladders) for source in sources]
     tables, names = across(runs, columns), [_name(source) for source in sources]
     if len({*names}) < len(names):
@@ -95,12 +95,12 @@ def write_across(sources: Sequence[str], ladders: Sequence[str], columns: Sequen
 
 
 def _name(source: str) -> str:
-    """What a data set is called over its column."""
+    """The heading of a data set's column."""
     return "here" if source == "." else Path(source).name or source
 
 
 def _data(run: ReportInputs) -> str:
-    """The data sets that a run is of, and what else was chosen."""
+    """The data sets of a run, and its other choices."""
     return ", ".join(f"{key}={value}" for key, value in run.meta if value is not None)
 
 
@@ -108,9 +108,11 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("a", nargs="?", default="HEAD", help="a commit or a folder (default: HEAD)")
     parser.add_argument("b", nargs="?", default=".", help="the same (default: the working tree)")
-    parser.add_argument("--across", nargs="+", default=[], metavar="SOURCE", help="several: rungs × data sets")
-    parser.add_argument("--ladder", choices=list(families()), action="append", help="only this one; may be repeated")
-    parser.add_argument("--columns", default="", help="titles of the measures, with commas")
+    parser.add_argument(
+        "--across", nargs="+", default=[], metavar="SOURCE", help="sources: a table of rungs × data sets"
+    )
+    parser.add_argument("--ladder", choices=list(families()), action="append", help="only this ladder; may be repeated")
+    parser.add_argument("--columns", default="", help="titles of the measures, separated by commas")
     chosen = parser.parse_args(arguments)
     console = Console() if Console().is_terminal else Console(width=WIDTH)
     columns = [title.strip() for title in chosen.columns.split(",") if title.strip()]

@@ -2,8 +2,8 @@
 
     eval "$(python -m pipeline.completion bash)"     # from then on: python -m pipeline.train lm lm=<TAB>
 
-Hydra completes `python script.py` and installed commands; this script asks it for a module. In zsh, first
-`autoload -Uz bashcompinit && bashcompinit`. Python's other command lines are completed by file names, as before.
+Hydra completes `python script.py` and installed commands; this script adds modules. In zsh, first
+`autoload -Uz bashcompinit && bashcompinit`. Other command lines of Python still complete file names.
 """
 
 import argparse
@@ -33,7 +33,7 @@ complete -o nospace -o default -F _langladder_stage python python3
 
 
 def script() -> str:
-    """The script for bash: what it completes by itself, and where it asks a stage."""
+    """The script for bash: it completes modules and families itself, and asks a stage for the rest."""
     modules = sorted({stage.module for stage in plan.stages().values()})
     named = {module: [name for name in plan.stages_of(module) if name] for module in modules}
     families = "\n".join(

@@ -1,4 +1,4 @@
-"""Stage `cooccur`: what the listed rungs need counted, each counting once, as sparse matrices in data/cooccurrence/."""
+"""Stage `cooccur`: count once what the listed rungs need; sparse matrices in data/cooccurrence/."""
 
 from pathlib import Path
 

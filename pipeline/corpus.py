@@ -1,6 +1,6 @@
 """Stage `corpus`: make microworld, or read text files or a Hub data set, into data/raw/<side>/.
 
-The text side also gets `truth/`: the evaluation sets that the corpus brings itself (microworld: analogies, …).
+The text side also gets `truth/`: the evaluation sets of the corpus itself (microworld: analogies, …).
 """
 
 from pathlib import Path
@@ -20,7 +20,7 @@ def main(job: CorpusJob, out: Path) -> None:
     folder = output(out, "data/raw", job.side)
     with atomic_folder(folder, OUTPUT) as temporary:
         facts = locate_function(job.corpus.maker)(job.corpus.source, temporary)
-        if job.side == "text":  # a corpus that brings no questions has blank sets (DVC warns of empty files)
+        if job.side == "text":  # a corpus without questions gets blank sets (DVC warns about empty files)
             for name in ("analogies.txt", "similarity.tsv", "groups.txt", "agreement.jsonl"):
                 if not (file := temporary / "truth" / name).is_file():
                     write_text(file, "\n")

@@ -1,6 +1,6 @@
-"""Stage `demonstrate`: make instructions with right answers, or read dialogues, and clean them; data/clean/<side>/.
+"""Stage `demonstrate`: make instructions with correct answers, or read dialogues, and clean them; data/clean/<side>/.
 
-It runs where params.yaml lists the corpus in `corpora`: only rungs that follow instructions read it.
+It runs if params.yaml lists the corpus in `corpora`: only rungs that follow instructions read it.
 """
 
 from pathlib import Path

@@ -1,11 +1,11 @@
-"""Write what README.md and docs/ take from elsewhere: the ladder table, the ladder picture, the table of stages.
+"""Write the generated parts of README.md and docs/: the ladder table, the ladder picture, the table of stages.
 
     python -m pipeline.document           # after `dvc repro` at the default size (`make docs`)
-    python -m pipeline.document rungs     # after an edit of conf/: the settings that `ll.train` has in the wheel
+    python -m pipeline.document rungs     # after an edit of conf/: the settings of `ll.train` in the wheel
     python -m pipeline.document claims    # after `make repro LADDER=claims`: docs/results/claims.md and its plots
     python -m pipeline.document history   # after `make repro LADDER=history`: docs/results/history.md; english likewise
 
-The tests check that the stage table is that of dvc.yaml, and that the settings of `ll.train` are those of conf/.
+The tests check that the stage table agrees with dvc.yaml, and the settings of `ll.train` with conf/.
 """
 
 import json
@@ -40,7 +40,7 @@ MOST_DIFFERENCES = 4
 MEASURED = ROOT / LADDERS / CLAIM_LADDER / "reports" / "rungs"
 CLAIMS = ROOT / "docs" / "results" / "claims.md"
 FOUND = CLAIMS.with_suffix(".json")
-"""What was measured of each claim, as `Measured`: for the table, and for the plots of the site."""
+"""The results of each claim, as `Measured`: for the table, and for the plots of the site."""
 
 
 def stage_table() -> str:
@@ -64,7 +64,7 @@ def fill(text: str, section: str, content: str) -> str:
 
 
 class Measured(Config):
-    """What was measured of a claim: its page, what of it the machine's speed decides, the seconds that it took."""
+    """The results of a claim: its page, the parts that depend on the machine's speed, the seconds that it took."""
 
     page: ClaimPage
     timed: Shown | None
@@ -72,12 +72,12 @@ class Measured(Config):
 
 
 def published() -> dict[str, Measured]:
-    """Name → what docs/ keeps of a claim."""
+    """Name of a claim → its results in docs/."""
     return {name: Measured.model_validate(value) for name, value in read_json(FOUND).items()}
 
 
 def measured() -> dict[str, Measured]:
-    """Name → what ladders/claims/ has measured of a claim, else what docs/ keeps of it."""
+    """Name of a claim → its results in ladders/claims/, else those in docs/."""
     from pipeline.tracking.job import TIMED
     from pipeline.tracking.store import by_fingerprint, finished_runs, stored_file
 
@@ -95,7 +95,7 @@ def measured() -> dict[str, Measured]:
 
 
 def claim_table(found: Mapping[str, Measured]) -> str:
-    """Every claim of conf/ with its paper and what was found, in Markdown, in order of history."""
+    """Every claim of conf/ with its paper and its verdict, in Markdown, in historical order."""
     lines = ["| name | claim | found | figures | s |", "| --- | --- | --- | --- | ---: |"]
     for claims in in_order({family: params.conf_names(family) for family in CLAIM_FAMILIES}).values():
         for name, said in claims.items():
@@ -113,7 +113,7 @@ def claim_table(found: Mapping[str, Measured]) -> str:
 
 
 def _sentence(part: Shown) -> str:
-    """The numbers, why they decide nothing where they do not, and the first differences that a verdict rests on."""
+    """The numbers, the reason if there is no verdict, and the first differences that the verdict rests on."""
     differences = [
         f"{one.what + ': ' if one.what else ''}{one.mean:+.3g} ({one.low:+.3g} to {one.high:+.3g}"
         + (f", {one.seeds} seeds)" if one.seeds else ")")
@@ -130,12 +130,12 @@ def write_claims() -> None:
     found = measured()
     write_text(CLAIMS, fill(CLAIMS.read_text(encoding="utf-8"), "claims", claim_table(found)))
     lines = [f"{json.dumps(name)}: {one.model_dump_json(exclude_defaults=True)}" for name, one in sorted(found.items())]
-    write_text(FOUND, "{\n" + ",\n".join(lines) + "\n}\n")  # a line a claim, so that a change of one is one
+    write_text(FOUND, "{\n" + ",\n".join(lines) + "\n}\n")  # one line per claim, for small diffs
     print(f"document: {CLAIMS.relative_to(ROOT)}, {FOUND.relative_to(ROOT)}: {len(found)} claims measured")
 
 
 def write_ladder(name: str) -> None:
-    """The tables of a ladder's last run, as that ladder's own code reads it.
+    """The tables of a ladder's last run, read by that ladder's own code.
 
     Raises:
         InputError: the ladder has no page, or has not been run.
@@ -161,11 +161,11 @@ RUNGS = ROOT / "src" / "langladder" / "faces" / "python" / "rungs.json"
 TRAINED_IN_PYTHON = ("lm", "embedding", "classifier", "tagger")
 """Families that `ll.train` has."""
 OWN_FILES = {"corpus": "text", "labels": "text", "tags": "columns"}
-"""Group → the choice in conf/ that reads files of one's own."""
+"""Group → the choice in conf/ that reads the user's files."""
 
 
 def rung_settings() -> dict[str, dict[str, Any]]:
-    """What conf/ says at its defaults of files of one's own, and of each rung that `ll.train` makes of them."""
+    """The defaults of conf/ for the user's files, and for each rung that `ll.train` can train on them."""
     from hydra import initialize_config_dir  # which takes its time
 
     from pipeline.settings.compose import Compositions, plain
@@ -186,7 +186,7 @@ def rung_settings() -> dict[str, dict[str, Any]]:
 
 
 def rungs_text() -> str:
-    """`rung_settings` as JSON, a line a rung, so that a change of one is one."""
+    """`rung_settings` as JSON, one line per rung, so that a changed rung changes one line."""
     parts = [
         f"{json.dumps(part)}: {{\n"
         + ",\n".join(f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in values.items())
@@ -200,7 +200,7 @@ def main() -> None:
     from pipeline.tracking.report_inputs import report_inputs
 
     if INSTALLED:
-        sys.exit("document: writes pages of a checkout, and this is none")
+        sys.exit("document: this command writes the docs of a checkout; run it in one")
     if names := sys.argv[1:]:
         try:
             for name in names:

@@ -1,11 +1,11 @@
 """Stage: evaluate one rung of a family on the test data; reports/rungs/<family>/<rung>.json, metrics.
 
-Where the family has such a table, what the model said of each test item is beside it, <rung>.parquet and <rung>.csv; of
-several seeds what the first said; of folds what the model of its fold said of each labelled item.
+If the family has a table of predictions, the prediction for each test item is in <rung>.parquet and <rung>.csv beside
+it. With several seeds it is that of the first seed; with folds, that of the model that did not see the item.
 
     python -m pipeline.evaluate lm -cd resolved/evaluate_lm -cn lstm
 
-How a family's rungs are evaluated stands in its module, `langladder.families.<family>`.
+The module `langladder.families.<family>` defines how a family's rungs are evaluated.
 """
 
 from pathlib import Path
@@ -37,7 +37,7 @@ def main(stage: Stage, job: FamilySettings, out: Path) -> None:
 
 
 def evaluate(stage: Stage, job: FamilySettings, folder: Path) -> Evaluated:
-    """One training of the rung, in a folder, evaluated."""
+    """Evaluate one training of the rung, in a folder."""
     family = families()[stage.family_name]
     rung = getattr(job, family.name)
     with tracked_job(family.name, stage.name, job, {"model": folder} | family.evaluation_inputs(rung, job)) as work:
@@ -52,8 +52,8 @@ def write_page(out: Path, family: str, stage: str, page: Page, *, without: Exclu
     """Write the page of an evaluation, which the report reads, and its figures.
 
     Args:
-        stage: the name of the folder of the figures: those that its training measured stand in that of its own stage.
-        without: what of the page stays out of the file, as pydantic's `exclude`.
+        stage: the name of the folder for the figures; those of the training are in the folder of the training's stage.
+        without: parts of the page that are not written, as for pydantic's `exclude`.
     """
     plain = page.model_dump(mode="json", exclude=without)
     write_json(output(out, "reports/rungs", family, page.name, ending=".json"), plain)

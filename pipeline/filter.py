@@ -1,4 +1,4 @@
-"""Stage `filter`: take out of the raw text what is bad, repeated or in a test set, and mix in other corpora.
+"""Stage `filter`: remove bad, repeated or test-set text from the raw text, and mix in other corpora.
 
 With `filter: none` nothing is copied: data/filtered/text/ then holds the hash of the raw text, which `clean` reads.
 """
@@ -26,7 +26,7 @@ def main(job: FilterJob, out: Path) -> None:
             report |= filter_text(raw, temporary, job.filter, job.seed)
     write_json(out / "metrics" / "filter.json", report)
     if job.filter.idle:
-        print(f"filter: none, {raw} stays as it is")
+        print(f"filter: none, {raw} is unchanged")
         return
     size = report["size"]
     print(f"filter: {size['left']['documents']:,} documents, {size['left']['words']:,} words → {folder}")

@@ -1,17 +1,16 @@
-"""Another ladder than that of params.yaml, which stays as it is: `make repro LADDER=…`, in ladders/<name>/.
+"""Train another ladder than that of params.yaml: `make repro LADDER=…`, in ladders/<name>/.
 
-    python -m pipeline.ladder full     # every rung that conf/ has
-    python -m pipeline.ladder history  # those that conf/ladder/history.yaml lists, as any other file there does
-    python -m pipeline.ladder english  # a file may choose other settings, too: here corpora of real English
+    python -m pipeline.ladder full     # every rung of conf/
+    python -m pipeline.ladder history  # the rungs listed in conf/ladder/history.yaml; likewise every other file there
+    python -m pipeline.ladder english  # a file can also set other keys: here corpora of real English
 
-As many jobs as processors run at a time, at most 8; JOBS=… for another number. Rungs that the default ladder has made
-are taken from DVC's cache. Its report is ladders/<name>/reports/index.html.
+By default one job per processor runs at a time, at most 8; set JOBS=… for another number. Rungs that the default ladder
+has trained come from DVC's cache. The report is ladders/<name>/reports/index.html.
 
-DVC reads which jobs there are from the lists in params.yaml, which are the user's: so such a ladder has a params.yaml
-and a dvc.lock of its own, and leaves those of the checkout as they are. All else is the checkout's: code, conf/,
-dvc.yaml and files from outside are links, so an edit is seen at once and runs what it touches; DVC's cache is shared,
-so that a rung made by either ladder is taken from there by the other; MLflow's runs and checkpoints as well
-(`fingerprint.home`).
+DVC reads the jobs from the lists in params.yaml, which belong to the user. So such a ladder has its own params.yaml and
+dvc.lock, and does not change those of the checkout. Everything else belongs to the checkout: code, conf/, dvc.yaml and
+input files are links, so an edit applies at once and runs what depends on it. DVC's cache is shared, so each ladder
+reuses the rungs of the other; MLflow's runs and checkpoints are shared as well (`fingerprint.home`).
 """
 
 import os
@@ -37,13 +36,13 @@ from pipeline.settings.yaml_files import Values, display_path, read_yaml
 LADDERS = Path("ladders")  # ignored by git and by the checkout's DVC
 FULL = "full"
 GROUP = "ladder"
-"""The folder of conf/ with a file a ladder: what differs from params.yaml. Where it lists rungs, it has no others."""
+"""The folder of conf/ with one file per ladder: its changes to params.yaml. If it lists rungs, it has only these."""
 DATA = "LANGLADDER_DATA"
-"""The environment variable that a ladder's paths may begin with: the folder of the public sets (docs/data.md)."""
+"""The environment variable that a ladder's paths can begin with: the folder of the public sets (docs/data.md)."""
 LINKED = ("conf", "dvc.yaml", ".dvcignore", *(("requirements.txt",) if INSTALLED else ("src", "pipeline")))
-GENERATED = ("data", "models")  # where paths.* name what the ladder makes itself
+GENERATED = ("data", "models")  # if paths.* names something that the ladder itself makes
 WITH_TREES = "microworld_sentences"
-"""Instead of microworld's documents: labelled texts for the classifiers that read trees."""
+"""Labelled texts for the classifiers that read trees, instead of microworld's documents."""
 HEADER = "# Written by `make repro LADDER={}` from the params.yaml of the checkout. Edit that one{}.\n"
 
 
@@ -57,7 +56,7 @@ def main() -> None:
         sys.exit(2)
     rungs = sum(len(listed.rungs(family)) for family in families())
     print(f"ladder: {rungs} rungs and claims, {1 + len(jobs(listed))} jobs → {LADDERS / name}/reports/index.html")
-    print("ladder: how many of them are to be made follows", flush=True)
+    print("ladder: the number of outdated jobs follows", flush=True)
     own = {} if INSTALLED else {"PYTHONPATH": os.pathsep.join([str(folder / "src"), str(folder)])}
     python = [sys.executable, "-m"]
     for command in ([*python, "pipeline.parallel"], [*python, "pipeline.summary"]):
@@ -69,12 +68,12 @@ def ladder(chosen: params.Choices, name: str) -> params.Choices:
     """The choices with the rungs of a ladder, and with the other keys that its file has.
 
     Raises:
-        InputError: there is no such ladder, its file says what params.yaml could not, or data that it reads are absent.
+        InputError: there is no such ladder, its file has invalid settings, or data that it reads are missing.
     """
     if name == FULL:
         return every_rung(chosen)
     if name not in (names := params.conf_names(GROUP)):
-        raise InputError(f"{name[:80]!r} is no ladder: there are {', '.join([FULL, *names])}; see conf/{GROUP}/")
+        raise InputError(f"no ladder {name[:80]!r}; ladders: {', '.join([FULL, *names])}; see conf/{GROUP}/")
     file = params.conf_file(GROUP, name)
     listed = read_yaml(file) or {}
     usual = chosen.model_dump()
@@ -87,10 +86,10 @@ def ladder(chosen: params.Choices, name: str) -> params.Choices:
 
 
 def _public_sets(paths: Values, file: str) -> Values:
-    """Paths of a ladder as params.yaml may have them: `${oc.env:LANGLADDER_DATA,input}` is that folder.
+    """Paths of a ladder with `${oc.env:LANGLADDER_DATA,input}` replaced by the folder.
 
     Raises:
-        InputError: another reference, or sets that are not there.
+        InputError: another reference, or data sets that do not exist.
     """
     try:
         resolved: Values = OmegaConf.to_container(OmegaConf.create(paths), resolve=True)  # type: ignore[assignment]
@@ -102,14 +101,14 @@ def _public_sets(paths: Values, file: str) -> Values:
         value = os.environ.get(DATA)
         now = "is not set, so input/ is read" if value is None else f"is {value!r}"
         raise InputError(
-            f"{file}: not there: {', '.join(absent)}; {DATA} {now}: set it to the folder of the public sets "
-            "(`make data` fetches some of them, docs/data.md says where the others come from)"
+            f"{file}: missing: {', '.join(absent)}; {DATA} {now}: set it to the folder of the public sets "
+            "(`make data` downloads some of them; docs/data.md lists the sources of the others)"
         )
     return resolved
 
 
 def every_rung(chosen: params.Choices) -> params.Choices:
-    """The choices with every rung of conf/ listed, in order of history."""
+    """The choices with every rung of conf/ listed, in historical order."""
     described = titles.in_order({family: params.conf_names(family) for family in families()})
     listed: dict[str, object] = {"prompted": "tune", "corpora": list(ON_REQUEST)}
     if chosen.model_dump()["labels"] == "microworld":
@@ -121,10 +120,10 @@ def every_rung(chosen: params.Choices) -> params.Choices:
 
 
 def make(chosen: params.Choices, name: str = FULL) -> Path:
-    """Make ladders/<name>/, or bring it up to date; nothing that stands there already is removed.
+    """Make ladders/<name>/, or update it; nothing in it is removed.
 
     Raises:
-        InputError: there is no such ladder; something that is no link stands in a link's place.
+        InputError: there is no such ladder; the path of a link is taken by something else.
     """
     values = ladder(chosen, name).model_dump()
     folder = ROOT / LADDERS / name
@@ -135,7 +134,7 @@ def make(chosen: params.Choices, name: str = FULL) -> Path:
             if is_url(path):
                 continue
             first = PurePosixPath(path).parts[0]
-            if first == "..":  # another place from ladders/<name>/: only this one's first stage runs again
+            if first == "..":  # another path from ladders/<name>/; only this ladder's first stage runs again
                 outside[name] = str((ROOT / path).resolve())
             elif not Path(path).is_absolute() and first not in GENERATED:
                 links.add(first)
@@ -153,7 +152,7 @@ def _link(link: Path, target: Path) -> None:
         return
     if link.is_symlink() or link.exists():
         path = link.relative_to(ROOT)
-        raise InputError(f"{path}: is not the link to {relative} that stands there; move it away and try again")
+        raise InputError(f"{path}: must be a link to {relative}; move the file away and try again")
     link.symlink_to(relative)
 
 

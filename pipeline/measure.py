@@ -1,10 +1,10 @@
-"""Stage: measure one claim; reports/rungs/<claim, probe or prompt>/<claim>.json.
+"""Stage: test one claim; reports/rungs/<claim, probe or prompt>/<claim>.json.
 
     python -m pipeline.measure claim -cd resolved/claim -cn gradient_flow
 
-An experiment trains small networks of its own, a probe measures the trained language models of the ladder, a prompt
-gives them a task in words. The tracked file holds what the seed decides. What the machine's speed decides goes to the
-MLflow run, as `timed.json`; so do the curves, over labels, examples or parameters as their steps.
+A claim trains small networks of its own, a probe measures the trained language models of the ladder, a prompt
+gives them a task in words. The tracked file contains what depends on the seed. What depends on the machine's speed
+goes to the MLflow run as `timed.json`; so do the curves, with labels, examples or parameters as their steps.
 """
 
 from pathlib import Path

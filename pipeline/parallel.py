@@ -1,15 +1,15 @@
-"""`dvc repro` with several jobs at once: every job whose inputs are ready runs beside the others.
+"""`dvc repro` with several jobs at a time: every job whose inputs are ready can run.
 
-    python -m pipeline.parallel     # as many jobs as there are processors for their threads; JOBS=… for another number
+    python -m pipeline.parallel     # as many jobs as processors allow with their threads; JOBS=… for another number
 
-    python -m pipeline.parallel train_lm embed@svd              # these stages and jobs, and what they wait for
+    python -m pipeline.parallel train_lm embed@svd              # these stages and jobs, and what they depend on
 
-    python -m pipeline.parallel --summary                       # all, and what `pipeline.summary` prints in the end
+    python -m pipeline.parallel --summary                       # all, then the output of `pipeline.summary`
 
-Where params.yaml has `engine: dask` (or another of Dask's), the jobs about rungs run on its workers (`cluster`).
+If params.yaml has `engine: dask` (or another Dask engine), the jobs of rungs run on its workers (`cluster`).
 
-DVC decides what is out of date and runs each job (`dvc repro --single-item`), so outcome, cache and dvc.lock are
-those of `dvc repro`: how many threads a job computes with is one of its settings. Only the order differs.
+DVC decides which jobs are outdated and runs each job (`dvc repro --single-item`), so results, cache and dvc.lock are
+those of `dvc repro` (the number of threads of a job is one of its settings). Only the order differs.
 """
 
 import logging
@@ -34,14 +34,14 @@ from pipeline.settings import plan
 from pipeline.settings.resources import jobs_at_once
 from pipeline.tracking.processes import REPRO, repro_name
 
-# What DVC prints of each job that only the last of them need print, if at all.
+# Messages that DVC prints for each job, although the last one is enough.
 IGNORED_LINES = "Updating lock", "Generating lock", "Use `dvc push", "To track", "To enable", "\t", "> python"
 
 SUMMARY = "--summary"
 
 Needs = dict[str, set[str]]
 FROM = ROOT
-"""Where the processes of jobs begin; the project's folder is their argument."""
+"""The program that runs a job; the project's folder is an argument."""
 
 
 class Process(Protocol):
@@ -58,20 +58,20 @@ class Process(Protocol):
         """Its exit code."""
 
 
-# ---- the plan: which jobs there are, and which are out of date -----------------------------------------------------
+# ---- the plan: all jobs, and the outdated ones -----------------------------------------------------------------------
 
 
 def find_jobs() -> tuple[Needs, set[str]]:
-    """Job → the jobs that it waits for, of the whole DAG as params.yaml has it now; and the jobs that are out of date.
+    """Job → the jobs that it depends on, for the whole DAG of the current params.yaml; and the outdated jobs.
 
     Raises:
-        SystemExit: the settings are wrong (`resolve` has printed how), or DVC cannot work here.
+        SystemExit: the settings are wrong (`resolve` has printed the errors), or DVC cannot run here.
     """
-    with progress.working("looking for what is out of date") as task:
+    with progress.working("looking for outdated jobs") as task:
         from dvc.exceptions import DvcException
         from dvc.repo import Repo
 
-        logging.getLogger("dvc").setLevel(logging.WARNING)  # what it skips need not be printed
+        logging.getLogger("dvc").setLevel(logging.WARNING)  # do not print skipped stages
         try:
             with Repo(str(ROOT)) as repo:
                 task.note("checking every setting (resolve)")
@@ -85,22 +85,22 @@ def find_jobs() -> tuple[Needs, set[str]]:
     if paths := modified_outputs(status):
         some = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
         print(
-            f"warning: no longer what dvc.lock says: {some}. They are removed and made anew, with any file "
-            "of yours in them; keep those in input/",
+            f"warning: these outputs differ from dvc.lock: {some}. They will be deleted and made again, with any "
+            "files of yours in them; keep your files in input/",
             file=sys.stderr,
         )
     return needs, out_of_date(needs, set(status))
 
 
 def reason(error: BaseException) -> str:
-    """The message of an error and of what caused it, and who holds DVC's lock where that is it."""
+    """The message of an error and its cause; if DVC is locked, also the process that holds the lock."""
     chain = [error]
     while chain[-1].__cause__ is not None:
         chain.append(chain[-1].__cause__)
     message = ": ".join(" ".join(str(one).split()) for one in chain)
     if "acquire lock" not in message:
         return message
-    with suppress(OSError, ValueError):  # the holder has written its number there
+    with suppress(OSError, ValueError):  # the file contains the holder's process number
         pid = int((ROOT / ".dvc" / "tmp" / "lock").read_text())
         listed = subprocess.run(["ps", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=False)
         message += f" It is held by process {pid} ({listed.stdout.strip()[:200] or 'which has ended'})"
@@ -108,7 +108,7 @@ def reason(error: BaseException) -> str:
 
 
 def modified_outputs(status: Mapping[str, object]) -> list[str]:
-    """The outputs that are no longer what DVC has made, by DVC's own status: a file of the user's may be among them."""
+    """The outputs that differ from dvc.lock, by DVC's own status; they can contain files of the user."""
     lists = (changes for changes in status.values() if isinstance(changes, list))
     entries = (entry for changes in lists for entry in changes if isinstance(entry, dict))
     outs = (out for entry in entries for out in entry.get("changed outs", {}).items())
@@ -116,7 +116,7 @@ def modified_outputs(status: Mapping[str, object]) -> list[str]:
 
 
 def out_of_date(needs: Needs, changed: set[str]) -> set[str]:
-    """The jobs that have changed, and everything that waits for them."""
+    """The jobs that have changed, and everything that depends on them."""
     found = changed & set(needs)
     for job in TopologicalSorter(needs).static_order():
         if needs[job] & found:
@@ -125,7 +125,7 @@ def out_of_date(needs: Needs, changed: set[str]) -> set[str]:
 
 
 def with_needs(needs: Needs, targets: list[str]) -> set[str]:
-    """The jobs that are named (`embed@svd`) or belong to a stage that is (`embed`), and all that they wait for.
+    """The named jobs (`embed@svd`) and those of named stages (`embed`), and everything that they depend on.
 
     Raises:
         InputError: there is no such job.
@@ -140,7 +140,7 @@ def with_needs(needs: Needs, targets: list[str]) -> set[str]:
 
 
 def steps_until_end(needs: Needs) -> dict[str, int]:
-    """Job → the most training steps from its beginning until the last job that waits for it; one for any other job."""
+    """Job → length of the longest chain of jobs that begins with it, in training steps; other jobs count as 1."""
     until = {job: 1 + plan.training_steps(ROOT, job) for job in needs}
     own = dict(until)
     for job in reversed(list(TopologicalSorter(needs).static_order())):
@@ -153,10 +153,10 @@ def steps_until_end(needs: Needs) -> dict[str, int]:
 
 
 def run_all(needs: Needs, jobs: int, cluster: Cluster | None = None) -> list[str]:
-    """Run the jobs in any order that their needs allow, `jobs` at a time; returns those that failed.
+    """Run the jobs in any order that their dependencies allow, `jobs` at a time; returns those that failed.
 
-    Those that go to a cluster are not counted; they are as many as it has room for. After a failure nothing new is
-    begun; what runs is let finish. Of those that could begin the first is the one with the longest way to the end.
+    Jobs on a cluster do not count; it runs as many as it has slots. After a failure no new job starts, and running jobs
+    finish. If several jobs are ready, the one with the longest chain of dependent jobs starts first.
     """
     order: TopologicalSorter[str] = TopologicalSorter(needs)
     order.prepare()
@@ -199,14 +199,14 @@ def run_all(needs: Needs, jobs: int, cluster: Cluster | None = None) -> list[str
 
 
 class Processes:
-    """The processes of the jobs that run: they are ended where an error or a signal ends this one."""
+    """The processes of the running jobs; they are ended if an error or a signal ends this process."""
 
     def __init__(self) -> None:
         self._running: dict[str, Process] = {}
         self._over = False
 
     def started(self, job: str, process: Process) -> None:
-        """Note the process of a job."""
+        """Register the process of a job."""
         self._running[job] = process
         if self._over:
             process.terminate()
@@ -226,7 +226,7 @@ class Processes:
 
 
 def run_job(job: str, processes: Processes, cluster: Cluster | None = None) -> int:
-    """One job through DVC, its exit code; its lines are printed, each under the job's name."""
+    """Run one job through DVC; prints its lines with the job's name, returns its exit code."""
     began = monotonic()
     with progress.working(job) as task:
         process: Process = cluster.begin(job, _command(job)) if cluster else _begin(job)
@@ -293,10 +293,10 @@ def main() -> None:
         print(f"parallel: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
-        print("parallel: interrupted; the jobs that ran have been ended", file=sys.stderr)
+        print("parallel: interrupted; the running jobs were ended", file=sys.stderr)
         sys.exit(128 + signal.SIGINT)
     if failed:
-        sys.exit(f"failed: {', '.join(failed)}; what was running has finished, nothing else was begun")
+        sys.exit(f"failed: {', '.join(failed)}; running jobs have finished, no other jobs were started")
     if SUMMARY in sys.argv[1:]:
         from pipeline import summary
 
@@ -304,13 +304,13 @@ def main() -> None:
 
 
 def _end(signum: int, _: object) -> None:
-    signal.signal(signum, signal.SIG_IGN)  # the second comes too late
-    print(f"parallel: {signal.Signals(signum).name}; the jobs that run are ended", file=sys.stderr)
+    signal.signal(signum, signal.SIG_IGN)  # a second signal has no effect
+    print(f"parallel: {signal.Signals(signum).name}; ending the running jobs", file=sys.stderr)
     sys.exit(128 + signum)
 
 
 def repro(targets: list[str]) -> list[str]:
-    """Run what is out of date of the named jobs, or of all; returns those that failed.
+    """Run the outdated jobs among the named ones, or among all; returns those that failed.
 
     Raises:
         InputError: params.yaml is wrong, there is no such job, or no such cluster.
@@ -323,7 +323,7 @@ def repro(targets: list[str]) -> list[str]:
     store.end_dead_runs()
     progress.show()
     chosen = params.load()
-    # of a circle or a broken link DVC's own message has less
+    # clearer than DVC's own message about a cycle or a broken link
     if wrong := [*checks.growth_problems(chosen), *checks.broken_links(chosen.paths.model_dump())]:
         raise combined(wrong)
     needs, todo = find_jobs()
@@ -333,12 +333,12 @@ def repro(targets: list[str]) -> list[str]:
         return []
     chosen = params.load()
     jobs = jobs_at_once(chosen.threads)
-    progress.show(_terminal())  # where there is none, each job prints its own progress
-    print(f"{len(todo)} of {len(needs)} jobs are out of date; {jobs} at a time", flush=True)
+    progress.show(_terminal())  # without a terminal, each job prints its own progress
+    print(f"{len(todo)} of {len(needs)} jobs are outdated; {jobs} at a time", flush=True)
     with clusters.connected(ROOT, chosen) as cluster:
         if cluster:
             address, dashboard = cluster.client.scheduler.address, cluster.client.dashboard_link
-            print(f"jobs about rungs go to {address}, {cluster.slots} at a time; dashboard: {dashboard}", flush=True)
+            print(f"jobs of rungs run on {address}, {cluster.slots} at a time; dashboard: {dashboard}", flush=True)
         return run_all({job: needs[job] & todo for job in needs if job in todo}, jobs, cluster)
 
 

@@ -1,7 +1,7 @@
-"""Stage `prefer`: which answers are better, for whoever learns from it; data/preferences/<rung>/.
+"""Stage `prefer`: rankings of answers, for rungs that learn from preferences; data/preferences/<rung>/.
 
-Answers of an instructed model, ranked by the gold judge; of your own instructions the pairs that the files have. Where
-no rung of params.yaml reads them, nothing is drawn.
+The gold judge ranks the answers of an instructed model. For your own instructions, pairs come from your files. If no
+rung of params.yaml reads the rankings, nothing is drawn.
 """
 
 from pathlib import Path
@@ -36,13 +36,13 @@ def main(job: PreferJob, out: Path) -> None:
     else:
         with atomic_folder(target, OUTPUT) as folder:
             write_json(folder / "provenance.json", {"wanted": False})
-        summary = "no rung reads them, nothing was drawn"
+        summary = "no rung needs them, nothing was drawn"
     write_json(output(out, "metrics/prefer", name, ending=".json"), figures)
     print(f"prefer {name}: {summary} → {target}")
 
 
 def _drawn(job: PreferJob, sides: dict[str, list[Dialogue]], folder: Path) -> dict[str, list[Ranking]]:
-    """Rankings of the model's answers by the gold judge, of every split."""
+    """Rankings of the model's answers by the gold judge, for every split."""
     from langladder.corpora.instructions.judge import NoiseConfig, gold_rewards, preferences
     from langladder.decoding.sampled_preferences import sampled
     from langladder.models.language.instructed import read_instructed
@@ -59,12 +59,13 @@ def _drawn(job: PreferJob, sides: dict[str, list[Dialogue]], folder: Path) -> di
 
 
 def _from_files(job: PreferJob, sides: dict[str, list[Dialogue]]) -> dict[str, list[Ranking]]:
-    """The pairs of chosen and rejected responses that the dialogues have, of every split."""
+    """The pairs of chosen and rejected responses in the dialogues, for every split."""
     found = {split: rankings_of(dialogues_of_split) for split, dialogues_of_split in sides.items()}
     if not found["train"]:
         raise InputError(
-            f"data/preferences/{job.instruct.name}: your instructions have no field `rejected`, and no gold judge "
-            "knows them; give files with chosen and rejected (params.yaml: paths.instructions), or read no preferences"
+            f"data/preferences/{job.instruct.name}: your instructions have no field `rejected`, and there is no gold "
+            "judge for them; give files with chosen and rejected (params.yaml: paths.instructions), or list no rung "
+            "that reads preferences"
         )
     return found
 

@@ -1,11 +1,11 @@
 """Stage `report`: one table (reports/ladder.json) and one self-contained page (reports/index.html).
 
-reports/headline/ has a file a family with one figure a rung: what `dvc metrics` and `dvc exp show` set side by side.
-All other figures stand in metrics/, which DVC keeps and does not list. reports/plots/ has the pictures of the
+reports/headline/ has one file per family with one figure per rung, for `dvc metrics` and `dvc exp show`.
+All other figures are in metrics/, which DVC keeps and does not list. reports/plots/ has the pictures of the
 ladder, of learning curves and of confusions, which `dvc plots` shows without a network.
 
-The page shows seconds and tokens per second: it alone, of all that DVC keeps, differs between two fresh checkouts.
-reports/ladder.md and reports/timings.json, which have them too, are written beside it and not kept by DVC.
+The page shows seconds and tokens per second, so it is the only DVC output that differs between two fresh checkouts.
+reports/ladder.md and reports/timings.json also have timings; DVC does not keep them.
 """
 
 from pathlib import Path

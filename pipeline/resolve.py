@@ -1,8 +1,8 @@
-"""Stage `resolve`: compose and check every job's settings, and write one plain YAML file a job, which DVC watches.
+"""Stage `resolve`: compose and check every job's settings, and write one plain YAML file per job, which DVC tracks.
 
-What changes no result (the engine, devices) stands in a file of its own, aside/, which the first one has Hydra read.
+Settings that change no result (the engine, devices) are in a separate file in aside/, which the first file includes.
 
-Nothing else runs before this has passed; all problems of all jobs are reported at once.
+No other stage runs before this one has passed. It reports all problems of all jobs at once.
 """
 
 import sys
@@ -22,7 +22,7 @@ from pipeline.settings.yaml_files import for_hydra
 from pipeline.tracking.code_version import keep
 
 HEADER = "# Written by the stage `resolve` from conf/ and params.yaml. Edit those: this file is overwritten.\n"
-# What Hydra reads when this file is the primary config: no run folder, no log file.
+# Hydra's settings when this file is the primary config: no run folder, no log file.
 HYDRA = {
     "defaults": ["_self_", {"override hydra/job_logging": "disabled"}, {"override hydra/hydra_logging": "disabled"}],
     "hydra": {"run": {"dir": "."}, "output_subdir": None},

@@ -1,4 +1,4 @@
-"""From an artefact to the MLflow run that made it, and back, by the job's fingerprint."""
+"""Find the MLflow run of an artefact, and the artefact of a run, by the job's fingerprint."""
 
 from pathlib import Path
 
@@ -9,11 +9,11 @@ from pipeline import ROOT
 from pipeline.tracking import lineage, store
 from pipeline.tracking.store import find_runs, provenances
 
-TRAINING = "workflowType=machine_learning"  # MLflow's view of runs; its other one is of prompts and traces
+TRAINING = "workflowType=machine_learning"  # MLflow's view of runs; the other view is for prompts and traces
 
 
 class Group(click.Group):
-    """Says in one sentence what is wrong with the store."""
+    """Command group that reports an error of the store in one sentence."""
 
     def invoke(self, context: click.Context) -> object:
         """Run a command."""
@@ -31,7 +31,7 @@ def main() -> None:
 
 @main.command()
 def uri() -> None:
-    """Print the tracking store, which is brought up to date: locations of artifacts, runs whose process has died."""
+    """Print the tracking store, after updating the locations of artifacts and the status of runs that have died."""
     store.update_locations()
     store.end_dead_runs()
     click.echo(store.uri())
@@ -46,13 +46,13 @@ def prepare() -> None:
 @main.command()
 @click.argument("address", default="http://127.0.0.1:5000")
 def links(address: str) -> None:
-    """Print where the UI at ADDRESS shows each experiment's runs.
+    """Print links to each experiment's runs in the UI at ADDRESS.
 
-    Without the end of these links MLflow shows an experiment's prompts and traces, of which there are none here.
+    Without the end of these links, MLflow shows prompts and traces of an experiment, and there are none.
     """
     experiments = store.used()
     click.echo(
-        "Choose 'Model training' at the top left once; MLflow opens on prompts and traces and remembers the choice."
+        "Choose 'Model training' at the top left once: MLflow opens with prompts and traces, and remembers your choice."
     )
     for name, experiment in experiments.items():
         click.echo(f"{name:16} {address}/#/experiments/{experiment}/runs?{TRAINING}")
@@ -76,7 +76,7 @@ def of(artefact: Path) -> None:
 @main.command()
 @click.argument("run_id")
 def artefact(run_id: str) -> None:
-    """Print the folder of what run RUN_ID made, or judged."""
+    """Print the folder of the artefact that run RUN_ID made or evaluated."""
     from mlflow.exceptions import MlflowException
 
     client = store.client()
@@ -88,16 +88,16 @@ def artefact(run_id: str) -> None:
     tags = (run.data.tags.get(name, "") for name in ("fingerprint", "model_fingerprint"))
     found = next((artefacts[tag] for tag in tags if tag in artefacts), None)
     if found is None:
-        raise click.ClickException(f"what run {run_id} made is not here (overwritten or never made in this checkout)")
+        raise click.ClickException(f"no artefact of run {run_id} here (overwritten, or never made in this checkout)")
     click.echo(found.relative_to(ROOT))
 
 
 @main.command("register")
 @click.argument("artefact", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--name", help="In the registry  [default: family and rung, lm-gpt].")
-@click.option("--alias", help="Moved to this version, e.g. champion.")
+@click.option("--name", help="Name in the registry  [default: family and rung, such as lm-gpt].")
+@click.option("--alias", help="Alias to move to this version, e.g. champion.")
 def register_model(artefact: Path, name: str | None, alias: str | None) -> None:
-    """Register ARTEFACT, e.g. models/lm/gpt, in MLflow: a copy that is loaded and served wherever the wheel is."""
+    """Register a copy of ARTEFACT, e.g. models/lm/gpt, in MLflow, to load and serve it where the wheel is installed."""
     from pipeline.tracking.models import register
 
     registered = register(artefact, name, alias)
@@ -110,7 +110,7 @@ def register_model(artefact: Path, name: str | None, alias: str | None) -> None:
 @main.command("lineage")
 @click.argument("artefact", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def lineage_of(artefact: Path) -> None:
-    """Print what ARTEFACT, e.g. models/tune/gpt_longer, grew from, rung by rung, down to the corpus."""
+    """Print the lineage of ARTEFACT, e.g. models/tune/gpt_longer: the rungs it started from, down to the corpus."""
     chain = lineage.chain(artefact)
     for teacher in lineage.provenance(artefact).beside[:1]:
         click.echo(f"learnt from {teacher['rung']}  {teacher['title']}  {teacher['fingerprint']}")

@@ -24,9 +24,9 @@ def main(job: str, parent: str, root: str) -> int:
 
 
 def _end(signum: int, _: object) -> None:
-    """End the stage that runs; DVC then ends as after a stage that failed, and gives its locks back.
+    """End the running stage; DVC then ends as after a failed stage, and releases its locks.
 
-    Were DVC ended itself, it could be while it writes its file of locks, which no `dvc` could read afterwards.
+    If DVC itself were ended while it writes its lock file, no later `dvc` command could read that file.
     """
     stage = psutil.Process().children(recursive=True)
     for process in stage:

@@ -1,9 +1,9 @@
-"""What the last run made, in the terminal: the ladder and where to look next. `make repro` ends with it.
+"""Print the results of the last run in the terminal: the ladder and where to look next. `make repro` ends with it.
 
     python -m pipeline.summary                # as wide as the terminal
-    python -m pipeline.summary --markdown     # the ladder alone, as README.md has it
+    python -m pipeline.summary --markdown     # only the ladder, as in README.md
 
-It writes reports/timings.json anew: a report that comes from DVC's cache comes without it.
+It rewrites reports/timings.json, which a report from DVC's cache does not have.
 """
 
 import sys
@@ -16,19 +16,19 @@ from pipeline import INSTALLED, ROOT
 from pipeline.tracking.report_inputs import report_inputs
 
 MARKDOWN = "--markdown"
-WIDTH = 100  # characters, where the output is no terminal
+WIDTH = 100  # characters, if the output is not a terminal
 COMPARE, UI = ("make compare", "make ui")
 if INSTALLED:  # a project has no Makefile
     COMPARE, UI = "python -m pipeline.compare HEAD .", "mlflow ui --backend-store-uri sqlite:///mlflow.db"
 NEXT = f"""Look next:
   reports/index.html   the whole report, every column
-  models/              the models, to take away
-  {COMPARE:20} these figures beside those of the last commit
+  models/              the trained models
+  {COMPARE:20} these figures compared with those of the last commit
   {UI:20} every run with its settings and curves, side by side"""
 
 
 def main() -> None:
-    """The summary; exit code 2 where nothing has been made."""
+    """Print the summary; exit code 2 if there are no results."""
     from langladder.faces.report.tables import brief, ladder_rows, ladder_timings, to_markdown, to_rich
 
     console = Console() if Console().is_terminal else Console(width=WIDTH)

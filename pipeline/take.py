@@ -1,4 +1,4 @@
-"""Stage `take`: a network that was trained elsewhere, and its tokenizer, as a model that rungs may grow from."""
+"""Stage `take`: import a network that was trained elsewhere, with its tokenizer, so that rungs can start from it."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def main(job: ImportJob, out: Path) -> None:
 
 
 def import_model(name: str, source: Path, target: Path) -> None:
-    """Write the model of the folder `source` into `place`, as langladder keeps models; what it came from beside it."""
+    """Convert the model of the folder `source` to a langladder model in `place`, with its provenance."""
     model, tokenizer = read_imported(source)
     kind = type(model).__name__
     inputs = {file: digest(source / file) for file in FILES if (source / file).is_file()}

@@ -24,7 +24,7 @@ from pipeline.settings.stage import stage
 
 
 def tokenize_text(job: TokenizeJob, clean: Path, folder: Path) -> dict[str, Any]:
-    """One tokenizer; the report is made on the validation text, which it has not seen."""
+    """Train one tokenizer; the report uses the validation text, which it has not seen."""
     sample = Sample.of(training_text(clean).shards(), job.tokenizer.sample_bytes)
     tokenizer = train_tokenizer(sample, job.tokenizer, conventions_of(clean).normalisation)
     splits = encode_corpus(clean, tokenizer, folder)
@@ -33,11 +33,11 @@ def tokenize_text(job: TokenizeJob, clean: Path, folder: Path) -> dict[str, Any]
 
 
 def tokenize_pairs(job: TokenizeJob, clean: Path, folder: Path) -> dict[str, Any]:
-    """One tokenizer for both languages, or one each."""
+    """Train one tokenizer for both languages, or one for each."""
     sides = [["source", "target"]] * 2 if job.shared_tokenizer else [["source"], ["target"]]
     samples = [Sample.of(training_sides(clean, side).shards(), job.tokenizer.sample_bytes) for side in sides]
     written = [conventions_of(clean, side).normalisation for side in ("source", "target")]
-    if job.shared_tokenizer and written[0] != written[1]:  # one tokenizer cannot know which side it reads
+    if job.shared_tokenizer and written[0] != written[1]:  # a shared tokenizer cannot know which side it reads
         written = [Normalisation(tuple(name for name in written[0].names if name in written[1].names))]
     pairs = list(zip(samples, written, strict=False))[: 2 - job.shared_tokenizer]
     source, *other = [train_tokenizer(sample, job.tokenizer, names) for sample, names in pairs]
@@ -53,7 +53,7 @@ def tokenize_pairs(job: TokenizeJob, clean: Path, folder: Path) -> dict[str, Any
 
 
 def alphabet(text: TableLines, tokenizer: Tokenizer, config: TokenizerConfig) -> dict[str, Any]:
-    """How many characters the training text has; warnings where the vocabulary is too small for them, or too large."""
+    """The number of characters of the training text; warnings if the vocabulary is too small for them, or too large."""
     found = Alphabet.of(count_characters_of(text))
     small = found.warning(tokenizer.vocab_size) if tokenizer.kind == "bpe_bytes" else None
     few = few_tokens(tokenizer, config)

@@ -1,11 +1,11 @@
-"""Stage: make one rung of a family; models/<family>/<rung>/, metrics, learning curve.
+"""Stage: train one rung of a family; models/<family>/<rung>/, metrics, learning curve.
 
     python -m pipeline.train lm -cd resolved/train_lm -cn lstm      # as `dvc repro` does
     python -m pipeline.train lm lm=gpt lm.training.lr=0.001         # a single run with other settings
     python -m pipeline.train lm -m lm=lstm,gpt seed=1,2             # a Hydra sweep
 
-With `seeds` or `folds` above 1 a job of `dvc repro` trains the rung so often, see `settings.seeds`. How a family's
-rungs are made stands in its module, `langladder.families.<family>`.
+With `seeds` or `folds` above 1, a job of `dvc repro` trains the rung that many times, see `settings.seeds`. The module
+`langladder.families.<family>` defines how a family's rungs are trained.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ def main(stage: Stage, job: FamilySettings, out: Path) -> None:
 
 
 def train(stage: Stage, job: FamilySettings, out: Path, folder: Path) -> Mapping[str, object]:
-    """One training of the rung, into a folder; curve and metrics are those of the rung's own; returns its figures."""
+    """Train the rung once, into a folder, with the rung's curve and metrics; returns its figures."""
     family = families()[stage.family_name]
     rung = getattr(job, family.name)
     with tracked_job(family.name, stage.name, job, family.training_inputs(rung)) as work:

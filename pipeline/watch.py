@@ -1,8 +1,8 @@
-"""Stage `watch`: note the content of what single rungs of a family read beyond what all of them do.
+"""Stage `watch`: record the hashes of inputs that only some rungs of a family read.
 
-DVC knows a stage's inputs for all its jobs alike. Beside them each job depends on its own small file, written here:
-data/watched/<family>/<rung>.json, path → hash of the content, so that a new file of word vectors, a mended lexicon or
-another corpus runs the rungs again that read it, and no others.
+In DVC, all jobs of a stage have the same inputs. So each job also depends on a small file of its own, written here:
+data/watched/<family>/<rung>.json, path → hash of the content. New word vectors, a corrected lexicon or another
+corpus then runs only the rungs again that read it.
 """
 
 from functools import cache
@@ -18,13 +18,13 @@ from pipeline.tracking.fingerprint import digest
 
 @stage
 def main(job: WatchJob, out: Path) -> None:
-    content = cache(digest)  # several rungs may read the same
+    content = cache(digest)  # several rungs can read the same input
     folder = output(out, "data/watched", job.family)
     with atomic_folder(folder, OUTPUT) as temporary:
         for rung, paths in job.inputs.items():
             write_json(output(temporary, "", rung, ending=".json"), {path: content(Path(path)) for path in paths})
     reading = sum(bool(paths) for paths in job.inputs.values())
-    print(f"watch {job.family}: {reading} of {len(job.inputs)} rungs read something of their own → {folder}")
+    print(f"watch {job.family}: {reading} of {len(job.inputs)} rungs have additional inputs → {folder}")
 
 
 if __name__ == "__main__":

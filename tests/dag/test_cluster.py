@@ -105,7 +105,7 @@ def test_a_command_s_code_and_lines_come_back(client: Any, tmp_path: Path) -> No
         while True:
             said.append(next(lines))
     assert (said, end.value.value) == (["one", "two", str(tmp_path)], 4)
-    assert "does not see" in "".join(dask.run(client, "x", "true", tmp_path / "not there", {}))
+    assert "cannot access" in "".join(dask.run(client, "x", "true", tmp_path / "not there", {}))
 
 
 @pytest.mark.dag

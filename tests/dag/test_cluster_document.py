@@ -115,7 +115,7 @@ def test_a_search_finds_the_best_of_its_points_and_passes_over_what_has_finished
 
 
 def test_jobs_ran_on_the_cluster(said: dict[str, str]) -> None:
-    assert "jobs about rungs go to tcp://127.0.0.1:18786, 2 at a time" in said["python -m pipeline.parallel train_lm"]
+    assert "jobs of rungs run on tcp://127.0.0.1:18786, 2 at a time" in said["python -m pipeline.parallel train_lm"]
 
 
 @pytest.mark.usefixtures("said")

@@ -56,7 +56,7 @@ def test_a_worker_is_killed_and_dvc_lock_is_that_of_one_machine(tmp_path: Path) 
         os.kill(killed, signal.SIGKILL)
     code, said = process.wait(), log.read_text()
     assert killed and code == 0, said
-    assert "jobs about rungs go to tcp://" in said and "the worker was lost" in said, said
+    assert "jobs of rungs run on tcp://" in said and "the worker was lost" in said, said
     there = yaml.safe_load((folder / "dvc.lock").read_text())["stages"]
     assert alone | {"resolve": there["resolve"]} == there, said  # which has seen another engine
     assert (folder / "models" / "lm" / "lstm" / "model.safetensors").read_bytes() == model

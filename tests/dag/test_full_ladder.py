@@ -96,7 +96,7 @@ def test_the_history_has_a_rung_for_each_step_and_no_others(project: Path) -> No
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("nothing", None, ["'nothing' is no ladder", "full, claims, english, history"]),
+        ("nothing", None, ["no ladder 'nothing'", "full, claims, english, history"]),
         ("mine", "sed: 3\nlms: [gpt]\n", ["conf/ladder/mine.yaml", "sed", "seed"]),
         ("mine", "seed: -3\nlms: [gpt]\n", ["conf/ladder/mine.yaml", "seed", "-3"]),
         ("mine", "paths: {txt: input/mine}\n", ["conf/ladder/mine.yaml", "paths.txt", "paths.text"]),
@@ -170,7 +170,7 @@ def test_what_stands_in_a_links_place_is_left(project: Path) -> None:
     link.mkdir()
     (link / "mine.txt").write_text("mine")
     output = run(project, sys.executable, "-m", "pipeline.ladder", check=False)
-    assert "ladders/full/input" in output and "move it away" in output and "Traceback" not in output
+    assert "ladders/full/input" in output and "move the file away" in output and "Traceback" not in output
     assert (link / "mine.txt").read_text() == "mine"
 
 

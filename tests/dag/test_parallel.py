@@ -131,7 +131,7 @@ def test_it_runs_what_is_out_of_date_in_an_order_that_serves_and_nothing_twice(m
     code, output = drive(folder, JOBS="2")
     assert code == 0, output
     assert (folder / "d").read_text() == "b\nc\n"  # which waits for both
-    assert re.search(r"^5 of 6 jobs are out of date; 2 at a time$", output, re.MULTILINE)
+    assert re.search(r"^5 of 6 jobs are outdated; 2 at a time$", output, re.MULTILINE)
     assert re.search(r"^a +from a$", output, re.MULTILINE)
     assert re.search(r"^d +done, 5 of 5 jobs$", output, re.MULTILINE)
     assert "git add" not in output and "dvc push" not in output
@@ -143,13 +143,13 @@ def test_it_runs_what_is_out_of_date_in_an_order_that_serves_and_nothing_twice(m
     assert code == 0 and output.startswith("everything is up to date\n")
 
     code, output = drive(folder, "--help")
-    assert code == 0 and output.startswith("`dvc repro` with several jobs at once"), output
+    assert code == 0 and output.startswith("`dvc repro` with several jobs at a time"), output
     code, output = drive(folder, "--jobs=2")
     assert code == 2 and "no such option: --jobs=2; there are --summary and --help" in output
 
     (folder / "alone").write_text("of the user's\n")
     code, output = drive(folder)
-    assert code == 0 and "warning: no longer what dvc.lock says: alone. They are removed and made anew" in output
+    assert code == 0 and "warning: these outputs differ from dvc.lock: alone. They will be deleted" in output
 
     make("echo other > b")
     code, output = drive(folder, "b", "alone", JOBS="2")
@@ -166,7 +166,7 @@ def test_after_a_failure_what_runs_may_finish_and_nothing_else_begins(make: Make
     code, output = drive(folder, JOBS="4")
     assert code == 1
     assert re.search(r"^b +broken$", output, re.MULTILINE)
-    assert "failed: b; what was running has finished" in output
+    assert "failed: b; running jobs have finished" in output
     assert (folder / "c").read_text() == "c\n" and not (folder / "d").exists()
     assert "c" in (folder / "dvc.lock").read_text()  # kept: the next run goes on from here
     assert not re.search(r"^d ", output, re.MULTILINE)

@@ -42,7 +42,7 @@ def test_folders_of_one_name_keep_their_paths(root: Path) -> None:
 @pytest.mark.parametrize(
     ("sources", "says"),
     [
-        (["ladders/mine"], "name two sources or more"),
+        (["ladders/mine"], "give two or more different sources"),
         (["ladders/mine", "ladders/mine"], "each once"),
         (["ladders/mine", "ladders"], r"ladders/reports/ladder.json: no such file; run `dvc repro` there first"),
     ],

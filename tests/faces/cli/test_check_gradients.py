@@ -71,7 +71,7 @@ def test_code_1_where_a_gradient_is_wrong(run: Run, trained: Path, monkeypatch: 
 
 def test_a_name_that_is_none(run: Run) -> None:
     found = run("GTP")
-    assert found.exit_code == 2 and "GTP: no folder of a model, and no network; there are " in found.output
+    assert found.exit_code == 2 and "GTP: neither a model folder nor a network; networks: " in found.output
     assert "GPT" in found.output
 
 
@@ -80,7 +80,7 @@ def test_a_folder_without_a_network(run: Run, tmp_path: Path) -> None:
     model.fit(TokenStream(np.array([2, 5, 6, 3], dtype=np.int32), np.array([0, 4])))
     model.save(tmp_path / "counted")
     found = run(tmp_path / "counted")
-    assert found.exit_code == 2 and "a KneserNey is no network, and has no gradient" in found.output
+    assert found.exit_code == 2 and "KneserNey is not a network and has no gradients" in found.output
     found = run(tmp_path)
     assert found.exit_code == 2 and "config.json" in found.output
     (tmp_path / "config.json").write_text("[]")

@@ -193,7 +193,7 @@ def test_convert_and_back_roundtrip(run: Run, folder: Path, tmp_path: Path, name
 
 def test_convert_replaces_no_folder_that_is_not_vectors(run: Run, folder: Path, tmp_path: Path) -> None:
     result = run("convert", folder, tmp_path, "--to", "projector", "--overwrite")
-    assert result.exit_code == 2 and f"holds {folder}, which this command reads" in result.stderr and folder.is_dir()
+    assert result.exit_code == 2 and f"contains {folder}, which this command reads" in result.stderr and folder.is_dir()
     assert run("convert", folder, tmp_path / "p", "--to", "projector").exit_code == 0
     assert run("convert", folder, tmp_path / "p", "--to", "projector", "--overwrite").exit_code == 0
     assert run("convert", folder, tmp_path / "x.csv").exit_code == 2
@@ -268,7 +268,7 @@ def test_bias(run: Run, biased: Path, tmp_path: Path) -> None:
     audit = answer(run("bias", "audit", biased, lists, "--weat", tests, "--json"))
     assert audit["before"]["direct_bias"] > 0.2 and audit["after"]["direct_bias"] == pytest.approx(0, abs=1e-5)
     table = run("bias", "audit", biased, lists, "--weat", tests).stdout
-    assert re.search(r"mean lean of the professions +0\.\d+ +0\.0000", table) and "WEAT liking" in table
+    assert re.search(r"mean bias of the professions +0\.\d+ +0\.0000", table) and "WEAT liking" in table
     assert re.search(r"pilot +he +-0\.\d+ +0\.0000", table) and re.search(r"nurse +she +0\.\d+", table)
 
     out = tmp_path / "neutral.vec"
@@ -297,15 +297,15 @@ def test_bias(run: Run, biased: Path, tmp_path: Path) -> None:
         (["neighbours", "V", "king", "-k", "0"], "0 is not in the range x>=1"),
         (["neighbours", "nowhere", "king"], "nowhere: no such file"),
         (["similarity", "V", "nowhere.tsv"], "nowhere.tsv: no such file"),
-        (["similarity", "V", "king"], "'king' is one word; name two words to compare, or one file"),
-        (["similarity", "V", "kingg"], "kingg: no such file, and no word that has a vector; name two words"),
-        (["analogy", "V", "king"], "'king' is one word; an analogy asks three words, A B C, or one file"),
+        (["similarity", "V", "king"], "'king' is one word; give two words to compare, or one file"),
+        (["similarity", "V", "kingg"], "kingg: neither a file nor a word with a vector; give two words"),
+        (["analogy", "V", "king"], "'king' is one word; an analogy needs three words, A B C, or one file"),
         (
             ["similarity", "king", "queen"],
-            "king: no such file or folder; what comes first is where the word vectors are",
+            "king: no such file or folder; the first argument is the path of the word vectors",
         ),
-        (["analogy", "man", "woman", "king"], "man: no such file or folder; what comes first is where"),
-        (["convert", "x.vec", "V"], "x.vec: no such file or folder; what comes first is where"),
+        (["analogy", "man", "woman", "king"], "man: no such file or folder; the first argument is the path"),
+        (["convert", "x.vec", "V"], "x.vec: no such file or folder; the first argument is the path"),
         (["map", "V", "king", "queen", "man"], "give it between VECTORS and the words"),
         (["bias", "weat", "V", "nowhere.txt"], "nowhere.txt: no such file"),
         (["bias", "audit", "V", "."], "has no professions.json or professions.txt"),

@@ -86,7 +86,7 @@ def test_page_names_every_format_of_a_transformer() -> None:
     [
         (["models/translator/pre_norm", "new", "--to", "marian"], "norm=pre, which MarianMTModel cannot compute"),
         (["models/translator/transformer", "new", "--to", "gpt2"], "goes to torch or marian or onnx, not to gpt2"),
-        (["models/translator/attention", "new"], "no other format holds a AttentionSeq2Seq"),
+        (["models/translator/attention", "new"], "no other format supports a AttentionSeq2Seq"),
         (["models/translator/transformer", "models"], "models: holds models/"),
     ],
 )

@@ -331,4 +331,4 @@ def test_models_without_another_format_are_told_so(run: Run, project: Path) -> N
     NNLM(NNLM.Config(window=2, embedding_dim=4, width=4), tokenizer.vocab_size).save(project / "nnlm")
     tokenizer.save(project / "nnlm/tokenizer.json")
     result = run("export", "nnlm", "new")
-    assert result.exit_code == 2 and "no other format holds a NNLM" in result.stderr
+    assert result.exit_code == 2 and "no other format supports a NNLM" in result.stderr

@@ -164,7 +164,7 @@ def test_words_of_another_text_are_counted_as_in_the_training_text(run: Run, pro
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["prompt", "models/lm/gpt", "the cat is", "--option", "a"], "1 options: give --option two times"),
+        (["prompt", "models/lm/gpt", "the cat is", "--option", "a"], "1 options: give --option two or more times"),
         (["prompt", "models/lm/gpt", "x", "--option", "a", "--option", "a"], "a different answer"),
         (["prompt", "models/lm/gpt", "x", "--option", "a", "--option", ""], "one of them is empty"),
         (["prompt", "nowhere", "x", "--option", "a", "--option", "b"], "no saved language model"),

@@ -245,7 +245,7 @@ def test_a_line_that_is_no_sentence_is_refused_before_it_is_tokenized(
     text = "a dog\n" + "a dog " * 100_000
     (tmp_path / "in.txt").write_text(text)
     monkeypatch.setattr(Tokenizer, "encode_lines", lambda *_: pytest.fail("the line was tokenized"))
-    said = "a line longer than 400,000 bytes; a line is one text: cut it"
+    said = "a line longer than 400,000 bytes; each line is one text: split it"
     for result, where in (
         (run(folder, "-f", tmp_path / "in.txt", "-o", tmp_path / "out.txt"), f"{tmp_path}/in.txt:2: {said}"),
         (run(folder, text=text), f"standard input:2: {said}"),
