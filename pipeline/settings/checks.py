@@ -1,6 +1,6 @@
-"""What is wrong with params.yaml and conf/ beyond the schema, found before anything runs, all at once.
+"""Checks of params.yaml and conf/ beyond the schema. They run before anything else and report all problems at once.
 
-Names that are no files of conf/; rungs that grow from what is not there or does not fit; links that lead nowhere. A
+They find names without a file in conf/, rungs with a missing or unfit base, and broken links. A
 base is another rung, family/name, or given/name: a network that was trained elsewhere.
 """
 
@@ -29,13 +29,13 @@ from pipeline.settings.yaml_files import Values, display_path, read_yaml
 from pipeline.tracking.lineage import IMPORTED
 
 PRESET = "preset"
-"""The group of several choices at once, which only a command line adds: `+preset=quick`."""
+"""The group that makes several choices at once, only on the command line: `+preset=quick`."""
 PINNED = re.compile(r"(?m)^langladder(?:\[[\w,-]*\])?==([\w.+!-]+)")
-FEW = 12  # so many names are all said; of more the nearest
+FEW = 12  # up to this many names are all listed; of more, only the nearest
 
 
 def name_problems(chosen: params.Choices) -> list[str]:
-    """What params.yaml names that is not there, or twice; one line each."""
+    """Names in params.yaml that do not exist or occur twice, one line each."""
     groups = (*params.GROUPS, *params.LIGHTNING)
     found = [line for group in groups for name in chosen.files(group) for line in _unknown(group, group, name)]
     for group, family in families().items():
@@ -50,9 +50,9 @@ def name_problems(chosen: params.Choices) -> list[str]:
 
 
 def unused(chosen: params.Choices) -> list[str]:
-    """Changes to rungs that are not listed: allowed, since single runs read them, but nothing of `dvc repro` does."""
+    """Settings of rungs that are not listed: allowed, because single runs read them, but `dvc repro` does not."""
     return [
-        f"{group}: the changes to {name!r} are read by no job: it is not listed in {family.listed} (params.yaml)"
+        f"{group}: the settings of {name!r} have no effect: it is not listed in {family.listed} (params.yaml)"
         for group, family in families().items()
         for name in chosen.changes(group)
         if name not in chosen.rungs(group)
@@ -60,7 +60,7 @@ def unused(chosen: params.Choices) -> list[str]:
 
 
 def known(chosen: params.Choices) -> params.Choices:
-    """The choices without the rungs that are not there or stand twice: what is left can be composed and checked."""
+    """The choices without missing or duplicate rungs, so that the rest can be composed and checked."""
     there = {
         group: [name for name in dict.fromkeys(chosen.rungs(group)) if name in params.conf_names(group)]
         for group in families()
@@ -69,13 +69,13 @@ def known(chosen: params.Choices) -> params.Choices:
 
 
 def bad_groups(chosen: params.Choices) -> list[str]:
-    """Groups of which a name is chosen that has no file: they stay out of a composition (`params.as_config`)."""
+    """Groups whose chosen name has no file; they are left out of a composition (`params.as_config`)."""
     groups = (*params.GROUPS, *params.LIGHTNING)
     return [group for group in groups if {*chosen.files(group)} - {*params.conf_names(group)}]
 
 
 def on_command_line(arguments: Sequence[str]) -> list[str]:
-    """What overrides such as `lm=lstm,gpt` name that is not there; Hydra's own functions (`glob(*)`) are left to it."""
+    """Missing names in overrides such as `lm=lstm,gpt`; Hydra's own functions (`glob(*)`) are not checked."""
     found = []
     for argument in arguments:
         if match := re.fullmatch(r"\+?(\w+)=([\w./\\,-]+)", argument):
@@ -88,14 +88,14 @@ def on_command_line(arguments: Sequence[str]) -> list[str]:
 
 
 def top_keys() -> set[str]:
-    """The keys that a whole composition may have at its top."""
+    """The top-level keys of a composition."""
     stated = read_yaml(params.conf_path("config.yaml"))
     groups = {PRESET} | {group for entry in stated["defaults"] if isinstance(entry, dict) for group in entry}
     return groups | {*stated} | {*families()} | {*params.LIGHTNING}
 
 
 def conf_problems() -> list[str]:
-    """Files of conf/ that are not YAML, say a key twice, or bear a name that no rung or choice may have."""
+    """Files of conf/ that are not YAML, have duplicate keys, or an invalid name."""
     found = []
     for file in [file for folder in params.conf_folders() for file in sorted(folder.rglob("*.yaml"))]:
         if file.name.startswith("."):
@@ -112,7 +112,7 @@ def conf_problems() -> list[str]:
 
 
 def other_version() -> list[str]:
-    """What is wrong where a project without code of its own names another version of langladder than is installed."""
+    """The problem if a project without code names another version of langladder than the installed one."""
     file = ROOT / "requirements.txt"
     if INSTALLED is None or not file.is_file():
         return []
@@ -120,13 +120,13 @@ def other_version() -> list[str]:
     if not named or named[1] == installed:
         return []
     return [
-        f"requirements.txt: langladder=={named[1]}, but {installed} is installed: pip install the former, or have "
-        "`langladder new --update .` write requirements.txt and dvc.yaml for the latter"
+        f"requirements.txt: langladder=={named[1]}, but {installed} is installed: pip install {named[1]}, or run "
+        f"`langladder new --update .` to rewrite requirements.txt and dvc.yaml for {installed}"
     ]
 
 
 def warn(lines: Iterable[str]) -> None:
-    """To the error stream, one line each."""
+    """Print to the error stream, one line each."""
     for line in lines:
         print(f"warning: {line}", file=sys.stderr)
 
@@ -146,15 +146,15 @@ def _unknown(key: str, group: str, name: str, where: str = "in params.yaml") -> 
 
 
 def bases(chosen: Choices) -> dict[str, str]:
-    """`family/rung` → the `family/rung` that it grows from."""
+    """`family/rung` → the `family/rung` that it starts from."""
     return {f"{family}/{name}": base for family in families() for name, base in chosen.bases(family).items()}
 
 
 def growth_problems(chosen: Choices) -> list[str]:
-    """Bases that are not listed or of a family that cannot be grown from, circles, and what is not there to be read."""
+    """Bases that are not listed or of an unsuitable family, cycles, and missing inputs."""
     copied = "; copy it here first (langladder copy)"
     found = [
-        f"given.{name}: {path!r} is no folder{copied * is_url(path)}: params.yaml" for name, path in _missing(chosen)
+        f"given.{name}: {path!r} is not a folder{copied * is_url(path)}: params.yaml" for name, path in _missing(chosen)
     ]
     found += [line for rung, base in bases(chosen).items() for line in _unfit(chosen, rung, base)]
     for family in families():
@@ -165,7 +165,7 @@ def growth_problems(chosen: Choices) -> list[str]:
         ring = " → ".join(reversed(error.args[1]))
         key = families()[error.args[1][0].partition("/")[0]].listed
         found.append(
-            f"{key}: rungs grow from one another in a circle, {ring}; give one of them another base: params.yaml"
+            f"{key}: rungs start from each other in a cycle, {ring}; give one of them another base: params.yaml"
         )
     return found
 
@@ -180,7 +180,7 @@ def _unfit(chosen: Choices, rung: str, base: str) -> Iterator[str]:
     key = f"{families()[own].listed}.{name}.base: {base!r}"
     allowed = families()[own].bases
     if family not in allowed:
-        yield f"{key}: a rung of {own} grows from one of {', '.join(allowed)}: family/rung; change it in params.yaml"
+        yield f"{key}: the base of a rung of {own} must be one of {', '.join(allowed)}; change it in params.yaml"
     elif wanted not in (those := list(chosen.given) if family == IMPORTED else chosen.rungs(family)):
         listed = IMPORTED if family == IMPORTED else families()[family].listed
         there = f": {', '.join(those)}" if those else ""
@@ -188,21 +188,21 @@ def _unfit(chosen: Choices, rung: str, base: str) -> Iterator[str]:
 
 
 def _unread(chosen: Choices, family: str, name: str, reads: str) -> Iterator[str]:
-    """What a rung cannot read beside its base: no such folder, or nobody makes it."""
+    """Additional inputs of a rung that do not exist and that no job makes."""
     beside = families()[family].beside
     key = f"{families()[family].listed}.{name}.reads: {reads!r}"
     folder = next((one for one in beside if reads == one or reads.startswith(f"{one}/")), None)
     wanted = reads.removeprefix(f"{folder}/") if folder else ""
     if folder is None or (reads == folder) == bool(beside[folder]):
         allowed = ", ".join(f"{one}/…" if of else one for one, of in beside.items())
-        yield f"{key}: a rung of {family} reads one of {allowed}; change it in params.yaml"
+        yield f"{key}: a rung of {family} must read one of {allowed}; change it in params.yaml"
     elif beside[folder] and wanted not in chosen.rungs(beside[folder]):
         listed = families()[beside[folder]].listed
         yield f"{key}: {wanted!r} is not listed in {listed}; list it there, or name another: params.yaml"
 
 
 def misfits(chosen: Choices, rung: RungValues) -> list[str]:
-    """Rungs that cannot grow from their bases: other tokens, another architecture. Other faults are said elsewhere."""
+    """Rungs that cannot start from their bases: another tokenizer or architecture. Others report other errors."""
     found = []
     for grown, base in bases(chosen).items():
         (own, name), (family, wanted) = grown.split("/"), base.split("/")
@@ -222,7 +222,7 @@ def misfits(chosen: Choices, rung: RungValues) -> list[str]:
 
 
 def _imported_misfits(path: str, own: str, settings: Values, key: str) -> list[str]:
-    """Why a rung cannot grow from the network of a folder; nothing where it can, or the folder is not there."""
+    """Why a rung cannot start from the network of a folder; nothing if it can, or the folder does not exist."""
     from langladder.formats.imported import described
 
     if not (ROOT / path).is_dir():
@@ -237,28 +237,28 @@ def _imported_misfits(path: str, own: str, settings: Values, key: str) -> list[s
 
 
 def phrases_in_folds(family: str, name: str, values: Values, config: DictConfig) -> str:
-    """Why labels cannot be dealt to folds: phrases of what is tested would be trained on; "" where they can."""
+    """Why labels cannot be split into folds: phrases of test texts would be in the training data; "" if they can."""
     labelled = families()[family].side == "labels" and values.get("folds", 1) != 1
     if not labelled or not OmegaConf.select(config, "labels.source.phrases"):
         return ""
     return (
-        f"{family}.{name}: folds={values['folds']} with labels whose training trees give their phrases as texts "
-        "(phrases: true): those of a test text would be trained on; choose labels without phrases, or set folds to 1: "
-        "params.yaml"
+        f"{family}.{name}: folds={values['folds']} with labels that use the phrases of training trees as texts "
+        "(phrases: true): phrases of test texts would be in the training data; choose labels without phrases, or set "
+        "folds to 1: params.yaml"
     )
 
 
 def broken_links(paths: Mapping[str, str]) -> list[str]:
-    """What is wrong with links at or below the paths of params.yaml: their target does not exist.
+    """Broken links at or below the paths of params.yaml.
 
-    DVC reads every file below a path that it watches, and ends at such a link with the bare error of the system.
+    DVC reads every file below a path that it tracks, and fails at a broken link with a bare system error.
     """
     problems = []
     for key, path in paths.items():
         if not is_url(path) and (broken := [link for link in _links(Path(path)) if not link.exists()]):
             more = f" (and {len(broken) - 1:,} more)" if len(broken) > 1 else ""
             problem = f"{broken[0]} is a link to {broken[0].readlink()}, which does not exist"
-            problems.append(f"paths.{key}: {problem}{more}; mend the link, or remove it")
+            problems.append(f"paths.{key}: {problem}{more}; fix the link, or remove it")
     return problems
 
 

@@ -166,7 +166,7 @@ class Compositions:
             except (OmegaConfBaseException, RecursionError) as error:
                 message = " ".join(str(error).split())[:300]
                 raise InputError(
-                    f"{family}.{name}: {message}; mend it in params.yaml: {family}.{name} or conf/{family}/{name}.yaml"
+                    f"{family}.{name}: {message}; fix it in params.yaml: {family}.{name} or conf/{family}/{name}.yaml"
                 ) from error
             base = families()[family].base_settings
             if self.chosen.learning_curve and issubclass(base, CurvedRung):
@@ -179,7 +179,7 @@ class Compositions:
                 raise InputError(problem)
             if values.get("name") != name:  # its models, reports and metrics are found by the name of its file
                 raise InputError(
-                    f"{family}.name: {values.get('name')!r}, but a rung has the name of its file, {name!r}; mend or "
+                    f"{family}.name: {values.get('name')!r}, but a rung has the name of its file, {name!r}; fix or "
                     f"remove the key name in params.yaml: {family}.{name} or conf/{family}/{name}.yaml"
                 )
             self._rungs[family, name] = values

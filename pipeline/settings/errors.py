@@ -87,7 +87,7 @@ def _line(
     location = prefix + tuple(str(part) for part in detail["loc"])
     key, value, file = ".".join(location), short(detail["input"]), file_of(location)
     if detail["type"] == "extra_forbidden":
-        return f"{key}: unknown key (value {value}){near(key, known)}; remove it or mend its spelling in {file}"
+        return f"{key}: unknown key (value {value}){near(key, known)}; remove it or fix its spelling in {file}"
     if detail["type"] == "missing":
         return f"{key}: missing; add it in {file}"
     message = detail["msg"].removeprefix("Value error, ")

@@ -4,7 +4,7 @@ A rung needs a side of the data where its jobs read, directly or over others, wh
 this one graph, that of dvc.yaml,
 
 - a side that no listed rung reads is left out: with classifiers alone no text is drawn, cleaned, tokenised or counted
-  (where no rung is listed at all, the data themselves are what is wanted, and nothing is left out);
+  (where no rung is listed at all, the data themselves are what is needed, and nothing is left out);
 - `only: labels` in params.yaml leaves out the other sides, and the rungs that need one of them;
 - a rung that needs a side that is `none` (`corpus: none`) is refused.
 

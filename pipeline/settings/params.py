@@ -155,7 +155,7 @@ Paths = create_model("Paths", __base__=OtherPaths, **_SIDES_PATHS)
 
 
 class Growth(Config):
-    """What a rung grows from."""
+    """What a rung starts from."""
 
     base: str  # family/rung
 
@@ -255,7 +255,7 @@ class Choices(Config):
         return found
 
     def bases(self, family: str) -> dict[str, str]:
-        """Rung → the rung (family/name) that it grows from, where the family's grow."""
+        """Rung → the rung (family/name) that it starts from, where the family's grow."""
         listed = getattr(self, families()[family].listed)
         return {name: growth.base for name, growth in listed.items()} if isinstance(listed, dict) else {}
 
@@ -417,7 +417,7 @@ def quoted(override: str) -> str:
 
 
 def conf_folders() -> list[Path]:
-    """The project's conf/ and, where that is none of a checkout, the installed one, whose files come after its own."""
+    """The project's conf/ and, if the project is not a checkout, the installed conf/, which comes second."""
     return [ROOT / "conf", *([INSTALLED] if INSTALLED else [])]
 
 

@@ -1,7 +1,7 @@
-"""Where stages write. Hydra's folder of a single run or a sweep is checked before it begins.
+"""Where stages write. Hydra's folder of a single run or a sweep is checked before it starts.
 
-A stage replaces what stands in `OUTPUT_FOLDERS`, below the project's root, and nothing else, whatever its settings, its
-command line or links say. Elsewhere (`hydra.run.dir=/another/disk`) it makes new files and folders.
+A stage replaces only files in `OUTPUT_FOLDERS` below the project's root, whatever its settings, its
+command line or links say. In other folders (`hydra.run.dir=/another/disk`) it only makes new files and folders.
 """
 
 import os
@@ -14,14 +14,14 @@ from langladder.ground.schema import checked_name
 from pipeline import ROOT
 
 OUTPUT_FOLDERS = ("models", "data", "reports", "metrics", "curves", "resolved", "checkpoints", "multirun", "outputs")
-"""The folders whose content stages may replace. One of them may itself be a link to another disk."""
+"""The folders whose content stages can replace. Each of them can be a link to another disk."""
 
 
 def replaceable(path: Path) -> bool:
-    """Whether a stage may replace this file or folder, the links on the way to it followed."""
+    """Whether a stage can replace this file or folder, after following links."""
     root, real = ROOT.resolve(), path.resolve()
     linked = {name: (ROOT / name).resolve() for name in OUTPUT_FOLDERS}
-    # one that is a link to another folder of the project, or to one above it, is no place for outputs
+    # not for outputs: a link to another folder of the project, or to a folder above it
     outside = [folder for folder in linked.values() if not (folder.is_relative_to(root) or root.is_relative_to(folder))]
     folders = [*outside, *(folder for name, folder in linked.items() if folder == root / name)]
     return real == root / "resolved" or any(folder in real.parents for folder in folders)
@@ -36,7 +36,7 @@ OUTPUT = replace(
 
 
 def output(out: Path, folder: str, *names: str, ending: str = "") -> Path:
-    """Where a stage writes: the one place that makes a path of the names of settings.
+    """The path where a stage writes: only this function makes a path from names in settings.
 
     Args:
         out: the folder of the run.
@@ -44,7 +44,7 @@ def output(out: Path, folder: str, *names: str, ending: str = "") -> Path:
         names: family, rung, side.
 
     Raises:
-        InputError: a name could lead elsewhere; a file stands there that is not the stage's.
+        InputError: a name would lead outside of the folder, or the path has a file that is not the stage's.
     """
     for name in names:
         try:
@@ -54,24 +54,22 @@ def output(out: Path, folder: str, *names: str, ending: str = "") -> Path:
     path = out.joinpath(folder, *names)
     path = path.with_name(f"{path.name}{ending}")
     if path.is_file() and not replaceable(path.parent / "file"):  # a link to a file is replaced itself
-        raise InputError(f"{path}: this file is not replaced: it is not {OUTPUT.what}; name another folder")
+        raise InputError(f"{path}: this file is not replaced because it is not {OUTPUT.what}; choose another folder")
     return path
 
 
 def check_below(folder: str, above: str) -> None:
-    """See that a job of a sweep has its folder below that of the sweep, however its overrides name it.
+    """Check that the folder of a sweep's job is inside the folder of the sweep, whatever its overrides contain.
 
     Raises:
         InputError: a value such as `../../x` leads out of it.
     """
     if not Path(folder).resolve().is_relative_to(Path(above).resolve()):
-        raise InputError(
-            f"{folder}: leads out of the sweep's folder {above}; name files by absolute paths on the command line"
-        )
+        raise InputError(f"{folder}: leads out of the sweep's folder {above}; use absolute paths on the command line")
 
 
 def check(arguments: list[str]) -> None:
-    """See that Hydra can make its run folder: where it cannot, it prints a traceback before a stage has its say.
+    """Check that Hydra can make its run folder; otherwise it prints a traceback before the stage starts.
 
     Raises:
         InputError: the folder above it cannot be written.
@@ -82,8 +80,8 @@ def check(arguments: list[str]) -> None:
     path = Path(chosen.strip("'\"").partition("${")[0] or ".")
     near = next(parent for parent in [path.absolute(), *path.absolute().parents] if parent.exists())
     if not near.is_dir():
-        raise InputError(f"{chosen}: {near} is a file, not a folder; set {key}… to another place")
+        raise InputError(f"{chosen}: {near} is a file, not a folder; set {key}… to another path")
     if not os.access(near, os.W_OK):
         raise InputError(
-            f"{chosen}: {near} cannot be written (read-only, or no permission); set {key}… to another place"
+            f"{chosen}: {near} cannot be written (read-only, or no permission); set {key}… to another path"
         )

@@ -1,4 +1,4 @@
-"""The schema of every stage's settings, key by key. A rung's part comes from its family, so a new one adds nothing."""
+"""The schema of every stage's settings, key by key. A rung's part comes from its family."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def _found(target: Any) -> Any:
-    """A settings class, or what is named by its dotted path."""
+    """A settings class, or the class at a dotted path."""
     if not isinstance(target, str):
         return target
     module, _, name = target.rpartition(".")
@@ -38,7 +38,7 @@ def _found(target: Any) -> Any:
 
 
 class Evaluation(Config):
-    """How rungs are judged and shown."""
+    """How rungs are evaluated and shown."""
 
     prompts: list[str] | Annotated[int, Field(ge=0, le=100)]
     sample_tokens: int = Field(ge=1)
@@ -66,7 +66,7 @@ class Evaluation(Config):
 
 
 class RungTitle(Config):
-    """What the report calls a rung, and when it came into the world."""
+    """The title of a rung in the report, and its year."""
 
     title: str
     year: int
@@ -78,7 +78,7 @@ class RungTitle(Config):
 
 
 class ImportedModel(Config):
-    """A network that was trained elsewhere: what it is called here, and its folder."""
+    """A network that was trained elsewhere: its name here, and its folder."""
 
     name: Name
     path: str
@@ -113,7 +113,7 @@ FIELDS: dict[str, Any] = {
 
 
 def schema(stage: str, values: Values) -> type[Config]:
-    """Schema of a stage's settings; the values say which corpus kind or rung class checks its own part."""
+    """Schema of a stage's settings; the values determine the corpus kind or rung class that checks its own part."""
     parts: dict[str, Any] = {}
     for key, value in values.items():
         if key in FIELDS:
@@ -140,7 +140,7 @@ def source_of(side: str, value: Values) -> Source:
     """The source of a corpus.
 
     Raises:
-        InputError: it is of no kind that its side has.
+        InputError: its side has no such kind.
     """
     sources = SIDES[side].sources
     if value.get("kind") not in sources:
@@ -153,7 +153,7 @@ def checked(stage: str, values: Values, file_of: Callable[[tuple[str, ...]], str
     """The plain values of a job as its settings.
 
     Raises:
-        InputError: what is wrong with them, each with the file to edit.
+        InputError: all problems, each with the file to edit.
     """
     whole = with_unwatched(values)
     kind = schema(stage, whole)
@@ -179,11 +179,11 @@ def file_of(config: DictConfig) -> Callable[[tuple[str, ...]], str]:
 RungValues = Callable[[str, str], Values]  # (family, rung) → its plain settings
 
 RESOURCES = ("engine", "memory")
-"""Where a stage works on the corpus, and with how much memory: the same bytes come out."""
+"""Where a stage processes the corpus, and with how much memory; this does not change the output."""
 
 
 def split_unwatched(values: Values, *, makes: bool) -> tuple[Values, Values]:
-    """A job's values without what changes nothing of its result, and that alone, family by family.
+    """Split a job's values into those that change its result and those that do not, family by family.
 
     Args:
         makes: whether its stage makes models, as `plan.Stage.makes`.

@@ -1,24 +1,24 @@
 """A rung that is trained several times: with `seeds: 3` or in `folds: 10`, in params.yaml or in the rung's own file.
 
-The stages that train and evaluate it stay one job each, and go through its trainings. The first one, of the job's seed,
-is the rung: what grows from it, what is asked and handed on. The others, of the next numbers, lie in its folder and are
-judged as it is, so that the tables say what another seed would have changed:
+The stages that train and evaluate it are still one job each, which loops over its trainings. The first training, with
+the job's seed, is the rung itself: other rungs start from it, users load it. The others, with the next seeds, are in
+its folder. They are evaluated in the same way, so that the tables show the effect of the seed:
 
     models/lm/gpt/              seed
     models/lm/gpt/seeds/2/      seed + 1
 
-In folds (of classifiers and taggers) the rung itself is trained on the training split as ever; beside it stand the
-models of the folds, all with the job's seed, which are judged together (`evaluation.folds`):
+With folds (of classifiers and taggers) the rung itself is trained on the training split, as without folds. Its folder
+also has the models of the folds, all with the job's seed, which are evaluated together (`evaluation.folds`):
 
     models/classifier/logistic/            the training split
     models/classifier/logistic/folds/3/    all but fold 3, the test, and fold 4, the validation
 
-With `learning_curve` (of classifiers) models of parts of the training texts stand there, too:
+With `learning_curve` (of classifiers) it also has models trained on parts of the training texts:
 
     models/classifier/logistic/parts/2_of_4/
 
-A rung that grows from one with as many seeds grows from the one of its number, else all from the first. What it reads
-beside its base (a reward model, preferences) is the first's.
+If a rung and its base have the same number of seeds, each training starts from the base's training of the same number;
+else all start from the first. Other inputs (a reward model, preferences) are always those of the first training.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ J = TypeVar("J")
 
 
 def trainings(job: J, family: str, folder: Path) -> Iterator[tuple[Path, J]]:
-    """The folder of each seed's training, and the job as if it were of that training alone; the rung's own is first.
+    """The folder of each seed's training, and the job for that training alone; the rung's own comes first.
 
     Args:
         folder: of the rung.
@@ -48,7 +48,7 @@ def trainings(job: J, family: str, folder: Path) -> Iterator[tuple[Path, J]]:
 
 
 def fold_trainings(job: J, family: str, folder: Path) -> Iterator[tuple[Path, J]]:
-    """The same of each fold."""
+    """The same for each fold."""
     whole: Any = job
     rung = getattr(whole, family)
     folds = getattr(rung, "folds", 1)
@@ -58,7 +58,7 @@ def fold_trainings(job: J, family: str, folder: Path) -> Iterator[tuple[Path, J]
 
 
 def part_trainings(job: J, family: str, folder: Path, texts: int) -> Iterator[tuple[Path, J]]:
-    """The same of each part of the training texts; none where these are too few to say anything by.
+    """The same for each part of the training texts; none if there are too few texts.
 
     Args:
         texts: how many there are.
@@ -71,7 +71,7 @@ def part_trainings(job: J, family: str, folder: Path, texts: int) -> Iterator[tu
 
 
 def folder_of(rung: Path, number: int) -> Path:
-    """Where the model of a seed is, in the folder of the rung."""
+    """The path of a seed's model in the folder of the rung."""
     return rung if number == 1 else rung / "seeds" / str(number)
 
 

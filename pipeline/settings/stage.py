@@ -1,10 +1,10 @@
-"""What every stage shares: one entry point for DVC, single Hydra runs and Hydra sweeps.
+"""The entry point of every stage, for DVC, single Hydra runs and Hydra sweeps.
 
 - `dvc repro` calls `python -m pipeline.<module> -cd resolved/<stage> -cn <job>`: the config is the resolved file,
   complete and checked, and outputs go to the repository root. Modules that serve several families (`train`, `evaluate`,
   `measure`) have the family's name as their first argument.
 - `python -m pipeline.<module> [family] [-m] key=value …` composes conf/ with params.yaml as `resolve` does; outputs go
-  to Hydra's run folder, so that a sweep never overwrites what `dvc repro` made. Inputs are those of the last one.
+  to Hydra's run folder, so that a sweep never overwrites what `dvc repro` made. Inputs are those of the last repro.
 """
 
 import os
@@ -43,13 +43,13 @@ from pipeline.settings.yaml_files import Values, read_yaml
 from pipeline.tracking.job import Finished, OtherProcess, skip_finished
 
 Run = Callable[[Any, Path], None]
-"""A stage's function: its settings (of a class of `schema`), and the folder of its outputs."""
+"""A stage's function: it takes settings (of a class of `schema`) and the folder of its outputs."""
 FamilyRun = Callable[[plan.Stage, Any, Path], None]
 
-# No library of ours may call home.
+# No library may send telemetry.
 QUIET = {"HF_HUB_DISABLE_TELEMETRY": "1", "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "1"}
 QUIET |= {"MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false"}
-QUIET |= {"HYDRA_FULL_ERROR": "1"}  # its errors come to us, which say them in one line
+QUIET |= {"HYDRA_FULL_ERROR": "1"}  # so that its errors are raised here and printed in one line
 VALUED = ("-c", "--cfg", "-p", "--package", "-cp", "--config-path", "-cd", "--config-dir", "--experimental-rerun")
 """Hydra's options that take a value."""
 QUIET |= {"TOKENIZERS_PARALLELISM": "true", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
@@ -67,7 +67,7 @@ def stage(run: Run) -> Callable[[], None]:
 
 
 def family_stage(run: FamilyRun) -> Callable[[], None]:
-    """Make `run(stage, job, out)` the stages of several families: the first argument on the command line names one."""
+    """Make `run(stage, job, out)` the stages of several families; the first command-line argument is the family."""
     module = _module(run)
 
     def main() -> None:
@@ -93,7 +93,7 @@ def _module(run: Callable[..., None]) -> str:
 
 
 def _main(name: str, run: Run) -> None:
-    """What the command line of a stage does."""
+    """The main function of a stage."""
     end_with_starter()
     os.chdir(ROOT)
     compose.prepare()
@@ -122,7 +122,7 @@ def _main(name: str, run: Run) -> None:
 
 
 def _left_out(name: str) -> bool:
-    """Whether a job of `dvc repro` is left out: then its empty outputs are made, without composing anything."""
+    """Whether a job of `dvc repro` is left out; then its empty outputs are made without composing anything."""
     options = dict(pairwise(sys.argv))
     file = ROOT / options.get("-cd", "") / f"{options.get('-cn')}.yaml"
     values = read_yaml(file) if file.is_file() else {}
@@ -135,7 +135,7 @@ def _left_out(name: str) -> bool:
 
 
 def _job(name: str, run: Run) -> Callable[[DictConfig], float | None]:
-    """For Hydra: one job, whose errors are printed in a line."""
+    """One job, for Hydra; its errors are printed in one line."""
 
     def job(config: DictConfig) -> float | None:
         try:
@@ -146,9 +146,7 @@ def _job(name: str, run: Run) -> Callable[[DictConfig], float | None]:
             problem = str(error)
         except Exception as error:
             if out_of_memory(error):
-                problem = (
-                    f"not enough memory ({' '.join(str(error).split())[:200] or 'no more could be had'}); {SMALLER}"
-                )
+                problem = f"not enough memory ({' '.join(str(error).split())[:200] or 'allocation failed'}); {SMALLER}"
             elif (number := disk_error(error)) is not None:
                 problem = explain(Path(getattr(error, "filename", None) or "."), number)
             else:
@@ -156,7 +154,7 @@ def _job(name: str, run: Run) -> Callable[[DictConfig], float | None]:
         else:
             return None
         if sweeps.swept():
-            raise InputError(problem)  # which its launcher brings to `_main`, from another process or machine
+            raise InputError(problem)  # its launcher sends it to `_main` from another process or machine
         print("\n".join(filter(None, [f"{name}: {problem}", errors.where_installed(problem)])), file=sys.stderr)
         sys.exit(2)
 
@@ -164,7 +162,7 @@ def _job(name: str, run: Run) -> Callable[[DictConfig], float | None]:
 
 
 def _repro_job(name: str, run: Run, config: DictConfig) -> None:
-    """A job of `dvc repro`."""
+    """Run a job of `dvc repro`."""
     (values, settings), rung = _resolved(name, config), Path(config._job_).stem
     compute_with(getattr(settings, "threads", 1))
     title = name if rung == name else f"{name} {rung}"
@@ -179,10 +177,10 @@ def _repro_job(name: str, run: Run, config: DictConfig) -> None:
 
 
 def _single(name: str, run: Run, config: DictConfig) -> float | None:
-    """A single run, or a job of a sweep: there, what has finished before is said and passed over.
+    """Run a single run, or a job of a sweep; a sweep prints and skips finished jobs.
 
     Returns:
-        What a search has asked for.
+        The figure that a search optimises.
     """
     (values, settings), out = _composed(name, config), Path(HydraConfig.get().runtime.output_dir)
     family = plan.stages()[name].family
@@ -207,10 +205,10 @@ def _single(name: str, run: Run, config: DictConfig) -> float | None:
 
 
 def _check_output(name: str, settings: Config, out: Path) -> None:
-    """Refuse before a training what could not be written after it.
+    """Check before the training that its output can be written.
 
     Raises:
-        InputError: the model's folder is none that a stage replaces.
+        InputError: a stage must not replace the model's folder.
     """
     stage = plan.stages().get(name)
     if stage and stage.family and stage.makes:
@@ -220,7 +218,7 @@ def _check_output(name: str, settings: Config, out: Path) -> None:
 
 @contextmanager
 def _progress(title: str) -> Iterator[None]:
-    """Begin to compute, and say what is under way; of several processes that train together, the first does."""
+    """Start computing and print progress; if several processes train together, only the first prints."""
     with progress.displayed() if first() else nullcontext(), progress.working(title):
         yield
 
@@ -246,7 +244,7 @@ def _composed(name: str, config: DictConfig) -> tuple[Values, Config]:
 
 
 def _refuse_unread(stage: plan.Stage, known: list[str]) -> None:
-    """Refuse what the command line says and nothing reads, such as `+training.lr=0.1` for `lm.training.lr=0.1`.
+    """Refuse overrides that nothing reads, such as `+training.lr=0.1` instead of `lm.training.lr=0.1`.
 
     Raises:
         InputError: all such overrides.
@@ -259,17 +257,17 @@ def _refuse_unread(stage: plan.Stage, known: list[str]) -> None:
 
 
 def _unread(stage: plan.Stage, key: str, known: list[str]) -> str:
-    """What is wrong with a key of the command line that the stage does not read, and the nearest that it does."""
+    """The problem with a key of the command line that the stage does not read, and the nearest key that it reads."""
     first = key.partition(".")[0]
     if first in set(families()) - {stage.family}:
         return f"{key}: {stage.name} reads no settings of {first}; remove it from the command line"
     nearest = errors.near(key, [*known, *sorted(checks.top_keys())])
     nearest += f" (a preset: +{checks.PRESET}=…)" if key == "experiment" else ""  # as lightning-hydra-template has it
-    return f"{key}: unknown key{nearest}; remove it from the command line or mend its spelling"
+    return f"{key}: unknown key{nearest}; remove it from the command line or fix its spelling"
 
 
 def _message(name: str, error: Exception) -> str:
-    """What Hydra says; of a key that is not there the nearest, not the advice to add what nobody reads."""
+    """Hydra's message; for an unknown key, the nearest known key instead of the advice to add it."""
     message = " ".join(str(error).split())
     found = re.match(r"Could not (?:override|delete from config\.) '([^']+)'", message)
     if not found:
@@ -283,7 +281,7 @@ def _message(name: str, error: Exception) -> str:
 
 
 def _known(name: str) -> list[str]:
-    """Every key of a stage's settings, by those of the rung that the command line names, or of the family's default."""
+    """Every key of a stage's settings, for the rung on the command line or the family's default."""
     stage = plan.stages()[name]
     with suppress(InputError, HydraException), initialize_config_dir(compose.conf_folder(), version_base="1.3"):
         chosen = params.load()
@@ -296,7 +294,7 @@ def _known(name: str) -> list[str]:
 
 
 def _chosen(arguments: list[str]) -> params.Choices:
-    """What params.yaml says, all names checked, those on the command line too."""
+    """The choices of params.yaml; all names are checked, also those on the command line."""
     chosen = params.load()
     if problems := [*checks.name_problems(chosen), *checks.on_command_line(arguments), *checks.conf_problems()]:
         raise combined(problems, params.uncommitted())
@@ -308,7 +306,7 @@ def _task() -> list[str]:
 
 
 def _insert(value: str) -> None:
-    """Put an override before those of the command line, and all before its options: argparse wants them together."""
+    """Put an override before those of the command line, and all before the options: argparse needs them together."""
     own: list[str] = []
     options: list[str] = []
     for before, argument in pairwise(["", *sys.argv[1:]]):

@@ -1,7 +1,7 @@
-"""Sweeps beyond Hydra's own: launchers that run jobs side by side or under Slurm, and searches for the best setting.
+"""Sweeps with Hydra plugins: launchers that run jobs in parallel or under Slurm, and searches for the best setting.
 
-They are plugins of Hydra's with files in conf/hydra/. A search gives a stage settings and wants one number back: the
-figure that the rung's family names (`Family.objective`) or the setting `objective` does, out of what the stage wrote
+Their files are in conf/hydra/. A search passes settings to a stage and needs one number back: the figure of the rung's
+family (`Family.objective`) or of the setting `objective`, from the figures that the stage wrote
 to metrics/.
 """
 
@@ -20,7 +20,7 @@ from langladder.ground.errors import InputError
 
 INSTALL = "pip install 'langladder[cluster]'"
 SLURM = "slurm", "slurm_here", "submitit_slurm", "submitit_local"
-PLUGINS = {  # package of plugins → what the command line names of it: our files in conf/hydra/, and its own
+PLUGINS = {  # package of plugins → its names on the command line: our files in conf/hydra/, and its own
     "hydra_joblib_launcher": ("hydra/launcher=processes", "hydra/launcher=joblib"),
     "hydra_submitit_launcher": tuple(f"hydra/launcher={name}" for name in SLURM),
     "hydra_optuna_sweeper": ("hydra/sweeper=search", "hydra/sweeper=optuna"),
@@ -28,20 +28,20 @@ PLUGINS = {  # package of plugins → what the command line names of it: our fil
 
 
 def check(arguments: Sequence[str]) -> None:
-    """See that the launcher and the sweeper are installed, and that a sweep is asked for where they are named.
+    """Check that the launcher and the sweeper are installed, and that the command is a sweep.
 
     Raises:
         InputError: they are not.
     """
     if {"-m", "--multirun"} & set(arguments) and (options := {"--cfg", "-c", "--info", "-i"} & set(arguments)):
-        raise InputError(f"{options.pop()}: shows the settings of one run; leave -m out, and name one value a key")
-    logging.getLogger("alembic").setLevel(logging.WARNING)  # of Optuna's, which lists its own parts
+        raise InputError(f"{options.pop()}: shows the settings of one run; leave out -m, and give one value per key")
+    logging.getLogger("alembic").setLevel(logging.WARNING)  # from Optuna, which lists its own parts
     for package, names in PLUGINS.items():
         for argument in set(names) & set(arguments):
             if not (find_spec("hydra_plugins") and find_spec(f"hydra_plugins.{package}")):
                 raise InputError(f"{argument}: {package.replace('_', '-')} is not installed; {INSTALL}")
             if not {"-m", "--multirun"} & set(arguments):
-                raise InputError(f"{argument}: it is for sweeps; add -m after the stage's name")
+                raise InputError(f"{argument}: works in sweeps only; add -m after the stage's name")
 
 
 def swept() -> bool:
@@ -50,14 +50,14 @@ def swept() -> bool:
 
 
 def objective(family: str | None, requested: str | None, figures: Mapping[str, object]) -> float | None:
-    """What a search is told of a job; None where none asks.
+    """The figure of a job that a search gets; None outside of a search.
 
     Args:
         asked: the setting `objective`.
         figures: those of the job.
 
     Raises:
-        InputError: a search wants a figure that the job has not.
+        InputError: the job does not have the figure.
     """
     wanted = requested or (families()[family].objective if family else None)
     if not requested and not str(HydraConfig.get().sweeper._target_).endswith("OptunaSweeper"):
@@ -66,13 +66,13 @@ def objective(family: str | None, requested: str | None, figures: Mapping[str, o
     if not isinstance(value, int | float):
         numbers = sorted(key for key, figure in figures.items() if isinstance(figure, int | float))
         raise InputError(
-            f"objective: {wanted or 'null'} is no figure of this job; set objective=… to one of "
-            f"{', '.join(numbers) or 'another stage: this one leaves none'}"
+            f"objective: {wanted or 'null'} is not a figure of this job; set objective=… to one of "
+            f"{', '.join(numbers) or 'another stage: this one has no figures'}"
         )
     return float(value)
 
 
 def written(out: Path, stage: str, rung: str) -> dict[str, Any]:
-    """The figures that a stage wrote for a rung below `out`; none where it writes none."""
+    """The figures that a stage wrote for a rung below `out`, if any."""
     file = out / "metrics" / stage / f"{rung}.json"
     return figures_from_json(read_json(file)) if file.is_file() else {}

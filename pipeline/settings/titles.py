@@ -1,7 +1,7 @@
-"""What rungs and corpora are called in the report, and when a rung came into the world.
+"""The titles of rungs and corpora in the report, and the years of rungs.
 
-A rung's file in conf/ says its title and year for the reader alone: neither stands among what DVC watches of the job
-that makes the rung, so that mending one trains nothing.
+A rung's file in conf/ has its title and year for the reader only. DVC does not track them for the job that makes the
+rung, so that a corrected title trains nothing.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -22,7 +22,7 @@ from pipeline.settings.yaml_files import Values, read_yaml
 
 
 class Description(Config):
-    """What the file of a rung says for the reader."""
+    """The part of a rung's file that is for the reader."""
 
     title: str
     year: int = Field(ge=1900, le=2100)
@@ -31,14 +31,14 @@ class Description(Config):
 
 
 CHANGED_IN_PARAMS = "title", "claim", "paper"
-"""What of it params.yaml may say anew."""
+"""The part of it that params.yaml can override."""
 
 
 def description(family: str, name: str) -> Description:
-    """What conf/<family>/<name>.yaml itself says; a variant does not take that of the file that it builds on.
+    """Title and year in conf/<family>/<name>.yaml itself; a variant does not inherit those of the file that it extends.
 
     Raises:
-        InputError: a year or a title is missing or none.
+        InputError: a year or a title is missing or invalid.
     """
     values = read_yaml(params.conf_file(family, name))
     with explain(file_of=lambda _: f"conf/{family}/{name}.yaml", prefix=(family,)):
@@ -48,10 +48,10 @@ def description(family: str, name: str) -> Description:
 
 
 def own_growth(family: str, name: str) -> params.Growth:
-    """The rung that conf/<family>/<name>.yaml is meant to grow from, and what it is to read beside it.
+    """The base in conf/<family>/<name>.yaml, and what the rung reads in addition.
 
     Raises:
-        InputError: it names none.
+        InputError: the file has no base.
     """
     values = read_yaml(params.conf_file(family, name))
     with explain(file_of=lambda _: f"conf/{family}/{name}.yaml", prefix=(family,)):
@@ -60,7 +60,7 @@ def own_growth(family: str, name: str) -> params.Growth:
 
 
 def in_order(rungs: Mapping[str, Iterable[str]]) -> dict[str, dict[str, Description]]:
-    """Family → rung → what it says, in order of history; those of one year in the order in which they are listed.
+    """Family → rung → title and year, in historical order; rungs of the same year in the order of the list.
 
     Raises:
         InputError: every rung without a year, at once.
@@ -81,7 +81,7 @@ def in_order(rungs: Mapping[str, Iterable[str]]) -> dict[str, dict[str, Descript
 
 
 def title_of(rung: str) -> str:
-    """The title in the file of a rung, `family/name`; of a network from elsewhere its name."""
+    """The title of a rung, `family/name`; for a network from elsewhere, its name."""
     family, _, name = rung.partition("/")
     with suppress(InputError):
         return description(family, name).title
@@ -89,10 +89,10 @@ def title_of(rung: str) -> str:
 
 
 def titles_of(chosen: params.Choices, settings: Callable[[str, str], Values]) -> dict[str, dict[str, Values]]:
-    """Family → rung, in order of history → title, year, claim, paper, base, what it reads and is given, for the report.
+    """Family → rung, in historical order → title, year, claim, paper, base and additional inputs, for the report.
 
     Args:
-        settings: of a family and a rung; an InputError of theirs is the rung's own job's to report.
+        settings: of a family and a rung; if they raise an InputError, the rung's own job reports it.
     """
     dated = in_order({family: chosen.rungs(family) for family in families()})
 
@@ -114,17 +114,17 @@ def titles_of(chosen: params.Choices, settings: Callable[[str, str], Values]) ->
     }
 
 
-OWN = {"text", "hub", "pairs", "columns", "conllu"}  # files of conf/ that name no corpus
+OWN = {"text", "hub", "pairs", "columns", "conllu"}  # files of conf/ without the name of a corpus
 
 
 def corpus_names(chosen: params.Choices) -> dict[str, str]:
-    """`text`, `pairs`, `labels` and `tags`, the fields of the report's `Meta`; without sides that are left out."""
+    """`text`, `pairs`, `labels` and `tags`, the fields of the report's `Meta`, without sides that are left out."""
     found = {side.report: _name(side.name, getattr(chosen, side.group)) for side in SIDES.values() if side.report}
     return {field: name for field, name in found.items() if name}
 
 
 def _name(side: str, choice: str) -> str:
-    """The choice where it is a corpus's name; else that of the files or of the data set on the Hub; "": left out."""
+    """The choice if it is the name of a corpus, else the name of the files or of the Hub data set; "": left out."""
     resolved = ROOT / "resolved" / "corpus" / f"{side}.yaml"
     settings: Values = read_yaml(resolved) if resolved.is_file() else {"corpus": {}}
     if settings["corpus"] is None:
@@ -139,7 +139,7 @@ def _name(side: str, choice: str) -> str:
 
 
 def file_name(path: Path, fallback: str) -> str:
-    """A file's name without its ending; a folder's own, or that of the one file or folder that it holds."""
+    """A file's name without its ending; a folder's name, or that of the only file or folder in it."""
     if path.is_dir():
         held = [entry for entry in path.iterdir() if not entry.name.startswith(".")]
         if len(held) == 1:

@@ -1,6 +1,6 @@
-"""YAML as people write it: what is wrong is said with file and line, and a key that stands twice is wrong.
+"""Read YAML with checks: errors have file and line, and a duplicate key is an error.
 
-Files that Hydra reads are written by OmegaConf: for it `12e45` is a number, also without a dot, and needs quotes.
+Files for Hydra are written by OmegaConf, which reads `12e45` as a number, also without a dot, so it adds quotes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,19 +14,19 @@ from langladder.ground.errors import InputError
 from pipeline import ROOT
 
 DEEPEST, MOST = 50, 100_000
-"""Mappings and lists inside each other, and values in all: people write fewer, and aliases can make billions."""
+"""Limits of nesting and of the total number of values: aliases can expand to billions."""
 
-TOO_DEEP = f"settings stand more than {DEEPEST} deep inside each other"
+TOO_DEEP = f"settings are nested more than {DEEPEST} levels deep"
 
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C where it was compiled: ten times as fast
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C version if available: ten times as fast
 
 
 Values = dict[str, Any]
-"""Plain values, as a YAML file holds them."""
+"""Plain values, as in a YAML file."""
 
 
 def for_hydra(values: Mapping[str, object]) -> str:
-    """Values as YAML that Hydra reads as the same values."""
+    """Values as YAML that Hydra reads back unchanged."""
     return OmegaConf.to_yaml(OmegaConf.create(dict(values)))
 
 
@@ -39,7 +39,7 @@ def flat(values: Mapping[str, object], prefix: str = "") -> Values:
 
 
 def display_path(path: Path) -> Path:
-    """A file as messages name it: below the project's folder, or as it is."""
+    """A file's name for messages: relative to the project's folder if inside it."""
     return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
 
 
@@ -47,7 +47,7 @@ def read_yaml(path: Path) -> Any:
     """The content of a YAML file.
 
     Raises:
-        InputError: not there, not YAML (line), or keys that stand twice (all of them, each with its lines).
+        InputError: no such file, not YAML (line), or duplicate keys (all of them, each with its lines).
     """
     value, twice = read_leniently(path)
     if twice:
@@ -56,10 +56,10 @@ def read_yaml(path: Path) -> Any:
 
 
 def read_leniently(path: Path) -> tuple[Any, list[str]]:
-    """The content of a YAML file, and a line about each key that stands twice (the last one counts).
+    """The content of a YAML file, and a line about each duplicate key (the last one counts).
 
     Raises:
-        InputError: not there, or not YAML (line).
+        InputError: no such file, or not YAML (line).
     """
     name = display_path(path)
     try:
@@ -69,9 +69,9 @@ def read_leniently(path: Path) -> tuple[Any, list[str]]:
         if node is None:  # an empty file
             return None, []
         if _size(node, name, {})[0] > MOST:
-            raise InputError(f"{name}: more than {MOST:,} values when every alias is followed; write fewer")
+            raise InputError(f"{name}: more than {MOST:,} values after expanding aliases; write fewer")
         twice = [
-            f"{key}: stands twice in {name}, in lines {first} and {line}; remove one"
+            f"{key}: occurs twice in {name}, in lines {first} and {line}; remove one"
             for key, first, line in _twice(node)
         ]
         return yaml.load(text, LOADER), twice
@@ -86,7 +86,7 @@ def read_leniently(path: Path) -> tuple[Any, list[str]]:
 
 
 def _see_depth(text: str, name: Path) -> None:
-    """Refuse what stands too deep, by the parser's events: they are read one by one, however deep they stand."""
+    """Refuse too deep nesting, by the parser's events, which are read one by one at any depth."""
     depth = 0
     for event in yaml.parse(text, LOADER):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
@@ -96,10 +96,10 @@ def _see_depth(text: str, name: Path) -> None:
 
 
 def _size(node: yaml.Node, name: Path, sizes: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    """How many values a node has, and how deep they stand, when every alias is followed; each node is counted once.
+    """The number of values and the depth of a node with all aliases expanded; each node is visited once.
 
     Raises:
-        InputError: a node holds itself, or values stand too deep.
+        InputError: a node contains itself, or values are nested too deep.
     """
     if id(node) not in sizes:
         sizes[id(node)] = 0, 0  # not known yet: it is being counted
@@ -111,12 +111,12 @@ def _size(node: yaml.Node, name: Path, sizes: dict[int, tuple[int, int]]) -> tup
             raise InputError(f"{name}:{node.start_mark.line + 1}: {TOO_DEEP}")
         sizes[id(node)] = 1 + sum(size for size, _ in found), depth
     if not sizes[id(node)][0]:
-        raise InputError(f"{name}:{node.start_mark.line + 1}: an alias refers to what it stands in; write the values")
+        raise InputError(f"{name}:{node.start_mark.line + 1}: an alias refers to a value that contains it")
     return sizes[id(node)]
 
 
 def _twice(node: yaml.Node, prefix: str = "") -> Iterator[tuple[str, int, int]]:
-    """Keys that stand more than once in one mapping: (dotted key, line of the first, line of the other)."""
+    """Duplicate keys of a mapping: (dotted key, line of the first, line of the other)."""
     if isinstance(node, yaml.SequenceNode):
         for item in node.value:
             yield from _twice(item, prefix)

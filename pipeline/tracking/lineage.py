@@ -59,7 +59,7 @@ def own_inputs(family: str, rung: Values) -> dict[str, Path]:
 
 
 def of_base(rung: Values) -> dict[str, list[Ancestor]]:
-    """`lineage`, for the provenance of what grows from a base: the base first, then what that one grew from.
+    """`lineage`, for the provenance of what starts from a base: the base first, then what that one grew from.
 
     `beside`: the same of a model that it read beside its base, which a reward model is.
     """

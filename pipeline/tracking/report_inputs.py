@@ -27,7 +27,7 @@ def report_inputs(described: Mapping[str, Mapping[str, Values]] | None = None, *
 
     Args:
         described: family → rung, in order of history → what the report calls it; None: as the last `resolve` had it.
-        graph: whether the DAG is wanted, a second of DVC's.
+        graph: whether the DAG is needed, a second of DVC's.
 
     Raises:
         InputError: a file of a chosen rung is missing.

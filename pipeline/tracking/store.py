@@ -232,7 +232,7 @@ def reason(error: Exception) -> str:
 
 def _advice() -> str:
     if "MLFLOW_TRACKING_URI" not in os.environ:
-        return "mend or move it, or set MLFLOW_TRACKING_URI to another store"
+        return "fix or move it, or set MLFLOW_TRACKING_URI to another store"
     return f"MLFLOW_TRACKING_URI says so: it may be {ALLOWED}; unset, runs go to mlflow.db here"
 
 

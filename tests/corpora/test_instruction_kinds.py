@@ -64,7 +64,7 @@ def test_no_held_out_request_is_in_train(drawn: dict[str, list[Dialogue]]) -> No
     for one, other in pairwise(INSTRUCTION_SPLITS):
         assert not texts[one] & texts[other]
     assert not texts["train"] & (texts["test"] | texts["unseen"])
-    assert {split: len(found) for split, found in texts.items()} == counts(TINY)  # nothing stands there twice
+    assert {split: len(found) for split, found in texts.items()} == counts(TINY)  # nothing occurs twice
 
 
 @pytest.mark.parametrize("size", ["tiny", "small"])

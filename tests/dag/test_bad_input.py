@@ -86,7 +86,7 @@ def test_names_that_lead_elsewhere_are_refused_wherever_a_user_writes_one(tmp_pa
 
 
 def test_files_of_conf_have_names_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What editors and file managers leave beside them is none of ours."""
+    """What editors and file managers leave beside them is ignored."""
     (tmp_path / "conf" / "lm").mkdir(parents=True)
     for name in ("v2.1", "gpt", ".#gpt", "._gpt"):
         (tmp_path / "conf" / "lm" / f"{name}.yaml").write_text("year: 2019\n" if name[0] != "." else "\0")
@@ -319,7 +319,7 @@ def test_an_interrupt_and_too_little_memory_are_one_sentence(
     of_torch = "[enforce fail at alloc_cpu.cpp:121] err == 0. DefaultCPUAllocator: can't allocate memory: you tried"
     errors = {
         KeyboardInterrupt(): (130, r"corpus: interrupted\n"),
-        MemoryError(): (2, r"corpus: not enough memory \(no more could be had\); .*training\.batch_size.*\n"),
+        MemoryError(): (2, r"corpus: not enough memory \(allocation failed\); .*training\.batch_size.*\n"),
         MemoryError("Unable to\nallocate 9 TiB"): (2, r"corpus: not enough memory \(Unable to allocate 9 TiB\); .*\n"),
         RuntimeError(of_torch): (2, r"corpus: not enough memory \(\[enforce fail .*\n"),
     }
@@ -354,7 +354,7 @@ def test_an_interrupt_and_too_little_memory_are_one_sentence(
         (["lm=gpt", "lm.model.sparse_window=8"], ["write + before it: +lm.model.sparse_window=…"]),
         (["~lm.model.tied"], ["lm.model.tied: unknown key"]),
         (["~lm.model.tied", "-m"], ["lm.model.tied: unknown key"]),
-        (["-m", "--cfg", "job"], ["--cfg: shows the settings of one run; leave -m out"]),
+        (["-m", "--cfg", "job"], ["--cfg: shows the settings of one run; leave out -m"]),
         (["tagger.training.lr=0.1"], ["tagger.training.lr: train_lm reads no settings of tagger"]),
         (["seed=-1"], ["seed: -1 is not allowed", "greater than or equal to 0"]),
         (["-m", "seed=-1"], ["seed: -1 is not allowed"]),

@@ -111,7 +111,7 @@ def test_a_search_finds_the_best_of_its_points_and_passes_over_what_has_finished
     again = run(project, "bash", "-c", command.replace("n_trials=3", "n_trials=2"))
     assert again.count("done before") == 2
     other = run(project, "bash", "-c", command + " objective=nonsense", check=False)
-    assert "objective: nonsense is no figure of this job; set objective=… to one of" in other
+    assert "objective: nonsense is not a figure of this job; set objective=… to one of" in other
 
 
 def test_jobs_ran_on_the_cluster(said: dict[str, str]) -> None:

@@ -401,7 +401,7 @@ def test_all_misspelt_names_are_said_at_once_with_what_else_is_wrong() -> None:
 def test_changes_to_a_rung_that_is_not_listed_are_said(capsys: pytest.CaptureFixture[str]) -> None:
     """Allowed: single runs (`python -m pipeline.train lm lm=gru`) read them."""
     resolve(chosen(lm={"gru": {"model": {"width": 8}}}, lms=[]))
-    assert "warning: lm: the changes to 'gru' are read by no job" in capsys.readouterr().err
+    assert "warning: lm: the settings of 'gru' have no effect" in capsys.readouterr().err
 
 
 def test_a_vocabulary_below_the_specials_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -436,10 +436,10 @@ def _with(*extra):
         ("sede: 1", ["sede", "unknown key", "params.yaml"]),
         ("lms: lstm", ["lms", "list"]),
         ("seed: [1", ["params.yaml:", "not YAML"]),
-        ("seed: 1\nseed: 2", ["1 problem", "seed: stands twice in", "lines", "remove one"]),
+        ("seed: 1\nseed: 2", ["1 problem", "seed: occurs twice in", "lines", "remove one"]),
         (
             "lm: {lstm: {model: {width: 1, width: 2}}}\nsede: 3",
-            ["2 problems", "lm.lstm.model.width: stands twice", "sede"],
+            ["2 problems", "lm.lstm.model.width: occurs twice", "sede"],
         ),
         ("lms: []", ["probes", "lms", "empty"]),
         ("seedz: 1", ["seedz: unknown key (value 1); the nearest: seed"]),
@@ -448,10 +448,10 @@ def _with(*extra):
         (f"memory: {'9' * 400}TB", ["memory", "1MB to 1000TB"]),
         (f"seed: {'1' * 5000}", ["params.yaml: cannot be read"]),
         ("memory: 0.1MB\nsede: 1", ["2 problems", "memory", "sede"]),
-        ("lm: &a {gpt: *a}", ["params.yaml:", "an alias refers to what it stands in"]),
+        ("lm: &a {gpt: *a}", ["params.yaml:", "an alias refers to a value that contains it"]),
         (
             "\n".join(["a0: &a0 {x: 1}", *(f"a{n}: &a{n} {{x: *a{n - 1}}}" for n in range(1, 200))]),
-            ["params.yaml:", "settings stand more than 50 deep"],
+            ["params.yaml:", "settings are nested more than 50 levels deep"],
         ),
         (f"lm: {'{a: ' * 3000}1{'}' * 3000}", ["params.yaml:", "more than 50 deep"]),
         (f"lm: {'[' * 100_000}", ["params.yaml:", "more than 50 deep"]),

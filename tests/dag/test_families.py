@@ -1,4 +1,4 @@
-"""Rungs that grow from rungs, edits that run only what they touch, sweeps that skip what is done, and a new family.
+"""Rungs that start from rungs, edits that run only what they touch, sweeps that skip what is done, and a new family.
 
 The tests of this module run in order and share one copy of the project: each begins where the one before left off.
 """
@@ -19,7 +19,7 @@ REPORT = {"resolve", "report"}
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A counted rung, a trained one, and a chain of two that grows from it."""
+    """A counted rung, a trained one, and a chain of two that starts from it."""
     folder = finished_project(tmp_path_factory)
     smallest(folder, embeddings=["svd", "skipgram"], tunes=CHAIN, translators=[], claims=["gradient_flow"])
     for name in CHAIN:

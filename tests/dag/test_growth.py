@@ -1,4 +1,4 @@
-"""Which rung grows from which: what cannot be is refused before anything runs, all at once."""
+"""Which rung starts from which: what cannot be is refused before anything runs, all at once."""
 
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ def refused(**changes: object) -> str:
 
 
 def test_a_chain_is_allowed() -> None:
-    """The file says what it is meant to grow from; params.yaml, which DVC reads, decides."""
+    """The file says what it is meant to start from; params.yaml, which DVC reads, decides."""
     found = resolved(tunes={"gpt_longer": {"base": "lm/gpt"}, "lstm_skipgram": {"base": "embedding/skipgram"}})
     tuned, vectors = found["fine_tune/gpt_longer"]["tune"], found["fine_tune/lstm_skipgram"]["tune"]
     assert tuned["base"] == "lm/gpt" and tuned["_maker_"] == "langladder.tasks.language_modelling.make_tuned"  # type: ignore[index]
@@ -43,8 +43,8 @@ def test_a_chain_is_allowed() -> None:
     [
         ("lm/gpd", ["tunes.gpt_longer.base: 'lm/gpd' is not listed in lms: kneser_ney, gpt", "params.yaml"]),
         ("lm/lstm", ["'lm/lstm' is not listed in lms"]),
-        ("novel/x", ["'novel/x'", "grows from one of lm, tune, embedding"]),
-        ("translator/attention", ["'translator/attention'", "grows from one of lm, tune, embedding"]),
+        ("novel/x", ["'novel/x'", "must be one of lm, tune, embedding"]),
+        ("translator/attention", ["'translator/attention'", "must be one of lm, tune, embedding"]),
         ("lm/kneser_ney", ["'lm/kneser_ney': a KneserNey is counted", "conf/tune/gpt_longer.yaml"]),
         ("embedding/skipgram", ["word vectors are no network", "_target_"]),
         ("tune/gpt_longer", ["in a circle", "tune/gpt_longer → tune/gpt_longer"]),
@@ -76,7 +76,7 @@ def test_a_base_that_speaks_other_tokens_is_refused(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("base", "model", "said"),
     [
-        ("lm/kneser_ney", {}, ["it is a KneserNey", "a GPTClassifier grows from a GPT of the families lm and tune"]),
+        ("lm/kneser_ney", {}, ["it is a KneserNey", "a GPTClassifier starts from a GPT of the families lm and tune"]),
         ("embedding/skipgram", {}, ["it is a Word2Vec", "conf/classifier_transfer/gpt_fine_tuned.yaml"]),
         ("lm/gpt", {"layers_transferred": 99}, ["layers_transferred=99, and its base has 2 layers"]),
         ("lm/gpt", {"body": {"width": 8}}, ["model.body is the network of the base; leave it out"]),
@@ -144,12 +144,15 @@ def test_preferences_are_wanted_where_a_rung_reads_them() -> None:
     ("changes", "said"),
     [
         ({"aligns": {"ppo": PPO}}, ["aligns.ppo.reads", "'reward' is not listed in rewards"]),
-        ({"aligns": {"ppo": PPO | {"reads": "models/lm/gpt"}}}, ["reads one of models/reward/…, data/preferences/…"]),
-        ({"aligns": {"ppo": PPO | {"reads": "models/reward"}}}, ["'models/reward': a rung of align reads one of"]),
+        (
+            {"aligns": {"ppo": PPO | {"reads": "models/lm/gpt"}}},
+            ["must read one of models/reward/…, data/preferences/…"],
+        ),
+        ({"aligns": {"ppo": PPO | {"reads": "models/reward"}}}, ["'models/reward': a rung of align must read one of"]),
         ({"aligns": {"dpo": PPO}, "rewards": REWARD}, ["dpo reads such as data/preferences/sft"]),
         ({"aligns": {"ppo": PPO | {"reads": "data/preferences/sft"}}}, ["ppo reads such as models/reward/reward"]),
-        ({"rewards": {"reward": {"base": "lm/gpt", "reads": "data/preferences/sft"}}}, ["grows from one of instruct"]),
-        ({"instructs": {"sft": {"base": "lm/lstm"}}, "lms": ["lstm"]}, ["it is a RecurrentLM", "grows from a GPT"]),
+        ({"rewards": {"reward": {"base": "lm/gpt", "reads": "data/preferences/sft"}}}, ["must be one of instruct"]),
+        ({"instructs": {"sft": {"base": "lm/lstm"}}, "lms": ["lstm"]}, ["it is a RecurrentLM", "starts from a GPT"]),
     ],
 )
 def test_what_cannot_be_read_is_refused(changes: dict[str, object], said: list[str]) -> None:

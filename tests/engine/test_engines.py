@@ -80,7 +80,7 @@ def test_memory_bounds_workers_and_their_shares() -> None:
 
 
 def test_a_stage_says_that_memory_has_room_for_fewer_workers(capsys: pytest.CaptureFixture[str]) -> None:
-    for workers, said in ((64, "clean@text: 7 of 64 workers, since memory: 4GB in params.yaml"), (2, "at most")):
+    for workers, said in ((64, "clean@text: 7 of 64 workers, because memory: 4GB in params.yaml"), (2, "at most")):
         job = SimpleNamespace(engine=LocalConfig(kind="local", workers=workers), memory="4GB")
         with engine_of(job, "clean@text"):
             pass

@@ -112,7 +112,7 @@ def test_page_of_a_classifier() -> None:
 
 
 def test_refuses_a_label_that_training_never_had() -> None:
-    with pytest.raises(InputError, match="'c' is none of the classifier's: a, b"):
+    with pytest.raises(InputError, match="'c' is not one of the classifier's: a, b"):
         evaluate_classifier(Says(np.ones((1, 2)) / 2, "ab"), [Example("0", label="c")], name="says")
     with pytest.raises(InputError, match="no test text"):
         evaluate_classifier(Says(np.ones((1, 2)) / 2, "ab"), [], name="says")

@@ -101,5 +101,5 @@ def test_interval_of_words_is_drawn_by_sentences():
 def test_what_cannot_be_judged():
     with pytest.raises(InputError, match="no test sentence"):
         judged([TEST[1]])
-    with pytest.raises(InputError, match="'X' is none of D, N, V"):
+    with pytest.raises(InputError, match="'X' is not one of D, N, V"):
         judged([Tagged(("the",), ("X",))], {("the",): ["D"]})

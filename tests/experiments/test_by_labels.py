@@ -177,7 +177,7 @@ def test_every_variant_is_measured_at_every_number_of_labels(data: Data) -> None
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"variants": VARIANTS | {"svm": {"rung": "svm"}}}, "'svm' is none of the rungs; allowed: mean, logistic"),
+        ({"variants": VARIANTS | {"svm": {"rung": "svm"}}}, "'svm' is not one of the rungs; allowed: mean, logistic"),
         ({"variants": VARIANTS | {"odd": {"rung": "mean", "vectors": "yes"}}}, "vectors='yes' is not allowed"),
         ({"counts": [64, 16]}, "rising numbers"),
         ({"counts": [2]}, "the first at least 5"),

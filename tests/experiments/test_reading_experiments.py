@@ -99,8 +99,8 @@ def test_a_variant_is_a_rung_its_settings_its_training_and_what_it_is_given() ->
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"bases": ["cnm"]}, "'cnm' is none of the rungs; allowed: mean, majority, cnn"),
-        ({"variants": {"plain": {}, "counted": {"rung": "svm"}}}, "'svm' is none of the rungs"),
+        ({"bases": ["cnm"]}, "'cnm' is not one of the rungs; allowed: mean, majority, cnn"),
+        ({"variants": {"plain": {}, "counted": {"rung": "svm"}}}, "'svm' is not one of the rungs"),
         (
             {"variants": {"plain": {"filters": 3}, "counted": {}}},
             "'filters' is no setting of mean_embedding; allowed: .*width",

@@ -1,4 +1,4 @@
-"""Bodies that experiments pre-train: the ladder's own steps, what is kept and what is not, and what grows from them."""
+"""Bodies that experiments pre-train: the ladder's own steps, what is kept, and what starts from them."""
 
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Claims of transfer: one pre-training for all, what grows from it, and verdicts that follow the numbers."""
+"""Claims of transfer: one pre-training for all, what starts from it, and verdicts that follow the numbers."""
 
 from pathlib import Path
 from typing import Any
@@ -161,7 +161,7 @@ def test_other_classifiers_stand_beside_them_and_in_no_verdict(data: Data, untra
     assert [line.name for line in found.plots[0].series] == titles
     assert {row[0] for row in found.rows} == {"BERT"} and "TF-IDF" not in found.verdict
     assert [plot.front for plot in found.plots] == [True, False]
-    for wrong, message in (("none", "none of the rungs"), ("logistic", "have no embedding")):
+    for wrong, message in (("none", "not among the rungs"), ("logistic", "have no embedding")):
         with pytest.raises(ValidationError, match=message):
             TransferByLabelsConfig.model_validate(settings | few | {"vectors": [wrong]})
 
@@ -247,10 +247,10 @@ def with_model(rung: dict[str, Any], **model: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"bodies": {"gpt": GPT_BODY}}, "rung bert_fine_tuned grows from one BERT; there are 0"),
+        ({"bodies": {"gpt": GPT_BODY}}, "rung bert_fine_tuned starts from one BERT; there are 0"),
         (
             {"bodies": {"bert": BERT_BODY, "gpt": GPT_BODY, "big": GPT_BODY}},
-            "rung gpt_fine_tuned grows from one GPT; there are 2",
+            "rung gpt_fine_tuned starts from one GPT; there are 2",
         ),
         ({"rungs": {"mean": MEAN | {"base": "lm/gpt"}}}, "takes no network of its base"),
         ({"bodies": {"bert": BERT_BODY | {"_target_": MEAN["_target_"]}}}, "is neither a BERT nor a GPT"),
@@ -261,7 +261,7 @@ def with_model(rung: dict[str, Any], **model: Any) -> dict[str, Any]:
             {"bodies": {"bert": BERT_BODY, "gpt": with_model(GPT_BODY, output="adaptive", shrink=1)}},
             "no place for new tokens",
         ),
-        ({"vectors": ["cnn"]}, r"vectors: \['cnn'\] are none of the rungs"),
+        ({"vectors": ["cnn"]}, r"vectors: \['cnn'\] are not among the rungs"),
         ({"rungs": {"bert": BERT_RUNG, "other": BERT_RUNG}}, "each another"),
         ({"rungs": {"gpt": with_model(GPT_RUNG, pretrained=False)}}, "from fresh weights anyway"),
         ({"counts": [64, 16]}, "rising numbers"),

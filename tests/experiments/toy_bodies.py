@@ -1,4 +1,4 @@
-"""Bodies and the rungs that grow from them, small, as files of conf/ describe them."""
+"""Bodies and the rungs that start from them, small, as files of conf/ describe them."""
 
 from typing import Any
 

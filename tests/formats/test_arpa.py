@@ -336,7 +336,7 @@ def test_unknown_words_of_longer_ngrams_have_both_spellings(tmp_path: Path) -> N
     model, tokens = read_arpa(tmp_path / "m.arpa")
     assert log10_scores(model, tokens, ["never"]) == pytest.approx([-0.25, -1.0])
     (tmp_path / "m.arpa").write_text(SMALL.replace("the\t-0.125", "<UNK>\t-0.125").replace("the", "<unk>"))
-    with pytest.raises(InputError, match="'<UNK>' stands in the file twice"):
+    with pytest.raises(InputError, match="'<UNK>' occurs twice in the file"):
         read_arpa(tmp_path / "m.arpa")
 
 

@@ -205,7 +205,7 @@ STRANGE: dict[str, tuple[Callable[[Path], None], str]] = {
     ),
     "another norm": (changed("config.json", lambda v: v | {"layer_norm_eps": 1e-5}), "layer_norm_eps is 1e-05"),
     "other cutting": (changed("tokenizer.json", lambda v: v | {"pre_tokenizer": {"type": "Split"}}), "pre_tokenizer"),
-    "other cleaning": (changed("tokenizer.json", lambda v: v | {"normalizer": {"type": "NFC"}}), "read here is BERT's"),
+    "other cleaning": (changed("tokenizer.json", lambda v: v | {"normalizer": {"type": "NFC"}}), "supported is BERT's"),
     "an odd switch": (
         changed("tokenizer.json", lambda v: v | {"normalizer": v["normalizer"] | {"lowercase": 3}}), "not true or",
     ),
@@ -240,7 +240,7 @@ def test_a_strangers_folder_is_refused_in_a_line(name: str, tmp_path: Path) -> N
 def test_a_strange_vocabulary_is_refused(lines: list[str], tmp_path: Path) -> None:
     folder_of(tmp_path)
     (tmp_path / "vocab.txt").write_text("\n".join([*lines, *VOCABULARY]))
-    with pytest.raises(InputError, match=r"stands there twice|is empty"):
+    with pytest.raises(InputError, match=r"occurs twice|is empty"):
         import_foreign_bert(tmp_path)
 
 

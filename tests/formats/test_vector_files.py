@@ -209,14 +209,14 @@ def test_damaged_entries_of_text_are_left_out_and_counted_or_refused(tmp_path: P
     assert found.words == ["the", "\u3000"] and found.matrix.tolist() == [[1, 2], [5, 6]]
     first = 1 + (b"7" in header)
     kinds = [
-        "a word that stands there twice", "a word that is not UTF-8", "a word with a control character",
+        "a word that occurs twice", "a word that is not UTF-8", "a word with a control character",
         "no word before the first space", "a number that is not finite",
     ]  # fmt: skip
     places = enumerate(kinds, start=first + 1)
     assert damage.report() == {kind: {"count": 1, "first": f"{path}:{line}"} for line, kind in places}
     assert found.matrix.flags.writeable  # as torch asks for
 
-    with pytest.raises(InputError, match=rf":{first + 1}: a word that stands there twice; 'the' is at line {first}"):
+    with pytest.raises(InputError, match=rf":{first + 1}: a word that occurs twice; 'the' is at line {first}"):
         read_vectors(path, Damage("strict"))
     path.write_bytes(header.replace(b"7", b"1") + b"the 1 2\n")
     assert read_vectors(path, Damage("strict")).words == ["the"]
@@ -226,7 +226,7 @@ def test_what_is_left_out_without_being_asked_is_said(tmp_path: Path, caplog: py
     (tmp_path / "v.txt").write_bytes(b"the 1 2\na 1 2\nthe 3 4\n")
     assert read_vectors(tmp_path / "v.txt")["the"].tolist() == [1, 2]
     assert caplog.messages == [
-        f"{tmp_path}/v.txt: 1 entry skipped: a word that stands there twice (1, first at {tmp_path}/v.txt:3)"
+        f"{tmp_path}/v.txt: 1 entry skipped: a word that occurs twice (1, first at {tmp_path}/v.txt:3)"
     ]
 
 
@@ -252,7 +252,7 @@ def test_projector_leaves_damaged_entries_out(tmp_path: Path) -> None:
     found = read_vectors(tmp_path, damage := Damage())
     assert found.words == ["a", "c"] and found.matrix.tolist() == [[1, 0, 0], [0, 0, 1]]
     assert found.counts is not None and found.counts.tolist() == [3, 1] and sum(damage.counts.values()) == 1
-    with pytest.raises(InputError, match=r"metadata\.tsv:3: a word that stands there twice; 'a' is at line 2"):
+    with pytest.raises(InputError, match=r"metadata\.tsv:3: a word that occurs twice; 'a' is at line 2"):
         read_vectors(tmp_path, Damage("strict"))
     (tmp_path / "metadata.tsv").write_bytes(b"word\tcount\na\t3\nb\t1_0\nc\t1\n")
     with pytest.raises(InputError, match=r"metadata\.tsv:3: the column `count`"):

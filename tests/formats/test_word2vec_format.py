@@ -102,7 +102,7 @@ def test_damaged_entries_of_binary_files_are_left_out(tmp_path: Path, end: bytes
     words, found = vector_formats.read_word2vec(path, damage=(damage := Damage()))
     assert words == ["the", "queen"] and np.array_equal(found, matrix[[0, 4]])
     assert list(damage.report()) == [
-        "a word that is not UTF-8", "a word that stands there twice", "a number that is not finite",
+        "a word that is not UTF-8", "a word that occurs twice", "a number that is not finite",
     ]  # fmt: skip
     with pytest.raises(InputError, match=r"v\.bin: entry 2: a word that is not UTF-8; b'na"):
         vector_formats.read_word2vec(path, damage=Damage("strict"))

@@ -45,7 +45,7 @@ def test_bytes_are_the_librarys(
 
 def test_what_numpy_lacks_is_named(tmp_path: Path) -> None:
     save_torch({"a": torch.ones(2), "half": torch.ones(2).bfloat16()}, tmp_path / "x")
-    with pytest.raises(InputError, match=r"x: half is BF16; read here are U64, .*F32"):
+    with pytest.raises(InputError, match=r"x: half is BF16; supported are U64, .*F32"):
         read_arrays(tmp_path / "x")
     found = read_weights(tmp_path / "x", ["half"])
     assert list(found) == ["half"] and found["half"].dtype == np.float32 and found["half"].tolist() == [1, 1]

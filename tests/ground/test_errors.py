@@ -6,8 +6,8 @@ from langladder.ground.errors import Damage, InputError
 
 
 def test_strict_refuses_the_first_damaged_entry_at_its_place() -> None:
-    with pytest.raises(InputError, match=r"^v\.txt:3: a word that stands there twice; take it out$"):
-        Damage("strict").found("v.txt:3", "a word that stands there twice", "take it out")
+    with pytest.raises(InputError, match=r"^v\.txt:3: a word that occurs twice; remove it$"):
+        Damage("strict").found("v.txt:3", "a word that occurs twice", "remove it")
 
 
 def test_skip_counts_by_kind_and_keeps_the_first_place() -> None:

@@ -87,7 +87,7 @@ def test_shapes_of_the_door() -> None:
     assert [weights.shape for weights in model.attention(batch.tokens, batch.segments)] == [(2, 4, 11, 11)] * 3
     assert model.masked_log_probs(batch).shape == (4, V)
     assert model.follow_log_probs(batch).exp().sum(dim=1).tolist() == pytest.approx([1, 1])
-    with pytest.raises(InputError, match="4 is none of 0"):
+    with pytest.raises(InputError, match="4 is not one of 0"):
         model.hidden(batch.tokens, layers=(4,))
     with pytest.raises(InputError, match="17 tokens exceed the encoder's context of 16"):
         model.hidden(torch.full((1, 17), 5))

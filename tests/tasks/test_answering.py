@@ -70,6 +70,6 @@ def test_what_a_rung_may_grow_from_is_settled_before_it_is_made() -> None:
     assert "more" not in str(family.grows(span | {"model": {"layers_transferred": 1}}, bert))
     assert "its base has 2 layers" in str(family.grows(span | {"model": {"layers_transferred": 3}}, bert))
     choice = span | {"_target_": "langladder.models.reading.gpt_choice.GPTChoice"}
-    assert "a GPTChoice grows from a GPT" in str(family.grows(choice, bert))
+    assert "a GPTChoice starts from a GPT" in str(family.grows(choice, bert))
     window = span | {"_target_": "langladder.models.reading.sliding_window.SlidingWindow"}
-    assert family.grows(window, bert) == "a SlidingWindow grows from nothing"
+    assert family.grows(window, bert) == "a SlidingWindow starts from no base"

@@ -122,7 +122,7 @@ def test_codes_roundtrip(tmp_path: Path) -> None:
     codes.save(tmp_path / "codes.json")
     assert SceneCodes.load(tmp_path / "codes.json") == codes
     for strange in (lambda: codes.source(Scene("cat", "", "", "run", "")), lambda: codes.target("a cat .")):
-        with pytest.raises(InputError, match="is none of this captioner's"):
+        with pytest.raises(InputError, match="is not one of this captioner's"):
             strange()
     pairs = codes.pairs([Described(scene, "a dog .")] * 2)
     assert len(pairs) == 2 and pairs.pair(1)[1].tolist() == [BOS, 5, 6, 4, EOS]

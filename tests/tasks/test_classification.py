@@ -120,7 +120,7 @@ def test_damaged_entries_of_the_vectors_are_left_out_and_counted_or_refused(tmp_
     path.write_text("".join(f"{word} {' '.join('12345678')}\n" for word in ("film", "dull", "film")))
     _, made = trained(tmp_path / "run", settings(input={"vectors": str(path)}))
     assert made.vectors_skipped == 1
-    with pytest.raises(InputError, match=r"v\.txt:3: a word that stands there twice"):
+    with pytest.raises(InputError, match=r"v\.txt:3: a word that occurs twice"):
         trained(tmp_path / "run", settings(input={"vectors": str(path), "damaged": "strict"}))
 
 
@@ -159,7 +159,7 @@ def test_refuses(tmp_path: Path) -> None:
     WordVectors(["zzz"], np.ones((1, 8), dtype=np.float32)).save(tmp_path / "strange")
     with pytest.raises(InputError, match="has a vector for no word"):
         trained(tmp_path / "c", settings(input={"vectors": str(tmp_path / "strange")}))
-    with pytest.raises(InputError, match="'other' is none of bad, good"):
+    with pytest.raises(InputError, match="'other' is not one of bad, good"):
         make(
             MeanEmbedding,
             LABELS,

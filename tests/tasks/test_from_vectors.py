@@ -149,8 +149,8 @@ def test_damaged_entries_are_left_out_and_counted_or_refused(tmp_path: Path) -> 
     path.write_text("".join(f"{word} {' '.join(['1'] * D)}\n" for word in [*words, words[0]]))
     settings, damage = InputVectors(vectors=str(path)), Damage()
     assert start_from_vectors(gpt(tokenizer), tokenizer, settings, damage).sum() == 3
-    assert damage.counts == {"a word that stands there twice": 1}
-    with pytest.raises(InputError, match=r"v\.txt:4: a word that stands there twice"):
+    assert damage.counts == {"a word that occurs twice": 1}
+    with pytest.raises(InputError, match=r"v\.txt:4: a word that occurs twice"):
         start_from_vectors(gpt(tokenizer), tokenizer, settings.model_copy(update={"damaged": "strict"}))
 
 

@@ -96,7 +96,7 @@ def test_damaged_entries_of_the_vectors_are_left_out_and_counted_or_refused(tmp_
     path.write_text("".join(f"{word} {' '.join('12345678')}\n" for word in ("dog", "horse", "dog")))
     model, made = trained(tmp_path / "run", input={"vectors": str(path)}, max_steps=2)
     assert "horse" in model.words.index and made.vectors_skipped == 1
-    with pytest.raises(InputError, match=r"v\.txt:3: a word that stands there twice"):
+    with pytest.raises(InputError, match=r"v\.txt:3: a word that occurs twice"):
         trained(tmp_path / "run", input={"vectors": str(path), "damaged": "strict"})
     settings = chosen(max_steps=2)
     settings.input = TaggerTransferInput()
@@ -181,7 +181,7 @@ def test_a_step_that_the_scheme_forbids_is_named(tmp_path):
     ("train", "told"),
     [
         ([Tagged((), ())], "no training sentence"),
-        ([Tagged(("a",), ("?",))], "the tag '\\?' is none of D, N, V"),
+        ([Tagged(("a",), ("?",))], "the tag '\\?' is not one of D, N, V"),
         ([Tagged(("a", "b"), ("D",))], "not a tag for each word"),
     ],
 )

@@ -90,5 +90,5 @@ def test_what_is_no_prompt_is_refused() -> None:
         TEMPLATE.prompt(said("u: a", "a: b"))
     with pytest.raises(InputError, match="of nobody"):
         TEMPLATE.prompt(())
-    with pytest.raises(InputError, match="'robot' is none of system, user, assistant"):
+    with pytest.raises(InputError, match="'robot' is not one of system, user, assistant"):
         TEMPLATE.row([Message("robot", "a")])

@@ -225,7 +225,7 @@ def test_one_enormous_line_is_refused_without_being_read_whole(folder: Path) -> 
     ("row", "message"),
     [
         ('{"body": "x"}', "a.jsonl:2: has no field 'text'; it has body"),
-        ('{"text": 7}', "a.jsonl:2: field 'text' is a int; text is wanted"),
+        ('{"text": 7}', "a.jsonl:2: field 'text' is a int; text is needed"),
         ('{"text": ', "a.jsonl:2: not JSON"),
         ('["text"]', "a.jsonl:2: has no field 'text'; it has no fields: it is a list"),
     ],

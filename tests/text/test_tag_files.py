@@ -253,7 +253,7 @@ def test_tags_that_look_like_phrases_and_are_of_no_scheme_are_said(folder: Path)
         ("x NN\ny O\n", {"scheme": "IOB2"}, r"a\.txt:1: 'NN' is no tag of IOB2; set scheme: none"),
         ("a X\nb\n", {}, r"a\.txt:2: 1 columns, but the first line has 2"),
         ("a X\nb Y Z\n", {}, r"a\.txt:2: 3 columns, but the first line has 2"),
-        ("a\nb\n", {}, r"a\.txt:1: 1 column\(s\), but number 1 \(from 0\) is wanted"),
+        ("a\nb\n", {}, r"a\.txt:1: 1 column\(s\), but number 1 \(from 0\) is needed"),
         ("a\tX\t1\n\tY\t0\n", {"damaged": "strict"}, r"a\.txt:2: an empty word or tag"),
         ("a X 2\nb Y one\n", {"columns": {"head": 2}}, r"a\.txt:2: head 'one' is no number"),
         ("a X 2\nb Y 3\n", {"columns": {"head": 2}}, r"a\.txt:1: the sentence .*word 2 \('b'\) has head 3"),

@@ -235,10 +235,10 @@ def weights(loaded: LoadedTranslator, source: np.ndarray, ids: Sequence[int]) ->
         source: ids … EOS. ids: of the translation, without EOS.
 
     Raises:
-        InputError: an id is none of the target's.
+        InputError: an id is not one of the target's.
     """
     if ids and max(ids) >= loaded.model.target_vocab_size:
-        raise InputError(f"ids: {max(ids)} is none of the target's {loaded.model.target_vocab_size:,} tokens")
+        raise InputError(f"ids: {max(ids)} is not one of the target's {loaded.model.target_vocab_size:,} tokens")
     layers = heads(loaded.model, source.tolist(), ids)
     if not layers:
         seen = read_by_step(loaded.model, source.tolist(), ids)

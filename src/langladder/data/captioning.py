@@ -45,7 +45,7 @@ class SceneCodes:
         ids = self._ids[side]
         if strange := [name for name in names if name not in ids]:
             raise InputError(
-                f"{strange[0]!r} is none of this captioner's {('facts', 'words')[side]}; train it on these scenes"
+                f"{strange[0]!r} is not one of this captioner's {('facts', 'words')[side]}; train it on these scenes"
             )
         return [ids[name] for name in names]
 

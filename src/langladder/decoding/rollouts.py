@@ -228,7 +228,7 @@ def draw(log_probs: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
     below = log_probs.double().exp_().cumsum(dim=1)  # (N, V)
     total = below[:, -1:].clone()  # 1, but for rounding
     if bool(total.isnan().any()):  # one that is none makes every later sum none
-        raise InputError("the policy's probabilities are not numbers: its weights are beyond use")
+        raise InputError("the policy's probabilities are not numbers: its weights are unusable")
     position = torch.searchsorted(below, uniform.double()[:, None] * total, right=True)
     return torch.minimum(position, torch.searchsorted(below, total))[:, 0]
 

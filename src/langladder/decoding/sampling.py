@@ -141,7 +141,7 @@ def candidates(
 def check_bias(bias: Mapping[int, float], vocab_size: int) -> None:
     """Raise InputError for a token that the model does not have."""
     if (most := max(bias, default=0)) >= vocab_size:
-        raise InputError(f"logit_bias: id {most} is none of the model's, which are 0 to {vocab_size - 1}")
+        raise InputError(f"logit_bias: id {most} is not one of the model's, which are 0 to {vocab_size - 1}")
 
 
 def choose(
@@ -186,7 +186,7 @@ def draw(scores: torch.Tensor, config: SamplingConfig, random: torch.Generator) 
     if bool(torch.isneginf(scores).all()):
         return EOS
     if bool(scores.isnan().any()):
-        raise InputError("the model's probabilities are not numbers: its weights are beyond use")
+        raise InputError("the model's probabilities are not numbers: its weights are unusable")
     if config.strategy == "greedy":
         return int(scores.argmax())
     return int(torch.multinomial(torch.softmax(scores, dim=0), 1, generator=random))

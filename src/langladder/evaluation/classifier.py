@@ -280,7 +280,7 @@ def evaluate_classifier(
     ids = {label: number for number, label in enumerate(model.labels)}
     named = (label for one in test for label in ([one.label] if one.labels is None else one.labels))
     if strange := next((label for label in named if label not in ids), None):
-        raise InputError(f"test: the label {strange!r} is none of the classifier's: {', '.join(model.labels)[:200]}")
+        raise InputError(f"test: the label {strange!r} is not one of the classifier's: {', '.join(model.labels)[:200]}")
     if folds is None:
         log_probs = model.log_probs(test)  # (N, C)
     else:

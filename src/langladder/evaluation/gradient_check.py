@@ -172,7 +172,7 @@ def _configs(kind: type[nn.Module], every_choice: bool) -> Iterator[tuple[str, C
     settings = _settings(kind)
     assert settings is not None
     small = _small(settings)
-    if body := getattr(kind, "BODY", None):  # it grows from a network of this class
+    if body := getattr(kind, "BODY", None):  # it starts from a network of this class
         small["body"] = body.Config.model_validate(_small(body.Config))
     yield "", settings.model_validate(small)
     for name, field in settings.model_fields.items() if every_choice else ():

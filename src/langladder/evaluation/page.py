@@ -297,7 +297,7 @@ class Page(Measured):
         """The one figure by which pages of the class are set side by side; None: none of them was measured.
 
         It is the first of `headlines` that a page has or, where the class names none, of the metrics that say which end
-        is better; the size of a model is none of these.
+        is better; the size of a model is not one of these.
         """
         better = (one.name for one in declared(cls) if one.metric.logged and one.metric.better and not one.each)
         names = cls.headlines or [name for name in better if name != "parameters"]

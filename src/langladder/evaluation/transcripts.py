@@ -144,11 +144,11 @@ def _scores(found: list[tuple[int, ...]], spoken: list[str], frames: list[np.nda
 
 
 def _chosen(spoken: list[str], texts: dict[str, list[str]]) -> list[int]:
-    """Where the beam mends greedy search, where it fails, and where all is right: two each as far as there are."""
-    mended = [i for i, text in enumerate(spoken) if texts["beam"][i] == text != texts["greedy"][i]]
+    """Where the beam fixes greedy search, where it fails, and where all is right: two each as far as there are."""
+    fixed = [i for i, text in enumerate(spoken) if texts["beam"][i] == text != texts["greedy"][i]]
     failed = [i for i, text in enumerate(spoken) if texts["beam"][i] != text]
     right = [i for i, text in enumerate(spoken) if texts["beam"][i] == text == texts["greedy"][i]]
-    few = [*mended[: EXAMPLES // 3], *failed[: EXAMPLES // 3]]
+    few = [*fixed[: EXAMPLES // 3], *failed[: EXAMPLES // 3]]
     return few + right[: EXAMPLES - len(few)]
 
 

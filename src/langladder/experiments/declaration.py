@@ -131,7 +131,7 @@ class ComparisonConfig(ExperimentConfig):
         """Whether all that an expectation names is there."""
         bases, special = list(map(str, self.bases)), [BEST, BEFORE, BASELINE]
         if unknown := set(expected.of) - set(bases):
-            raise ValueError(f"{key}: of={sorted(unknown)} is none of the bases; allowed: {', '.join(bases)}")
+            raise ValueError(f"{key}: of={sorted(unknown)} is not one of the bases; allowed: {', '.join(bases)}")
         than = {expected.than} if isinstance(expected.than, str) else set()
         if unknown := (set(expected.names) - set(names)) | (than - {*names, *special, *bases}):
             allowed = f"{', '.join(names)}, than: {', '.join(special)}, one of the bases or a number"

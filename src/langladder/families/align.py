@@ -59,7 +59,7 @@ class AlignFamily(InstructFamily):
         """
         method, reads = value.get("method"), str(value.get("reads"))
         if method not in (*TRAINED, SELECTED):
-            raise InputError(f"align.method: {method!r} is none of {', '.join((*TRAINED, SELECTED))}")
+            raise InputError(f"align.method: {method!r} is not one of {', '.join((*TRAINED, SELECTED))}")
         if (method == "dpo") != reads.startswith(f"{PREFERENCES}/"):
             wanted = f"{PREFERENCES}/sft" if method == "dpo" else f"models/reward/reward or {GOLD}"
             raise InputError(f"align.reads: {reads!r}, and {method} reads such as {wanted}; change it in params.yaml")

@@ -81,7 +81,7 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
         return {"labels": LABELS} | ({"tokenizer": Path(TOKENIZER)} if hasattr(rung, "base") else {})
 
     def train(self, rung: CurvedRung, job: "Job", make: Make, root: Path = Path()) -> Trained:
-        """From the training texts, watched on the validation texts; from the rung that it grows from, where it does.
+        """From the training texts, watched on the validation texts; from the rung that it starts from, where it does.
 
         Args:
             root: the folder that holds data/.

@@ -40,7 +40,7 @@ class ClassifierTransferFamily(ClassifierFamily):
         if takes_weights(kind):
             return unfit(kind, value, base)
         if str(value["base"]).startswith(("encoder/", "given/")):
-            return f"a {kind.__name__} begins with word vectors; a rung that grows from an encoder is a BERTClassifier"
+            return f"a {kind.__name__} begins with word vectors; a rung that starts from an encoder is a BERTClassifier"
         counted = "_target_" in base and not is_network(locate(base["_target_"]))
         if counted and not str(value["base"]).startswith("embedding/"):
             return "it has no input embedding to begin with"

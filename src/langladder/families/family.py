@@ -212,8 +212,8 @@ class Family(Generic[Settings]):
         reads: the folders of the DAG's data that all its rungs read, for their provenance's way back to the corpus.
         side: the corpus that it is about: the key of params.yaml that names it.
         tokens: the folder whose tokenizer its models speak; None where they know no tokens. A rung and the one it
-            grows from must speak the same.
-        bases: families that its rungs may grow from. A family with any is listed in params.yaml as a dictionary,
+            starts from must speak the same.
+        bases: families that its rungs may start from. A family with any is listed in params.yaml as a dictionary,
             `name: {base: family/rung}`, so that DVC sees what each waits for. `given` among them stands for networks
             that were trained elsewhere.
         beside: folders of what its rungs read beside their base, each with the family whose rungs it holds one entry
@@ -287,7 +287,7 @@ class Family(Generic[Settings]):
         """What the stage `cooccur` counts in the text for such a rung, once for all that need it; None: nothing."""
 
     def grows(self, value: Values, base: Values) -> str | None:
-        """Why such a rung cannot grow from such a base; None where it can. Both are checked settings."""
+        """Why such a rung cannot start from such a base; None where it can. Both are checked settings."""
         return None
 
     def by_gradient(self, value: Values) -> bool:
@@ -364,7 +364,7 @@ def is_network(rung: type) -> bool:
 
 
 def base_of(rung: "Listed") -> Path | None:
-    """The folder of the rung that this one grows from; None where it grows from none."""
+    """The folder of the rung that this one starts from; None where it starts from none."""
     base: str | None = getattr(rung, "base", None)
     return None if base is None else Path("models") / base
 
@@ -388,7 +388,7 @@ def unfit(kind: type, value: Values, base: Values) -> str | None:
     if "_target_" in base:  # else the base has its network from its own base
         found = locate(base["_target_"])
         if not issubclass(found, kind.BODY):
-            wrong.append(f"it is a {found.__name__}, and a {kind.__name__} grows from {kind.FAMILIES}")
+            wrong.append(f"it is a {found.__name__}, and a {kind.__name__} starts from {kind.FAMILIES}")
         else:
             body: BodyConfig = checked(found.Config, base["model"], "base: model")
             wrong += filter(

@@ -83,7 +83,7 @@ class InstructFamily(Family["AnsweringRung"]):
 
         if "_target_" not in base or issubclass(kind := locate(base["_target_"]), GPT):
             return None
-        return f"it is a {kind.__name__}, and what follows instructions grows from a GPT of the families lm and tune"
+        return f"it is a {kind.__name__}, and what follows instructions starts from a GPT of the families lm and tune"
 
     def page(self) -> type[Page]:
         """`InstructedPage`."""

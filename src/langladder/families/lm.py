@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         """What the methods read of a rung's file."""
 
         training: LMTrainingConfig  # of networks
-        base: str  # of those that grow from another rung
+        base: str  # of those that start from another rung
 
 
 TOKENS = Path("data/tokens/text")

@@ -25,7 +25,7 @@ class ReaderTransferFamily(ReaderFamily):
     def grows(self, value: Values, base: Values) -> str | None:
         """A base must be the network asked for."""
         kind = self.rung_class(value)
-        return unfit(kind, value, base) if takes_weights(kind) else f"a {kind.__name__} grows from nothing"
+        return unfit(kind, value, base) if takes_weights(kind) else f"a {kind.__name__} starts from no base"
 
 
 FAMILY = ReaderTransferFamily()

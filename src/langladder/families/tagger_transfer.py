@@ -37,7 +37,7 @@ class TaggerTransferFamily(TaggerFamily):
         if takes_weights(kind):
             return unfit(kind, value, base)
         if str(value["base"]).startswith(("encoder/", "given/")):
-            return f"a {kind.__name__} begins with word vectors; a rung that grows from an encoder is a BERTTagger"
+            return f"a {kind.__name__} begins with word vectors; a rung that starts from an encoder is a BERTTagger"
         return None if is_network(kind) else f"a {kind.__name__} has no input embedding to put vectors into"
 
 

@@ -239,7 +239,7 @@ def _refuse_repeats(section: Section, keys: np.ndarray, order: np.ndarray) -> No
     repeated = np.flatnonzero(np.diff(keys[order]) == 0)
     if len(repeated):
         words, line = section.rows[int(order[repeated[0] + 1])]
-        raise InputError(f"{section.path}:{line}: {as_text(words)[:60]!r} stands in the file twice")
+        raise InputError(f"{section.path}:{line}: {as_text(words)[:60]!r} occurs twice in the file")
 
 
 # ---- writing

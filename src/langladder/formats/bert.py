@@ -247,7 +247,7 @@ def import_bert(folder: Path) -> BERT:
     """
     config, arrays, padding = _read(Path(folder))
     if padding != PAD:
-        raise InputError(f"{folder}/config.json: pad_token_id is {padding!r}; read here is {PAD}")
+        raise InputError(f"{folder}/config.json: pad_token_id is {padding!r}; supported is {PAD}")
     return _filled(config, arrays)
 
 
@@ -341,7 +341,7 @@ def _may_lack(name: str, there: dict[str, ArrayFacts]) -> bool:
 
 
 def _may_be_spare(name: str) -> bool:
-    """What is not read: numbers 0, 1, 2, …; what stands there twice; heads; what judges pairs without a pooler."""
+    """What is not read: numbers 0, 1, 2, …; what occurs twice; heads; what judges pairs without a pooler."""
     return name in (*_SAME, "bert.embeddings.position_ids") or name.startswith(("cls.seq_relationship.", *_HEADS))
 
 
@@ -358,7 +358,7 @@ def bert_settings(folder: Path) -> tuple[BERTConfig, JSONObject]:
     for name, (default, allowed) in _MUST_BE.items():
         value = found.get(name, default)
         if value not in allowed:
-            raise InputError(f"{path}: {name} is {value!r}; read here is {' or '.join(map(repr, allowed))}")
+            raise InputError(f"{path}: {name} is {value!r}; supported is {' or '.join(map(repr, allowed))}")
     if missing := {"vocab_size", "hidden_size", "intermediate_size"} - found.keys():
         raise InputError(f"{path}: lacks {', '.join(sorted(missing))}")
     width, inner = (checked_size(path, name, found[name]) for name in ("hidden_size", "intermediate_size"))

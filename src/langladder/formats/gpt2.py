@@ -228,7 +228,7 @@ def gpt2_settings(folder: Path) -> tuple[GPTConfig, int, JSONObject]:
     }
     config = checked(GPTConfig, settings, str(path))
     if (inner := found.get("n_inner")) not in (None, 4 * config.width):
-        raise InputError(f"{path}: n_inner is {inner!r}; read here is 4 · n_embd = {4 * config.width}")
+        raise InputError(f"{path}: n_inner is {inner!r}; supported is 4 · n_embd = {4 * config.width}")
     return config, checked_size(path, "vocab_size", found.get("vocab_size", 50257)), found
 
 
@@ -236,7 +236,7 @@ def _allow(found: JSONObject, allowed: dict[str, tuple[object, tuple[object, ...
     for name, (default, values) in allowed.items():
         value = found.get(name, default)
         if value not in values:
-            raise InputError(f"{path}: {name} is {value!r}; read here is {' or '.join(map(repr, values))}")
+            raise InputError(f"{path}: {name} is {value!r}; supported is {' or '.join(map(repr, values))}")
 
 
 def _arrays(folder: Path, config: GPTConfig, size: int) -> dict[str, np.ndarray]:
@@ -283,4 +283,4 @@ def _check(facts: dict[str, ArrayFacts], targets: dict[str, tuple[torch.Tensor, 
         if shape != (tensor.T if transposed else tensor).shape:
             raise InputError(f"{path}: {name} has shape {shape}; its config.json asks for {(*tensor.shape,)}")
         if dtype not in FLOATS:
-            raise InputError(f"{path}: {name} is {dtype}; read here are {', '.join(FLOATS)}")
+            raise InputError(f"{path}: {name} is {dtype}; supported are {', '.join(FLOATS)}")

@@ -29,7 +29,7 @@ def described(folder: Path) -> tuple[type[Network], Config]:
     """The class and the settings of the network that a folder holds, by its config.json alone.
 
     Raises:
-        InputError: there is none, or one that nothing here grows from.
+        InputError: there is none, or one that nothing here starts from.
     """
     path = Path(folder) / "config.json"
     found = read_json(path)
@@ -37,20 +37,20 @@ def described(folder: Path) -> tuple[type[Network], Config]:
     if "_target_" in config:
         saved = read_description(Path(folder), Network, (), "network")
         if not issubclass(saved.kind, KINDS):
-            raise InputError(f"{path}: holds a {saved.kind.__name__}; read here is {_allowed()}")
+            raise InputError(f"{path}: holds a {saved.kind.__name__}; supported is {_allowed()}")
         return saved.kind, saved.config
     if config.get("model_type") == "bert":
         return BERT, bert_settings(Path(folder))[0]
     if config.get("model_type") == "gpt2":
         return GPT, gpt2_settings(Path(folder))[0]
-    raise InputError(f"{path}: model_type: {str(config.get('model_type'))[:40]!r}; read here is {_allowed()}")
+    raise InputError(f"{path}: model_type: {str(config.get('model_type'))[:40]!r}; supported is {_allowed()}")
 
 
 def read_imported(folder: Path) -> tuple[BERT | GPT, Tokenizer]:
     """The network and its tokenizer.
 
     Raises:
-        InputError: files are missing or damaged, the tokenizer is not the network's, or it is none of the above.
+        InputError: files are missing or damaged, the tokenizer is not the network's, or it is not one of the above.
     """
     folder = Path(folder)
     kind, _ = described(folder)

@@ -13,7 +13,7 @@ word2vec   a header line `V D`, then V entries. Text: an entry a line. Binary: t
 GloVe      (Pennington et al. 2014) text entries, no header; the dimension is what most of the first lines have. gensim
            reads it with `KeyedVectors.load_word2vec_format(path, no_header=True)`
 
-Damaged entries, which `skip` leaves out: a word that stands there twice (the first stays), is empty, is not UTF-8 or
+Damaged entries, which `skip` leaves out: a word that occurs twice (the first stays), is empty, is not UTF-8 or
 holds a control character, and a number that is not finite. A number that does not parse and a line of another width
 are always errors: they show that the format is another one.
 """
@@ -43,7 +43,7 @@ LONGEST_NUMBER = 50  # bytes, the space before it included
 ROWS_AT_ONCE = 1024  # of a sparse matrix, made dense for writing
 BOM = codecs.BOM_UTF8
 CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
-TWICE = "a word that stands there twice"
+TWICE = "a word that occurs twice"
 EMPTY = "no word before the first space"
 NOT_UTF8 = "a word that is not UTF-8"
 CONTROLLED = "a word with a control character"

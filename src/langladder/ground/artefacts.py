@@ -100,7 +100,7 @@ def _each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in found if keys.count(key) > 1)
-        raise ValueError(f"the key {twice[:60]!r} stands twice in one object")
+        raise ValueError(f"the key {twice[:60]!r} occurs twice in one object")
     return found
 
 
@@ -165,7 +165,7 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
     with _arrays(path) as file:
         for name, (dtype, _) in _facts(file).items():
             if dtype not in _TYPES.values():
-                raise InputError(f"{path}: {name[:100]} is {dtype}; read here are {', '.join(_TYPES.values())}")
+                raise InputError(f"{path}: {name[:100]} is {dtype}; supported are {', '.join(_TYPES.values())}")
         arrays: dict[str, np.ndarray] = file.get_tensors()
     return arrays
 

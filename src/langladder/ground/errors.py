@@ -17,7 +17,7 @@ def printable(text: str) -> str:
 
 
 class InputError(ValueError):
-    """Bad input (a file, a config value), said so that the reader can mend it.
+    """Bad input (a file, a config value), said so that the reader can fix it.
 
     The message names the file and line or the config key, the value, what is allowed, and where to change it.
     Entry points print it without a traceback and exit with a code other than 0. Control characters are escaped.
@@ -63,7 +63,7 @@ class Damage:
 
         Args:
             where: the file and its line, as a message begins with: `vectors.txt:17`.
-            kind: what is wrong, the same words for all entries of this kind: `a word that stands there twice`.
+            kind: what is wrong, the same words for all entries of this kind: `a word that occurs twice`.
             advice: what the user can do, for the message of `strict`.
 
         Raises:
@@ -79,7 +79,7 @@ class Damage:
         return {kind: {"count": count, "first": self.first[kind]} for kind, count in self.counts.items()}
 
     def summary(self) -> str:
-        """One line for the terminal: `2 entries skipped: a word that stands there twice (2, first at v.txt:17)`."""
+        """One line for the terminal: `2 entries skipped: a word that occurs twice (2, first at v.txt:17)`."""
         total = sum(self.counts.values())
         kinds = (f"{kind} ({count:,}, first at {self.first[kind]})" for kind, count in self.counts.items())
         noun = "entry" if total == 1 else "entries"

@@ -44,7 +44,7 @@ def checked_package(name: str) -> str:
     if name in OWN or name in sys.stdlib_module_names:
         raise ValueError("a package of your own; this one is part of langladder or of Python")
     if find_spec(name) is None:
-        raise ValueError("not installed here; pip install it (pip install -e FOLDER), or take it off the list")
+        raise ValueError("not installed here; pip install it (pip install -e FOLDER), or remove it from the list")
     return name
 
 

@@ -37,7 +37,7 @@ class BodyConfig(Protocol):
 
 
 class GrownConfig(schema.Config):
-    """Settings of every network that grows from another rung's."""
+    """Settings of every network that starts from another rung's."""
 
     pretrained: bool = True
     """false: the same network from fresh weights, to compare with."""
@@ -50,7 +50,7 @@ class GrownConfig(schema.Config):
 
 
 class Grown:
-    """What a network that grows from another rung's says of it; a mixin beside `Network`.
+    """What a network that starts from another rung's says of it; a mixin beside `Network`.
 
     Attributes:
         BODY: the class of the base, and of the body.
@@ -109,7 +109,7 @@ def base_for(kind: type[Grown], folder: Path) -> Network:
     found = network_class(folder)
     if not issubclass(found, kind.BODY):
         raise InputError(
-            f"{folder}: a {found.__name__}, and a {kind.__name__} grows from {kind.FAMILIES}; choose another base"
+            f"{folder}: a {found.__name__}, and a {kind.__name__} starts from {kind.FAMILIES}; choose another base"
         )
     return found.load(folder)
 

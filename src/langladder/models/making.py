@@ -21,7 +21,7 @@ Makers of classifiers, taggers and readers build the model, too:
     train        labelled examples, tagged sentences, questions with their answers; validation: the same, to watch
     settings     `model`, and for networks `input` and `training`
     tokenizer    path of the text's tokenizer, for subwords; of classifiers alone
-    base         folder of the rung that it grows from: of its word vectors, instead of those that `settings.input`
+    base         folder of the rung that it starts from: of its word vectors, instead of those that `settings.input`
                  names, or of the network whose weights it takes
 """
 

@@ -226,7 +226,7 @@ def begin_reward(settings: NamedSettings[RewardConfig], base: Path, *, seed: int
     """The network before its first step.
 
     Args:
-        settings: `name` and `model` of the rung. base: the folder of the InstructedGPT that it grows from.
+        settings: `name` and `model` of the rung. base: the folder of the InstructedGPT that it starts from.
         seed: of the head's first weights.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Answering questions about paragraphs: readers that grow from another rung's network, trained as all others are.
+"""Answering questions about paragraphs: readers that start from another rung's network, trained as all others are.
 
 All makers of readers are called as
 

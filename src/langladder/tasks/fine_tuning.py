@@ -34,7 +34,7 @@ def begin(
 
     Args:
         kind: the class that the rung names. settings: `name` and `model` of the rung.
-        base: the folder of the rung that it grows from. labels: how many there are, where there are any.
+        base: the folder of the rung that it starts from. labels: how many there are, where there are any.
 
     Raises:
         InputError: the base is of another kind, has fewer layers than are asked for, or has no tokenizer that fits.

@@ -143,7 +143,7 @@ def begin(settings: TunedSettings, base: Path, tokenizer: Tokenizer) -> NeuralLa
 
     Args:
         settings: what the rung's file says: `name`, and `target` with `model` where it describes a network itself.
-        base: the folder of the rung that it grows from.
+        base: the folder of the rung that it starts from.
 
     Raises:
         InputError: the base is counted, or of another architecture.
@@ -154,7 +154,7 @@ def begin(settings: TunedSettings, base: Path, tokenizer: Tokenizer) -> NeuralLa
         return model
     loaded = LanguageModel.load(base)
     if not isinstance(loaded, NeuralLanguageModel):
-        raise InputError(f"{settings.name} cannot grow from {base}: a {type(loaded).__name__} has no weights to train")
+        raise InputError(f"{settings.name} cannot start from {base}: a {type(loaded).__name__} has no weights to train")
     return loaded
 
 

@@ -247,7 +247,7 @@ class ReadingSettings(
 
 
 class TransferSettings(NamedSettings[ModelPart], TrainingSettings[TrainingPart], Protocol[ModelPart, TrainingPart]):
-    """Settings of a rung that grows from another one's network."""
+    """Settings of a rung that starts from another one's network."""
 
 
 class InstructedSettings(TrainingSettings[InstructionTraining], Protocol):

@@ -34,7 +34,7 @@ def test_a_table_with_the_largest_error(run: Run) -> None:
     found = run("nnlm", "SkipGram", "--entries", 2)
     assert found.exit_code == 0, found.output
     assert "NNLM" in found.output and "SkipGram" in found.output and "WRONG" not in found.output
-    assert "2 of 2 right" in found.output
+    assert "2 of 2 correct" in found.output
 
 
 def test_all_choices_in_json(run: Run) -> None:
@@ -65,7 +65,7 @@ def test_code_1_where_a_gradient_is_wrong(run: Run, trained: Path, monkeypatch: 
     monkeypatch.setattr(NNLM, "loss", wrong)
     found = run("NNLM", trained)
     assert found.exit_code == 1
-    assert found.output.count("WRONG") == 2 and "0 of 2 right" in found.output
+    assert found.output.count("WRONG") == 2 and "0 of 2 correct" in found.output
     assert json.loads(run("NNLM", "--json").output)["networks"][0]["right"] is False
 
 

@@ -98,13 +98,13 @@ def test_damaged_entries_are_left_out_and_counted_or_refused(
         caplog.clear()
         found = answer(run(*command, "--json"))
         assert found["skipped"] == {
-            "a word that stands there twice": {"count": 1, "first": f"{path}:3"},
+            "a word that occurs twice": {"count": 1, "first": f"{path}:3"},
             "a word that is not UTF-8": {"count": 1, "first": f"{path}:4"},
         }
         assert len(caplog.messages) == 1 and caplog.messages[0].startswith(f"{path}: 2 entries skipped: ")
         refused = run(*command, "--damaged", "strict", *(["--overwrite"] if command[0] in ("map", "convert") else []))
         assert refused.exit_code == 2 and refused.stderr.count("\n") == 1
-        assert f"{path}:3: a word that stands there twice; 'king' is at line 1 already" in refused.stderr
+        assert f"{path}:3: a word that occurs twice; 'king' is at line 1 already" in refused.stderr
     assert read_vectors(out).words == ["king", "queen", "man", "woman"]
     assert "skipped" not in answer(run("neighbours", out, "king", "--json"))
 
@@ -296,7 +296,7 @@ def test_bias(run: Run, biased: Path, tmp_path: Path) -> None:
         (["neighbours", "V"], "Missing argument"),
         (["neighbours", "V", "king", "-k", "0"], "0 is not in the range x>=1"),
         (["neighbours", "nowhere", "king"], "nowhere: no such file"),
-        (["similarity", "V", "nowhere.tsv"], "nowhere.tsv: no such file"),
+        (["similarity", "V", "nowhere.tsv"], "nowhere.tsv: neither a file nor"),
         (["similarity", "V", "king"], "'king' is one word; give two words to compare, or one file"),
         (["similarity", "V", "kingg"], "kingg: neither a file nor a word with a vector; give two words"),
         (["analogy", "V", "king"], "'king' is one word; an analogy needs three words, A B C, or one file"),

@@ -64,7 +64,7 @@ def test_commands_write_to_a_bucket_and_read_from_it(s3: Any, vectors: Path) -> 
         ask("convert", vectors, place, "--overwrite")
     assert "b" in ask("neighbours", f"s3://{BUCKET}/converted/folder", "a")
     assert f"s3://{BUCKET}/nothing" in ask("neighbours", f"s3://{BUCKET}/nothing", "a", code=2)
-    assert f"s3://{BUCKET}/converted/folder: holds neither" in ask(
+    assert f"s3://{BUCKET}/converted/folder: no config.json" in ask(
         "import", f"s3://{BUCKET}/converted/folder", vectors.parent / "model", code=2
     )
     assert not (vectors.parent / "model").exists()

@@ -85,9 +85,12 @@ def test_page_names_every_format_of_a_transformer() -> None:
     ("arguments", "message"),
     [
         (["models/translator/pre_norm", "new", "--to", "marian"], "norm=pre, which MarianMTModel cannot compute"),
-        (["models/translator/transformer", "new", "--to", "gpt2"], "goes to torch or marian or onnx, not to gpt2"),
+        (
+            ["models/translator/transformer", "new", "--to", "gpt2"],
+            "can be exported to torch or marian or onnx, not to gpt2",
+        ),
         (["models/translator/attention", "new"], "no other format supports a AttentionSeq2Seq"),
-        (["models/translator/transformer", "models"], "models: holds models/"),
+        (["models/translator/transformer", "models"], "models: contains models/"),
     ],
 )
 def test_what_cannot_be_exported_is_said(project: Path, arguments: list[str], message: str) -> None:

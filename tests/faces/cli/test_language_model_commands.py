@@ -164,10 +164,10 @@ def test_score_from_file_and_from_stdin(run: Run) -> None:
         ("score 'the cat'", "0 models and 1 sentences"),
         ("score models 'the cat'", "models: no saved language model"),
         ("score models/lm/gpt --file nothing.txt", "nothing.txt"),
-        ("export models/lm/gpt models", "models: holds models/"),
-        ("export models/lm/gpt new --to arpa", "a GPT goes to gpt2, not to arpa"),
+        ("export models/lm/gpt models", "models: contains models/"),
+        ("export models/lm/gpt new --to arpa", "a GPT can be exported to gpt2, not to arpa"),
         ("export models/lm/gpt new --to tensorrt", "'tensorrt' is not one of"),
-        ("export models/lm/gpt new --to onnx", "a GPT goes to gpt2, not to onnx"),
+        ("export models/lm/gpt new --to onnx", "a GPT can be exported to gpt2, not to onnx"),
         ("export models/lm/gpt new --scores nothing.json", "nothing.json: no such file"),
     ],
 )

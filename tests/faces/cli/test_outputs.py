@@ -276,7 +276,7 @@ def test_translations_are_gzipped_where_the_name_says_so() -> None:
 @pytest.mark.usefixtures("project")
 def test_one_place_for_two_things() -> None:
     result = run("translate --attention-svg", "one.svg", "-o", "one.svg")
-    assert result.exit_code == 2 and "one.svg: named twice" in result.stderr and not Path("one.svg").exists()
+    assert result.exit_code == 2 and "one.svg: given twice" in result.stderr and not Path("one.svg").exists()
 
 
 def test_a_full_disk_is_one_sentence(project: Path) -> None:

@@ -127,7 +127,7 @@ def test_what_was_trained_is_saved_where_nothing_lies(tmp_path: Path) -> None:
         ({"rung": "lstm", "text": TEXT, "steps": 0}, r"lm\.lstm: training\.max_steps: 0 is not allowed"),
         ({"rung": "lstm", "text": TEXT, "settings": {"model.widht": 3}}, r"lm\.lstm: model\.widht: 3 is not allowed"),
         ({"rung": "lstm", "text": TEXT, "settings": {"name.of": 3}}, "name.of: name is no group of settings"),
-        ({"rung": "lstm", "text": TEXT, "data": {"tokens.kind": "word"}}, "'tokens' is none of source, clean"),
+        ({"rung": "lstm", "text": TEXT, "data": {"tokens.kind": "word"}}, "'tokens' is not one of source, clean"),
         ({"rung": "lstm", "text": "nowhere.txt"}, "'nowhere.txt' does not exist"),
         ({"rung": "logistic", "labels": ["good", "bad"]}, r"neither a path nor \(text, label\) pairs"),
         ({"rung": "textcnn", "labels": [("a", "b")], "settings": {"input.units": "subwords"}}, "wants the tokenizer"),

@@ -6,7 +6,7 @@
     settings:
       bodies: {bert: {model: {width: 64}}}                           what it changes of them
 
-A rung grows from the one body that is of its kind, whatever its file names as its base. Bodies read the training text
+A rung starts from the one body that is of its kind, whatever its file names as its base. Bodies read the training text
 and, with `task_texts`, the training texts of the labels, whose labels they never see. How they learn and what grows
 from them is `small_bodies`.
 """
@@ -89,14 +89,16 @@ class GrowingConfig(ReadingConfig):
     task_texts: bool = True  # false: the text alone is read before
 
     def body_of(self, rung: GrownRung) -> str:
-        """The name of the body that a rung grows from. Raises ValueError where there is none, or more than one."""
+        """The name of the body that a rung starts from. Raises ValueError where there is none, or more than one."""
         fit = [name for name, body in self.bodies.items() if issubclass(body.kind, rung.kind.BODY)]
         if len(fit) != 1:
-            raise ValueError(f"bodies: rung {rung.name} grows from one {rung.kind.BODY.__name__}; there are {len(fit)}")
+            raise ValueError(
+                f"bodies: rung {rung.name} starts from one {rung.kind.BODY.__name__}; there are {len(fit)}"
+            )
         return fit[0]
 
     def check_grown(self, rung: GrownRung, model: Mapping[str, Any]) -> None:
-        """Whether a rung of such settings can grow from its body. Raises ValueError where it cannot."""
+        """Whether a rung of such settings can start from its body. Raises ValueError where it cannot."""
         body = self.bodies[self.body_of(rung)].config()
         settings: dict[str, Any] = rung.model | dict(model)
         if why := too_many(settings.get("layers_transferred"), body.layers) or rung.kind.refuses(settings, body):

@@ -1,4 +1,4 @@
-"""Small BERTs and GPTs that the experiments pre-train on the text, and what grows from them; in a bare loop.
+"""Small BERTs and GPTs that the experiments pre-train on the text, and what starts from them; in a bare loop.
 
 Batches, gaps and losses are those of the ladder (`data.masked_language_modelling`, `tasks.masked_language_modelling`,
 `tasks.fine_tuning`), so what an experiment pre-trains and fine-tunes is what the ladder would, only smaller. A body of

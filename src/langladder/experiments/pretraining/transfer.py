@@ -29,7 +29,7 @@ TRIES = 40  # draws for each text that is asked for
 
 
 class TransferConfig(BodyConfig):
-    """Settings of an experiment that judges bodies by what grows from them."""
+    """Settings of an experiment that judges bodies by what starts from them."""
 
     world: Size = "small"
     train_texts: int = Field(default=1000, ge=LEAST)  # pairs, at effort 1 and above; an eighth to choose by

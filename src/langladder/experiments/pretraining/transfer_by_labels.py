@@ -55,7 +55,7 @@ class TransferByLabelsConfig(GrowingConfig, CountsConfig, RepeatedConfig):
     def _lines_differ(self) -> Self:
         every = self.rungs | self.others
         if unknown := set(self.vectors) - set(every):
-            raise ValueError(f"vectors: {sorted(unknown)} are none of the rungs; allowed: {', '.join(every)}")
+            raise ValueError(f"vectors: {sorted(unknown)} are not among the rungs; allowed: {', '.join(every)}")
         if without := [name for name in self.vectors if every[name].training is None]:
             raise ValueError(f"vectors: {without} have no embedding; name networks")
         titles = [rung.title for rung in [*self.rungs.values(), *self.others.values()]]

@@ -36,7 +36,7 @@ class TransferComparisonConfig(GrowingConfig, ReadingComparisonConfig):
 
 
 class TransferComparison(LabelComparison):
-    """Variants of rungs that grow from a network, on the labelled texts."""
+    """Variants of rungs that start from a network, on the labelled texts."""
 
     Config: ClassVar[type[schema.Config]] = TransferComparisonConfig
     reads: ClassVar[tuple[Source, ...]] = ("clean/labels", "tokens/text")

@@ -49,7 +49,7 @@ class RungComparisonConfig(NetworkComparisonConfig):
     def _check(self, base: Any) -> None:
         for name, change in self.changes().items():
             if (wanted := change.get(RUNG, base)) not in self.rungs:
-                raise ValueError(f"{name}: {wanted!r} is none of the rungs; allowed: {', '.join(self.rungs)}")
+                raise ValueError(f"{name}: {wanted!r} is not one of the rungs; allowed: {', '.join(self.rungs)}")
             rung, own, rest = self.variant(base, change)
             known = {*rung.kind.Config.model_fields, *(TRAINING if rung.training else ()), *self.GIVEN}
             if unknown := [key for key in {**self.model, **rest} if key not in known]:

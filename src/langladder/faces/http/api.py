@@ -111,7 +111,7 @@ def _add_tokens(app: FastAPI, shelf: Shelf) -> None:
     def detokenize(request: Tokens) -> Json:
         rung = rung_of(request.model)
         if (most := max(request.tokens, default=0)) >= rung.model.vocab_size:
-            raise InputError(f"tokens: id {most} is none of the model's, which are 0 to {rung.model.vocab_size - 1}")
+            raise InputError(f"tokens: id {most} is not one of the model's, which are 0 to {rung.model.vocab_size - 1}")
         return {"prompt": rung.tokenizer.decode(request.tokens)}
 
 
@@ -164,7 +164,7 @@ def _embeddings(shelf: Shelf, request: EmbeddingRequest) -> tuple[list[Json], in
     Raises:
         UnknownModelError: there is no such model.
         InputError: no text, too many or too long ones, another number of dimensions, a text none of whose words has a
-            vector, or ids that are none of the model's.
+            vector, or ids that are not among the model's.
     """
     vectors = shelf.vectors(request.model)
     inputs = texts_or_ids(request.input)
@@ -193,7 +193,7 @@ def _text_of(shelf: Shelf, model: str, ids: list[int]) -> str:
         raise InputError(f"input: ids are of a tokenizer, and {model[:80]!r} has none; send text")
     tokenizer = shelf.load("tokenizer", file, Tokenizer.load)
     if (most := max(ids, default=0)) >= tokenizer.vocab_size:
-        raise InputError(f"input: id {most} is none of the model's, which are 0 to {tokenizer.vocab_size - 1}")
+        raise InputError(f"input: id {most} is not one of the model's, which are 0 to {tokenizer.vocab_size - 1}")
     return tokenizer.decode(ids)
 
 

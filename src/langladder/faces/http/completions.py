@@ -42,7 +42,7 @@ def prompts(rung: Rung, request: CompletionRequest) -> list[tuple[list[int], boo
         ids = rung.tokenizer.encode(prompt).tolist() if isinstance(prompt, str) else list(prompt)
         if ids and max(ids) >= rung.model.vocab_size:
             raise InputError(
-                f"prompt: id {max(ids)} is none of the model's, which are 0 to {rung.model.vocab_size - 1}"
+                f"prompt: id {max(ids)} is not one of the model's, which are 0 to {rung.model.vocab_size - 1}"
             )
         opened = ids[:1] == [BOS]
         rows.append((ids if opened else [BOS, *ids], opened))

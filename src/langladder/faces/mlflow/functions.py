@@ -392,7 +392,7 @@ class CaptionerFunction(ModelFunction[LoadedCaptioner]):
 def _scene(number: int, facts: list[str]) -> Scene:
     answers = dict(str(fact).partition("=")[::2] for fact in facts)
     if strange := [name for name in answers if name not in QUESTIONS]:
-        raise InputError(f"row {number}: facts: {strange[0]!r} is none of {', '.join(QUESTIONS)}")
+        raise InputError(f"row {number}: facts: {strange[0]!r} is not one of {', '.join(QUESTIONS)}")
     return Scene(**{name: answers.get(name, "") for name in QUESTIONS})
 
 

@@ -1,1 +1,1 @@
-"""Classifiers, from the commonest label to a network that grows from a GPT."""
+"""Classifiers, from the commonest label to a network that starts from a GPT."""

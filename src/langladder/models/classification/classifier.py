@@ -235,5 +235,7 @@ def label_ids(examples: Sequence[Example], labels: Sequence[str]) -> np.ndarray:
                 "texts with one label each"
             )
         if example.label not in ids:
-            raise InputError(f"{example.text[:60]!r}: the label {example.label!r} is none of {', '.join(labels)[:200]}")
+            raise InputError(
+                f"{example.text[:60]!r}: the label {example.label!r} is not one of {', '.join(labels)[:200]}"
+            )
     return np.array([ids[example.label] for example in examples if example.label is not None], dtype=np.int64)

@@ -67,7 +67,7 @@ class GPTClassifierConfig(GrownConfig):
 
 
 class GrownFromGPT(Grown):
-    """What grows from GPT: rows between the new tokens `marks`, read by `gpt`; a mixin beside `Network`."""
+    """What starts from GPT: rows between the new tokens `marks`, read by `gpt`; a mixin beside `Network`."""
 
     BODY: ClassVar[type[Network]] = GPT
     FAMILIES: ClassVar[str] = "a GPT of the families lm and tune"

@@ -79,7 +79,7 @@ class BERTFeatures(nn.Module):
 
 
 class GrownFromBERT(Grown):
-    """What grows from BERT has the attribute `features`."""
+    """What starts from BERT has the attribute `features`."""
 
     BODY: ClassVar[type[Network]] = BERT
     FAMILIES: ClassVar[str] = "a rung of the family encoder"

@@ -123,5 +123,5 @@ def chosen_layers(layers: Sequence[int] | None, count: int) -> list[int]:
     if layers is None:
         return list(range(count + 1))
     if wrong := [layer for layer in layers if not -count - 1 <= layer <= count]:
-        raise InputError(f"layers={list(layers)}: {wrong[0]} is none of 0 (embeddings) to {count}, or −1 (the last)")
+        raise InputError(f"layers={list(layers)}: {wrong[0]} is not one of 0 (embeddings) to {count}, or −1 (the last)")
     return [layer % (count + 1) for layer in layers]

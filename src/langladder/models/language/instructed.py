@@ -90,7 +90,7 @@ def begin(base: Path, *, seed: int, dropout: float | None = None) -> tuple[Instr
     found = LanguageModel.load(base)
     if not isinstance(found, GPT):
         raise InputError(
-            f"{base}: a {type(found).__name__}, and an InstructedGPT grows from a GPT of the families lm and tune; "
+            f"{base}: a {type(found).__name__}, and an InstructedGPT starts from a GPT of the families lm and tune; "
             "choose another base"
         )
     tokenizer = _tokenizer_of(found, base)

@@ -1,4 +1,4 @@
-"""What readers share that are trained by gradient: they grow from another rung's network and keep its tokenizer.
+"""What readers share that are trained by gradient: they start from another rung's network and keep its tokenizer.
 
 A batch is whatever `collate` makes of the rows that `encode` gives: of one question one row or several, each of which
 is trained on by itself.

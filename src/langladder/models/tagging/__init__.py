@@ -1,1 +1,1 @@
-"""Taggers, from counts to a network that grows from a BERT."""
+"""Taggers, from counts to a network that starts from a BERT."""

@@ -164,7 +164,7 @@ def tag_ids(sentences: Sequence[Tagged], tags: Sequence[str]) -> np.ndarray:
             raise InputError(f"{' '.join(sentence.words)[:60]!r}: not a tag for each word")
         for word, tag in zip(sentence.words, sentence.tags, strict=True):
             if tag not in ids:
-                raise InputError(f"{word[:60]!r}: the tag {tag[:60]!r} is none of {', '.join(tags)[:200]}")
+                raise InputError(f"{word[:60]!r}: the tag {tag[:60]!r} is not one of {', '.join(tags)[:200]}")
             found.append(ids[tag])
     return np.array(found, dtype=np.int64)
 

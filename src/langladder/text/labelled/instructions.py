@@ -179,7 +179,7 @@ def check_messages(messages: Sequence[Message], where: str) -> None:
             raise InputError(f"{where}: message {number}: unknown role {str(role)[:60]!r}; allowed: {', '.join(ROLES)}")
         if not (text or "").strip():  # null in a table that others wrote
             name = "response" if role == ASSISTANT else f"{role} message"
-            raise InputError(f"{where}: message {number}: an empty {name}; fill it in, or take the line out")
+            raise InputError(f"{where}: message {number}: an empty {name}; fill it in, or remove the line")
     turns = [message.role for message in messages]
     if USER not in turns:
         raise InputError(f"{where}: no user turn; a dialogue needs one")
@@ -190,14 +190,14 @@ def check_messages(messages: Sequence[Message], where: str) -> None:
         raise InputError(f"{where}: the assistant speaks first; the first turn must be the user's")
     for number, (one, other) in enumerate(pairwise(turns), start=2):
         if one == other:
-            raise InputError(f"{where}: message {number}: two {one} turns in a row; join them, or take one out")
+            raise InputError(f"{where}: message {number}: two {one} turns in a row; join them, or remove one")
 
 
 def check_preference(chosen: str, rejected: str, where: str) -> None:
     """Raise InputError for an empty response, or for two that are equal."""
     for name, text in (("chosen", chosen), ("rejected", rejected)):
         if not text.strip():
-            raise InputError(f"{where}: {name}: an empty response; fill it in, or take the line out")
+            raise InputError(f"{where}: {name}: an empty response; fill it in, or remove the line")
     if chosen.strip() == rejected.strip():
         raise InputError(
             f"{where}: chosen and rejected are equal ({chosen.strip()[:60]!r}); one must be better, or "
@@ -352,7 +352,7 @@ def records(file: File, source: InstructionSource, facts: FileFacts) -> Iterator
     if file in facts.empty:
         return
     if not isinstance(items, list):
-        raise InputError(f"{file}: a list of records is wanted; {FORMS}")
+        raise InputError(f"{file}: a list of records is needed; {FORMS}")
     if not items:
         facts.nothing_in(file)
     yield from ((f"{file}, item {number}", item) for number, item in enumerate(items, start=1))
@@ -403,7 +403,7 @@ def _dialogue(messages: Iterable[Message], where: str) -> Dialogue:
     except InputError as error:
         raise UnfitDialogueError(str(error)) from error
     if dialogue.response is None:
-        raise UnfitDialogueError(f"{where}: the user has the last word; a response to it is wanted")
+        raise UnfitDialogueError(f"{where}: the user has the last word; a response to it is needed")
     return dialogue
 
 
@@ -424,7 +424,7 @@ def _alpaca(instruction: str, row: Any, where: str) -> Prompt:
 
 def _read_messages(value: Any, where: str) -> Prompt:
     if not isinstance(value, list):
-        raise InputError(f"{where}: a {type(value).__name__}; a list of messages is wanted")
+        raise InputError(f"{where}: a {type(value).__name__}; a list of messages is needed")
     messages = []
     for number, one in enumerate(value, start=1):
         here = f"{where} {number}"

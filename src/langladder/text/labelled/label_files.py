@@ -161,7 +161,7 @@ def _examples(
         elif strange := labels - known:
             raise InputError(
                 f"{row.where}: {min(strange)[:60]!r} is no label of the training split, which has "
-                f"{', '.join(ordered(known))[:300]}; mend it, or give it training examples"
+                f"{', '.join(ordered(known))[:300]}; fix it, or give it training examples"
             )
         if row.labels is not None:
             yield {"text": row.text, "second": row.second, "labels": sorted(labels)}
@@ -208,7 +208,7 @@ def rows(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Label
             label, labels = "", tuple(filter(None, (_label(name, source) for name in names)))
         unlabelled = labels is None and not label
         if unlabelled or not text or second == "":
-            raise InputError(f"{row.where}: an empty {'label' if unlabelled else 'text'}; fill it in, or take it out")
+            raise InputError(f"{row.where}: an empty {'label' if unlabelled else 'text'}; fill it in, or remove it")
         yield row._replace(text=text, label=label, second=second, labels=labels)
 
 
@@ -301,7 +301,7 @@ def _positions(where: str, first: list[str], wanted: list[Column]) -> list[int]:
         if similar:
             raise InputError(
                 f"{where}: {len(similar)} columns may be {column!r}: {', '.join(similar)[:200]}; rename all but one, "
-                f"or name the one that is wanted {_CONFIG}"
+                f"or name the one that is needed {_CONFIG}"
             )
         raise InputError(
             f"{where}: no column {column!r}; the first line has {', '.join(names)[:200]!r}. Say which columns hold "
@@ -395,7 +395,7 @@ def _trees(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Lab
         except ValueError as error:
             raise InputError(f"{where}: {error}") from error
         if (label := tree.label[-1]) is None:
-            raise InputError(f"{where}: the tree has no label at its root; (label left right) is wanted")
+            raise InputError(f"{where}: the tree has no label at its root; (label left right) is needed")
         yield LabelledText(where, " ".join(tree.words), label, None, tree)
 
 
@@ -421,7 +421,7 @@ def _conllu(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[La
         labels = [match[1] for comment in sentence.comments if (match := _LABEL.fullmatch(comment.strip()))]
         where = f"{file}:{sentence.lines[0]}"
         if len(labels) != 1:
-            raise InputError(f"{where}: {len(labels)} comments '# label = …' above the sentence; one is wanted")
+            raise InputError(f"{where}: {len(labels)} comments '# label = …' above the sentence; one is needed")
         words = sentence.column(CONLLU.form)
         yield LabelledText(where, " ".join(words), labels[0], None, None, heads_of(sentence, CONLLU))
 

@@ -343,7 +343,7 @@ def tree_of_heads(words: Sequence[str], heads: Sequence[int]) -> Tree:
             )
         below[head].append(number)
     if len(below[0]) != 1:
-        raise ValueError(f"{len(below[0])} words have head 0 (the root): {below[0][:5]}; exactly one is wanted")
+        raise ValueError(f"{len(below[0])} words have head 0 (the root): {below[0][:5]}; exactly one is needed")
     order: list[int] = []
     waiting = [below[0][0]]
     while waiting:  # a word before those that depend on it; backwards: children first

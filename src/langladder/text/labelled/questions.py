@@ -126,11 +126,11 @@ class Question(NamedTuple):
         if not self.options:
             return None
         if len(set(self.options)) < len(self.options) or len(self.options) < 2:
-            return f"options: {list(self.options)!r}; two or more different ones are wanted"
+            return f"options: {list(self.options)!r}; two or more different ones are needed"
         right = [option for option in self.options if option in self.gold()]
         if len(right) != 1:
             return (
-                f'options: {len(right)} of {list(self.options)!r} are answers, one is wanted ("" for a question '
+                f'options: {len(right)} of {list(self.options)!r} are answers, one is needed ("" for a question '
                 "without an answer)"
             )
         return None

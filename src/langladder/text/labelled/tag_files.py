@@ -75,7 +75,7 @@ class TagColumns(Config):
 
 
 class FoldedSource(FileSource):
-    """Files that are cut into folds where that is wanted."""
+    """Files that are cut into folds where that is needed."""
 
     # Cross-validation: `folds` parts, of which number `fold` (from 0) is the test split and the rest train.
     folds: int | None = Field(default=None, ge=2, le=1000)
@@ -221,7 +221,7 @@ class _SplitRows:
                 self.known.update(tags)
             elif unknown := [word for word, tag in enumerate(tags) if tag not in self.known]:
                 where = f"{sentence.where(unknown[0])} ({tags[unknown[0]][:40]!r})"
-                self.damage.found(where, UNKNOWN, "mend the tag, or give it training examples")
+                self.damage.found(where, UNKNOWN, "fix the tag, or give it training examples")
                 continue
             self.words += len(words)
             self.longest = max(self.longest, (len(words), sentence.where(0)))
@@ -248,7 +248,7 @@ def checked_tags(sentence: Sentence, tags: Sequence[str], scheme: str) -> tuple[
         before = repr(tags[number - 1][:40]) if number else "the beginning"
         after = repr(tags[number][:40]) if number < len(tags) else "the end"
         raise InputError(
-            f"{sentence.where(min(number, len(tags) - 1))}: {after} must not follow {before} ({scheme}); mend it, or "
+            f"{sentence.where(min(number, len(tags) - 1))}: {after} must not follow {before} ({scheme}); fix it, or "
             "set scheme: IOB1, where I-X may open a phrase (written as IOB2), or none (conf/tags)"
         )
     return tuple(written)
@@ -330,7 +330,7 @@ class _Cut(NamedTuple):
             raise InputError(f"{where}: {len(cells)} columns, but the first line has {self.width}")
         if max(columns.required()) >= len(cells):
             raise InputError(
-                f"{where}: {len(cells)} column(s), but number {max(columns.required())} (from 0) is wanted; say which "
+                f"{where}: {len(cells)} column(s), but number {max(columns.required())} (from 0) is needed; say which "
                 "column holds what: columns (conf/tags)"
             )
         return cells
@@ -389,7 +389,7 @@ def sentences(
             damage.found(f"{file}:{number}", NO_BLANK_LINE, "a blank line ends a sentence; put one in")
         separated = False
         if not damaged and not (cells[columns.form] and cells[columns.tag].strip()):
-            damage.found(f"{file}:{number}", EMPTY, "fill it in, or take the line out")
+            damage.found(f"{file}:{number}", EMPTY, "fill it in, or remove the line")
             damaged = True
         found.comments.extend(comments)
         comments.clear()
@@ -425,7 +425,7 @@ def _joined(sentence: Sentence, columns: TagColumns) -> Sentence:
     for _, cells, line in ranges.values():
         raise InputError(
             f"{sentence.file}:{line}: the range {cells[columns.id or 0]!r} has no form, or not all its words follow "
-            "it, or some are in another range; mend it, or take the line out"
+            "it, or some are in another range; fix it, or remove the line"
         )
     if columns.head is not None and heads is not None:
         for cells, head in zip(found.words, joined_heads(heads, counts), strict=True):

@@ -128,7 +128,7 @@ class ChatTemplate:
         ids, learnt = [np.array([BOS])], [False]
         for role, text in turns:
             if role not in marks:
-                raise InputError(f"role: {str(role)[:60]!r} is none of {', '.join(ROLES)}; correct the dialogue")
+                raise InputError(f"role: {str(role)[:60]!r} is not one of {', '.join(ROLES)}; correct the dialogue")
             closed = [EOS] if role == ASSISTANT else []
             ids.append(np.concatenate([[marks[role]], text, closed]))
             learnt += [False] + [role == ASSISTANT] * (len(text) + len(closed))
@@ -154,7 +154,7 @@ class Template:
         parts = _parts(text)
         fields = [name for _, name in parts if name is not None]
         if fields.count(ANSWER) != 1:
-            raise InputError(f"template: {text!r} has {fields.count(ANSWER)} places {{answer}}; one is wanted")
+            raise InputError(f"template: {text!r} has {fields.count(ANSWER)} places {{answer}}; one is needed")
         at = [name for _, name in parts].index(ANSWER)
         self._before, self._after = parts[: at + 1], parts[at + 1 :]
         self.fields = tuple(dict.fromkeys(name for name in fields if name != ANSWER))

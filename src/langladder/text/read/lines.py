@@ -378,7 +378,7 @@ def text_field(row: Any, field: str, where: str) -> str:
             raise InputError(f"{where}: has no field {field!r}; it has {have[:200]}")
         value = value[found]
     if not isinstance(value, str):
-        raise InputError(f"{where}: field {field!r} is a {type(value).__name__}; text is wanted")
+        raise InputError(f"{where}: field {field!r} is a {type(value).__name__}; text is needed")
     if not value.isascii():
         try:
             value.encode()

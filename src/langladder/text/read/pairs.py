@@ -53,9 +53,9 @@ class ParallelSource(FileSource):
     @model_validator(mode="after")
     def _layout_is_complete(self) -> Self:
         if min(self.columns) < 0 or self.columns[0] == self.columns[1]:
-            raise ValueError(f"columns: {self.columns}; two different column numbers from 0 are wanted")
+            raise ValueError(f"columns: {self.columns}; two different column numbers from 0 are needed")
         if self.fields[0] == self.fields[1]:
-            raise ValueError(f"fields: {self.fields}; two different fields are wanted")
+            raise ValueError(f"fields: {self.fields}; two different fields are needed")
         if (self.layout == "two_files") != (self.target_files is not None):
             raise ValueError(
                 f"layout: {self.layout!r} with target_files: {self.target_files!r}; give target_files exactly when "
@@ -209,7 +209,7 @@ def _columns(file: File, number: int, line: str, columns: list[int]) -> tuple[st
     cells = line.split("\t")
     if max(columns) >= len(cells):
         raise InputError(
-            f"{file}:{number}: {len(cells)} tab-separated column(s), but columns: {columns} are wanted; a pair a line, "
+            f"{file}:{number}: {len(cells)} tab-separated column(s), but columns: {columns} are needed; a pair a line, "
             "source TAB target (conf/parallel)"
         )
     return cells[columns[0]], cells[columns[1]]

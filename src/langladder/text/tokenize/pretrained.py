@@ -128,7 +128,7 @@ def _bpe_parts(path: Path) -> tuple[JSONObject, object, Merges]:
     }
     for name, (value, allowed) in settings.items():
         if value not in allowed:
-            raise InputError(f"{path}: {name}: {str(value)[:40]!r}; read here is GPT-2's, {allowed[0]!r}")
+            raise InputError(f"{path}: {name}: {str(value)[:40]!r}; supported is GPT-2's, {allowed[0]!r}")
     merges = model.get("merges")
     if not isinstance(merges, list):
         raise InputError(f"{path}: model.merges: not a list")
@@ -210,10 +210,10 @@ def _vocabulary(path: Path, found: JSONObject) -> list[str]:
     wanted = {"model": "WordPiece", "normalizer": "BertNormalizer", "pre_tokenizer": "BertPreTokenizer"}
     for name, kind in wanted.items():
         if parts[name].get("type") != kind:
-            raise InputError(f"{path}: {name}: {str(parts[name].get('type'))[:40]!r}; read here is BERT's, {kind}")
+            raise InputError(f"{path}: {name}: {str(parts[name].get('type'))[:40]!r}; supported is BERT's, {kind}")
     for name, value in {"continuing_subword_prefix": CONTINUES, "max_input_chars_per_word": LONGEST_WORD}.items():
         if model.get(name, value) != value:
-            raise InputError(f"{path}: model.{name}: {str(model[name])[:40]!r}; read here is {value!r}")
+            raise InputError(f"{path}: model.{name}: {str(model[name])[:40]!r}; supported is {value!r}")
     vocabulary = json_object(path, model.get("vocab"))
     check_ids(path, vocabulary)
     tokens = sorted(vocabulary, key=vocabulary.__getitem__)
@@ -231,7 +231,7 @@ def _different(path: Path, tokens: list[str]) -> list[str]:
         raise InputError(f"{path}: token {tokens.index('')} is empty")
     if len(set(tokens)) < len(tokens):
         twice = next(token for token, number in Counter(tokens).items() if number > 1)
-        raise InputError(f"{path}: the token {twice[:60]!r} stands there twice")
+        raise InputError(f"{path}: the token {twice[:60]!r} occurs twice")
     return tokens
 
 
@@ -239,7 +239,7 @@ def _cleaning(path: Path, found: JSONObject) -> JSONObject:
     """The settings of the cleaning in tokenizer.json."""
     normalizer = found["normalizer"]
     if normalizer.get("clean_text", True) is not True:
-        raise InputError(f"{path}: normalizer.clean_text: {normalizer['clean_text']!r}; read here is true")
+        raise InputError(f"{path}: normalizer.clean_text: {normalizer['clean_text']!r}; supported is true")
     return {name: normalizer[name] for name in _SWITCHES if name in normalizer}
 
 

@@ -86,9 +86,7 @@ class TokenizerConfig(Config):
     def _reserves_for_itself(cls, values: object) -> object:
         if isinstance(values, dict) and "extra_specials" in values:
             reserved = f"{', '.join(RESERVED[:-1])} and {RESERVED[-1]} behind its vocabulary"
-            raise ValueError(
-                f"extra_specials: is no setting any more: every tokenizer reserves {reserved}; take it out"
-            )
+            raise ValueError(f"extra_specials: is no setting any more: every tokenizer reserves {reserved}; remove it")
         return values
 
     @field_validator("kind")
@@ -370,11 +368,11 @@ def of_words(tokens: Sequence[str], source: Path) -> Tokenizer:
         tokens: by id; the first stand for the four specials, whatever they are. source: where from, for messages.
 
     Raises:
-        InputError: a word stands there twice, or looks like a special inside a tokenizer.
+        InputError: a word occurs twice, or looks like a special inside a tokenizer.
     """
     vocabulary = {token: number for number, token in enumerate([*SPELLINGS, *tokens[len(SPELLINGS) :]])}
     if len(vocabulary) < len(tokens):
-        raise InputError(f"{source}: {len(tokens) - len(vocabulary)} of its words stand there twice, or are a special")
+        raise InputError(f"{source}: {len(tokens) - len(vocabulary)} of its words occur twice, or are a special")
     return Tokenizer(assemble("word", models.WordLevel(vocab=vocabulary, unk_token=SPELLINGS[UNK])), "word")
 
 

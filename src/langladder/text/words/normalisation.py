@@ -231,7 +231,7 @@ class Normalisation:
         if not isinstance(names, list) or not all(isinstance(name, str) and name in STEPS for name in names):
             raise InputError(f"{where}: {str(names)[:80]}; allowed is a list of {', '.join(STEPS)}")
         if len(set(names)) < len(names):
-            raise InputError(f"{where}: {', '.join(names)[:80]}: a step stands there twice")
+            raise InputError(f"{where}: {', '.join(names)[:80]}: a step occurs twice")
         return cls(tuple(names))
 
     @classmethod
