@@ -1,4 +1,4 @@
-"""From what is chosen to the checked settings of every job: conf/ composed by Hydra, with params.yaml on top."""
+"""From the choices to the checked settings of every job: Hydra composes conf/, with params.yaml on top."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -31,25 +31,24 @@ from pipeline.settings.schema import RESOURCES, RungValues, split_unwatched
 from pipeline.settings.yaml_files import Values, flat
 from pipeline.tracking.code_version import code_version
 
-MANY_RUNGS = "_together_"  # where one composition holds many rungs: `_together_.lm.gpt`
+MANY_RUNGS = "_together_"  # a composition with many rungs: `_together_.lm.gpt`
 INSTEAD = {"optimizer": "optimizer", "scheduler": "schedule"}
-"""Group of conf/ → the setting of a rung's training that it takes the place of."""
-MANY = 32  # rungs that one holds; more of them make every step of it slower
+"""Group of conf/ → the setting of a rung's training that it replaces."""
+MANY = 32  # rungs per composition; more make every step slower
 
 
 def prepare(chosen: params.Choices | None = None, left_out: Sequence[str] = ()) -> None:
-    """Tell Hydra of the families, of params.yaml (`chosen`), and of what files of conf/ compute.
+    """Register with Hydra the families, params.yaml (`chosen`), and the functions that files of conf/ use.
 
-    `${steps:400}` is 400 at size small, more and fewer at others; `${warmup:400}` the warm-up of 400 steps: that of the
-    size, at most half of them; `${at_once:1}` how many jobs of one thread run here.
+    `${steps:400}` is 400 at size small, more or fewer at other sizes. `${warmup:400}` is the warm-up of 400 steps: that
+    of the size, at most half of them. `${at_once:1}` is the number of jobs with one thread that run here at a time.
 
-    conf/config.yaml takes the default rung of each family, so that `lm=gpt` can choose another, and the config
-    `params`, which stands for params.yaml. Classes of plugins may be named, and their files conf/<group>/<name>.yaml
-    chosen.
+    conf/config.yaml contains the default rung of each family, so that `lm=gpt` can choose another, and the config
+    `params`, which represents params.yaml. Classes of plugins, and their files conf/<group>/<name>.yaml, are allowed.
 
     Args:
-        chosen: None: the config is left as it is.
-        left_out: groups whose choice of params.yaml is none.
+        chosen: None: the config is not changed.
+        left_out: groups whose choice in params.yaml is ignored.
     """
     plugins.allow(params.listed_plugins())
     for (group, name), file in params.plugin_files().items():
@@ -63,7 +62,7 @@ def prepare(chosen: params.Choices | None = None, left_out: Sequence[str] = ()) 
 
 
 class OwnFirst(SearchPathPlugin):
-    """Hydra takes a file of the project's own conf/ where there is one, and else the installed one."""
+    """Let Hydra use the project's own conf/ first, and then the installed one."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         for folder in filter(Path.is_dir, params.conf_folders()[:-1]):
@@ -71,7 +70,7 @@ class OwnFirst(SearchPathPlugin):
 
 
 def conf_folder() -> str:
-    """The folder that Hydra composes from, and that has every file; the project's own are found before its."""
+    """The folder with all files of conf/, from which Hydra composes; files of the project override them."""
     if len(params.conf_folders()) > 1:
         Plugins.instance().register(OwnFirst)
     return str(params.conf_folders()[-1])
@@ -82,7 +81,7 @@ def _store_params(node: Values) -> None:
 
 
 def _set_defaults(rungs: Mapping[str, str]) -> None:
-    """What conf/config.yaml takes as its rungs: group, with the place (`lm@place`) where it is not the usual → name."""
+    """The rungs in conf/config.yaml: group, with the package (`lm@package`) if it is not the default → name."""
     defaults = [{group: name} for group, name in rungs.items()]
     ConfigStore.instance().store("families", {"defaults": defaults}, package="_global_")
 
@@ -96,7 +95,7 @@ def _warmup(count: int, *, _root_: DictConfig) -> int:
 
 
 class Compositions:
-    """Compositions of conf/ for the choices of params.yaml. Each takes a while, so one serves many rungs."""
+    """Compositions of conf/ for the choices of params.yaml. Each takes a while, so one is used for many rungs."""
 
     def __init__(self, chosen: params.Choices, left_out: list[str] | None = None) -> None:
         prepare()
@@ -108,7 +107,7 @@ class Compositions:
 
     @cached_property
     def _shared(self) -> dict[str, DictConfig]:
-        """Selection → its composition, made with others. What cannot be made so is left out: alone, it says why."""
+        """Selection → its composition, made together with others. A failing one is left out and reported later."""
         listed = [(family, name) for family in families() for name in self.chosen.rungs(family)]
         composed: dict[str, DictConfig] = {}
         for first in range(0, max(1, len(listed)), MANY):
@@ -117,7 +116,7 @@ class Compositions:
         return composed
 
     def _many(self, rungs: list[tuple[str, str]]) -> dict[str, DictConfig]:
-        """These rungs, each with all that is no rung; none where another file (of debug, say) changes rungs too."""
+        """These rungs, each with all other settings; none if another file (such as debug) also changes rungs."""
         whole = self._compose([], {f"{family}@{MANY_RUNGS}.{family}.{name}": name for family, name in rungs})
         if any(family in whole for family in families()):
             return {}
@@ -128,7 +127,7 @@ class Compositions:
         return {selection: cast(DictConfig, OmegaConf.merge(whole, part)) for selection, part in parts.items()}
 
     def _compose(self, selection: list[str], rungs: Mapping[str, str] | None = None) -> DictConfig:
-        """A composition with these rungs instead of each family's default."""
+        """A composition with these rungs instead of the families' defaults."""
         before = ConfigStore.instance().repo["params.yaml"].node
         prepare(self.chosen, self.left_out)
         if rungs is not None:
@@ -137,7 +136,7 @@ class Compositions:
             return with_data(compose("config", [params.quoted(one) for one in selection]), self.chosen)
         finally:
             prepare()
-            _store_params(before)  # of a sweep, whose next job is composed after this one
+            _store_params(before)  # in a sweep, the next job is composed after this one
 
     def of(self, selection: str) -> DictConfig:
         """A composition for a choice such as `lm=gpt`; "" for any.
@@ -152,7 +151,7 @@ class Compositions:
         return self._alone[selection]
 
     def _everything(self, selection: str) -> Values:
-        """All that is no rung, as plain values; the same for all rungs that were composed together."""
+        """All settings except rungs, as plain values; the same for all rungs that were composed together."""
         family = selection.partition("=")[0]
         key = "" if family in families() and selection in self._shared else selection
         if key not in self._plain:
@@ -177,9 +176,9 @@ class Compositions:
                 values.setdefault("seeds", self.chosen.seeds)
             if problem := checks.phrases_in_folds(family, name, values, self.of(f"{family}={name}")):
                 raise InputError(problem)
-            if values.get("name") != name:  # its models, reports and metrics are found by the name of its file
+            if values.get("name") != name:  # its models, reports and metrics have the name of its file
                 raise InputError(
-                    f"{family}.name: {values.get('name')!r}, but a rung has the name of its file, {name!r}; fix or "
+                    f"{family}.name: {values.get('name')!r}, but it must be the name of the file, {name!r}; fix or "
                     f"remove the key name in params.yaml: {family}.{name} or conf/{family}/{name}.yaml"
                 )
             self._rungs[family, name] = values
@@ -189,7 +188,7 @@ class Compositions:
         """The plain settings of a rung, checked.
 
         Raises:
-            InputError: what is wrong with them.
+            InputError: they are not valid.
         """
         values = self._rung(family, name)
         if (family, name) not in self._checked:
@@ -201,7 +200,7 @@ class Compositions:
         """The plain settings of a job, checked.
 
         Raises:
-            InputError: what is wrong with them.
+            InputError: they are not valid.
         """
         everything = self._everything(job.selection)
         own = self._rung(job.stage.family, job.name) if job.stage.family else {}
@@ -210,7 +209,7 @@ class Compositions:
         return values
 
     def graph(self) -> needed.Graph:
-        """The jobs, and what each reads; a rung whose settings are wrong reads nothing of its own."""
+        """The jobs, and what each reads; a rung with invalid settings has no inputs of its own."""
 
         def reads(family: str, rung: str) -> list[str]:
             with suppress(InputError, HydraException, OmegaConfBaseException, RecursionError):
@@ -228,10 +227,10 @@ def resolve(chosen: params.Choices, found: Sequence[str] = ()) -> dict[str, Valu
     """Checked settings of every job, keyed `<stage>/<job>`.
 
     Args:
-        found: what is wrong with params.yaml itself, to be said with the rest.
+        found: problems of params.yaml itself, to report with the others.
 
     Raises:
-        InputError: every problem of every job, one a line.
+        InputError: every problem of every job, one per line.
     """
     problems = [*found, *checks.other_version(), *checks.name_problems(chosen)]
     if unreadable := checks.conf_problems():
@@ -254,7 +253,7 @@ def resolve(chosen: params.Choices, found: Sequence[str] = ()) -> dict[str, Valu
                 resolved[job.file] = needed.idle_settings(job, what.jobs[job.file], graph)
                 continue
             resolved[job.file] = compositions.job(job)
-            if "inputs" in job.stage.keys:  # a file each, which the jobs of rungs that are left out wait for, too
+            if "inputs" in job.stage.keys:  # one file each; the jobs of rungs that are left out also depend on it
                 resolved[job.file]["inputs"] |= {rung: [] for rung in dropped[job.name]}
         except InputError as error:
             problems.append(str(error))
@@ -267,12 +266,12 @@ def resolve(chosen: params.Choices, found: Sequence[str] = ()) -> dict[str, Valu
 
 
 def with_data(config: DictConfig, chosen: params.Choices, task: Sequence[str] = ()) -> DictConfig:
-    """A composition with what params.yaml: data says of the corpora, on top of their files in conf/.
+    """A composition with the settings of `data` in params.yaml for the corpora, on top of their files in conf/.
 
-    A key is one of the file's own (`language`), one of its `source:` (`delimiter`), or `split`, how it is cut.
+    A key is one of the file (`language`), one of its `source:` (`delimiter`), or `split`.
 
     Args:
-        task: overrides on the command line, which win.
+        task: overrides on the command line, which come last.
     """
     if not chosen.data:
         return config
@@ -294,22 +293,22 @@ def with_data(config: DictConfig, chosen: params.Choices, task: Sequence[str] = 
 
 
 FILTER_READS = ("data/clean/labels/test.parquet", "data/clean/tags/test.parquet")
-"""What the stage `filter` has in dvc.yaml beside the corpus and `paths.filter`."""
+"""Inputs of the stage `filter` in dvc.yaml besides the corpus and `paths.filter`."""
 
 ENGINED = ("corpus", "demonstrate", "filter", "clean", "tokenize", "vocab", "cooccur", "train_lm")
-"""The stages that go through a whole corpus, which an engine may do for them: conf/engine."""
+"""The stages that process a whole corpus, for which conf/engine applies."""
 
 
 def job_values(
     stage: Stage, name: str, everything: Values, own: Values, chosen: params.Choices, rung: RungValues
 ) -> Values:
-    """The plain values that a stage reads, `code` (the hash of the code that it runs) and `aside` with them.
+    """The plain values that a stage reads, with `code` (the hash of the code that it runs) and `aside`.
 
     Args:
         name: of the job.
-        everything: the composition but for rungs.
-        own: the settings of the rung that the job is about; {} where it is about none.
-        rung: the settings of any rung, for stages that read those of a whole family.
+        everything: the composition without rungs.
+        own: the settings of the job's rung; {} if it has none.
+        rung: the settings of any rung, for stages that read a whole family.
     """
     values: Values = {}
     for key in stage.keys:
@@ -319,7 +318,7 @@ def job_values(
             values[key] = _computed(key, name, everything, chosen, rung)
     training = next((values[family].get("training") for family in families() if family in values), None)
     if "bleu_tokenize" in values and training and training.get("early_stopping") != "bleu":
-        values["bleu_tokenize"] = None  # not read: another choice must not train anew
+        values["bleu_tokenize"] = None  # not read: a change must not train the rung again
     values["code"] = code_version(stage.name, values)
     if stage.name in ENGINED:
         values |= {key: everything[key] for key in RESOURCES}
@@ -332,13 +331,13 @@ def rung_values(family: str, config: DictConfig, chosen: params.Choices, task: S
 
     Args:
         config: the whole composition.
-        task: overrides on the command line; they win over params.yaml's changes to single rungs.
+        task: overrides on the command line, which override params.yaml's settings of single rungs.
     """
     name = config[family].name
     listed = {"base": chosen.bases(family).get(name), "reads": chosen.reads(family).get(name)}
     change = chosen.changes(family).get(name, {}) | {key: value for key, value in listed.items() if value}
     if "${oc." in str(change):
-        raise InputError(f"{family}.{name}: ${{oc.…}} is not followed here; write the value itself in params.yaml")
+        raise InputError(f"{family}.{name}: ${{oc.…}} is not supported here; write the value itself in params.yaml")
     overrides = OverridesParser.create().parse_overrides(list(task))
     instead = _instead(family, config, change, [override.key_or_group for override in overrides])
     if change or instead:
@@ -354,16 +353,16 @@ def rung_values(family: str, config: DictConfig, chosen: params.Choices, task: S
             elif override.key_or_group.startswith(f"{family}."):
                 OmegaConf.update(config, override.key_or_group, override.value())
     values: Values = plain(config, without=[str(key) for key in config if key != family])[family]
-    if "year" not in change:  # said for the report alone, and by the rung's file
+    if "year" not in change:  # for the report only, from the rung's file
         values.pop("year", None)
     return values
 
 
 def _instead(family: str, config: DictConfig, change: Values, typed: Sequence[str]) -> dict[str, object]:
-    """What takes the place of a rung's own optimiser and schedule: the file of conf/optimizer, of conf/scheduler.
+    """The replacement for a rung's own optimiser and schedule: the file of conf/optimizer, of conf/scheduler.
 
-    The nearer wins: what the command line says of the rung itself, then the file that it chooses, then what params.yaml
-    changes of the rung, then the file that params.yaml chooses.
+    Order of precedence: the rung's settings on the command line, the file chosen there, the rung's settings in
+    params.yaml, the file chosen in params.yaml.
     """
     found: dict[str, object] = {}
     for group, key in INSTEAD.items():
@@ -376,7 +375,7 @@ def _instead(family: str, config: DictConfig, change: Values, typed: Sequence[st
 
 
 def _computed(key: str, name: str, everything: Values, chosen: params.Choices, rung: RungValues) -> object:
-    """A setting that is no rung's: of the composition, or found from it."""
+    """A setting that belongs to no rung: of the composition, or derived from it."""
     side = everything["side"]
     match key:
         case "corpus":
@@ -396,14 +395,12 @@ def _computed(key: str, name: str, everything: Values, chosen: params.Choices, r
             return chosen.rungs("lm")
         case "tunes":
             return chosen.rungs("tune") if chosen.prompted == "tune" else []
-        case "wanted":  # whether anybody reads the preferences made of this rung's answers, or asks for them by hand
+        case "wanted":  # whether a rung reads the preferences made from this rung's answers, or the user requests them
             folders = {folder for family in families() for folder in chosen.reads(family).values()}
             return name not in chosen.rungs("instruct") or f"data/preferences/{name}" in folders
         case "given":
             if name not in chosen.given:
-                raise InputError(
-                    f"given: nothing is called {name!r}; `dvc repro` takes in what params.yaml lists there"
-                )
+                raise InputError(f"given: no entry {name!r}; list it under `given` in params.yaml")
             return {"name": name, "path": chosen.given[name]}
         case "rungs":
             return titles.titles_of(chosen, rung)
@@ -423,43 +420,43 @@ def _computed(key: str, name: str, everything: Values, chosen: params.Choices, r
 
 
 def _inputs(family: str, value: Values, paths: Mapping[str, str]) -> dict[str, str]:
-    """What a rung reads beyond what its family does.
+    """The inputs of a rung in addition to those of its family.
 
     Raises:
-        InputError: a file from outside that DVC does not know as its input.
+        InputError: an input file that is not among DVC's dependencies.
     """
     found = families()[family].inputs(value)
     for name, path in found.items():
         if name in paths and path != paths[name]:
             key = next((key for key, value in flat(value).items() if value == path), name)
             raise InputError(
-                f"{family}.{key}: {path!r}, but params.yaml: paths.{name} is {paths[name]!r}; set both to the same, "
-                "so that DVC runs the rung again when that changes"
+                f"{family}.{key}: {path!r}, but params.yaml: paths.{name} is {paths[name]!r}; set both to the same "
+                "path, so that DVC runs the rung again when the file changes"
             )
     return found
 
 
 def _checked_filter(value: Values, folder: str) -> Values:
-    """A filter, all of whose files the stage has as inputs in dvc.yaml.
+    """A filter whose files are all inputs of the stage in dvc.yaml.
 
     Raises:
-        InputError: a file that DVC does not know as its input.
+        InputError: a file that is not among DVC's dependencies.
     """
     for key, path in flat(value).items():
         file = PurePosixPath(normpath(path)) if key.endswith(".path") and isinstance(path, str) else None
         if file is not None and str(file) not in FILTER_READS and not file.is_relative_to(normpath(folder)):
             raise InputError(
-                f"filter.{key}: {path!r} is not below params.yaml: paths.filter ({folder!r}), nor is it one of "
-                f"{', '.join(FILTER_READS)}; put it there or set paths.filter, so that DVC sees it change"
+                f"filter.{key}: {path!r} is neither below params.yaml: paths.filter ({folder!r}) nor one of "
+                f"{', '.join(FILTER_READS)}; move it there or set paths.filter, so that DVC tracks it"
             )
     return value
 
 
 def plain(config: DictConfig, without: Sequence[str] = ()) -> Values:
-    """A composition as plain values, its references resolved.
+    """A composition as plain values, with references resolved.
 
     Raises:
-        InputError: a value is missing, or refers to one that is not there.
+        InputError: a value is missing, or refers to a missing one.
     """
     try:
         return {str(key): _plain(config[key]) for key in config if key not in without}

@@ -1,4 +1,4 @@
-"""Configuration errors, collected and said at once: key, value, what is allowed, which file."""
+"""Configuration errors, collected and reported together: key, value, allowed values, file to edit."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -14,19 +14,19 @@ from langladder.ground.schema import short
 from pipeline import INSTALLED, ROOT
 
 DEEP = 8  # settings inside settings
-LINE = 900  # characters of a line that names a problem
+LINE = 900  # characters per line of a message
 RENAMED = {"experiments": "claims", "experiment": "claim"}
-"""Keys of params.yaml as earlier versions called them → as they are called now."""
+"""Old keys of params.yaml → their new names."""
 
 
 @contextmanager
 def explain(
     file_of: Callable[[tuple[str, ...]], str], prefix: tuple[str, ...] = (), kind: type[BaseModel] | None = None
 ) -> Iterator[None]:
-    """Turn a pydantic `ValidationError` into an `InputError` with one line a problem.
+    """Turn a pydantic `ValidationError` into an `InputError` with one line per problem.
 
     Args:
-        kind: the settings that are checked: of an unknown key the nearest of theirs are named.
+        kind: the class of the settings, to suggest the nearest names for an unknown key.
     """
     try:
         yield
@@ -40,13 +40,13 @@ def explained(
     prefix: tuple[str, ...] = (),
     kind: type[BaseModel] | None = None,
 ) -> list[str]:
-    """One line a problem, see `explain`."""
+    """One line per problem, see `explain`."""
     known = [".".join([*prefix, key]) for key in keys(kind)] if kind else []
     return [_line(detail, file_of, prefix, known) for detail in error.errors(include_url=False)]
 
 
 def keys(kind: type[BaseModel], depth: int = DEEP) -> Iterator[str]:
-    """Every dotted key that settings of a class may have."""
+    """Every dotted key of a settings class."""
     for name, field in kind.model_fields.items():
         yield field.alias or name
         for inner in _settings(field.annotation) if depth else ():
@@ -54,7 +54,7 @@ def keys(kind: type[BaseModel], depth: int = DEEP) -> Iterator[str]:
 
 
 def _settings(annotation: object) -> Iterator[type[BaseModel]]:
-    """The settings classes that a type has: itself, or those of a union."""
+    """The settings classes of a type: itself, or those of a union."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for part in get_args(annotation):
@@ -62,13 +62,13 @@ def _settings(annotation: object) -> Iterator[type[BaseModel]]:
 
 
 def near(key: str, known: Collection[str]) -> str:
-    """`; the nearest: lm.training.lr` for an unknown key, `; it is called claims now` for an old one; "" for others.
+    """`; the nearest: lm.training.lr` for an unknown key, `; its new name is claims` for an old one; "" for others.
 
-    Keys beside it are the first to be compared, then those that end as it does, then all by their last part.
+    Compares keys at the same level first, then keys with the same ending, then all keys by their last part.
     """
     first, dot, rest = key.partition(".")
     if first in RENAMED:
-        return f"; it is called {RENAMED[first]}{dot}{rest} now"
+        return f"; its new name is {RENAMED[first]}{dot}{rest}"
     parent, _, last = key.rpartition(".")
     beside = [one.rpartition(".")[2] for one in known if one.rpartition(".")[0] == parent]
     found = [".".join(filter(None, [parent, one])) for one in get_close_matches(last, beside, n=3, cutoff=0.7)]
@@ -91,13 +91,13 @@ def _line(
     if detail["type"] == "missing":
         return f"{key}: missing; add it in {file}"
     message = detail["msg"].removeprefix("Value error, ")
-    if isinstance(detail["input"], dict):  # an impossible combination: the message names the keys itself
+    if isinstance(detail["input"], dict):  # an invalid combination: the message has the keys already
         return f"{f'{key}: ' if key else ''}{message}; change it in {file}"
     return f"{key}: {value} is not allowed: {message}; change it in {file}"
 
 
 def combined(problems: list[str], hint: str = "") -> InputError:
-    """One error for many problems, and how to leave them behind."""
+    """One error for many problems, with advice."""
     lines = list(dict.fromkeys(_short(line) for problem in problems for line in problem.splitlines()))
     count = f"{len(lines)} problem{'s' if len(lines) > 1 else ''}"
     said = [f"{count} in the configuration; nothing was run.", *(f"  - {line}" for line in lines)]
@@ -105,16 +105,16 @@ def combined(problems: list[str], hint: str = "") -> InputError:
 
 
 def where_installed(message: str) -> str:
-    """Where the files of conf/ are that a message names and the project itself does not have; "" where it has them."""
+    """Where to find files of conf/ in a message that the project itself does not have; "" if it has them."""
     if INSTALLED is None:
         return ""
     named = {match[0].rstrip("/") for match in re.finditer(r"\bconf/\w+(?:/[\w.-]+\.yaml)?", message)}
     if all((ROOT / name).exists() or not (INSTALLED.parent / name).exists() for name in named):
         return ""
-    return f"What conf/ has not is in {INSTALLED}: copy a file to the same place in conf/ to change it."
+    return f"Files that conf/ does not have are in {INSTALLED}: copy a file to the same path in conf/ to change it."
 
 
 def _short(line: str) -> str:
-    """A line of a message, with a long name or value cut in its middle, and no password of a URL."""
+    """A line of a message: long names and values are cut in the middle, passwords of URLs are removed."""
     line = without_secrets(line)
     return line if len(line) <= LINE else f"{line[: LINE * 2 // 3]} … {line[-LINE // 4 :]}"

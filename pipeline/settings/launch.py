@@ -1,9 +1,9 @@
 """The other processes of a training on this machine (`training.devices`): each runs the stage's job as this one does.
 
-Lightning would start them in the midst of the training, each by the command line that began this process: in a sweep
-that is the whole sweep, and in a job that Slurm or joblib runs it is theirs. So they are started here, before anything
-is read, with this very job's settings as a resolved file. They train, and end; this process has the number 0 and does
-all else. Where torchrun or srun has started the processes already, there is nothing to do.
+Lightning would start them during the training with the command line of this process. In a sweep that is the command
+line of the whole sweep, and in a job of Slurm or joblib it is theirs. So they are started here, before anything is
+read, with the settings of this job as a resolved file. They only train; this process has number 0 and does everything
+else. If torchrun or srun has started the processes already, there is nothing to do.
 """
 
 import os
@@ -38,20 +38,20 @@ DVC_STAGE = "DVC_STAGE"
 """What DVC sets in the environment of the commands that it runs."""
 LOOPBACK = {"linux": "lo", "darwin": "lo0"}
 END = 60.0
-"""Seconds that a process has to end when the training has, or when another has failed."""
+"""Seconds for a process to end after the training has ended or another process has failed."""
 
 Process = subprocess.Popen[bytes]
 
 
 @contextmanager
 def others(stage: str, rung: str, values: Values, settings: Config) -> Iterator[None]:
-    """Start them where the job's rung asks for several, and see to their end.
+    """Start the processes if the job's rung needs several, and end them.
 
     Args:
-        values: the job's plain settings, as they stand in a resolved file; settings: the same, checked.
+        values: the job's plain settings, as in a resolved file; settings: the same, checked.
 
     Raises:
-        InputError: this machine has fewer GPUs; several machines, and nobody has started the processes.
+        InputError: this machine has fewer GPUs; or several machines, and the processes were not started.
     """
     training = _training(stage, settings)
     if training is None or training.devices * training.nodes == 1 or ranks().size > 1:
@@ -59,7 +59,7 @@ def others(stage: str, rung: str, values: Values, settings: Config) -> Iterator[
         return
     if training.nodes > 1:
         raise InputError(
-            f"training.nodes={training.nodes}: a stage starts processes on its own machine only; start them with "
+            f"training.nodes={training.nodes}: a stage only starts processes on its own machine; start them with "
             "torchrun or srun (docs/gpu-and-cluster.md), or set training.nodes to 1"
         )
     from langladder.tasks.devices import check_devices
@@ -88,7 +88,7 @@ def others(stage: str, rung: str, values: Values, settings: Config) -> Iterator[
 
 
 def _training(stage: str, settings: Config) -> "TrainingConfig | None":
-    """How the job's rung is trained; None where the stage trains none by gradient."""
+    """The training settings of the job's rung; None if the stage does not train by gradient."""
     known = plan.stages().get(stage)
     if known is None or not known.makes:
         return None
@@ -105,7 +105,7 @@ def _write(folder: Path, stage: str, rung: str, values: Values) -> None:
 
 
 def _rendezvous(count: int) -> "TCPStore":
-    """A store of keys on a free port, where the processes find each other, and what the environment says of it."""
+    """A key store on a free port, where the processes find each other, and the environment variables for it."""
     from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
     store = TCPStore("127.0.0.1", 0, None, is_master=True, wait_for_workers=False)
@@ -138,7 +138,7 @@ def _wait(started: list[Process]) -> None:
 
 
 def _monitor(started: list[Process], folder: Path, over: threading.Event) -> None:
-    """Say what a process has died of. The others, which may wait for it for ever, end by themselves or are ended."""
+    """Report why a process has died. The others, which might wait for it forever, are ended."""
     while not over.wait(1.0):
         for number, process in enumerate(started, start=1):
             if process.poll():
@@ -153,7 +153,7 @@ def _monitor(started: list[Process], folder: Path, over: threading.Event) -> Non
 
 
 def end_with_starter() -> None:
-    """In a process that DVC, or another process of the training, has started: end when that one has died."""
+    """In a process that DVC or another process of the training has started: end when the parent has died."""
     starter = int(os.environ.get(STARTER) or 0)
     if starter and ranks().rank:
         end_with(starter)
@@ -162,7 +162,7 @@ def end_with_starter() -> None:
 
 
 def _up_to_dvc() -> list[int]:
-    """The numbers of this process's parent, its parent's parent and so on up to DVC; a shell may be among them.
+    """The process numbers of this process's parents up to DVC; a shell can be among them.
 
     DVC sets DVC_STAGE for the shell, which passes it on to this process; DVC's own process does not have it.
     """

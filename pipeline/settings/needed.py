@@ -1,14 +1,14 @@
-"""Which jobs the listed rungs need. Every other job of dvc.yaml is left out: it makes empty outputs, in no time.
+"""Which jobs the listed rungs need. Every other job of dvc.yaml is left out: it only makes empty outputs.
 
-A rung needs a side of the data where its jobs read, directly or over others, what becomes of that side's corpus. By
-this one graph, that of dvc.yaml,
+A rung needs a side of the data if its jobs read, directly or indirectly, files made from that side's corpus. From
+this graph of dvc.yaml it follows that
 
 - a side that no listed rung reads is left out: with classifiers alone no text is drawn, cleaned, tokenised or counted
-  (where no rung is listed at all, the data themselves are what is needed, and nothing is left out);
+  (if no rung is listed at all, nothing is left out: the user wants the data themselves);
 - `only: labels` in params.yaml leaves out the other sides, and the rungs that need one of them;
 - a rung that needs a side that is `none` (`corpus: none`) is refused.
 
-DVC knows the stages before it runs any, so a job cannot go for such a choice; but it can do nothing.
+DVC reads all stages before it runs any, so such a choice cannot remove a job; but the job can do nothing.
 """
 
 import re
@@ -31,16 +31,16 @@ from pipeline.settings.run_folder import OUTPUT
 from pipeline.settings.yaml_files import Values
 
 LEFT_OUT = "left_out"
-"""The key of a resolved file that says why its job does nothing; also the name of the file in its empty folders."""
+"""The key of a resolved file with the reason why its job does nothing; also a file name in its empty folders."""
 
-UNREAD = "no listed rung reads it"
+UNREAD = "no listed rung needs it"
 
-EMPTY = dict.fromkeys((".txt", ".tsv", ".jsonl", ".parquet"), "\n")  # of an empty one DVC warns
+EMPTY = dict.fromkeys((".txt", ".tsv", ".jsonl", ".parquet"), "\n")  # DVC warns about empty files
 EMPTY |= {".json": "{}\n", ".csv": "step,train_loss,validation_loss\n"}
-"""What an empty file of a job that is left out holds, by its ending; a path with none of these is a folder."""
+"""The content of a left-out job's empty file, by its ending; a path without such an ending is a folder."""
 
 Reads = Callable[[str, str], list[str]]
-"""(family, rung) → the paths that this very rung reads beyond what its family does."""
+"""(family, rung) → the paths that this rung reads in addition to those of its family."""
 
 
 # ---- what jobs read and make -----------------------------------------------------------------------------------------
@@ -48,14 +48,14 @@ Reads = Callable[[str, str], list[str]]
 
 @dataclass(frozen=True)
 class Files:
-    """What a job reads and makes."""
+    """Inputs and outputs of a job."""
 
     deps: tuple[str, ...]
     outs: tuple[str, ...]
 
 
 def files_of(job: Job, choices: Mapping[str, Any]) -> Files:
-    """What dvc.yaml says that a job reads and makes.
+    """Inputs and outputs of a job in dvc.yaml.
 
     Args:
         choices: the values of params.yaml, to which `${…}` refers.
@@ -93,10 +93,10 @@ class Needed:
     """What is left out, and why.
 
     Attributes:
-        rungs: family → those that are kept.
-        jobs: file of a job → why it is left out.
-        problems: rungs that need a side that is not there, or that nothing is left.
-        note: what `only` leaves out, for people; "": nothing.
+        rungs: family → rungs that are kept.
+        jobs: file of a job → reason why it is left out.
+        problems: rungs that need a missing side, or the fact that no rung is left.
+        note: what `only` leaves out, as a message; "": nothing.
     """
 
     rungs: dict[str, list[str]]
@@ -106,11 +106,11 @@ class Needed:
 
 
 class Graph:
-    """The jobs that params.yaml asks for, and which reads what of another.
+    """The jobs of params.yaml, and their dependencies.
 
     Args:
-        reads: what single rungs read, instead of what the stage `watch` of their family waits for.
-        filter_reads: what the stage `filter` reads, instead of all that it could.
+        reads: inputs of single rungs, instead of the inputs of their family's stage `watch`.
+        filter_reads: the actual inputs of the stage `filter`, instead of all possible ones.
     """
 
     def __init__(self, chosen: Choices, reads: Reads, filter_reads: set[str]) -> None:
@@ -125,9 +125,9 @@ class Graph:
         return {out: file for file, files in self.files.items() for out in files.outs}
 
     def before(self, file: str) -> set[str]:
-        """The files of all jobs that a job needs, itself among them."""
+        """The files of all jobs that a job needs, including itself."""
         if file not in self._before:
-            self._before[file] = {file}  # a circle ends here; `checks` reports it
+            self._before[file] = {file}  # stops at a cycle; `checks` reports it
             found = {maker for dep in self._deps(self.jobs[file]) for maker in self._made_by(dep)}
             self._before[file] |= set().union(*map(self.before, found))
         return self._before[file]
@@ -135,7 +135,7 @@ class Graph:
     def _deps(self, job: Job) -> list[str]:
         deps = list(self.files[job.file].deps)
         if "inputs" in job.stage.keys:
-            return []  # each rung's own are that rung's
+            return []  # a rung's own inputs belong to that rung
         if "filter" in job.stage.keys:
             deps = [dep for dep in deps if not dep.startswith("data/clean/") or dep in self._filter_reads]
         if any(dep.startswith("data/watched/") for dep in deps):
@@ -143,7 +143,7 @@ class Graph:
         return deps
 
     def _made_by(self, path: str) -> list[str]:
-        """Who makes a path, what stands below it, or the folder that it is in."""
+        """The jobs that make a path, something below it, or the folder that contains it."""
         return [
             maker
             for out, maker in self._makers.items()
@@ -152,7 +152,7 @@ class Graph:
 
 
 def needed(chosen: Choices, graph: Graph) -> Needed:
-    """Which rungs are kept, and which jobs are left out."""
+    """Decide which rungs are kept, and which jobs are left out."""
     makes = {job.file: job.name for job in graph.jobs.values() if "corpus" in job.stage.keys}  # the corpus of a side
     absent = absent_sides(chosen)
     of_rung: dict[tuple[str, str], set[str]] = {}
@@ -181,13 +181,13 @@ def needed(chosen: Choices, graph: Graph) -> Needed:
         return Needed(kept, why, [_refusal(name, left[name], sides) for name, sides in missing.items()])
     only, problems = f"only: {', '.join(chosen.only)}", []
     if not any(kept.values()):
-        problems = [f"{only}: no listed rung reads that alone; list one, or change only: params.yaml"]
+        problems = [f"{only}: no listed rung works with this data only; list one, or change `only`: params.yaml"]
     said = "; ".join(f"{families()[name].listed}: {', '.join(names)}" for name, names in left.items() if names)
     return Needed(kept, why, problems, f"{only} leaves out {said}" if said else "")
 
 
 def absent_sides(chosen: Choices) -> dict[str, str]:
-    """The sides of the data that are not there → why."""
+    """The missing sides of the data → reason."""
     none = {side.name: f"{side.group}: none" for side in SIDES.values() if getattr(chosen, side.group, "") == NONE}
     only = {name: f"only: {', '.join(chosen.only)}" for name in SIDES if chosen.only and name not in chosen.only}
     return none | only
@@ -197,8 +197,8 @@ def _refusal(family: str, rungs: list[str], sides: set[str]) -> str:
     groups = [side.group for side in SIDES.values() if side.name in sides]
     none, folders = ", ".join(f"{one}: none" for one in groups), ", ".join(f"conf/{one}/" for one in groups)
     return (
-        f"{families()[family].listed}: {', '.join(rungs)} cannot be made without data ({none}); take them from the "
-        f"list, choose from {folders}, or name the sides that you have in only, which leaves them out: params.yaml"
+        f"{families()[family].listed}: {', '.join(rungs)} cannot be made without data ({none}); remove them from the "
+        f"list, choose data from {folders}, or list the data that you have in `only`, to leave them out: params.yaml"
     )
 
 
@@ -206,7 +206,7 @@ def _refusal(family: str, rungs: list[str], sides: set[str]) -> str:
 
 
 def idle_settings(job: Job, why: str, graph: Graph) -> Values:
-    """The resolved file of a job that is left out: why, what it is to make, and the keys that DVC watches."""
+    """The resolved file of a left-out job: the reason, its outputs, and the keys that DVC tracks."""
     read = {dep for files in graph.files.values() for dep in files.deps}
     outs = graph.files[job.file].outs
     inside = sorted(dep for dep in read if any(dep.startswith(f"{out}/") for out in outs))
@@ -215,7 +215,7 @@ def idle_settings(job: Job, why: str, graph: Graph) -> Values:
 
 
 def do_nothing(root: Path, settings: Mapping[str, Any]) -> None:
-    """Make the outputs of a job that is left out: empty, but there for the jobs that wait for them."""
+    """Make the outputs of a left-out job: empty files and folders for the jobs that depend on them."""
     for path in settings["makes"]:
         if path.startswith(("data/", "models/")):
             with atomic_folder(root / path, OUTPUT) as folder:
@@ -230,7 +230,7 @@ def do_nothing(root: Path, settings: Mapping[str, Any]) -> None:
 
 
 def check_data(stage: str) -> None:
-    """See, before a single run of a stage, that the data which it reads have been made.
+    """Check before a single run of a stage that its data have been made.
 
     Raises:
         InputError: they were left out.
@@ -239,6 +239,6 @@ def check_data(stage: str) -> None:
         folder = Path(*PurePosixPath(dep).parts[:3])
         if dep.startswith("data/") and (file := ROOT / folder / f"{LEFT_OUT}.json").is_file():
             raise InputError(
-                f"{folder} was left out of the last `dvc repro` ({read_json(file)[LEFT_OUT]}); list a rung that reads "
-                "it, see to it that only and its corpus allow it (params.yaml), and run `dvc repro` again"
+                f"{folder} was left out of the last `dvc repro` ({read_json(file)[LEFT_OUT]}); list a rung that needs "
+                "it, check `only` and the corpus (params.yaml), and run `dvc repro` again"
             )

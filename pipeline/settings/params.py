@@ -1,7 +1,7 @@
-"""params.yaml: what IS chosen. Read here once, checked, and given to Hydra as a config of its own (`as_config`).
+"""params.yaml, the user's choices: read here once, checked, and passed to Hydra as a config (`as_config`).
 
 The same values reach every entry point: `dvc repro` and `dvc exp run -S` through the stage `resolve`, and
-`python -m pipeline.<stage> -m …` through `pipeline.settings.stage`, where a preset and the command line win.
+`python -m pipeline.<stage> -m …` through `pipeline.settings.stage`, where a preset and the command line override them.
 """
 
 import subprocess
@@ -48,44 +48,44 @@ GROUPS = (
     "words",
     "engine",
     "debug",
-)  # keys that name a file in conf/<key>/
+)  # keys with the name of a file in conf/<key>/
 
 NONE = "none"
-"""The choice of a side of which there are no data: conf/<group>/none.yaml."""
+"""The choice for a side without data: conf/<group>/none.yaml."""
 LIGHTNING = ("trainer", "callbacks", "logger", "optimizer", "scheduler")
-"""Keys that name files in conf/<key>/, none or several; `trainer` may hold flags instead."""
+"""Keys with names of files in conf/<key>/, none or several; `trainer` can have flags instead."""
 OPEN = tuple(f"{key}." for key in LIGHTNING)
-"""Where a key on the command line need not be in the files of conf/: `trainer.profiler=simple`."""
+"""Groups whose keys on the command line need not be in files of conf/: `trainer.profiler=simple`."""
 
 PACKAGES = {"s3": "dvc_s3", "gs": "dvc_gs", "http": "dvc_http", "https": "dvc_http", "ssh": "dvc_ssh"}
 INSTALL = {"dvc_s3": "'langladder[cluster]'", "dvc_gs": "dvc-gs gcsfs", "dvc_ssh": "dvc-ssh sshfs"}
 READ = (*(side.name for side in CHOSEN), "filter")
-"""The keys of params.yaml: paths that may be URLs; the rest is small and read as a whole."""
+"""The keys of `paths` in params.yaml that can be URLs; the others are small and read as a whole."""
 
 ABSENT = "not set"
 FEW = 6
-"""So many uncommitted values are named."""
+"""Maximum number of uncommitted values in the message."""
 RESTORE = (
-    "`dvc exp run -S` leaves its values there; `git checkout -- params.yaml` restores the whole file, "
-    "`dvc exp run -S key=value` one of them"
+    "`dvc exp run -S` keeps its values in the file; `git checkout -- params.yaml` restores the whole file, "
+    "`dvc exp run -S key=value` a single value"
 )
 
-Changes = dict[str, Values]  # rung → what differs from its file in conf/
+Changes = dict[str, Values]  # rung → settings that override its file in conf/
 
 
 def _from_outside(path: str) -> str:
-    """A path of params.yaml: as it is written, and not in the project's way."""
+    """A path of params.yaml: unchanged, and not one that a stage would overwrite."""
     if "${" in path:
-        raise ValueError("references are not followed here; write the path itself")
+        raise ValueError("references are not supported here; write the path itself")
     try:
         (ROOT / path).stat()
-    except (FileNotFoundError, NotADirectoryError, PermissionError):  # who reads it will say so
+    except (FileNotFoundError, NotADirectoryError, PermissionError):  # its reader reports it
         pass
-    except OSError as error:  # too long, a circle of links
-        raise ValueError(f"no path that this system has ({str(error.strerror).lower()})") from error
+    except OSError as error:  # too long, or a cycle of links
+        raise ValueError(f"not a valid path on this system ({str(error.strerror).lower()})") from error
     root, real = ROOT.resolve(), (ROOT / path).resolve()
     if root.is_relative_to(real):
-        raise ValueError("the project itself, or a folder above it; name a file or folder of its own")
+        raise ValueError("the project itself, or a folder above it; give a file or folder of its own")
     return path
 
 
@@ -99,17 +99,17 @@ def _no_output(path: str) -> str:
 
 
 def objection(key: str, path: str) -> str | None:
-    """Why a path of params.yaml: paths is not taken; None where it is, and where it is no URL."""
+    """Why a URL in `paths` of params.yaml is not allowed; None if it is, or if the path is not a URL."""
     if not is_url(path):
         return None
     scheme = path.partition("://")[0]
     if key not in READ:
-        return f"a URL; {', '.join(READ)} may be URLs, this not: copy it here (langladder copy {path} input/{key})"
+        return f"a URL; only {', '.join(READ)} can be URLs: copy it here (langladder copy {path} input/{key})"
     if scheme not in PACKAGES:
         hub = "; for a data set of the Hub set corpus: hub" if scheme == "hf" else ""
-        return f"a URL that DVC cannot watch; {', '.join(f'{one}://' for one in PACKAGES)} are watched{hub}"
+        return f"a URL that DVC cannot track; supported: {', '.join(f'{one}://' for one in PACKAGES)}{hub}"
     if scheme.startswith("http") and path.endswith("/"):
-        return "a web folder, which has no ETag that DVC could watch; name one file, or copy it here (langladder copy)"
+        return "a web folder, which has no ETag for DVC to track; give one file, or copy it here (langladder copy)"
     if find_spec(PACKAGES[scheme]) is None:
         package = PACKAGES[scheme]
         return f"{scheme}:// needs {package.replace('_', '-')}, which is not installed; pip install {INSTALL[package]}"
@@ -120,7 +120,7 @@ Input = Annotated[str, AfterValidator(_from_outside), AfterValidator(_no_output)
 
 
 class EvaluationSets(Config):
-    """What word vectors are judged by."""
+    """The evaluation sets of word vectors."""
 
     analogies: str
     similarity: str
@@ -128,7 +128,7 @@ class EvaluationSets(Config):
 
 
 class OtherPaths(EvaluationSets):
-    """Files from outside, some of which may be URLs; DVC watches them. `Paths` adds that of each side."""
+    """Input files, some of which can be URLs; DVC tracks them. `Paths` adds one for each side."""
 
     vectors: str
     lexicon: str
@@ -144,7 +144,7 @@ class OtherPaths(EvaluationSets):
             raise ValueError(wrong)
         if is_url(path):
             return path
-        own = str(info.field_name) in (*READ, "prompts")  # the others may be what the ladder has made
+        own = str(info.field_name) in (*READ, "prompts")  # the others can be outputs of the ladder
         return _no_output(_from_outside(path)) if own else _from_outside(path)
 
 
@@ -164,14 +164,14 @@ class Growth(Config):
     def _is_of_names(cls, value: str) -> str:
         parts = value.split("/")
         if len(parts) < 2:
-            raise ValueError("write two names, family/rung; of a folder its path, data/preferences/sft")
+            raise ValueError("write two names, family/rung; for a folder its path, such as data/preferences/sft")
         for part in parts:
             checked_name(part)
         return value
 
 
 class GrowthBeside(Growth):
-    """The same of a rung that reads something else beside its base."""
+    """The same for a rung that reads something else besides its base."""
 
     reads: str  # a folder of the DAG
 
@@ -182,7 +182,7 @@ def _listed(value: object) -> object:
 
 
 class Choices(Config):
-    """What params.yaml says for all families alike; `schema` adds two keys a family, and one a side."""
+    """The keys of params.yaml that do not depend on families; `schema` adds two keys per family, and one per side."""
 
     size: str
     seed: int = Field(ge=0, lt=2**31)
@@ -216,9 +216,9 @@ class Choices(Config):
     def _of_corpora(cls, data: dict[str, Values]) -> dict[str, Values]:
         for side, values in data.items():
             if "${" in str(values):
-                raise ValueError(f"{side}: references are not followed here; write the value itself")
+                raise ValueError(f"{side}: references are not supported here; write the value itself")
             if "path" in values:
-                raise ValueError(f"{side}.path: DVC watches the paths; name it in paths.{side}")
+                raise ValueError(f"{side}.path: set it in paths.{side}, so that DVC tracks it")
         return data
 
     @model_validator(mode="after")
@@ -229,7 +229,7 @@ class Choices(Config):
             for other in family.looks_into:
                 if self.rungs(family.name) and not self.rungs(other):
                     named, listed = f"{family.listed}={self.rungs(family.name)}", families()[other].listed
-                    raise ValueError(f"{named} look into the trained models of {listed}, which is empty")
+                    raise ValueError(f"{named} need the trained models of {listed}, which is empty")
         return self
 
     @model_validator(mode="after")
@@ -237,35 +237,35 @@ class Choices(Config):
         for family in families().values():
             if family.side in ON_REQUEST and family.side not in self.corpora and self.rungs(family.name):
                 named, missing = f"{family.listed}={self.rungs(family.name)}", f"corpora: [{family.side}]"
-                raise ValueError(f"{named} read data/clean/{family.side}, which is not made; set {missing}")
+                raise ValueError(f"{named} need data/clean/{family.side}, which is not made; set {missing}")
         return self
 
     def files(self, key: str) -> list[str]:
-        """The files of conf/<key>/ that a key of `GROUPS` or `LIGHTNING` names."""
+        """The files of conf/<key>/ in a key of `GROUPS` or `LIGHTNING`."""
         value = getattr(self, key)
         return value if isinstance(value, list) else [value] if isinstance(value, str) else []
 
     def rungs(self, family: str) -> list[str]:
-        """The rungs listed of a family, e.g. of `lm`."""
+        """The listed rungs of a family, e.g. of `lm`."""
         return list(getattr(self, families()[family].listed))
 
     def changes(self, family: str) -> Changes:
-        """Changes to single rungs of a family, on top of their files."""
+        """Settings of single rungs of a family, which override their files."""
         found: Changes = getattr(self, family)
         return found
 
     def bases(self, family: str) -> dict[str, str]:
-        """Rung → the rung (family/name) that it starts from, where the family's grow."""
+        """Rung → the rung (family/name) that it starts from, if the family's rungs have bases."""
         listed = getattr(self, families()[family].listed)
         return {name: growth.base for name, growth in listed.items()} if isinstance(listed, dict) else {}
 
     def reads(self, family: str) -> dict[str, str]:
-        """Rung → the folder that it reads beside its base, where the family's do."""
+        """Rung → the folder that it reads besides its base, if the family's rungs have one."""
         listed = getattr(self, families()[family].listed)
         return {name: growth.reads for name, growth in listed.items()} if families()[family].beside else {}
 
     def with_rungs(self, kept: dict[str, list[str]]) -> Self:
-        """The same with these rungs of each family only; those that grow keep their bases."""
+        """The same with only these rungs of each family; rungs with bases keep them."""
         values: dict[str, object] = {}
         for family, names in kept.items():
             now = getattr(self, families()[family].listed)
@@ -275,7 +275,7 @@ class Choices(Config):
 
 @cache
 def schema() -> type[Choices]:
-    """Schema of params.yaml, with every family's list of rungs and changes to them; a family need not be named."""
+    """Schema of params.yaml, with every family's list of rungs and their settings; each family is optional."""
     corpora: Any = list[Literal[ON_REQUEST]]  # type: ignore[valid-type]
     fields: dict[str, Any] = {"paths": (Paths, ...)}
     fields["corpora"] = (corpora, Field(default_factory=list, max_length=len(ON_REQUEST)))
@@ -292,7 +292,7 @@ def load() -> Choices:
     """Read and check params.yaml.
 
     Raises:
-        InputError: not YAML (line), keys that stand twice, unknown keys, wrong types, values out of range; all at once.
+        InputError: not YAML (line), duplicate keys, unknown keys, wrong types, values out of range; all at once.
     """
     chosen, problems = load_leniently()
     if problems or not chosen:
@@ -301,10 +301,10 @@ def load() -> Choices:
 
 
 def uncommitted() -> str:
-    """Which values of params.yaml the last commit does not have, and how to restore the file; "" where there are none.
+    """The values of params.yaml that differ from the last commit, and how to restore the file; "" if there are none.
 
-    `dvc exp run -S` writes its values into the file and leaves them there, also where they are refused. In the copies
-    that DVC makes for its queue, and in a ladder's own folder, there is nothing to restore.
+    `dvc exp run -S` writes its values into the file and keeps them there, even if they are refused. In the copies that
+    DVC makes for its queue, and in a ladder's own folder, there is nothing to restore.
     """
     if ".dvc" in ROOT.parts:
         return ""
@@ -331,16 +331,16 @@ def _value_text(values: Values, key: str) -> str:
 
 
 def load_leniently() -> tuple[Choices | None, list[str]]:
-    """What params.yaml says, and what is wrong with it, one line each.
+    """The content of params.yaml, and its problems, one line each.
 
-    What is wrong counts as what conf/config.yaml says, so that the rest can be checked too; None where even so it
-    cannot.
+    Invalid values are replaced by those of conf/config.yaml, so that the rest can be checked too; None if it still
+    cannot be checked.
 
     Raises:
         InputError: not YAML (line).
     """
     raw, problems = read_leniently(ROOT / "params.yaml")
-    plugins.allow(listed_plugins())  # whose files of conf/ are choices, too
+    plugins.allow(listed_plugins())  # their files of conf/ are choices, too
     for again in (False, True):
         try:
             return schema().model_validate(raw), problems
@@ -358,13 +358,13 @@ def load_leniently() -> tuple[Choices | None, list[str]]:
 
 
 def usual(values: Values) -> Choices:
-    """What conf/config.yaml says where there is no params.yaml, with some values."""
+    """The choices of conf/config.yaml without params.yaml, with some values."""
     found = {key: value for key, value in _usual().items() if key in schema().model_fields}
     return schema().model_validate(found | values)
 
 
 def _usual() -> Values:
-    """What stands in for a wrong choice."""
+    """The replacement for an invalid choice."""
     file = conf_path("config.yaml")
     absent = {"defaults": [], "seed": 1, "precision": "default", "threads": 1}
     stated: Values = read_yaml(file) if file.is_file() else absent
@@ -374,9 +374,9 @@ def _usual() -> Values:
 
 
 def as_config(chosen: Choices, without: Collection[str] = ()) -> Values:
-    """params.yaml as conf/config.yaml takes it: its choices as overrides of the defaults list, its values as values.
+    """params.yaml for conf/config.yaml: its choices as overrides of the defaults list, its values as values.
 
-    A file cannot do so itself: `size: small` names a file of a group there, and is a value to Hydra.
+    A file cannot do this itself: in params.yaml `size: small` chooses a file of a group, but to Hydra it is a value.
 
     Args:
         without: groups whose choice is left to conf/config.yaml.
@@ -389,7 +389,7 @@ def as_config(chosen: Choices, without: Collection[str] = ()) -> Values:
 
 
 def _quote(value: object) -> str:
-    """A value in Hydra's override grammar; paths may hold characters that the grammar would read."""
+    """A value in Hydra's override grammar; paths can contain characters with a meaning in the grammar."""
     if value is None:
         return "null"
     if isinstance(value, list):
@@ -402,9 +402,9 @@ def _quote(value: object) -> str:
 
 
 def quoted(override: str) -> str:
-    """An override as it is typed, for Hydra's grammar.
+    """An override as the user types it, in Hydra's grammar.
 
-    That takes letters beyond ASCII in quotes only, `lm=модель,gpt`, and new keys behind ++: `trainer.profiler=simple`.
+    The grammar needs quotes for letters beyond ASCII, `lm=модель,gpt`, and ++ for new keys: `trainer.profiler=simple`.
     """
     if override.startswith(OPEN):
         return f"++{override}"
@@ -428,20 +428,20 @@ def conf_path(name: str) -> Path:
 
 
 def conf_file(group: str, name: str) -> Path:
-    """The file of a choice; where the project has none of that name, a plugin's."""
+    """The file of a choice, of the project or else of a plugin."""
     own = conf_path(f"{group}/{name}.yaml")
     return own if own.is_file() else plugin_files().get((group, name), own)
 
 
 def conf_names(group: str) -> list[str]:
-    """Names that conf/<group>/ offers, here and in plugins."""
+    """Names in conf/<group>/, here and in plugins."""
     files = [file for folder in conf_folders() for file in (folder / group).glob("*.yaml")]
-    own = {file.stem for file in files if not file.name.startswith(".")}  # file managers' and editors' own
+    own = {file.stem for file in files if not file.name.startswith(".")}  # of file managers and editors
     return sorted(own | {name for of, name in plugin_files() if of == group})
 
 
 def listed_plugins() -> list[str]:
-    """The packages that params.yaml lists and that are installed; what is wrong with others, `load` says."""
+    """The listed packages of params.yaml that are installed; `load` reports problems of the others."""
     try:
         raw, _ = read_leniently(ROOT / "params.yaml")
     except InputError:
@@ -454,7 +454,7 @@ def listed_plugins() -> list[str]:
 
 
 def plugin_files() -> dict[tuple[str, str], Path]:
-    """(group, name) → conf/<group>/<name>.yaml of a plugin. What the project itself has of that name comes first."""
+    """(group, name) → conf/<group>/<name>.yaml of a plugin. Files of the project have precedence."""
     folders = [folder for package in plugins.listed() if (folder := plugins.folder_of(package))]
     files = [file for folder in folders for file in sorted((folder / "conf").glob("*/*.yaml"))]
     return {(file.parent.name, file.stem): file for file in reversed(files) if not file.name.startswith(".")}

@@ -1,8 +1,8 @@
-"""The plan, as dvc.yaml tells it: the stages, the settings that each reads, and the jobs that each has.
+"""The plan from dvc.yaml: the stages, the settings that each reads, and the jobs of each.
 
-dvc.yaml is the one place that says so. A stage's `meta` names the settings that it reads; its first input is the
-resolved file that holds them, so that DVC runs a job again when one of them has changed. They are no `params` of DVC's:
-those are params.yaml's alone, each shown once. A stage that goes through `${lms}` has a job a rung of that family.
+Only dvc.yaml defines the plan. A stage's `meta` lists the settings that it reads; its first input is the resolved file
+with these settings, so that DVC runs a job again when one of them has changed. They are not `params` of DVC: these are
+only those of params.yaml, each shown once. A stage that loops over `${lms}` has one job per rung of that family.
 """
 
 import re
@@ -19,12 +19,12 @@ from pipeline.settings.yaml_files import Values, read_yaml
 
 RESOLVED = "resolved/"
 ASIDE = "aside"
-"""The folder beside a stage's resolved files with what a job reads and DVC does not watch: it changes no result."""
+"""The folder beside a stage's resolved files for settings that DVC does not track because they change no result."""
 COMMAND = re.compile(r"python -m pipeline\.(?P<module>\w+)(?: (?P<family>\w+))? -cd ")
 IMPORTED = "${given}"
-"""What the stage goes through that takes in networks from elsewhere: no family, as none of them is trained here."""
+"""The list for the stage that imports networks from elsewhere; not a family, because none of them is trained here."""
 CORPORA = "${corpora}"
-"""What the stages go through that draw a corpus which not every run reads."""
+"""The list for stages that make a corpus only if a rung reads it."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Stage:
     """A stage of dvc.yaml that has settings.
 
     Attributes:
-        module: what it runs, in pipeline/.
-        argument: the family that its command names, where the module serves several.
+        module: the module of pipeline/ that it runs.
+        argument: the family in its command, if the module serves several.
         keys: the settings that it reads.
         family: the family whose rungs are its jobs; None: the jobs are `jobs` or, where there are none, what
             params.yaml lists as given or as corpora.
@@ -50,7 +50,7 @@ class Stage:
 
     @property
     def family_name(self) -> str:
-        """The family of a stage that has one."""
+        """The family of a stage, for stages that have one."""
         assert self.family
         return self.family
 
@@ -62,7 +62,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Job:
-    """One job: a stage, the job's name, and the choice in Hydra's grammar that makes it this one (or "")."""
+    """One job: a stage, the job's name, and its choice in Hydra's grammar (or "")."""
 
     stage: Stage
     name: str
@@ -76,7 +76,7 @@ class Job:
 
 @cache
 def declared() -> dict[str, Values]:
-    """The stages as dvc.yaml has them.
+    """The stages of dvc.yaml.
 
     Raises:
         InputError: dvc.yaml cannot be read.
@@ -90,7 +90,7 @@ def stages() -> dict[str, Stage]:
     """Every stage with settings, in the order of dvc.yaml.
 
     Raises:
-        InputError: dvc.yaml cannot be read, or a stage goes through a list that is no family's.
+        InputError: dvc.yaml cannot be read, or a stage loops over a list that belongs to no family.
     """
     read = declared()
     found = (_stage(name, body) for name, body in read.items())
@@ -98,21 +98,21 @@ def stages() -> dict[str, Stage]:
 
 
 def stages_of(module: str) -> dict[str | None, Stage]:
-    """The family that a command names → its stage, of the stages that a module of pipeline/ serves."""
+    """Family in the command → stage, for the stages of a module of pipeline/."""
     return {stage.argument: stage for stage in stages().values() if stage.module == module}
 
 
 def stage_of(module: str, family: str | None) -> Stage:
-    """The stage whose command names a module of pipeline/, and a family.
+    """The stage with a module of pipeline/ and a family in its command.
 
     Raises:
-        InputError: there is none (names the families).
+        InputError: there is no such stage; the message lists the families.
     """
     known = stages_of(module)
     if family in known:
         return known[family]
     names = ", ".join(str(name) for name in known)
-    wrong = f"{family!r} is no family here" if family else "name a family first"
+    wrong = f"{family!r} is not a family here" if family else "name a family first"
     raise InputError(f"{wrong}: there are {names}; for example python -m pipeline.{module} {next(iter(known))}")
 
 
@@ -142,14 +142,14 @@ def _family(stage: str, through: str) -> str:
     key = match[1] if (match := re.fullmatch(r"\$\{(\w+)\}", through)) else through
     if key not in listed:
         raise InputError(
-            f"dvc.yaml: the stage {stage} goes through {through}, which no family is listed by: {', '.join(listed)} "
+            f"dvc.yaml: the stage {stage} loops over {through}, which is not the list of a family: {', '.join(listed)} "
             "(src/langladder/families/)"
         )
     return listed[key]
 
 
 def jobs(chosen: Choices) -> list[Job]:
-    """Every job that the choices ask for, in the order of dvc.yaml."""
+    """Every job of the choices, in the order of dvc.yaml."""
     found = []
     for stage in stages().values():
         if stage.family:
@@ -164,7 +164,7 @@ def jobs(chosen: Choices) -> list[Job]:
 
 
 def resolved(folder: Path, job: str) -> Values:
-    """What the resolved file of a job (`train_lm@lstm`) of the project in a folder says; {} where there is none."""
+    """The content of the resolved file of a job (`train_lm@lstm`) in a project's folder; {} if there is none."""
     stage, _, name = job.partition("@")
     file = folder / RESOLVED / stage / f"{name or stage}.yaml"
     found: Values = read_yaml(file) if file.is_file() else {}
@@ -173,13 +173,13 @@ def resolved(folder: Path, job: str) -> Values:
 
 
 def training(settings: Values) -> Values:
-    """How the rung of such settings is trained; {} where it is not trained by gradient, or there is none."""
+    """The training settings of the rung in such settings; {} if it is not trained by gradient, or there is none."""
     trainings = ((settings[family] or {}).get("training") for family in families() if family in settings)
     return next(trainings, None) or {}
 
 
 def training_steps(folder: Path, job: str) -> int:
-    """Steps that a job trains for, with all its seeds and folds, by its resolved file; 0 where it trains nothing."""
+    """The training steps of a job, for all its seeds and folds, from its resolved file; 0 if it trains nothing."""
     stage = stages().get(job.partition("@")[0])
     if not (stage and stage.makes and stage.family):
         return 0

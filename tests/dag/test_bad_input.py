@@ -347,7 +347,7 @@ def test_an_interrupt_and_too_little_memory_are_one_sentence(
         (["lm=../lm/lstm"], ["'../lm/lstm' is not a choice"]),
         (["lm.model.wdith=8"], ["lm.model.wdith: unknown key; the nearest: lm.model.width"]),
         (["sede=1"], ["sede: unknown key; the nearest: side, seed"]),
-        (["+experiment=heads"], ["experiment: unknown key; it is called claim now (a preset: +preset=…)"]),
+        (["+experiment=heads"], ["experiment: unknown key; its new name is claim (a preset: +preset=…)"]),
         (["training.lr=0.1"], ["training.lr: unknown key; the nearest: lm.training.lr"]),
         (["+training.lr=0.1"], ["training.lr: unknown key; the nearest: lm.training.lr"]),
         (["++lm.model.widht=8"], ["lm.model.widht: unknown key", "the nearest: lm.model.width"]),
@@ -410,7 +410,7 @@ def test_a_run_folder_that_cannot_be_made_is_one_sentence(
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-@pytest.mark.parametrize(("arguments", "wrong"), [([], "name a family first"), (["gpt"], "'gpt' is no family here")])
+@pytest.mark.parametrize(("arguments", "wrong"), [([], "name a family first"), (["gpt"], "'gpt' is not a family here")])
 def test_a_stage_of_several_families_names_them_where_none_is_named(
     arguments: list[str], wrong: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

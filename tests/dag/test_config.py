@@ -232,7 +232,7 @@ def test_a_file_of_debug_may_change_the_rungs_of_a_family(tmp_path: Path, monkey
         ("prompts", "models", "in models/, whose content stages replace"),
         ("tags", "input/loop", "the project itself"),
         ("labels", "input/made", "in data/, whose content stages replace"),
-        ("text", "${oc.env:HOME}/text", "references are not followed"),
+        ("text", "${oc.env:HOME}/text", "references are not supported"),
     ],
 )
 def test_files_from_outside_are_outside(
@@ -307,7 +307,7 @@ def test_config_files_are_short() -> None:
             {"lm": {"gpt": {"name": "../../input/mine"}}},
             ["lm.name: '../../input/mine'", "'gpt'", "params.yaml: lm.gpt"],
         ),
-        ({"lm": {"gpt": {"name": "gru"}}, "lms": ["gpt"]}, ["lm.name: 'gru', but a rung has the name of its file"]),
+        ({"lm": {"gpt": {"name": "gru"}}, "lms": ["gpt"]}, ["lm.name: 'gru', but it must be the name of the file"]),
         (
             {"claim": {"copy_task": {"settings": {"delay": [5]}}}},
             ["claim.settings.delay", "unknown key", "conf/claim/copy_task.yaml"],
@@ -443,7 +443,7 @@ def _with(*extra):
         ),
         ("lms: []", ["probes", "lms", "empty"]),
         ("seedz: 1", ["seedz: unknown key (value 1); the nearest: seed"]),
-        ("experiments: []", ["experiments: unknown key (value []); it is called claims now"]),
+        ("experiments: []", ["experiments: unknown key (value []); its new name is claims"]),
         ("memory: 999999999999999999999TB", ["memory", "1MB to 1000TB"]),
         (f"memory: {'9' * 400}TB", ["memory", "1MB to 1000TB"]),
         (f"seed: {'1' * 5000}", ["params.yaml: cannot be read"]),
@@ -461,7 +461,7 @@ def _with(*extra):
         ),
         ("given: {mine: data/raw/text}", ["given.mine", "data/, whose content stages replace"]),
         ("given: {mine: ..}", ["given.mine", "a folder above it"]),
-        (f"given: {{mine: {'x' * 5000}}}", ["given.mine", "no path that this system has"]),
+        (f"given: {{mine: {'x' * 5000}}}", ["given.mine", "not a valid path on this system"]),
     ],
 )
 def test_params_are_checked(text: str, said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -513,7 +513,7 @@ def test_the_plan_is_that_of_dvc() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"lm": {"gpt": {"title": "${oc.env:HOME}"}}}, ["lm.gpt", "not followed here"]),
+        ({"lm": {"gpt": {"title": "${oc.env:HOME}"}}}, ["lm.gpt", "not supported here"]),
         ({"lm": {"gpt": {"model": {"width": "${"}}}}, ["lm.gpt", "conf/lm/gpt.yaml"]),
         ({"lm": {"gpt": {"model": [1]}}}, ["lm.gpt", "conf/lm/gpt.yaml"]),
         ({"lms": ["x" * 5000]}, ["lms", "is not a choice"]),

@@ -122,7 +122,7 @@ def test_a_process_that_dies_ends_the_training(project: Path, monkeypatch: pytes
 
 def test_a_stage_starts_processes_on_its_own_machine_only() -> None:
     with (
-        pytest.raises(InputError, match="a stage starts processes on its own machine only"),
+        pytest.raises(InputError, match="a stage only starts processes on its own machine"),
         others("train_lm", "gpt", {}, job(devices=2, nodes=2)),
     ):
         pass

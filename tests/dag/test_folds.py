@@ -58,7 +58,10 @@ def test_one_fold_changes_nothing_and_several_make_no_job() -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"classifier": {"logistic": {"folds": 2}}}, r"folds: 2 is not allowed: one fold is the test.*or 3 and more"),
+        (
+            {"classifier": {"logistic": {"folds": 2}}},
+            r"folds: 2 is not allowed: one fold is for testing.*or 3 and more",
+        ),
         ({"classifier": {"textcnn": {"folds": 4, "seeds": 2}}}, r"folds=4 with seeds=2"),
         ({"folds": 5, "classifier": {"textcnn": {"training": {"devices": 2}}}}, r"folds=5 with training\.devices=2"),
         ({"classifier": {"textcnn": {"fold": {"number": 1, "of": 3}}}}, r"set `folds` alone"),
@@ -77,7 +80,7 @@ def test_what_folds_do_not_go_with_is_refused(changes: dict[str, Any], says: str
 
 
 def test_two_folds_are_refused_in_params() -> None:
-    with pytest.raises(ValueError, match=r"one fold is the test"):
+    with pytest.raises(ValueError, match=r"one fold is for testing"):
         resolved(folds=2)
 
 

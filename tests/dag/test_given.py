@@ -64,11 +64,11 @@ def test_what_cannot_be_is_refused_before_anything_runs_all_at_once(tmp_path: Pa
     )
     for said in (
         "classifier_transfers.bert_fine_tuned.base: 'given/gpt'",
-        "it is a GPT, and a BERTClassifier starts from",
+        "it is a GPT, but a BERTClassifier starts from",
         "layers_transferred=9, and its base has 2 layers",
         "'given/other' is not listed in given: gpt, mine, none",
         "given.none: 'input/none' is no folder",
-        "it is a BERT, and a GPTClassifier starts from",
+        "it is a BERT, but a GPTClassifier starts from",
         "a TextCNN begins with word vectors",
         "a RecurrentTagger begins with word vectors",
         "tunes.gpt_longer.base: 'given/gpt': the base of a rung of tune must be one of lm, tune, embedding",

@@ -64,7 +64,7 @@ def test_a_base_that_cannot_be_is_refused(base: str, said: list[str]) -> None:
 
 def test_a_base_of_another_architecture_is_refused() -> None:
     message = refused(tunes={"lstm_skipgram": {"base": "lm/gpt"}})
-    assert "it is a GPT, the rung a RecurrentLM" in message and "conf/tune/lstm_skipgram.yaml" in message
+    assert "it is a GPT, but the rung is a RecurrentLM" in message and "conf/tune/lstm_skipgram.yaml" in message
 
 
 def test_a_base_that_speaks_other_tokens_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +79,7 @@ def test_a_base_that_speaks_other_tokens_is_refused(monkeypatch: pytest.MonkeyPa
         ("lm/kneser_ney", {}, ["it is a KneserNey", "a GPTClassifier starts from a GPT of the families lm and tune"]),
         ("embedding/skipgram", {}, ["it is a Word2Vec", "conf/classifier_transfer/gpt_fine_tuned.yaml"]),
         ("lm/gpt", {"layers_transferred": 99}, ["layers_transferred=99, and its base has 2 layers"]),
-        ("lm/gpt", {"body": {"width": 8}}, ["model.body is the network of the base; leave it out"]),
+        ("lm/gpt", {"body": {"width": 8}}, ["model.body comes from the base; leave it out"]),
         ("tune/lstm_skipgram", {}, ["it is a RecurrentLM"]),
     ],
 )
@@ -150,7 +150,10 @@ def test_preferences_are_wanted_where_a_rung_reads_them() -> None:
         ),
         ({"aligns": {"ppo": PPO | {"reads": "models/reward"}}}, ["'models/reward': a rung of align must read one of"]),
         ({"aligns": {"dpo": PPO}, "rewards": REWARD}, ["dpo reads such as data/preferences/sft"]),
-        ({"aligns": {"ppo": PPO | {"reads": "data/preferences/sft"}}}, ["ppo reads such as models/reward/reward"]),
+        (
+            {"aligns": {"ppo": PPO | {"reads": "data/preferences/sft"}}},
+            ["ppo needs input such as models/reward/reward"],
+        ),
         ({"rewards": {"reward": {"base": "lm/gpt", "reads": "data/preferences/sft"}}}, ["must be one of instruct"]),
         ({"instructs": {"sft": {"base": "lm/lstm"}}, "lms": ["lstm"]}, ["it is a RecurrentLM", "starts from a GPT"]),
     ],
@@ -162,7 +165,7 @@ def test_what_cannot_be_read_is_refused(changes: dict[str, object], said: list[s
 
 
 def test_instructions_that_nobody_makes_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"read data/clean/instructions, which is not made; set corpora: \[instr"):
+    with pytest.raises(ValueError, match=r"need data/clean/instructions, which is not made; set corpora: \[instr"):
         resolved(**(SFT | {"corpora": []}))
 
 

@@ -35,7 +35,7 @@ def chosen(**paths: str) -> params.Choices:
     ("key", "url", "said"),
     [
         ("vectors", "s3://a/vectors.txt", r"langladder copy s3://a/vectors\.txt input/vectors"),
-        ("text", "hf://datasets/a/b", "cannot watch; s3://.* set corpus: hub"),
+        ("text", "hf://datasets/a/b", "cannot track; supported: s3://.* set corpus: hub"),
         ("text", "https://a/folder/", "has no ETag"),
         ("text", "gs://a/b", "dvc-gs, which is not installed; pip install dvc-gs"),
     ],
@@ -55,7 +55,7 @@ def test_a_link_to_nothing_stops_the_run_before_dvc_does(tmp_path: Path, monkeyp
         (tmp_path / name).symlink_to("nowhere.txt")
     monkeypatch.setattr(params, "load", lambda: changed)
     monkeypatch.setattr(parallel, "find_jobs", lambda: pytest.fail("DVC was asked"))
-    said = rf"paths\.text: {tmp_path}/gone\.txt is a link to nowhere\.txt, which does not exist \(and 1 more\); mend"
+    said = rf"paths\.text: {tmp_path}/gone\.txt is a link to nowhere\.txt, which does not exist \(and 1 more\); fix"
     with pytest.raises(InputError, match=said):
         parallel.repro([])
     monkeypatch.setattr("pipeline.settings.plan.jobs", lambda _: [])  # no job need be composed for this

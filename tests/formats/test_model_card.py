@@ -101,7 +101,7 @@ SAYS = {
         "A translator, P(y_t | y_1 … y_{t-1}, x): ", "9 source and 11 target tokens",
         "Source tokenizer `word`, 9 tokens", "Target tokenizer `word`, 11 tokens", "| attention_width | 8 |",
     ],
-    "dense": ["Word vectors.", "2 words × 3 dimensions, dense.", "read_vectors", "words that are not in it"],
+    "dense": ["Word vectors.", "2 words × 3 dimensions, dense.", "read_vectors", "other words have no"],
     "sparse": ["2 words × 3 dimensions, stored sparse."],
     "counted classifier": [
         "A classifier, P(label | text): n-grams → scores. ", "parameters, 2 labels: no, yes. It reads words.",

@@ -301,7 +301,7 @@ def test_the_likely_encoding_is_named_and_read_when_it_is_set(
 
 def test_a_damaged_line_is_not_taken_for_another_encoding(folder: Path) -> None:
     (folder / "a.txt").write_bytes("très bien\nété\n".encode() + b"caf\xe9\n")
-    refuses(folder, r"a\.txt:3: invalid UTF-8 \(byte 0xe9 at column 4\); other lines are UTF-8, so mend this one")
+    refuses(folder, r"a\.txt:3: invalid UTF-8 \(byte 0xe9 at column 4\); other lines are UTF-8, so fix this one")
     (folder / "a.txt").write_bytes(bytes(range(128, 256)))
     refuses(folder, r"a\.txt:1: invalid UTF-8 .*; set `encoding` to what it is in, or convert it to UTF-8")
     (folder / "a.txt").write_bytes(b"plain " * 20_000 + "très bien été".encode("cp1252"))

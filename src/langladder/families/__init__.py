@@ -14,18 +14,18 @@ from langladder.ground.errors import InputError
 
 @cache
 def families() -> dict[str, AnyFamily]:
-    """Name → family, in the order in which the report tells of them."""
+    """Name → family, in the order of the report."""
     modules = (import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__))
     declared = [module.FAMILY for module in modules if hasattr(module, "FAMILY")]
     return {family.name: family for family in sorted(declared, key=lambda family: (family.position, family.name))}
 
 
 def family(name: str) -> AnyFamily:
-    """The family of a name.
+    """The family with a name.
 
     Raises:
         InputError: there is none.
     """
     if name not in families():
-        raise InputError(f"{name!r} is no family of rungs: there are {', '.join(families())}")
+        raise InputError(f"{name!r} is not a family of rungs; families: {', '.join(families())}")
     return families()[name]

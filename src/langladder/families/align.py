@@ -1,4 +1,4 @@
-"""Aligned models: instructed models that learn from rewards or preferences; judged as their bases are."""
+"""Aligned models: instructed models that learn from rewards or preferences; evaluated like their bases."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -38,7 +38,7 @@ GOLD = "data/clean/instructions"
 
 
 class AlignFamily(InstructFamily):
-    """See `Family`. Judged and shown as instructed models are."""
+    """See `Family`. Evaluated and shown like instructed models."""
 
     name = "align"
     listed = "aligns"
@@ -49,20 +49,22 @@ class AlignFamily(InstructFamily):
     reads = ("data/clean/instructions", "data/tokens/text")
     bases = ("instruct", "align")
     beside: ClassVar[Mapping[str, str]] = {"models/reward": "reward", PREFERENCES: "instruct", GOLD: ""}
-    limits = "The model says what its reward asks for, which may be another thing than what a reader wants."
+    limits = "The model writes what its reward prefers, which can differ from what a reader wants."
 
     def settings(self, value: Values) -> type[Config]:
-        """The base; the method, and what it reads: a reward model, preferences, or the gold judge's instructions.
+        """The base; the method, and its input: a reward model, preferences, or the gold judge's instructions.
 
         Raises:
-            InputError: there is no such method, or it does not learn from what it reads.
+            InputError: there is no such method, or it cannot learn from its input.
         """
         method, reads = value.get("method"), str(value.get("reads"))
         if method not in (*TRAINED, SELECTED):
             raise InputError(f"align.method: {method!r} is not one of {', '.join((*TRAINED, SELECTED))}")
         if (method == "dpo") != reads.startswith(f"{PREFERENCES}/"):
             wanted = f"{PREFERENCES}/sft" if method == "dpo" else f"models/reward/reward or {GOLD}"
-            raise InputError(f"align.reads: {reads!r}, and {method} reads such as {wanted}; change it in params.yaml")
+            raise InputError(
+                f"align.reads: {reads!r}, but {method} needs input such as {wanted}; change it in params.yaml"
+            )
         parts: Fields = {"reads": (str, ...), "method": (str, ...)}
         if method == SELECTED:
             parts["n"] = (int, Field(ge=1, le=4096))
@@ -88,7 +90,7 @@ class AlignFamily(InstructFamily):
         return {"instructions": INSTRUCTIONS, "tokens": TOKENS}
 
     def train(self, rung: "AnsweringRung", job: "Job", make: Make) -> Trained:
-        """By a reward model, by preferences, or by the gold judge."""
+        """Train with a reward model, with preferences, or with the gold judge."""
         from langladder.models.reward import RewardModel
         from langladder.tasks.policy.training import Teaching
         from langladder.text.labelled.instructions import read_rankings
@@ -106,12 +108,12 @@ class AlignFamily(InstructFamily):
         return answering(base, *make(base, teaching, settings=rung))
 
     def evaluation_inputs(self, rung: "AnsweringRung", job: "Job") -> dict[str, Path]:
-        """As of an instructed model; its base, and what it was aligned by."""
+        """The inputs of an instructed model; its base, and the source of its rewards or preferences."""
         grown = {"reads": Path(rung.reads), "base": Path("models") / rung.base}
         return super().evaluation_inputs(rung, job) | grown
 
     def evaluate(self, rung: "AnsweringRung", job: "Job", folder: Path) -> Evaluated:
-        """As an instructed model; also by the reward model, and how far it is from its base."""
+        """Evaluate like an instructed model; also with the reward model, and the distance from its base."""
         return evaluate_answers(rung, folder, Path("models") / rung.base, Path(rung.reads))
 
 

@@ -1,4 +1,4 @@
-"""Captioners: a vector of facts about a scene → a sentence; judged by what the grammar allows."""
+"""Captioners: a vector of facts about a scene → a sentence; evaluated with the grammar."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,10 +33,10 @@ from langladder.models.translation.captioner import Captioner
 
 model, codes = Captioner.load(Path("{folder}")), SceneCodes.load(Path("{folder}") / CODES)
 model.log_probs(source, target)  # ids of facts … EOS, BOS ids of words EOS → log P of each next word"""
-    limits = "The model knows the facts and words of the small world's scenes only."
+    limits = "The model only knows the facts and words of the small world's scenes."
 
     def parts(self, kind: type[Configured]) -> Fields:
-        """All are trained, as translators are."""
+        """All are trained like translators."""
         return super().parts(kind) | {"training": (locate("langladder.tasks.settings.TranslationTraining"), ...)}
 
     def page(self) -> type[Page]:
@@ -50,7 +50,7 @@ model.log_probs(source, target)  # ids of facts … EOS, BOS ids of words EOS �
         return {"scenes": SCENES}
 
     def train(self, rung: "Rung", job: "Job", make: Make) -> Trained:
-        """On scenes and their captions."""
+        """Train on scenes and their captions."""
         import torch
 
         from langladder.corpora.scenes import read_scenes
@@ -71,7 +71,7 @@ model.log_probs(source, target)  # ids of facts … EOS, BOS ids of words EOS �
         return {"scenes": SCENES}
 
     def evaluate(self, rung: "Rung", job: "Job", folder: Path) -> Evaluated:
-        """Caption the test scenes, greedily and by beam search; the grammar judges."""
+        """Caption the test scenes, greedily and by beam search; the grammar decides which captions are correct."""
         from langladder.corpora.scenes import read_scenes
         from langladder.data.captioning import CODES, SceneCodes
         from langladder.decoding.beam_search import BeamConfig

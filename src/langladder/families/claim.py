@@ -1,4 +1,4 @@
-"""Claims of the literature, each measured on small networks of its own."""
+"""Claims of the literature, each tested on small networks of its own."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class Claim(Listed):
-    """What the file of a claim says."""
+    """The file of a claim."""
 
     claim: str
-    paper: str | None = None  # who says so: authors, year, section; several apart by `;`
+    paper: str | None = None  # the source: authors, year, section; several separated by `;`
     settings: Config
 
 
@@ -36,17 +36,17 @@ class ClaimFamily(Family[Claim]):
     trained = False
 
     def settings(self, value: Values) -> type[Config]:
-        """The settings are the experiment's own."""
+        """The settings are those of the experiment."""
         claim = self.rung_class(value)
         return create_model(f"{self.name}_claim", __base__=Claim, settings=(claim.Config, ...))
 
     def inputs(self, value: Values) -> dict[str, str]:
-        """The corpora that it says it reads."""
+        """The corpora that it reads."""
         claim: type[Experiment[ExperimentConfig]] = locate(value["_target_"])
         return {name: f"data/{name}" for name in claim.reads}
 
     def data(self, claim: "Claim", job: "Job") -> "tuple[Data, dict[str, Path]]":
-        """What a claim is measured on, and the files and folders of it; each experiment reads what its class names."""
+        """The data of a claim, with their files and folders; the class of each experiment declares what it reads."""
         from langladder.experiments.experiment import Data
 
         return Data(bleu_tokenize=job.bleu_tokenize or "auto"), {}

@@ -1,4 +1,4 @@
-"""Classifiers that begin with what another rung has learnt: its word vectors, or its whole network."""
+"""Classifiers that start from another rung: its word vectors, or its whole network."""
 
 from pydantic import create_model
 
@@ -8,7 +8,7 @@ from langladder.ground.schema import Config, locate
 
 
 class ClassifierTransferFamily(ClassifierFamily):
-    """See `Family`. Judged and shown as classifiers are."""
+    """See `Family`. Evaluated and shown like classifiers."""
 
     name = "classifier_transfer"
     listed = "classifier_transfers"
@@ -18,7 +18,7 @@ class ClassifierTransferFamily(ClassifierFamily):
     bases = ("embedding", "lm", "tune", "encoder", "given")
 
     def settings(self, value: Values) -> type[Config]:
-        """The same as of a classifier, and the base; what takes its base's network reads as that does."""
+        """The same as for a classifier, and the base; a network from the base keeps the base's input."""
         kind = self.rung_class(value)
         parts = self.parts(kind) | {"base": (str, ...)}
         if takes_weights(kind):
@@ -29,21 +29,21 @@ class ClassifierTransferFamily(ClassifierFamily):
         return create_model("classifier_transfer_rung", __base__=self.base_settings, **parts)
 
     def inputs(self, value: Values) -> dict[str, str]:
-        """None but its base and the text's tokenizer, which all of the family wait for."""
+        """None except its base and the text's tokenizer, on which the whole family depends."""
         return {}
 
     def grows(self, value: Values, base: Values) -> str | None:
-        """What is counted from n-grams begins with no vectors; a base must have some, or be the network asked for."""
+        """Classifiers over n-grams cannot start with vectors; a base must have vectors, or be the required network."""
         kind = self.rung_class(value)
         if not is_network(kind):
-            return f"a {kind.__name__} begins with no word vectors"
+            return f"a {kind.__name__} cannot start with word vectors"
         if takes_weights(kind):
             return unfit(kind, value, base)
         if str(value["base"]).startswith(("encoder/", "given/")):
-            return f"a {kind.__name__} begins with word vectors; a rung that starts from an encoder is a BERTClassifier"
+            return f"a {kind.__name__} starts with word vectors; a rung that starts from an encoder is a BERTClassifier"
         counted = "_target_" in base and not is_network(locate(base["_target_"]))
         if counted and not str(value["base"]).startswith("embedding/"):
-            return "it has no input embedding to begin with"
+            return "it has no input embedding to start with"
         return None
 
 

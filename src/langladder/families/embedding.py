@@ -1,4 +1,4 @@
-"""Word vectors: counted, factorised or learnt by predicting; judged by analogies, similarity and groups."""
+"""Word vectors: counted, factorised or learned by prediction; evaluated on analogies, similarity and groups."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +9,7 @@ from langladder.families.family import Configured, Evaluated, Family, Fields, Ma
 from langladder.ground.schema import locate
 
 WORDS, COUNTS = Path("data/words"), Path("data/cooccurrence")
-PROVIDED = ("microworld", "wordnet")  # lexicons that are no file of the user's: they come with the code, and with NLTK
+PROVIDED = ("microworld", "wordnet")  # lexicons that are not files of the user: one is part of the code, one of NLTK
 
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from langladder.families.family import Job
 
     class WordVectorRung(Rung):
-        """What the methods read of a rung's file."""
+        """The part of a rung's file that the methods below read."""
 
         after: PostprocessConfig
 
@@ -40,12 +40,12 @@ class WordVectorFamily(Family["WordVectorRung"]):
 vectors = read_vectors("{folder}")
 vectors.nearest(vectors.words[0])"""
     limits = (
-        "The vectors hold which words co-occur in the training text, its prejudice included; words that are not in it "
-        "have none."
+        "The vectors reflect which words co-occur in the training text, including its prejudices; other words have no "
+        "vector."
     )
 
     def parts(self, kind: type[Configured]) -> Fields:
-        """Networks are trained; whatever made the vectors, they may be postprocessed."""
+        """Networks are trained; all vectors can be postprocessed."""
         from langladder.embeddings.postprocess import PostprocessConfig
 
         parts = super().parts(kind) | {"after": (PostprocessConfig, PostprocessConfig(steps=[]))}
@@ -54,7 +54,7 @@ vectors.nearest(vectors.words[0])"""
         return parts
 
     def inputs(self, value: Values) -> dict[str, str]:
-        """The user's lexicon, where the vectors are made of one; the counts that a rung is made of."""
+        """The user's lexicon, if the vectors are made from one; the counts that a rung is made from."""
         from langladder.counts.stored import file_name
 
         counting, lexicon = self.counting(value), value["model"].get("lexicon")
@@ -62,7 +62,7 @@ vectors.nearest(vectors.words[0])"""
         return found if counting is None else found | {"counts": f"data/cooccurrence/{file_name(counting)}"}
 
     def counting(self, value: Values) -> "Counting | None":
-        """What is counted in the text for such a rung; None for those that are made of the text itself."""
+        """The counts of the text that such a rung needs; None for rungs that read the text itself."""
         from langladder.embeddings.method import counting_of
 
         return counting_of(self.rung_class(value).Config.model_validate(value["model"]))
@@ -78,7 +78,7 @@ vectors.nearest(vectors.words[0])"""
         return {"words": WORDS}
 
     def train(self, rung: "WordVectorRung", job: "Job", make: Make, root: Path = Path()) -> Trained:
-        """From the text, or from what is counted in it; then postprocessed.
+        """Make vectors from the text, or from its counts; then postprocess them.
 
         Args:
             root: the folder that holds data/.
@@ -124,7 +124,7 @@ vectors.nearest(vectors.words[0])"""
 
 
 def question_sets(job: "Job") -> dict[str, Path]:
-    """What word vectors are evaluated on: analogies, similarity, groups."""
+    """The evaluation sets of word vectors: analogies, similarity, groups."""
     return {key: Path(value) for key, value in job.paths.model_dump().items()}
 
 

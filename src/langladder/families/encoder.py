@@ -1,4 +1,4 @@
-"""Encoders: they read a text from both sides and fill its gaps; judged by how well, apart from the causal models."""
+"""Encoders: they read a text in both directions and fill its gaps; evaluated separately from causal models."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from langladder.tasks.settings import EncoderEvaluation, MaskedTraining
 
     class EncoderRung(Rung):
-        """What the methods read of a rung's file."""
+        """The part of a rung's file that the methods below read."""
 
         training: MaskedTraining
         judged: EncoderEvaluation
@@ -46,12 +46,12 @@ tokenizer = Tokenizer.load(Path("{folder}/tokenizer.json"))
 fill(model, tokenizer, "the <mask> sleeps")  # the likeliest words of each gap
 model.hidden(tokens, segments)  # (B, T) ids, (B, T) 0 or 1 → states of every layer, for heads on top"""
     limits = (
-        "The model fills gaps; it gives no text a probability and writes none. What it puts into them is what its "
-        "training text says, prejudice included."
+        "The model fills gaps; it does not score or write texts. It fills them with what its training text says, "
+        "including its prejudices."
     )
 
     def parts(self, kind: type[Configured]) -> Fields:
-        """How it is pre-trained, and on how much it is judged."""
+        """Its pre-training, and the size of its evaluation."""
         settings = locate("langladder.tasks.settings.EncoderEvaluation")
         return super().parts(kind) | {
             "training": (locate("langladder.tasks.settings.MaskedTraining"), ...),
@@ -82,11 +82,11 @@ model.hidden(tokens, segments)  # (B, T) ids, (B, T) 0 or 1 → states of every 
         return Trained(model, result, *validated(model, result), copies_of(TOKENIZER, TOKENS / CONVENTIONS))
 
     def evaluation_inputs(self, rung: "EncoderRung", job: "Job") -> dict[str, Path]:
-        """The test text, encoded and as it is."""
+        """The test text, encoded and as text."""
         return {"test": TOKENS / "test.arrow", "text": TEST}
 
     def evaluate(self, rung: "EncoderRung", job: "Job", folder: Path) -> Evaluated:
-        """Let it fill gaps in the test text; how far it is from the truth where that is known."""
+        """Fill gaps in the test text; measure the distance from the true distribution if it is known."""
         from langladder.evaluation.encoder import evaluate_encoder
         from langladder.evaluation.work import work_of
         from langladder.models.encoders.encoder import Encoder
@@ -96,7 +96,7 @@ model.hidden(tokens, segments)  # (B, T) ids, (B, T) 0 or 1 → states of every 
         from langladder.text.tokenize.tokenizers import Tokenizer
         from langladder.text.words.segmentation import conventions_of
 
-        model = cast("BERT", Encoder.load(folder))  # the one encoder that there is
+        model = cast("BERT", Encoder.load(folder))  # the only kind of encoder
         training = rung.training
         rows = [row for batch in read_batches(TEST, TEXT, 8192) for row in batch.to_pylist()]
         page = evaluate_encoder(

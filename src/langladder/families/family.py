@@ -1,7 +1,7 @@
-"""What a family of rungs declares: word vectors, language models, translators, claims, and whatever comes next.
+"""The declaration of a family of rungs: word vectors, language models, translators, claims, and future families.
 
-A declaration is read far more often than a rung is trained (every stage begins with all of them), so its module
-imports nothing heavy: what needs PyTorch or the report is imported inside the method that needs it.
+Every stage loads all declarations, so their modules import nothing heavy: PyTorch and the report are imported inside
+the methods that need them.
 """
 
 import shutil
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from langladder.models.network import Network
 
 Values = Mapping[str, Any]
-"""The settings of a rung as plain values: what its YAML file says, which may be anything."""
+"""The settings of a rung as plain values, from its YAML file; they are not checked yet."""
 Fields = dict[str, Any]
 """Fields of a settings class by name, as pydantic's `create_model` takes them: (type, default)."""
 
 MOST_SEEDS = 20
-"""With which a rung is trained."""
+"""The function that trains a rung."""
 
 Make = Callable[..., Any]
 """Calls the function that makes the rung (`langladder.models.making`, `langladder.embeddings.method`):
@@ -44,13 +44,13 @@ Make = Callable[..., Any]
 DEVICES = tuple(f"training.{name}" for name in MACHINE)
 SHOWN = ("training.progress", "training.logger")
 UNWATCHED = ("title", "year", "claim", "paper", *SHOWN, "training.checkpoint_every", *DEVICES)
-"""What a rung's file says that changes nothing of its result: no stage is run again for it."""
+"""Keys of a rung's file that do not change its result: no stage runs again for them."""
 JUDGING = ("judged",)
-"""What a rung's file says of how it is judged alone: its model is not made again for it."""
+"""Keys of a rung's file that only affect its evaluation: its model is not trained again for them."""
 
 
 class Saved(Protocol):
-    """A model, which can be saved."""
+    """A model that can be saved."""
 
     def save(self, folder: Path) -> None:
         """Write it into a folder."""
@@ -65,7 +65,7 @@ class TrainingResult(Protocol):
 
     @property
     def cost(self) -> dict[str, float]:
-        """What the machine took: seconds, tokens_per_second, peak_memory_bytes."""
+        """The cost on this machine: seconds, tokens_per_second, peak_memory_bytes."""
 
 
 class Trained(NamedTuple):
@@ -73,9 +73,9 @@ class Trained(NamedTuple):
 
     Attributes:
         result: how training went.
-        figures: what it scores on the validation data, its size.
-        message: the figures in a line.
-        beside: writes into the model's folder what it cannot be used without.
+        figures: its scores on the validation data, its size.
+        message: the figures in one line.
+        beside: writes files into the model's folder that the model needs.
     """
 
     model: Saved
@@ -89,11 +89,11 @@ class Evaluated(NamedTuple):
     """An evaluated rung.
 
     Attributes:
-        page: what the report shows.
-        message: the most telling figures in a line.
-        scores: what is logged to the run that trained it; None: the page's figures.
-        costs: what the machine took, for MLflow alone.
-        predictions: a row a test item, which is written beside the page; None where the family has no such table.
+        page: the content for the report.
+        message: the main figures in one line.
+        scores: metrics for the run that trained it; None: the page's figures.
+        costs: the cost on this machine, for MLflow only.
+        predictions: one row per test item, written beside the page; None if the family has no such table.
     """
 
     page: Page
@@ -104,7 +104,7 @@ class Evaluated(NamedTuple):
 
 
 class Configured(Protocol):
-    """What a rung's file may name as `_target_`: a model, a method for word vectors, a claim."""
+    """A class that can be the `_target_` of a rung's file: a model, a method for word vectors, a claim."""
 
     Config: ClassVar[type[schema.Config]]
 
@@ -129,7 +129,7 @@ class EvaluationSettings(Protocol):
 
 
 class Job(Protocol):
-    """Settings of a stage beside those of the rung. Each stage has those that dvc.yaml lists for it, and no others."""
+    """Settings of a stage besides those of the rung. Each stage has only those that dvc.yaml lists for it."""
 
     seed: int
     evaluation: EvaluationSettings
@@ -142,18 +142,19 @@ class Job(Protocol):
 
 
 class Listed(Config):
-    """What every rung's file says."""
+    """The settings in every rung's file."""
 
     name: Name
     title: str
     target: str = Field(alias="_target_")
-    maker: str | None = Field(default=None, alias="_maker_")  # the function that makes it; found by `resolve`
+    maker: str | None = Field(default=None, alias="_maker_")  # the function that makes it; set by `resolve`
 
 
 class Seeded(Listed):
-    """What the file of a rung says that has a model: with how many seeds it is trained, for tables that cover them.
+    """The number of seeds of a rung with a model, for tables that cover seeds.
 
-    The first is the job's, and its model the rung's; the others are the next numbers. No job of one seed knows of them.
+    The first is the job's seed, and its model is the rung's; the others are the next numbers. Jobs with one seed do not
+    have this setting.
     """
 
     seeds: int = Field(default=1, ge=1, le=MOST_SEEDS, exclude=True)
@@ -170,7 +171,7 @@ class Seeded(Listed):
 
 
 class Rung(Seeded):
-    """What the file of a rung says that has a model."""
+    """The settings in the file of a rung with a model."""
 
     model: Config
 
@@ -179,7 +180,7 @@ class Rung(Seeded):
         strategy = getattr(getattr(self, "training", None), "strategy", None)
         if strategy == "fsdp" and not getattr(locate(self.target), "shards", ()):
             raise ValueError(
-                f"training.strategy=fsdp: a {self.target.rpartition('.')[2]} has no layers to share out; GPT and BERT "
+                f"training.strategy=fsdp: a {self.target.rpartition('.')[2]} has no layers to shard; GPT and BERT "
                 "have. Set it to ddp"
             )
         return self
@@ -197,33 +198,33 @@ Settings = TypeVar("Settings", bound=Listed)
 
 
 class Family(Generic[Settings]):
-    """One family of rungs. Subclasses fill in the names and the methods; their one instance is `FAMILY`.
+    """One family of rungs. Subclasses define the attributes and methods; their single instance is `FAMILY`.
 
     `Settings` is the class of its rungs' checked settings, as far as the methods read them.
 
     Attributes:
-        name: `lm`: its folder conf/lm/, models/lm/, and the key of single rungs' changes in params.yaml.
-        listed: `lms`: the key of params.yaml that lists which rungs to train, and what dvc.yaml's stages go through.
-        title: `Language models`, over its table.
+        name: `lm`: its folders conf/lm/ and models/lm/, and the key of single rungs' settings in params.yaml.
+        listed: `lms`: the key of params.yaml with the rungs to train, over which the stages of dvc.yaml loop.
+        title: `Language models`, the title of its table.
         experiment: MLflow's experiment of its runs.
-        report_module: the module whose functions show it in the report, see `faces.report.section`.
-        position: its place in the report, the smaller the earlier.
-        default: the rung of a single run or sweep that names none.
-        reads: the folders of the DAG's data that all its rungs read, for their provenance's way back to the corpus.
-        side: the corpus that it is about: the key of params.yaml that names it.
-        tokens: the folder whose tokenizer its models speak; None where they know no tokens. A rung and the one it
-            starts from must speak the same.
-        bases: families that its rungs may start from. A family with any is listed in params.yaml as a dictionary,
-            `name: {base: family/rung}`, so that DVC sees what each waits for. `given` among them stands for networks
-            that were trained elsewhere.
-        beside: folders of what its rungs read beside their base, each with the family whose rungs it holds one entry
-            of ("": it is read as a whole). A family with any says `reads: folder/entry` too, in that dictionary.
-        objective: the figure of a training that a search over settings makes as small as it can; None: it leaves none.
+        report_module: the module with the functions that show it in the report, see `faces.report.section`.
+        position: its position in the report; smaller comes earlier.
+        default: the rung of a single run or sweep without a choice.
+        reads: the folders of the DAG's data that all its rungs read, for the lineage in their provenance.
+        side: its corpus: the key of params.yaml that chooses it.
+        tokens: the folder with the tokenizer of its models; None if they have no tokens. A rung and its base must have
+            the same.
+        bases: families that its rungs can start from. If there are any, params.yaml lists the rungs as a dictionary,
+            `name: {base: family/rung}`, so that DVC knows the dependencies. `given` means networks that were trained
+            elsewhere.
+        beside: folders of additional inputs of its rungs, each with the family that has one entry per rung in it ("":
+            the folder is read as a whole). If there are any, the dictionary also has `reads: folder/entry`.
+        objective: the figure of a training that a search over settings minimises; None: there is none.
         looks_into: families whose trained models its rungs measure.
-        trained: whether its rungs leave a model in models/<name>/.
-        loading: Python that loads a model of it, for its card; `{folder}` is what the reader calls the folder.
-        limits: a sentence for the card on what not to expect.
-        base_settings: what the file of each of its rungs says, whatever the rung's class.
+        trained: whether its rungs write a model to models/<name>/.
+        loading: Python code that loads a model, for its card; `{folder}` is replaced by the folder.
+        limits: a sentence for the card about limitations.
+        base_settings: the settings in the file of each of its rungs, whatever the rung's class.
     """
 
     name: ClassVar[str]
@@ -242,25 +243,25 @@ class Family(Generic[Settings]):
     looks_into: ClassVar[tuple[str, ...]] = ()
     trained: ClassVar[bool] = True
     loading: ClassVar[str] = ""
-    limits: ClassVar[str] = "The model knows what it was trained on, and is sure of itself elsewhere too."
+    limits: ClassVar[str] = "The model only knows what it was trained on, and is overconfident on anything else."
     base_settings: ClassVar[type[Rung]] = Rung
 
     # ---- making a rung -------------------------------------------------------------------------------------------
 
     def settings(self, value: Values) -> type[Config]:
-        """Schema of a rung's file; its class (`_target_`) has a say.
+        """Schema of a rung's file; it depends on the class (`_target_`).
 
         Raises:
-            InputError: it names no class of the house.
+            InputError: it names no class of langladder.
         """
         return create_model(f"{self.name}_rung", __base__=self.base_settings, **self.parts(self.rung_class(value)))
 
     def parts(self, kind: type[Configured]) -> Fields:
-        """The parts of the file that differ from family to family: pydantic fields."""
+        """The parts of the file that depend on the family: pydantic fields."""
         return {"model": (kind.Config, ...)}
 
     def rung_class(self, value: Values) -> type[Configured]:
-        """The class that a rung's file names."""
+        """The class of a rung's file."""
         if "_target_" not in value:
             file = f"conf/{self.name}/{value.get('name')}.yaml"
             raise InputError(f"{self.name}._target_: missing; name the rung's class in {file}")
@@ -268,7 +269,7 @@ class Family(Generic[Settings]):
         return kind
 
     def maker(self, value: Values) -> str | None:
-        """Dotted name of the function that makes such a rung; None where the stage itself does.
+        """Dotted name of the function that makes such a rung; None if the stage itself does.
 
         Args:
             value: the rung's checked settings, as plain values.
@@ -276,22 +277,22 @@ class Family(Generic[Settings]):
         return getattr(self.rung_class(value), "maker", None)
 
     def inputs(self, value: Values) -> dict[str, str]:
-        """Files and folders that this very rung reads, beyond what all rungs of its family do: name → path.
+        """Files and folders that only this rung reads, in addition to those of its family: name → path.
 
-        They are noted for each rung by the stage `watch`, so that another rung is not made anew for them. A name that
-        params.yaml has among its `paths` is a file from outside.
+        The stage `watch` records them for each rung, so that other rungs do not run again for them. Names that are keys
+        of `paths` in params.yaml are input files.
         """
         return {}
 
     def counting(self, value: Values) -> "Counting | None":
-        """What the stage `cooccur` counts in the text for such a rung, once for all that need it; None: nothing."""
+        """The counts that the stage `cooccur` makes for such a rung, once for all that need it; None: nothing."""
 
     def grows(self, value: Values, base: Values) -> str | None:
-        """Why such a rung cannot start from such a base; None where it can. Both are checked settings."""
+        """Why such a rung cannot start from such a base; None if it can. Both are checked settings."""
         return None
 
     def by_gradient(self, value: Values) -> bool:
-        """Whether such a rung is trained by gradient, so that another seed makes another model of it.
+        """Whether such a rung is trained by gradient, so that another seed gives another model.
 
         Args:
             value: its settings, as plain values.
@@ -300,12 +301,12 @@ class Family(Generic[Settings]):
         return self.trained and ("training" in value or bool(getattr(kind, "by_gradient", False)))
 
     def also_given(self, value: Values, title: Callable[[str], str]) -> str:
-        """What such a rung is given that others of its table are not, for those who compare them; "" of most.
+        """Additional inputs of such a rung compared with others in its table; "" for most.
 
-        It follows from the rung's class, its base, what it reads beside that, and files of word vectors.
+        They follow from the rung's class, its base, its other inputs, and files of word vectors.
 
         Args:
-            value: its checked settings. title: of another rung (`family/name`).
+            value: its checked settings. title: gives the title of another rung (`family/name`).
         """
         found = []
         model: Values = value.get("model") or {}
@@ -323,14 +324,14 @@ class Family(Generic[Settings]):
         return "; ".join(filter(None, found))
 
     def training_inputs(self, rung: Settings) -> dict[str, Path]:
-        """What all its rungs read to be trained: name → file or folder. What a rung names itself is `inputs`."""
+        """The training data of all its rungs: name → file or folder. See `inputs` for those of single rungs."""
         raise NotImplementedError
 
     def train(self, rung: Settings, job: "Job", make: Make) -> Trained:
         """Make a rung.
 
         Args:
-            rung: its settings. job: those of the whole job: seed, and what else the stage reads.
+            rung: its settings. job: those of the whole job: the seed and the stage's other settings.
             make: calls the rung's maker with the run's seed, checkpoints and logger.
         """
         raise NotImplementedError
@@ -338,7 +339,7 @@ class Family(Generic[Settings]):
     # ---- evaluating and showing it -------------------------------------------------------------------------------
 
     def evaluation_inputs(self, rung: Settings, job: "Job") -> dict[str, Path]:
-        """What its evaluation reads beside the model: name → file or folder."""
+        """The data of its evaluation: name → file or folder."""
         raise NotImplementedError
 
     def evaluate(self, rung: Settings, job: "Job", folder: Path) -> Evaluated:
@@ -346,16 +347,16 @@ class Family(Generic[Settings]):
         raise NotImplementedError
 
     def page(self) -> type[Page]:
-        """What its evaluation writes to reports/rungs/<name>/<rung>.json."""
+        """The class of the page that its evaluation writes to reports/rungs/<name>/<rung>.json."""
         raise NotImplementedError
 
     def inside(self, page: Page) -> Mapping[str, tuple[Page, str]]:
-        """What its pages hold of other families: family → the page, and what it is called after the rung's title."""
+        """Pages of other families inside its pages: family → the page, and its name after the rung's title."""
         return {}
 
 
 AnyFamily = Family[Any]
-"""A family, whatever its rungs' settings."""
+"""A family with any settings of its rungs."""
 
 
 def is_network(rung: type) -> bool:
@@ -364,31 +365,31 @@ def is_network(rung: type) -> bool:
 
 
 def base_of(rung: "Listed") -> Path | None:
-    """The folder of the rung that this one starts from; None where it starts from none."""
+    """The folder of the rung's base; None if it has none."""
     base: str | None = getattr(rung, "base", None)
     return None if base is None else Path("models") / base
 
 
 def takes_weights(kind: type) -> bool:
-    """Whether such a rung takes its base's network, and not only its word vectors."""
+    """Whether such a rung uses its base's network, not only its word vectors."""
     from langladder.models.growing import Grown
 
     return issubclass(kind, Grown)
 
 
 def unfit(kind: type, value: Values, base: Values) -> str | None:
-    """Why a rung's body cannot be the network of its base; None where it can. Both are settings as plain values."""
+    """Why a rung's body cannot be the network of its base; None if it can. Both are settings as plain values."""
     from langladder.models.growing import BodyConfig, Grown, too_many
 
     assert issubclass(kind, Grown), kind
     settings = value.get("model") or {}
     wrong = []
     if settings.get("body") is not None:
-        wrong.append("model.body is the network of the base; leave it out")
-    if "_target_" in base:  # else the base has its network from its own base
+        wrong.append("model.body comes from the base; leave it out")
+    if "_target_" in base:  # else the base itself got its network from a base
         found = locate(base["_target_"])
         if not issubclass(found, kind.BODY):
-            wrong.append(f"it is a {found.__name__}, and a {kind.__name__} starts from {kind.FAMILIES}")
+            wrong.append(f"it is a {found.__name__}, but a {kind.__name__} starts from {kind.FAMILIES}")
         else:
             body: BodyConfig = checked(found.Config, base["model"], "base: model")
             wrong += filter(
@@ -398,7 +399,7 @@ def unfit(kind: type, value: Values, base: Values) -> str | None:
 
 
 def copies_of(*files: Path) -> Callable[[Path], None]:
-    """For `Trained.beside`: copies files into the model's folder."""
+    """A function for `Trained.beside` that copies files into the model's folder."""
 
     def copy(folder: Path) -> None:
         for file in files:
@@ -408,14 +409,14 @@ def copies_of(*files: Path) -> Callable[[Path], None]:
 
 
 def validated(model: "Model", result: "making.TrainingResult") -> tuple[dict[str, object], str]:
-    """The figures of a model that was trained against a validation loss, and the message of them."""
+    """The figures and the message of a model that was trained with a validation loss."""
     loss = result.validation_loss
     written = "–" if loss is None else f"{loss:.4f}"  # nothing was measured
     return {"parameters": model.number_of_parameters(), "validation_loss": loss}, f"validation loss {written}"
 
 
 def work_of_reader(model: "Model", rung: "Listed", lengths: Iterable[int]) -> "Work | None":
-    """Operations and memory of a network that reads whole texts, as it is trained; None where no gradient trained it.
+    """Operations and memory of training a network that reads whole texts; None if it is not trained by gradient.
 
     Args:
         rung: its settings. lengths: pieces of each text.
@@ -423,7 +424,7 @@ def work_of_reader(model: "Model", rung: "Listed", lengths: Iterable[int]) -> "W
     training = getattr(rung, "training", None)
     if training is None:
         return None
-    from langladder.evaluation.work import work_of  # torch only for those that need it
+    from langladder.evaluation.work import work_of  # import torch only if needed
 
     network = cast("Network", model)
     if hasattr(rung, "input") and rung.input.frozen:

@@ -1,7 +1,7 @@
-"""What the file of a rung says that learns from labels: folds of cross-validation, parts of the labels to learn from.
+"""Settings of rungs that learn from labels: folds of cross-validation, parts of the labels to train on.
 
-Each fold and each part is a training beside the rung's own, in its folder (`pipeline.settings.seeds`). What is judged
-by them: `evaluation.folds`, `evaluation.more_labels`.
+Each fold and each part is a training in addition to the rung's own, in its folder (`pipeline.settings.seeds`). Their
+evaluation is in `evaluation.folds` and `evaluation.more_labels`.
 """
 
 from pathlib import Path
@@ -30,13 +30,13 @@ class Part(Config):
 
 
 PARTS = tuple(Part(number=number, of=of) for of, count in ((2, 2), (4, 3), (8, 3)) for number in range(1, count + 1))
-"""On which a rung is trained beside the whole for its learning curve: together about twice the texts."""
+"""The parts for a rung's learning curve, in addition to all texts; together about twice the texts."""
 
 
 class FoldedRung(Rung):
-    """What the file of a rung says that learns from labels: in how many folds it is judged; 1: on the test split.
+    """The number of folds of a rung that learns from labels; 1: it is evaluated on the test split.
 
-    The trainings of the folds stand beside the rung's own, which knows nothing of them; `fold` is set for each of them.
+    The rung's own training does not depend on the folds; `fold` is set for the training of each fold.
     """
 
     folds: int = Field(default=1, ge=1, le=MOST_FOLDS, exclude=True)
@@ -44,7 +44,7 @@ class FoldedRung(Rung):
 
     @model_serializer(mode="wrap")
     def _plain(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """No other training knows of folds and parts."""
+        """Remove folds and parts from other trainings."""
         return {key: value for key, value in plain(self).items() if key not in ("fold", "part") or value is not None}
 
     @field_validator("folds")
@@ -57,7 +57,7 @@ class FoldedRung(Rung):
     def _is_not_chosen(cls, value: object, info: ValidationInfo) -> object:
         if value is not None:
             setting = {"fold": "folds", "part": "learning_curve"}[str(info.field_name)]
-            raise ValueError(f"is set for each of the {info.field_name}s: set `{setting}` alone")
+            raise ValueError(f"is set for each of the {info.field_name}s automatically: set only `{setting}`")
         return value
 
     @model_validator(mode="after")
@@ -77,7 +77,7 @@ class FoldedRung(Rung):
 
 
 class CurvedRung(FoldedRung):
-    """What the file of a classifier says: whether it is trained on parts of the labels, too (`more_labels`)."""
+    """The setting of a classifier to also train on parts of the labels (`more_labels`)."""
 
     learning_curve: bool = Field(default=False, exclude=True)
     part: Part | None = None
@@ -87,20 +87,20 @@ def checked_folds(folds: int) -> int:
     """A number of folds.
 
     Raises:
-        ValueError: 2 of them, of which none is left to train on.
+        ValueError: 2 folds, which leave nothing to train on.
     """
     if folds == 2:
         raise ValueError(
-            "one fold is the test, another the validation, the rest is trained on: 1 (none), or 3 and more"
+            "one fold is for testing, one for validation, the others for training: use 1 (no folds), or 3 and more"
         )
     return folds
 
 
 def fold_folder(rung: Path, number: int) -> Path:
-    """Where the model of a fold is, in the folder of the rung."""
+    """The path of a fold's model in the folder of the rung."""
     return rung / "folds" / str(number)
 
 
 def part_folder(rung: Path, part: Part) -> Path:
-    """Where the model of a part of the training texts is, in the folder of the rung."""
+    """The path of the model for a part of the training texts, in the folder of the rung."""
     return rung / "parts" / f"{part.number}_of_{part.of}"

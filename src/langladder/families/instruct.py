@@ -1,4 +1,4 @@
-"""Instructed models: a GPT learns from demonstrations to answer; judged by the reward of its answers."""
+"""Instructed models: a GPT learns from demonstrations to follow instructions; evaluated by the reward of answers."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -33,16 +33,16 @@ answers(model, ChatTemplate(tokenizer), [prompt], SamplingConfig(strategy="greed
 
 
 class Answering(Seeded):
-    """What the file of a rung says whose network is that of its base."""
+    """The settings of a rung with the network of its base."""
 
-    target: None = Field(default=None, alias="_target_")  # type: ignore[assignment]  # it is the base's
+    target: None = Field(default=None, alias="_target_")  # type: ignore[assignment]  # from the base
     base: str
 
 
 if TYPE_CHECKING:
 
     class AnsweringRung(Answering):
-        """What the methods read of a rung's file; `method` and `reads` where it is aligned."""
+        """The part of a rung's file that the methods below read; `method` and `reads` for aligned models."""
 
         method: str
         reads: str
@@ -63,10 +63,13 @@ class InstructFamily(Family["AnsweringRung"]):
     tokens = "data/tokens/text"
     bases: ClassVar[tuple[str, ...]] = ("lm", "tune", "instruct")
     loading = LOADING
-    limits = "The model answers instructions such as it was shown, by what its training text says, right or wrong."
+    limits = (
+        "The model follows the kinds of instructions that it was trained on; its answers repeat its training text, "
+        "right or wrong."
+    )
 
     def settings(self, value: Values) -> type[Config]:
-        """The base; dropout; how it is trained."""
+        """The base, dropout and training."""
         parts: Fields = {
             "dropout": (float | None, Field(default=None, ge=0, lt=1)),
             "training": (locate("langladder.tasks.settings.InstructionTraining"), ...),
@@ -78,12 +81,12 @@ class InstructFamily(Family["AnsweringRung"]):
         return "langladder.tasks.instruction.make"
 
     def grows(self, value: Values, base: Values) -> str | None:
-        """A base must be a GPT; one without a network of its own has it from its base."""
+        """A base must be a GPT; a base without its own network has the one of its base."""
         from langladder.models.language.gpt import GPT
 
         if "_target_" not in base or issubclass(kind := locate(base["_target_"]), GPT):
             return None
-        return f"it is a {kind.__name__}, and what follows instructions starts from a GPT of the families lm and tune"
+        return f"it is a {kind.__name__}, but an instructed model starts from a GPT of the families lm and tune"
 
     def page(self) -> type[Page]:
         """`InstructedPage`."""
@@ -96,7 +99,7 @@ class InstructFamily(Family["AnsweringRung"]):
         return {"instructions": INSTRUCTIONS, "tokens": TOKENS}
 
     def train(self, rung: "AnsweringRung", job: "Job", make: Make) -> Trained:
-        """From the training dialogues, watched on the validation dialogues."""
+        """Train on the training dialogues, validate on the validation dialogues."""
         from langladder.text.storage.token_streams import TokenStream
 
         base, (train, validation) = Path("models") / rung.base, dialogues("train", "validation")
@@ -108,7 +111,7 @@ class InstructFamily(Family["AnsweringRung"]):
         return {"instructions": INSTRUCTIONS, "tokens": TOKENS}
 
     def evaluate(self, rung: "AnsweringRung", job: "Job", folder: Path) -> Evaluated:
-        """Let it answer the held-out prompts; score the answers, and its plain text."""
+        """Answer the held-out prompts; score the answers and plain text."""
         return evaluate_answers(rung, folder)
 
 
@@ -120,19 +123,19 @@ def dialogues(*splits: str) -> "list[list[Dialogue]]":
 
 
 def known(*splits: "list[Dialogue]") -> bool:
-    """Whether a gold judge knows what was asked, everywhere."""
+    """Whether the gold judge knows every request."""
     return all(one.asked is not None for split in splits for one in split)
 
 
 def gold_rewards(*splits: "list[Dialogue]") -> Callable[..., list[float]] | None:
-    """What rewards answers to these prompts, or None."""
+    """The judge that rewards answers to these prompts, or None."""
     from langladder.corpora.instructions.judge import rewards_of_answers
 
     return rewards_of_answers if known(*splits) else None
 
 
 def answering(base: Path, model: "LanguageModel", result: "TrainingResult") -> Trained:
-    """A model that answers with its base's tokenizer, and what validation measured last."""
+    """A model with its base's tokenizer, and the last validation figures."""
     from langladder.text.words.segmentation import CONVENTIONS
 
     figures, message = validated(model, result)
@@ -148,8 +151,8 @@ def evaluate_answers(
     """Answers to the held-out prompts, the distance to the model's base, and its plain text.
 
     Args:
-        base: the model that it was aligned from, to which the distance is measured.
-        reads: what it was aligned by, which scores the answers too where that is a reward model.
+        base: the model that it was aligned from, for the distance.
+        reads: the source of its rewards or preferences; a reward model also scores the answers.
     """
     from langladder.corpora.instructions.judge import judgements
     from langladder.corpora.instructions.kinds import REWORDED

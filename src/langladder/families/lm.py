@@ -1,4 +1,4 @@
-"""Language models: P(w_t | w_1 … w_{t-1}), counted or trained; judged by perplexity on the test text."""
+"""Language models: P(w_t | w_1 … w_{t-1}), counted or trained; evaluated by perplexity on the test text."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from langladder.text.storage.token_streams import TokenStream
 
     class LanguageModelRung(Rung):
-        """What the methods read of a rung's file."""
+        """The part of a rung's file that the methods below read."""
 
         training: LMTrainingConfig  # of networks
         base: str  # of those that start from another rung
@@ -59,10 +59,10 @@ class LanguageModelFamily(Family["LanguageModelRung"]):
 
 model = LanguageModel.load("{folder}")
 model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | those before it)"""
-    limits = "The model knows the language of its training text only, and repeats what it says, prejudice included."
+    limits = "The model only knows the language of its training text, and repeats its content, including prejudices."
 
     def parts(self, kind: type[Configured]) -> Fields:
-        """Networks are trained, and may begin with word vectors."""
+        """Networks are trained, and can start with word vectors."""
         parts = super().parts(kind)
         if is_network(kind):
             beginning = locate("langladder.tasks.settings.InputVectors")
@@ -71,12 +71,12 @@ model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | thos
         return parts
 
     def maker(self, value: Values) -> str | None:
-        """What begins with word vectors reads their files; no other may depend on those readers."""
+        """Rungs that start with word vectors read their files; other rungs must not depend on those readers."""
         found: str = getattr(self.rung_class(value), "maker_from_vectors" if self.inputs(value) else "maker")
         return found
 
     def inputs(self, value: Values) -> dict[str, str]:
-        """The word vectors that it begins with, where it does."""
+        """The word vectors that it starts with, if any."""
         vectors = (value.get("input") or {}).get("vectors")
         return {"vectors": vectors} if vectors else {}
 
@@ -96,7 +96,7 @@ model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | thos
         return {"tokens": TOKENS}
 
     def train(self, rung: "LanguageModelRung", job: "Job", make: Make, root: Path = Path()) -> Trained:
-        """A network of its own, from random weights; or counts.
+        """Train a network from random weights, or count.
 
         Args:
             root: the folder that holds data/.
@@ -111,12 +111,12 @@ model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | thos
         return scored(model, make(model, tokenizer, *streams(root), settings=rung), root)
 
     def evaluation_inputs(self, rung: "LanguageModelRung", job: "Job") -> dict[str, Path]:
-        """The encoded test text, and what word vectors are evaluated on."""
+        """The encoded test text, and the evaluation sets of word vectors."""
         read = {"test": TOKENS / "test.arrow", "sizes": TOKENS / "sizes.json", "words": WORDS}
         return read | question_sets(job)
 
     def evaluate(self, rung: "LanguageModelRung", job: "Job", folder: Path) -> Evaluated:
-        """Score it on the test text and its input embedding as word vectors; let it continue prompts."""
+        """Score the test text, evaluate the input embedding as word vectors, continue prompts."""
         from langladder.decoding.sampling import SamplingConfig
         from langladder.evaluation.language_model import evaluate_language_model
         from langladder.ground.artefacts import format_figure, read_json
@@ -147,14 +147,14 @@ model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | thos
 
 
 def streams(root: Path = Path()) -> "list[TokenStream]":
-    """The text to train on, and that to watch; root: the folder that holds data/."""
+    """The texts for training and validation; root: the folder of data/."""
     from langladder.text.storage.token_streams import TokenStream
 
     return [TokenStream.open(root / TOKENS / f"{split}.arrow") for split in ("train", "validation")]
 
 
 def scored(model: "LanguageModel", result: "TrainingResult", root: Path = Path()) -> Trained:
-    """A trained language model with its tokenizer, and what it scores on the validation text."""
+    """A trained language model with its tokenizer and its scores on the validation text."""
     from langladder.evaluation.perplexity import score
     from langladder.ground.artefacts import format_figure, read_json
     from langladder.text.storage.token_streams import TokenStream
@@ -172,7 +172,7 @@ def scored(model: "LanguageModel", result: "TrainingResult", root: Path = Path()
 
 
 def work_of_network(model: "LanguageModel", rung: "LanguageModelRung") -> "Work | None":
-    """Operations and memory, as it is trained; nothing of a counted model."""
+    """Operations and memory of its training; nothing for a counted model."""
     from langladder.evaluation.work import work_of
     from langladder.models.language.neural import NeuralLanguageModel
 
@@ -185,12 +185,12 @@ def work_of_network(model: "LanguageModel", rung: "LanguageModelRung") -> "Work 
 def input_vectors(
     model: "LanguageModel", rung: "LanguageModelRung", job: "Job", folder: Path
 ) -> "WordVectorsPage | None":
-    """The input embedding, evaluated as the word vectors of other rungs are; nothing where the model has none."""
+    """The input embedding, evaluated like the word vectors of other rungs; nothing if the model has none."""
     from langladder.models.language.neural import NeuralLanguageModel
 
     if not isinstance(model, NeuralLanguageModel) or model.input_embedding() is None:
         return None
-    from langladder.evaluation.word_vectors import QuestionSets, evaluate_word_vectors  # which takes a second to import
+    from langladder.evaluation.word_vectors import QuestionSets, evaluate_word_vectors  # takes a second to import
     from langladder.formats.vector_files import input_embedding
     from langladder.text.words.vocabulary import Vocabulary
 

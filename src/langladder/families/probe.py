@@ -1,4 +1,4 @@
-"""Probes: claims that are measured on the trained language models of the ladder."""
+"""Probes: claims that are tested on the trained language models of the ladder."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,11 +23,11 @@ class ProbeFamily(ClaimFamily):
     looks_into = ("lm",)
 
     def inputs(self, value: Values) -> dict[str, str]:
-        """Nothing of its own: all of them read the models and the text."""
+        """No inputs of its own: all probes read the models and the text."""
         return {}
 
     def data(self, claim: "Claim", job: "Job") -> "tuple[Data, dict[str, Path]]":
-        """All language models of the ladder, the text, and pairs of sentences one of which is grammatical."""
+        """All language models of the ladder, the text, and pairs of a grammatical and an ungrammatical sentence."""
         from langladder.experiments.experiment import Data
 
         models = {name: Path("models/lm") / name for name in job.lms}
@@ -38,7 +38,7 @@ class ProbeFamily(ClaimFamily):
 
 
 def title_of(folder: Path) -> str:
-    """What the report calls the model in a folder."""
+    """The title of the model in a folder, for the report."""
     from langladder.ground.artefacts import read_json
 
     return str(read_json(folder / "provenance.json")["settings"][folder.parent.name]["title"])

@@ -1,6 +1,6 @@
-"""Prompts: tasks given in words to the trained language models of the ladder, with no examples, one or several.
+"""Prompts: tasks given in words to the trained language models of the ladder, with no, one or several examples.
 
-`prompted` in params.yaml says to whom: all of `lms`, or all of `tunes` too, which DVC then waits for.
+`prompted` in params.yaml chooses the models: all `lms`, or also all `tunes`, which are then dependencies in DVC.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ READ = {"labels": "clean/labels", "text": "clean/text"}  # kind of source → th
 
 
 class PromptFamily(ClaimFamily):
-    """See `Family`. A task leaves findings, as a claim does."""
+    """See `Family`. A task has findings, like a claim."""
 
     name = "prompt"
     listed = "prompts"
@@ -32,7 +32,7 @@ class PromptFamily(ClaimFamily):
     looks_into = ("lm",)
 
     def inputs(self, value: Values) -> dict[str, str]:
-        """Where its items come from; microworld's are drawn."""
+        """The source of its items; microworld's are drawn."""
         source = value["settings"]["source"]
         if source["kind"] == "file":
             return {"prompts": source["folder"]}
@@ -50,7 +50,7 @@ class PromptFamily(ClaimFamily):
 
 
 def prompted(lms: Sequence[str], tunes: Sequence[str]) -> dict[str, Path]:
-    """What each model is called among the figures, and its folder; one that grew may have the name of its base."""
+    """The name of each model in the figures, and its folder; a tuned model can have the name of its base."""
     models = {name: Path("models/lm") / name for name in lms}
     return models | {f"tune/{name}" if name in models else name: Path("models/tune") / name for name in tunes}
 

@@ -1,4 +1,4 @@
-"""Readers: a paragraph and a question → the answer that stands there, or none; judged by exact match and F₁."""
+"""Readers: a paragraph and a question → the answer in the paragraph, or none; evaluated by exact match and F₁."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -48,7 +48,7 @@ from langladder.text.labelled.questions import Question
 model = Reader.load(Path("{folder}"))
 asked = [Question("anna lives in paris .", "where does anna live ?")]  # options=(…) for those that choose
 model.answers(asked, best=3)  # for each question: text, start (a character of the paragraph), score, probability"""
-    limits = "The model answers by what stands in the paragraph alone, in words such as those that it was trained on."
+    limits = "The model answers from the paragraph only, and needs words like those that it was trained on."
 
     def page(self) -> type[Page]:
         """`ReaderPage`."""
@@ -57,7 +57,7 @@ model.answers(asked, best=3)  # for each question: text, start (a character of t
         return ReaderPage
 
     def parts(self, kind: type[Configured]) -> Fields:
-        """See `Family.parts`; what is trained by gradient says how."""
+        """See `Family.parts`; rungs that are trained by gradient have training settings."""
         parts = super().parts(kind)
         if is_network(kind):
             parts["training"] = (locate("langladder.tasks.settings.ReadingTraining"), ...)
@@ -68,7 +68,7 @@ model.answers(asked, best=3)  # for each question: text, start (a character of t
         return {"questions": QUESTIONS}
 
     def train(self, rung: "Rung", job: "Job", make: Make) -> Trained:
-        """From the training questions, watched on the validation questions; from its base, where it has one."""
+        """Train on the training questions, validate on the validation questions; start from its base, if it has one."""
         from langladder.text.labelled.questions import read_questions
 
         train, validation = (read_questions(QUESTIONS / f"{split}.parquet") for split in ("train", "validation"))
@@ -81,7 +81,7 @@ model.answers(asked, best=3)  # for each question: text, start (a character of t
         return {"questions": QUESTIONS / "test.parquet"}
 
     def evaluate(self, rung: "Rung", job: "Job", folder: Path) -> Evaluated:
-        """Answer the test questions and count which answers are right."""
+        """Answer the test questions and count correct answers."""
         from langladder.evaluation.reader import evaluate_reader
         from langladder.models.reading.reader import Reader
         from langladder.text.labelled.questions import read_questions

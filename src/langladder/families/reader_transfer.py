@@ -1,4 +1,4 @@
-"""Readers whose body is the network of another rung."""
+"""Readers that start from the network of another rung."""
 
 from pydantic import create_model
 
@@ -8,7 +8,7 @@ from langladder.ground.schema import Config
 
 
 class ReaderTransferFamily(ReaderFamily):
-    """See `Family`. Judged and shown as readers are."""
+    """See `Family`. Evaluated and shown like readers."""
 
     name = "reader_transfer"
     listed = "reader_transfers"
@@ -18,12 +18,12 @@ class ReaderTransferFamily(ReaderFamily):
     bases = ("encoder", "lm", "tune", "given")
 
     def settings(self, value: Values) -> type[Config]:
-        """A reader's, and its base."""
+        """The settings of a reader, and its base."""
         parts = self.parts(self.rung_class(value)) | {"base": (str, ...)}
         return create_model("reader_transfer_rung", __base__=Rung, **parts)
 
     def grows(self, value: Values, base: Values) -> str | None:
-        """A base must be the network asked for."""
+        """A base must be the required network."""
         kind = self.rung_class(value)
         return unfit(kind, value, base) if takes_weights(kind) else f"a {kind.__name__} starts from no base"
 

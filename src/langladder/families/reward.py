@@ -1,4 +1,4 @@
-"""Reward models: how good an answer is, learnt from preferences; judged by the pairs that they order rightly."""
+"""Reward models: the quality of an answer, learned from preferences; evaluated by correctly ordered pairs."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from langladder.tasks.settings import RewardTraining
 
     class RewardRung(Rung):
-        """What the methods read of a rung's file."""
+        """The part of a rung's file that the methods below read."""
 
         base: str
         reads: str
@@ -45,10 +45,10 @@ from langladder.text.labelled.instructions import Message
 
 model = RewardModel.load(Path("{folder}"))
 model.rewards([(Message("user", "what is the capital of france ?"), Message("assistant", "paris"))])  # (1,)"""
-    limits = "The reward is a guess at what the labeller prefers, and wrong where a policy strays from what was ranked."
+    limits = "The reward estimates what the labeller prefers, and is unreliable for answers unlike the ranked ones."
 
     def settings(self, value: Values) -> type[Config]:
-        """The network; its base, and the preferences that it learns; how it is trained."""
+        """The network, its base, its preferences, and its training."""
         parts: Fields = {
             "model": (self.rung_class(value).Config, ...),
             "base": (str, ...),
@@ -62,7 +62,7 @@ model.rewards([(Message("user", "what is the capital of france ?"), Message("ass
         return {"preferences": value["reads"]}
 
     def grows(self, value: Values, base: Values) -> str | None:
-        """Its network is that of its base."""
+        """It has the network of its base."""
         return unfit(self.rung_class(value), value, base)
 
     def page(self) -> type[Page]:
@@ -72,11 +72,11 @@ model.rewards([(Message("user", "what is the capital of france ?"), Message("ass
         return RewardPage
 
     def training_inputs(self, rung: "RewardRung") -> dict[str, Path]:
-        """The dialogues; the rankings it names itself."""
+        """The dialogues; its rankings are among `inputs`."""
         return {"instructions": INSTRUCTIONS}
 
     def train(self, rung: "RewardRung", job: "Job", make: Make) -> Trained:
-        """From rankings of answers, watched on those of validation."""
+        """Train on rankings of answers, validate on those of the validation split."""
         from langladder.text.labelled.instructions import read_rankings
 
         base, read = Path("models") / rung.base, Path(rung.reads)
@@ -95,7 +95,7 @@ model.rewards([(Message("user", "what is the capital of france ?"), Message("ass
         return {"preferences": Path(rung.reads)}
 
     def evaluate(self, rung: "RewardRung", job: "Job", folder: Path) -> Evaluated:
-        """How often it prefers the better answer, on prompts and kinds it has not seen."""
+        """Measure how often it prefers the better answer, on unseen prompts and kinds."""
         from langladder.evaluation.reward import evaluate_reward
         from langladder.models.reward import RewardModel
         from langladder.text.labelled.instructions import read_rankings

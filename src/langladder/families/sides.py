@@ -1,7 +1,7 @@
-"""The sides of the data: text, pairs, labels, … each declared once. Settings, stages, MLflow and report go by this.
+"""The sides of the data: text, pairs, labels, … each declared once, for settings, stages, MLflow and report.
 
 A corpus of a side is chosen in conf/<group>/, made or read by one of `sources` into data/raw/<name>/, and cleaned into
-data/clean/<name>/. Classes and functions are named by their dotted path: a job imports what it reads, and no more.
+data/clean/<name>/. Classes and functions are given as dotted paths, so that a job imports only what it needs.
 """
 
 from collections.abc import Mapping
@@ -13,8 +13,8 @@ class Source:
     """One kind of corpus (`kind:` in its file in conf/).
 
     Attributes:
-        settings: class of its settings, what stands below `source:`.
-        function: makes or reads it: (settings, folder) → facts about it.
+        settings: class of its settings, below `source:`.
+        function: makes or reads the corpus: (settings, folder) → facts about it.
     """
 
     settings: str
@@ -26,19 +26,19 @@ class Side:
     """One side of the data.
 
     Attributes:
-        name: its folder in data/raw/, data/clean/; the key of its path in params.yaml: paths, where it is read.
-        title: what the report calls it.
-        unit: what its rows are called in a corpus's facts, and in a cleaning's report.
+        name: its folder in data/raw/ and data/clean/; the key of its path in `paths` of params.yaml, if it is read.
+        title: its name in the report.
+        unit: the name of its rows in the facts of a corpus and in the report of cleaning.
         sources: kind → source.
-        group: the folder of conf/ that offers its corpora, and the key of params.yaml that chooses one.
-        chosen: whether params.yaml chooses its corpus, and names a path to read one from.
-        default: the choice where params.yaml names none; None: it must.
-        on_request: whether it is made only where params.yaml lists it in `corpora`.
-        languages: the keys of its languages, which the stage `clean` notes.
-        cleaning: class of the settings of cleaning; "": it is not cleaned.
+        group: the folder of conf/ with its corpora, and the key of params.yaml that chooses one.
+        chosen: whether params.yaml chooses its corpus, and has a path for it.
+        default: the choice if params.yaml has none; None: params.yaml must have one.
+        on_request: whether it is made only if params.yaml lists it in `corpora`.
+        languages: the keys of its languages, which the stage `clean` records.
+        cleaning: class of the cleaning settings; "": it is not cleaned.
         clean: cleans it: (raw folder, folder, settings, seed) → report.
         tokenized: whether the stage `tokenize` trains tokenizers on it.
-        report: the field of the report's `Meta` with the corpus's name; "": it has none.
+        report: the field of the report's `Meta` for the corpus's name; "": none.
     """
 
     name: str
@@ -172,10 +172,10 @@ _DECLARED = (
 )
 
 SIDES: Mapping[str, Side] = {side.name: side for side in _DECLARED}
-"""Name → side, in the order in which the stages and the report have them."""
+"""Name → side, in the order of the stages and the report."""
 
 CHOSEN = tuple(side for side in _DECLARED if side.chosen)
-"""Those whose corpus params.yaml chooses."""
+"""Sides whose corpus params.yaml chooses."""
 
 ON_REQUEST = tuple(side.name for side in _DECLARED if side.on_request)
-"""Those that are made only where params.yaml lists them in `corpora`."""
+"""Sides that are made only if params.yaml lists them in `corpora`."""

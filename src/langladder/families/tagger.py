@@ -1,4 +1,4 @@
-"""Taggers: words → a tag each; judged by the share of the test words that get their tag."""
+"""Taggers: words → one tag each; evaluated by the share of test words with the correct tag."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,15 +47,17 @@ from langladder.models.tagging.tagger import Tagger
 
 model = Tagger.load(Path("{folder}"))
 model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_probs: log P(tag | sentence), (T, K)"""
-    limits = "The model gives every word one of its tags; it wants words apart from punctuation, as it has learnt them."
+    limits = (
+        "The model gives every word one of its tags; words must be separate from punctuation, as in its training data."
+    )
 
     def parts(self, kind: type[Configured]) -> Fields:
-        """Networks may begin with vectors, and are trained."""
+        """Networks are trained, and can start with vectors."""
         parts = super().parts(kind)
         return parts | tagger_parts("TaggerInput") if is_network(kind) else parts
 
     def inputs(self, value: Values) -> dict[str, str]:
-        """The word vectors that it begins with, where it does."""
+        """The word vectors that it starts with, if any."""
         chosen = value.get("input") or {}
         return {"vectors": chosen["vectors"]} if chosen.get("vectors") else {}
 
@@ -70,7 +72,7 @@ model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_pro
         return {"tags": TAGS}
 
     def train(self, rung: FoldedRung, job: "Job", make: Make, root: Path = Path()) -> Trained:
-        """From the training sentences, watched on the validation sentences; from its base, where it has one.
+        """Train on the training sentences, validate on the validation sentences; start from its base, if it has one.
 
         Args:
             root: the folder that holds data/.
@@ -88,11 +90,11 @@ model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_pro
         return Trained(model, result, figures | {"tags": len(tags)}, message)
 
     def evaluation_inputs(self, rung: FoldedRung, job: "Job") -> dict[str, Path]:
-        """The tagged sentences; of those for training it asks which words are known."""
+        """The tagged sentences; those for training define which words are known."""
         return {"tags": TAGS}
 
     def evaluate(self, rung: FoldedRung, job: "Job", folder: Path) -> Evaluated:
-        """Tag the test sentences and count which tags are right."""
+        """Tag the test sentences and count correct tags."""
         from langladder.evaluation.folds import out_of_fold
         from langladder.evaluation.tagger import evaluate_tagger
         from langladder.models.tagging.tagger import Tagger
@@ -121,7 +123,7 @@ model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_pro
 
 
 def tagger_parts(read_as: str) -> Fields:
-    """What the file of a network says beside its `model`; `read_as` is the class of its `input`."""
+    """The settings of a network besides its `model`; `read_as` is the class of its `input`."""
     read: type[Config] = locate(f"langladder.tasks.settings.{read_as}")
     return {"training": (locate("langladder.tasks.settings.TaggerTraining"), ...), "input": (read, read())}
 

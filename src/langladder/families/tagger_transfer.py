@@ -1,4 +1,4 @@
-"""Taggers that begin with what another rung has learnt: its word vectors, or its whole network."""
+"""Taggers that start from another rung: its word vectors, or its whole network."""
 
 from pydantic import create_model
 
@@ -8,7 +8,7 @@ from langladder.ground.schema import Config, locate
 
 
 class TaggerTransferFamily(TaggerFamily):
-    """See `Family`. Judged and shown as taggers are."""
+    """See `Family`. Evaluated and shown like taggers."""
 
     name = "tagger_transfer"
     listed = "tagger_transfers"
@@ -18,7 +18,7 @@ class TaggerTransferFamily(TaggerFamily):
     bases = ("embedding", "encoder", "given")
 
     def settings(self, value: Values) -> type[Config]:
-        """A tagger's, and its base; what takes its base's network reads as that does."""
+        """The settings of a tagger, and its base; a network from the base keeps the base's input."""
         kind = self.rung_class(value)
         parts: Fields = {"base": (str, ...), "model": (kind.Config, ...)}
         if takes_weights(kind):
@@ -32,12 +32,12 @@ class TaggerTransferFamily(TaggerFamily):
         return {}
 
     def grows(self, value: Values, base: Values) -> str | None:
-        """What is counted has no vectors to begin with; a base must have some, or be the network asked for."""
+        """Counted taggers cannot start with vectors; a base must have vectors, or be the required network."""
         kind = self.rung_class(value)
         if takes_weights(kind):
             return unfit(kind, value, base)
         if str(value["base"]).startswith(("encoder/", "given/")):
-            return f"a {kind.__name__} begins with word vectors; a rung that starts from an encoder is a BERTTagger"
+            return f"a {kind.__name__} starts with word vectors; a rung that starts from an encoder is a BERTTagger"
         return None if is_network(kind) else f"a {kind.__name__} has no input embedding to put vectors into"
 
 

@@ -1,4 +1,4 @@
-"""Transcribers: frames of sound → letters, without an alignment; judged by the errors in letters and words."""
+"""Transcribers: frames of sound → letters, without an alignment; evaluated by errors in letters and words."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,7 +33,7 @@ from langladder.models.ctc import CTCRecognizer
 
 model = CTCRecognizer.load(Path("{folder}"))
 model(frames, lengths)  # (B, T, D) float32, (B,) → (B, T, A + 1) log-probabilities of the blank and the letters"""
-    limits = "The model knows the sounds of the small world's letters only."
+    limits = "The model only knows the sounds of the small world's letters."
 
     def parts(self, kind: type[Configured]) -> Fields:
         """All are trained."""
@@ -50,7 +50,7 @@ model(frames, lengths)  # (B, T, D) float32, (B,) → (B, T, A + 1) log-probabil
         return {"speech": SPEECH}
 
     def train(self, rung: "Rung", job: "Job", make: Make) -> Trained:
-        """On utterances and their letters, without an alignment."""
+        """Train on utterances and their letters, without an alignment."""
         import torch
 
         from langladder.corpora.speech import ALPHABET, read_speech

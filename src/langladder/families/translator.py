@@ -1,4 +1,4 @@
-"""Translators: P(y_t | y_1 … y_{t-1}, x), trained on pairs of sentences; judged by BLEU, chrF and TER."""
+"""Translators: P(y_t | y_1 … y_{t-1}, x), trained on pairs of sentences; evaluated by BLEU, chrF and TER."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,8 +34,8 @@ class TranslatorFamily(Family[Rung]):
 model = Translator.load("{folder}")
 model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EOS → (B, T) log P of each next token"""
     limits = (
-        "The model knows the words and the kinds of sentence of its training pairs only; what it writes for others may "
-        "read well and be wrong. It repeats the prejudice of its training text."
+        "The model only knows the words and kinds of sentences of its training pairs; for others, its output can be "
+        "fluent and wrong. It repeats the prejudices of its training text."
     )
 
     def parts(self, kind: type[Configured]) -> Fields:
@@ -71,11 +71,11 @@ model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EO
         return Trained(model, result, *validated(model, result), copies_of(*files, TOKENS / CONVENTIONS))
 
     def evaluation_inputs(self, rung: "Rung", job: "Job") -> dict[str, Path]:
-        """The test sentences, encoded and as they are."""
+        """The test sentences, encoded and as text."""
         return {"tokens": TOKENS / "test.arrow", "text": TEST}
 
     def evaluate(self, rung: "Rung", job: "Job", folder: Path) -> Evaluated:
-        """Translate the test sentences by beam search, score them, and find whose the errors are."""
+        """Translate the test sentences by beam search, score them, and separate errors of search and model."""
         from langladder.decoding.beam_search import BeamConfig
         from langladder.evaluation.bleu import bleu_config
         from langladder.evaluation.translation import Sentence, evaluate_translator

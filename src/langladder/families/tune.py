@@ -1,4 +1,4 @@
-"""Tuned language models: they begin with what another rung has learnt, and go on from there."""
+"""Tuned language models: they start from another rung and are trained further."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class Grown(Seeded):
-    """What the file of a rung says that takes its network from its base."""
+    """The settings of a rung with the network of its base."""
 
-    target: None = Field(default=None, alias="_target_")  # type: ignore[assignment]  # it is the base's
+    target: None = Field(default=None, alias="_target_")  # type: ignore[assignment]  # from the base
     base: str
 
 
 class TunedFamily(LanguageModelFamily):
-    """See `Family`. Judged and shown as language models are."""
+    """See `Family`. Evaluated and shown like language models."""
 
     name = "tune"
     listed = "tunes"
@@ -32,7 +32,7 @@ class TunedFamily(LanguageModelFamily):
     bases = ("lm", "tune", "embedding")
 
     def settings(self, value: Values) -> type[Config]:
-        """A network of its own, or that of its base; the base; how it is trained."""
+        """Its own network or that of its base, the base, and the training."""
         training: Fields = {"training": (locate("langladder.tasks.settings.LMTrainingConfig"), ...)}
         if "_target_" not in value:
             return create_model("tune_rung", __base__=Grown, **training)
@@ -40,7 +40,7 @@ class TunedFamily(LanguageModelFamily):
         return create_model("tune_rung", __base__=Rung, **own, **training)
 
     def maker(self, value: Values) -> str | None:
-        """By what it begins with: weights, or word vectors."""
+        """The function depends on what it starts from: weights, or word vectors."""
         return f"langladder.tasks.{'from_vectors' if _from_vectors(value) else 'language_modelling'}.make_tuned"
 
     def inputs(self, value: Values) -> dict[str, str]:
@@ -48,20 +48,20 @@ class TunedFamily(LanguageModelFamily):
         return {}
 
     def grows(self, value: Values, base: Values) -> str | None:
-        """What is not trained by gradient has no weights; word vectors need a network to begin with them."""
-        if "_target_" not in base:  # the base has its network from its own base
+        """A counted model has no weights; word vectors need a network that starts with them."""
+        if "_target_" not in base:  # the base got its network from its own base
             return None
         if _from_vectors(value):
-            return None if "_target_" in value else "word vectors are no network; say _target_ and model"
+            return None if "_target_" in value else "word vectors are not a network; set _target_ and model"
         kind = locate(base["_target_"])
         if not is_network(kind):
-            return f"a {kind.__name__} is counted, and has no weights to go on from"
+            return f"a {kind.__name__} is counted, so it has no weights to start from"
         if "_target_" in value and value["_target_"] != base["_target_"]:
-            return f"it is a {kind.__name__}, the rung a {locate(value['_target_']).__name__}"
+            return f"it is a {kind.__name__}, but the rung is a {locate(value['_target_']).__name__}"
         return None
 
     def train(self, rung: "LanguageModelRung", job: "Job", make: Make, root: Path = Path()) -> Trained:
-        """From the weights of its base, or a network of its own from the word vectors of its base."""
+        """Train the weights of its base, or its own network that starts with the word vectors of its base."""
         import torch
 
         from langladder.text.tokenize.tokenizers import Tokenizer

@@ -319,7 +319,7 @@ def _guess(path: File, line: bytes, encoding: str) -> str:
         head = file.read(SAMPLE)
     others = [one for one in (*head.split(b"\n")[:-1], line) if not one.isascii()]
     if encoding == "utf-8" and any(likely(one) == encoding for one in others[:-1]):
-        return "other lines are UTF-8, so mend this one"
+        return "other lines are UTF-8, so fix this one"
     name = likely(b"\n".join(others))
     if name is None or name == encoding:
         return "set `encoding` to what it is in, or convert it to UTF-8"
