@@ -130,7 +130,7 @@ def test_bias_and_penalties_are_heeded(ask: Any) -> None:
         ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}, "messages.0.content"),
         ({"tools": [{"type": "function"}]}, "tools"),
         ({"response_format": {"type": "json_object"}}, "response_format"),
-        ({"reasoning_effort": "low"}, "reasoning_effort: there is no such option"),
+        ({"reasoning_effort": "low"}, "reasoning_effort: unknown option"),
         ({"max_completion_tokens": 5}, "two names"),
         ({"top_logprobs": 2}, "logprobs: true"),
         ({"logit_bias": {str(TOKENIZER.vocab_size): 1}}, "logit_bias"),

@@ -146,11 +146,14 @@ def test_what_a_model_lacks_is_said_in_a_line(project: Path, tmp_path: Path) -> 
         reward.score("the cat")
     with pytest.raises(ll.InputError, match=r"no neighbours\(\)"):
         n_grams.neighbours("the")
-    with pytest.raises(ll.InputError, match="'temp' is no option of it; there are greedy, temperature"):
+    with pytest.raises(ll.InputError, match="'temp' is not an option; options: greedy, temperature"):
         gpt.generate("the cat", temp=1.0)
     with pytest.raises(ll.InputError, match=r"temperature: -1\.0 is not allowed"):
         gpt.generate("the cat", temperature=-1.0)
-    for texts, message in ((["the cat", 7], "text 1: 7 is no string but of type int"), (7, "7 is no text and no list")):
+    for texts, message in (
+        (["the cat", 7], "text 1: 7 is not a string but of type int"),
+        (7, "7 is neither a text nor a list"),
+    ):
         wrong: Any = texts
         with pytest.raises(ll.InputError, match=message):
             gpt.score(wrong)

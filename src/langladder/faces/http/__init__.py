@@ -1,1 +1,1 @@
-"""Models behind HTTP: what others' clients call, and the pages of the explorer."""
+"""Models over HTTP: an API for the clients of others, and the server of the explorer."""

@@ -1,6 +1,6 @@
 """The HTTP side: OpenAI's completions, chats, models and embeddings, and the tokens, of the models of a shelf.
 
-What is refused, `guard` says; how options are read, `requests`.
+`guard` refuses bad requests; `requests` reads options.
 """
 
 import base64
@@ -34,10 +34,10 @@ from langladder.text.tokenize.specials import BOS, EOS, NAMES
 from langladder.text.tokenize.tokenizers import Tokenizer
 
 MOST_TEXTS = 2048  # to embed at once
-CLIENT_LEFT = 499  # as nginx has it; nobody reads this answer
+CLIENT_LEFT = 499  # nginx's code; the client does not read this answer
 SPECIALS = {NAMES[special]: special for special in (BOS, EOS)}
 STREAMED: Responses = {
-    200: {"description": "the answer; with `stream`, in pieces", "content": {"text/event-stream": {}}}
+    200: {"description": "the answer; in pieces if `stream` is true", "content": {"text/event-stream": {}}}
 }
 
 
@@ -45,7 +45,7 @@ def create(shelf: Shelf, hosts: Sequence[str] = LOOPBACK) -> FastAPI:
     """The application; /openapi.json describes it.
 
     Args:
-        hosts: names by which it may be asked; ["*"] for any.
+        hosts: accepted host names; ["*"] for any.
     """
     about = "Language models and word vectors of one ladder, as OpenAI's API"
     app = FastAPI(title="langladder", description=about, docs_url=None, redoc_url=None, responses=REFUSALS)
@@ -85,14 +85,14 @@ def _add_tokens(app: FastAPI, shelf: Shelf) -> None:
     """A model's tokens, in vLLM's form, so that clients know them without the model's files.
 
     lm-evaluation-harness counts the tokens of a context with it (`tokenizer_backend=remote`, which it finds by itself).
-    These requests of vLLM's name no model; a server of several language models needs `model` in them.
+    vLLM's requests do not name a model; a server with several language models needs `model` in them.
     """
 
     def rung_of(name: str | None) -> Rung:
         if name is None:
             names = list(shelf.folders_of("lm"))
             if len(names) != 1:
-                raise InputError(f"model: not named, and {len(names)} language models are served: {', '.join(names)}")
+                raise InputError(f"model: missing, and {len(names)} language models are served: {', '.join(names)}")
             name = names[0]
         return shelf.language_model(name)
 
@@ -118,7 +118,7 @@ def _add_tokens(app: FastAPI, shelf: Shelf) -> None:
 def _answer(
     lock: threading.Lock, found: Sequence[Choice], http: Request, request: DrawingRequest, prefix: str, kind: str
 ) -> Json | Response:
-    """All choices, whole or in pieces. What is wrong with the request is known before anything is sent."""
+    """All choices, whole or in pieces. Errors in the request are found before anything is sent."""
     chunks = request.stream and kind == "chat.completion"
     about: Json = {"id": f"{prefix}-{secrets.token_hex(12)}", "object": f"{kind}.chunk" if chunks else kind}
     about |= {"created": int(time.time()), "model": request.model}
@@ -132,7 +132,7 @@ def _answer(
 
 
 def _pieces(lock: threading.Lock, choice: Choice) -> Iterator[Json]:
-    """The model is locked for a piece at a time, so that neither long answers nor slow clients hold up others."""
+    """The model is locked for one piece at a time, so that long answers and slow clients do not block others."""
     pieces = choice.pieces()
     while True:
         with lock:
@@ -157,9 +157,8 @@ def _events(
 def _embeddings(shelf: Shelf, request: EmbeddingRequest) -> tuple[list[Json], int]:
     """The vector of each text, the mean of its words' vectors, and how many words, or ids, there were.
 
-    Word vectors of any rung serve, and the input embedding of a language model. Words without a vector are passed over;
-    where vectors know character n-grams, every word has one. Ids of a language model's own tokenizer stand for the text
-    that they make.
+    The model can have word vectors, or be a language model with an input embedding. Words without a vector are skipped;
+    vectors with character n-grams have one for every word. Ids of a language model's own tokenizer are decoded to text.
 
     Raises:
         UnknownModelError: there is no such model.
@@ -169,10 +168,10 @@ def _embeddings(shelf: Shelf, request: EmbeddingRequest) -> tuple[list[Json], in
     vectors = shelf.vectors(request.model)
     inputs = texts_or_ids(request.input)
     if not 1 <= len(inputs) <= MOST_TEXTS:
-        raise InputError(f"input: {len(inputs)} texts; 1 to {MOST_TEXTS} at once are allowed")
+        raise InputError(f"input: {len(inputs)} texts; allowed are 1 to {MOST_TEXTS} at once")
     if request.dimensions not in (None, vectors.matrix.shape[1]):
         raise InputError(
-            f"dimensions: {request.dimensions} is not offered; these vectors have {vectors.matrix.shape[1]}"
+            f"dimensions: {request.dimensions} is not supported; these vectors have {vectors.matrix.shape[1]}"
         )
     data: list[Json] = []
     read = 0
@@ -190,7 +189,7 @@ def _embeddings(shelf: Shelf, request: EmbeddingRequest) -> tuple[list[Json], in
 def _text_of(shelf: Shelf, model: str, ids: list[int]) -> str:
     file = shelf.find(model) / "tokenizer.json"
     if not file.is_file():
-        raise InputError(f"input: ids are of a tokenizer, and {model[:80]!r} has none; send text")
+        raise InputError(f"input: ids need a tokenizer, and {model[:80]!r} has none; send text")
     tokenizer = shelf.load("tokenizer", file, Tokenizer.load)
     if (most := max(ids, default=0)) >= tokenizer.vocab_size:
         raise InputError(f"input: id {most} is not one of the model's, which are 0 to {tokenizer.vocab_size - 1}")

@@ -1,8 +1,8 @@
-"""The chat form of OpenAI's API, for rungs that follow instructions: what `langladder chat` answers, over HTTP.
+"""OpenAI's chat API, for rungs that follow instructions: the answers of `langladder chat` over HTTP.
 
-https://platform.openai.com/docs/api-reference/chat. A dialogue is read by the model's chat template; `developer` is
-`system`. What differs: the dialogue has to fit into the context, which no turn is dropped for; an answer has no white
-space at its ends; a rung that is a best-of-n gives the answer that its reward model chooses, all at once.
+https://platform.openai.com/docs/api-reference/chat. The model's chat template formats a dialogue; `developer` is
+`system`. Differences: the dialogue must fit into the context, because no turn is dropped; an answer has no white space
+at its ends; a best-of-n rung returns the answer that its reward model chooses, all at once.
 """
 
 import threading
@@ -29,7 +29,7 @@ from langladder.text.tokenize.tokenizers import Tokenizer
 
 
 class AnsweringModel(NamedTuple):
-    """A language model with its tokenizer, and who chooses among its answers; it answers one question at a time."""
+    """A language model with its tokenizer and a chooser among answers; it answers one question at a time."""
 
     model: LanguageModel
     tokenizer: Tokenizer
@@ -38,7 +38,7 @@ class AnsweringModel(NamedTuple):
 
 
 def read_answering(folder: Path) -> AnsweringModel:
-    """A saved language model; one that follows instructions may be a best-of-n.
+    """A saved language model; one that follows instructions can be a best-of-n.
 
     Raises:
         InputError: as `read_model` and `chooser_of`.
@@ -52,10 +52,10 @@ def read_answering(folder: Path) -> AnsweringModel:
 
 @dataclass
 class ChatChoice(Choice):
-    """One answer, as it grows.
+    """One answer while it is generated.
 
     Attributes:
-        chooser: of a best-of-n.
+        chooser: for a best-of-n.
         messages: the dialogue.
     """
 
@@ -104,18 +104,18 @@ def _mark(token: str, value: float | None) -> Json:
 
 
 def answers(shelf: Shelf, request: ChatRequest) -> tuple[threading.Lock, list[Choice]]:
-    """The answers that a request asks for, not yet grown, and the lock of their model.
+    """The requested answers, not yet generated, and the lock of their model.
 
     Raises:
-        UnknownModelError: there is no such model. InputError: it follows no instructions, what is asked is not offered,
-            or the dialogue leaves no room for an answer.
+        UnknownModelError: there is no such model. InputError: it does not follow instructions, an option is not
+            supported, or the dialogue leaves no room for an answer.
     """
     request.check()
     model, tokenizer, chooser, lock = shelf.load("answering", shelf.find(request.model), read_answering)
     if not isinstance(model, InstructedGPT):
-        raise InputError(f"model: {request.model[:80]!r} follows no instructions; ask it by /v1/completions")
+        raise InputError(f"model: {request.model[:80]!r} does not follow instructions; use /v1/completions")
     if chooser is not None and request.likeliest is not None:
-        raise InputError(f"logprobs: not offered by {request.model[:80]!r}, whose answers are chosen as a whole")
+        raise InputError(f"logprobs: not supported by {request.model[:80]!r}, which chooses whole answers")
     messages = tuple(one.message() for one in request.messages)
     prompt = ChatTemplate(tokenizer).prompt(messages)
     check_prompt(prompt, model.context, "messages", messages)

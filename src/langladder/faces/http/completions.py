@@ -1,10 +1,10 @@
-"""The completions form of OpenAI's API, for every language model: continue a prompt, or say how likely it is.
+"""OpenAI's completions API, for every language model: continue a prompt, or score it.
 
 https://platform.openai.com/docs/api-reference/completions, as clients and lm-evaluation-harness's `local-completions`
 use it: `prompt` is text, several texts, or ids of the model's own tokenizer; `echo` with `logprobs` scores the prompt.
-What differs: a text begins with BOS, so its first token has a probability, too; `seed` decides what is drawn. An end
-that is drawn is a token with a log-probability and no text. What is impossible has the log-probability that OpenAI
-gives what it cannot tell, since JSON has no infinity.
+Differences: a text begins with BOS, so its first token has a probability, too; `seed` determines the samples. A sampled
+end is a token with a log-probability and no text. Impossible tokens have the log-probability that OpenAI uses for
+unknown ones, because JSON has no infinity.
 """
 
 import math
@@ -23,7 +23,7 @@ from langladder.ground.errors import InputError
 from langladder.text.tokenize.specials import BOS, EOS
 
 MOST_PROMPTS = 128
-NEVER = -9999.0  # the log-probability of what a model rules out
+NEVER = -9999.0  # the log-probability of tokens with probability 0
 
 
 def prompts(rung: Rung, request: CompletionRequest) -> list[tuple[list[int], bool]]:
@@ -34,7 +34,7 @@ def prompts(rung: Rung, request: CompletionRequest) -> list[tuple[list[int], boo
     """
     found = texts_or_ids(request.prompt)
     if not 1 <= len(found) <= MOST_PROMPTS:
-        raise InputError(f"prompt: {len(found)} prompts; 1 to {MOST_PROMPTS} at once are allowed")
+        raise InputError(f"prompt: {len(found)} prompts; allowed are 1 to {MOST_PROMPTS} at once")
     rows = []
     for prompt in found:
         if len(prompt) > MOST_CHARACTERS:
@@ -50,12 +50,12 @@ def prompts(rung: Rung, request: CompletionRequest) -> list[tuple[list[int], boo
 
 
 class Mark(NamedTuple):
-    """What the model finds of a token.
+    """The model's view of a token.
 
     Attributes:
-        log_prob: None of what was given, not predicted.
-        likeliest: the likeliest tokens in its place, by their text; None where they are not asked for.
-        offset: where its text begins.
+        log_prob: None for a given token that was not predicted.
+        likeliest: the likeliest tokens at its position, by their text; None if not requested.
+        offset: the start of its text.
     """
 
     token: str
@@ -66,14 +66,14 @@ class Mark(NamedTuple):
 
 @dataclass
 class Choice:
-    """One continuation, as it grows.
+    """One continuation while it is generated.
 
     Attributes:
-        config: how tokens are drawn.
-        prompt: BOS first. opened: whether this BOS is the client's, who then wants a mark for it, too.
-        text: what is given back: the prompt, where it is echoed, and what is new.
-        new: how many tokens were drawn.
-        sent: characters, and `marked` tokens, that were given in pieces already.
+        config: the sampling settings.
+        prompt: BOS first. opened: whether this BOS is the client's, who then needs a mark for it, too.
+        text: the returned text: the prompt, if it is echoed, and the new part.
+        new: number of sampled tokens.
+        sent: characters, and `marked` tokens, that were already sent in pieces.
         finish: why it ended.
     """
 
@@ -94,7 +94,7 @@ class Choice:
         self._decoder = TextStream(self.rung.tokenizer)
 
     def read_prompt(self) -> None:
-        """Give the prompt back, with what the model finds of it."""
+        """Return the prompt with its scores."""
         model, row = self.rung.model, self.prompt
         if self.opened and self.request.likeliest is not None:
             self.mark(BOS, None, None, 0)
@@ -115,16 +115,16 @@ class Choice:
             self.mark(token, log_prob, others, _begun(before, self.text))
 
     def mark(self, token: int, log_prob: float | None, others: torch.Tensor | None, offset: int) -> None:
-        """Note a token's log-probability and the likeliest in its place."""
+        """Record a token's log-probability and the likeliest tokens at its position."""
         value = None if log_prob is None else log_prob if math.isfinite(log_prob) else NEVER
         likeliest = self._likeliest(others)
         piece = self.rung.tokenizer.piece(token)
         if likeliest and value is not None and others is not None and likeliest.get(piece) == float(others[token]):
-            likeliest[piece] = value  # computed in another batch, it may differ in the last digit
+            likeliest[piece] = value  # computed in another batch, so it can differ in the last digit
         self.marks.append(Mark(piece, value, likeliest, offset))
 
     def _likeliest(self, log_probs: torch.Tensor | None) -> dict[str, float] | None:
-        """The likeliest tokens by their text, of which several ids may have the same: the likelier one counts."""
+        """The likeliest tokens by their text; if several ids have the same text, the likelier one counts."""
         most = self.request.likeliest
         if not most or log_probs is None:
             return {} if most == 0 else None
@@ -136,7 +136,7 @@ class Choice:
         return found
 
     def grow(self) -> Iterator[str]:
-        """Draw tokens until EOS, a stop, or `max_tokens`; gives the text so far."""
+        """Sample tokens until EOS, a stop, or `max_tokens`; yields the text so far."""
         written = len(self.text)
         for token, log_probs in stream(self.rung.model, self.prompt, self.config, row=self.index):
             self.new += 1
@@ -155,9 +155,9 @@ class Choice:
         self.finish = "length"
 
     def pieces(self) -> Iterator[Json]:
-        """What is streamed: the text that is certain by now, then how it ended.
+        """The stream: the text that is final so far, then how it ended.
 
-        The last characters are held back while they may be the beginning of a stop, or of a character that is not
+        The last characters are held back while they can be the beginning of a stop, or of a character that is not
         whole.
         """
         withheld = max((len(stop) - 1 for stop in self.request.stops), default=0)
@@ -170,11 +170,11 @@ class Choice:
         yield self.more(len(self.text)) | {"finish_reason": self.finish}
 
     def whole(self) -> Json:
-        """All of it as the API has it, when `pieces` are through."""
+        """The whole answer in the API's format, after `pieces` has ended."""
         return self.as_json(self.text, self.marks) | {"finish_reason": self.finish}
 
     def more(self, until: int) -> Json:
-        """As the API has it, what was not given yet: the text up to a place, and the marks of all tokens so far."""
+        """The part not sent yet, in the API's format: the text up to a position, and the marks of all tokens so far."""
         text, marks = self.text[self.sent : until], self.marks[self.marked :]
         self.sent, self.marked = until, len(self.marks)
         return self.as_json(text, marks)
@@ -195,7 +195,7 @@ class Choice:
 
 
 def choices(rung: Rung, request: CompletionRequest) -> list[Choice]:
-    """The choices that a request asks for, n of each prompt, not yet grown.
+    """The requested choices, n for each prompt, not yet generated.
 
     Raises:
         InputError: as `CompletionRequest.check` and `prompts`.
@@ -214,7 +214,7 @@ def usage(found: Sequence[Choice]) -> dict[str, int]:
 
 
 def _begun(before: str, after: str) -> int:
-    """Where the text of a token begins, of a text before and after it: a character that is not whole yet is its own."""
+    """The start of a token's text, from the text before and after it; an incomplete character belongs to the token."""
     offset = len(before) - (before == after and before.endswith("\ufffd"))
     while not after.startswith(before[:offset]):
         offset -= 1

@@ -1,7 +1,7 @@
-"""What every server of the house refuses, and the form of its errors: that which OpenAI's clients read.
+"""Bad requests that every server refuses, and errors in the format of OpenAI's clients.
 
-Requests to other hosts than the server's own are refused (a page elsewhere could point its name at this machine), and
-bodies that are too large, too slow or not JSON of whole characters.
+Servers refuse requests to other host names than their own (a foreign page could point its name at this machine), and
+bodies that are too large, too slow, or not valid JSON in valid Unicode.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from langladder.ground.errors import InputError, printable
 
 MOST_BYTES = 4 * 2**20  # of a body
 SLOWEST = 30.0  # seconds in which a body has to arrive
-UNKNOWN = {"extra_forbidden": "there is no such option"}
+UNKNOWN = {"extra_forbidden": "unknown option"}
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "testserver")
 
 
@@ -42,12 +42,12 @@ class Refusal(BaseModel):
 
 
 Responses = dict[int | str, dict[str, Any]]
-"""FastAPI's description of what a path may answer."""
+"""FastAPI's description of the answers of a path."""
 REFUSALS: Responses = {
-    "4XX": {"model": Refusal, "description": "what is wrong with the request"},
-    "5XX": {"model": Refusal, "description": "the server failed, or has no time"},
+    "4XX": {"model": Refusal, "description": "the error in the request"},
+    "5XX": {"model": Refusal, "description": "the server failed, or is busy"},
 }
-"""What each path may answer beside what is asked of it, for the description of the API."""
+"""The possible errors of each path, for the description of the API."""
 
 
 def guard(app: FastAPI, hosts: Sequence[str]) -> None:
@@ -72,19 +72,19 @@ def guard(app: FastAPI, hosts: Sequence[str]) -> None:
     def missing(request: Request, error: HTTPException) -> Response:
         if error.status_code not in (404, 405):
             return _error(error.status_code, str(error.detail)[:1000], headers=error.headers)
-        message = f"{request.method} {request.url.path[:200]}: there is no such thing"
+        message = f"{request.method} {request.url.path[:200]}: no such path"
         return _error(error.status_code, message, headers=error.headers)
 
     @app.exception_handler(Exception)
     def failed(_: Request, __: Exception) -> Response:  # the server logs it
-        return _error(500, "the server failed at this; its terminal says why")
+        return _error(500, "the server failed; its terminal shows the reason")
 
 
 class KnownHosts:
     """Refuses requests to other hosts.
 
     Args:
-        hosts: names by which the server may be asked; ["*"] for any.
+        hosts: accepted host names; ["*"] for any.
     """
 
     def __init__(self, app: ASGIApp, hosts: Sequence[str]) -> None:
@@ -95,16 +95,16 @@ class KnownHosts:
         host = dict(scope.get("headers", ())).get(b"host", b"").decode("latin-1").lower()
         name = re.sub(r":\d*$", "", host)
         if scope["type"] == "http" and "*" not in self.hosts and name not in self.hosts:
-            problem = f"Host: {name[:80]!r} is not served; ask for {' or '.join(self.hosts[:2])}"
+            problem = f"Host: {name[:80]!r} is not served; use {' or '.join(self.hosts[:2])}"
             await _error(400, problem)(scope, receive, send)
             return
         await self.app(scope, receive, send)
 
 
 class Bounded:
-    """Reads a request's body before anything else is done with it; refuses one that is too large, too slow, no text.
+    """Reads a request's body before anything else; refuses one that is too large, too slow, or not text.
 
-    What arrives is counted, whatever the headers say.
+    It counts the received bytes and does not trust the headers.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -147,9 +147,9 @@ class Bounded:
 
 
 def _not_text(body: bytes) -> str | None:
-    """What is wrong with a body that is not UTF-8, or has a character that is only half of one; None where nothing is.
+    """The error in a body that is not UTF-8, or has half a character; None if it is valid.
 
-    Python's `json` reads UTF-16, too, and takes lone surrogates, which no tokenizer can read.
+    Python's `json` also reads UTF-16, and accepts lone surrogates, which no tokenizer can read.
     """
     try:
         text = body.decode()
@@ -161,13 +161,13 @@ def _not_text(body: bytes) -> str | None:
         return f"the body is not UTF-8 ({error.reason} at byte {error.start}); send JSON in UTF-8"
     except UnicodeEncodeError as error:
         return f"the body has a lone surrogate ({error.object[error.start]!a}), which is half of a character"
-    except (ValueError, RecursionError):  # whoever reads the body says so
+    except (ValueError, RecursionError):  # its reader reports this
         return None
     return None
 
 
 async def _too_large(scope: Scope, receive: Receive, send: Send) -> None:
-    await _error(413, f"the body is too large; at most {MOST_BYTES:,} bytes are read")(scope, receive, send)
+    await _error(413, f"the body is too large; at most {MOST_BYTES:,} bytes are allowed")(scope, receive, send)
 
 
 def _error(

@@ -1,8 +1,8 @@
-"""What clients may ask, in OpenAI's form; of tokens in vLLM's.
+"""The requests of clients, in OpenAI's format; those about tokens in vLLM's format.
 
-An option that is `null` has its default, as in OpenAI's schema. An option that is not known is refused. Some of theirs
-change nothing here and are accepted: `user`, and what the classes list as ignored. A bias and the penalties are those
-of `decoding.sampling`.
+An option that is `null` has its default, as in OpenAI's schema. Unknown options are refused. Some of OpenAI's options
+have no effect here but are accepted: `user`, and those that the classes list as ignored. The bias and the penalties are
+those of `decoding.sampling`.
 """
 
 import secrets
@@ -16,8 +16,8 @@ from langladder.decoding.sampling import SamplingConfig
 from langladder.ground.errors import InputError
 from langladder.text.labelled.instructions import Message, check_messages
 
-MOST_CHARACTERS = 100_000  # of a prompt, a dialogue, a text
-MOST_TOKENS = 4096  # new ones of a choice
+MOST_CHARACTERS = 100_000  # in a prompt, a dialogue, a text
+MOST_TOKENS = 4096  # new tokens of a choice
 MOST_STOPS = 4
 MOST_LIKELIEST = 20
 MOST_BIASES = 1024
@@ -26,7 +26,7 @@ Ids = list[Annotated[int, Field(ge=0, lt=2**31)]]
 Bias = dict[Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,8})$")], LogitBias]
 
 
-# Options of OpenAI's that are not offered, and that its clients send as null.
+# Options of OpenAI that are not supported, and that its clients send as null.
 NOT_OFFERED = frozenset(
     [
         "audio",
@@ -49,7 +49,7 @@ NOT_OFFERED = frozenset(
 
 
 class OpenAIRequest(BaseModel):
-    """Base of what clients ask: `null` stands for the default, no option is unknown, no value is converted."""
+    """Base of requests: `null` means the default, unknown options are refused, values are not converted."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -63,7 +63,7 @@ class OpenAIRequest(BaseModel):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """The schema, in which each option that has a default may be null."""
+        """The schema, in which each option with a default can be null."""
         schema = handler(core_schema)
         described = handler.resolve_ref_schema(schema)
         for name, option in described["properties"].items():
@@ -74,7 +74,7 @@ class OpenAIRequest(BaseModel):
 
 
 def texts_or_ids(prompts: str | list[str] | list[int] | list[list[int]]) -> list[str | list[int]]:
-    """One text or several, ids of one or of several: as several."""
+    """One or several texts or id lists, always as a list."""
     if isinstance(prompts, str):
         return [prompts]
     if prompts and isinstance(prompts[0], int):
@@ -83,14 +83,14 @@ def texts_or_ids(prompts: str | list[str] | list[int] | list[list[int]]) -> list
 
 
 class StreamOptions(OpenAIRequest):
-    """What else is streamed; `include_obfuscation` is ignored."""
+    """Options of streaming; `include_obfuscation` is ignored."""
 
     include_usage: bool = False
     include_obfuscation: bool = False
 
 
 class DrawingRequest(OpenAIRequest):
-    """How a text is drawn: temperature 0 takes the likeliest token. Ignored: `user`."""
+    """How a text is sampled: temperature 0 takes the likeliest token. Ignored: `user`."""
 
     model: str
     temperature: float = Field(default=1.0, ge=0, le=100)
@@ -103,36 +103,36 @@ class DrawingRequest(OpenAIRequest):
     stream: bool = False
     stream_options: StreamOptions | None = None
     stop: str | list[str] | None = None
-    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None  # none: another one for each request
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None  # None: a new one for each request
     user: str | None = None
 
     @model_validator(mode="after")
     def _streams(self) -> Self:
         if self.stream_options is not None and not self.stream:
-            raise ValueError("stream_options: only where stream is true")
+            raise ValueError("stream_options: allowed only if stream is true")
         return self
 
     @property
     def stops(self) -> list[str]:
-        """Texts at which a continuation ends."""
+        """Texts that end a continuation."""
         return [self.stop] if isinstance(self.stop, str) else list(self.stop or [])
 
     @property
     def likeliest(self) -> int | None:
-        """How many of the likeliest tokens are listed for each place; None: no log-probabilities at all."""
+        """How many of the likeliest tokens to list at each position; None: no log-probabilities."""
         raise NotImplementedError
 
     def check(self) -> None:
-        """Refuse what is not offered.
+        """Refuse unsupported options.
 
         Raises:
-            InputError: names the key, what it is and what is allowed.
+            InputError: names the key, its value and what is allowed.
         """
         if len(self.stops) > MOST_STOPS or not all(self.stops):
-            raise InputError(f"stop: up to {MOST_STOPS} texts, none of them empty")
+            raise InputError(f"stop: allowed are up to {MOST_STOPS} texts, none of them empty")
 
     def sampling(self, max_tokens: int) -> SamplingConfig:
-        """How tokens are drawn: temperature 0 is greedy."""
+        """The sampling settings; temperature 0 is greedy."""
         return sampling_at(
             self.temperature,
             top_p=None if self.top_p == 1 else self.top_p,
@@ -146,7 +146,7 @@ class DrawingRequest(OpenAIRequest):
 
 
 class CompletionRequest(DrawingRequest):
-    """What a client asks to be continued; see `DrawingRequest`."""
+    """A text to continue; see `DrawingRequest`."""
 
     prompt: str | list[str] | Ids | list[Ids] = ""
     max_tokens: int = Field(default=16, ge=0, le=MOST_TOKENS)
@@ -162,9 +162,9 @@ class CompletionRequest(DrawingRequest):
     def check(self) -> None:
         super().check()
         if self.suffix:
-            raise InputError("suffix: not offered; these models read from left to right")
+            raise InputError("suffix: not supported; these models read from left to right")
         if self.best_of not in (None, self.n):
-            raise InputError(f"best_of: {self.best_of} is not offered; leave it out, or say n={self.n}")
+            raise InputError(f"best_of: {self.best_of} is not supported; leave it out, or set it to n={self.n}")
 
 
 class Part(OpenAIRequest):
@@ -175,7 +175,7 @@ class Part(OpenAIRequest):
 
 
 class ChatMessage(OpenAIRequest):
-    """A turn. Ignored: `name`, `refusal`, `annotations`, which answers of OpenAI's bear."""
+    """A turn. Ignored: `name`, `refusal`, `annotations`, which OpenAI's answers have."""
 
     role: Literal["system", "developer", "user", "assistant"]
     content: str | list[Part]
@@ -184,26 +184,26 @@ class ChatMessage(OpenAIRequest):
     annotations: list[Any] | None = None
 
     def message(self) -> Message:
-        """As the chat template reads it."""
+        """The message for the chat template."""
         text = self.content if isinstance(self.content, str) else "".join(part.text for part in self.content)
         return Message("system" if self.role == "developer" else self.role, text.strip())
 
 
 class ResponseFormat(OpenAIRequest):
-    """Text is the only form of an answer."""
+    """The format of an answer: only text."""
 
     type: Literal["text"]
 
 
 class ChatRequest(DrawingRequest):
-    """A dialogue whose next turn is asked for; see `DrawingRequest`.
+    """A dialogue whose next turn is requested; see `DrawingRequest`.
 
     Ignored: `metadata`, `store`, `service_tier`, `safety_identifier`, `prompt_cache_key`, `parallel_tool_calls`.
     """
 
     messages: list[ChatMessage]
     max_tokens: Annotated[int, Field(ge=1, le=MOST_TOKENS)] | None = None
-    max_completion_tokens: Annotated[int, Field(ge=1, le=MOST_TOKENS)] | None = None  # their newer name of it
+    max_completion_tokens: Annotated[int, Field(ge=1, le=MOST_TOKENS)] | None = None  # its newer name
     logprobs: bool = False
     top_logprobs: Annotated[int, Field(ge=0, le=MOST_LIKELIEST)] | None = None
     response_format: ResponseFormat | None = None
@@ -224,11 +224,11 @@ class ChatRequest(DrawingRequest):
     def check(self) -> None:
         super().check()
         if self.top_logprobs and not self.logprobs:
-            raise InputError(f"top_logprobs: {self.top_logprobs} without logprobs; say logprobs: true")
+            raise InputError(f"top_logprobs: {self.top_logprobs} without logprobs; set logprobs: true")
         if len({self.max_tokens, self.max_completion_tokens} - {None}) > 1:
             raise InputError(
-                f"max_tokens: {self.max_tokens}, and max_completion_tokens: {self.max_completion_tokens}; they are "
-                "two names of one option: give one"
+                f"max_tokens: {self.max_tokens}, and max_completion_tokens: {self.max_completion_tokens}; these are "
+                "two names of one option: give only one"
             )
         messages = [one.message() for one in self.messages]
         check_messages(messages, "messages")
@@ -237,7 +237,7 @@ class ChatRequest(DrawingRequest):
 
 
 class EmbeddingRequest(OpenAIRequest):
-    """What a client asks for. Ignored: `user`."""
+    """The texts to embed. Ignored: `user`."""
 
     model: str
     input: str | list[str] | Ids | list[Ids]
@@ -247,7 +247,7 @@ class EmbeddingRequest(OpenAIRequest):
 
 
 class Texts(OpenAIRequest):
-    """What is to be cut; a special by itself, such as `<eos>`, is that special."""
+    """A text to tokenize; a special token by itself, such as `<eos>`, is that token."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -256,7 +256,7 @@ class Texts(OpenAIRequest):
 
 
 class Tokens(OpenAIRequest):
-    """Ids whose text is asked for."""
+    """Ids to decode to text."""
 
     model_config = ConfigDict(extra="ignore")
 

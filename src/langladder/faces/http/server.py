@@ -1,4 +1,4 @@
-"""What all servers of the house share: starting one on an address, and answers that come piece by piece."""
+"""Shared code of all servers: starting on an address, and streamed answers."""
 
 import ctypes
 import json
@@ -16,14 +16,14 @@ from starlette.types import ASGIApp
 from langladder.ground.errors import InputError, printable
 
 Json = dict[str, object]
-"""An object of JSON that is sent."""
+"""A JSON object to send."""
 
 
 def run(app: ASGIApp, host: str, port: int, what: str) -> None:
-    """Serve until the process is stopped: one line names the address, Ctrl-C ends it quietly.
+    """Serve until the process is stopped: prints one line with the address; Ctrl-C ends it quietly.
 
     Raises:
-        InputError: the address is in use or cannot be had.
+        InputError: the address is in use or not available.
     """
     _share_memory()
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -31,10 +31,10 @@ def run(app: ASGIApp, host: str, port: int, what: str) -> None:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-        listener.listen()  # whoever reads the line below is answered, if not at once
+        listener.listen()  # a client that reads the line below gets an answer, although maybe not at once
     except OSError as error:
         listener.close()
-        raise InputError(f"{host}:{port}: cannot be served there ({error.strerror}); choose another --port") from error
+        raise InputError(f"{host}:{port}: cannot listen there ({error.strerror}); choose another --port") from error
     name = f"[{host}]" if family == socket.AF_INET6 else host
     click.echo(f"{printable(what)} at http://{name}:{listener.getsockname()[1]} (Ctrl-C ends it)")
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
@@ -42,12 +42,12 @@ def run(app: ASGIApp, host: str, port: int, what: str) -> None:
 
 
 def _share_memory() -> None:
-    """Two arenas to allocate memory from for all threads: each of glibc's sixteen would keep the most it ever had.
+    """Limit glibc to two memory arenas for all threads: each of its sixteen would keep its maximum size.
 
-    MALLOC_ARENA_MAX, where it is set, says how many.
+    MALLOC_ARENA_MAX overrides this if it is set.
     """
     if sys.platform == "linux" and "MALLOC_ARENA_MAX" not in os.environ:
-        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # other C libraries have none
+        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # other C libraries have no arenas
         if mallopt:
             mallopt(-8, 2)  # M_ARENA_MAX, https://man7.org/linux/man-pages/man3/mallopt.3.html
 
@@ -68,5 +68,5 @@ def _events(pieces: Iterable[Mapping[str, object]]) -> Iterator[str]:
         yield f"data: {json.dumps({'error': {'message': str(error)}})}\n\n"
     except Exception as error:
         logging.getLogger("uvicorn.error").exception("an answer broke off", exc_info=error)
-        yield f"data: {json.dumps({'error': {'message': 'the server failed at this; its terminal says why'}})}\n\n"
+        yield f"data: {json.dumps({'error': {'message': 'the server failed; its terminal shows the reason'}})}\n\n"
     yield "data: [DONE]\n\n"

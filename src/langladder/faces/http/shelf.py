@@ -1,8 +1,8 @@
-"""The models that a server has: found by name, loaded when they are first asked for, let go when memory is short.
+"""The models of a server: found by name, loaded on the first request, unloaded when memory is short.
 
-A name is that of the folder (`gpt`), or the path where two folders have the same (`models/lm/gpt`, `models/tune/gpt`);
-the path always serves. A model that was not asked for longest goes first. While one is loaded, others answer; what was
-built anew on disk is read anew.
+The name is that of the folder (`gpt`), or the path if two folders have the same name (`models/lm/gpt`,
+`models/tune/gpt`); the path always works. The least recently used model is unloaded first. While a model is loaded,
+others can answer. A model that has changed on disk is loaded again.
 """
 
 import threading
@@ -21,15 +21,15 @@ from langladder.models.language.language_model import LanguageModel
 from langladder.text.tokenize.tokenizers import Tokenizer
 
 T = TypeVar("T")
-MEMORY = 2 * 10**9  # bytes of model files that are kept loaded
+MEMORY = 2 * 10**9  # bytes of model files to keep loaded
 
 
 class UnknownModelError(InputError):
-    """There is no model of that name."""
+    """There is no model with this name."""
 
 
 class Rung(NamedTuple):
-    """A language model and what it reads; `lock`: it answers one question at a time."""
+    """A language model and its tokenizer; `lock`: it answers one question at a time."""
 
     model: LanguageModel
     tokenizer: Tokenizer
@@ -37,7 +37,7 @@ class Rung(NamedTuple):
 
 
 class _Loaded(NamedTuple):
-    """Something loaded: its size on disk, and which state of the disk it was read from."""
+    """Something loaded: its size on disk, and the state of the disk when it was read."""
 
     value: object
     size: int
@@ -49,11 +49,11 @@ class Shelf:
     """Models by name.
 
     Attributes:
-        folders: name → where the model is.
-        memory: bytes of files, of what is kept loaded; the last one asked for always stays.
-        project: the folder that holds data/ and reports/ beside the models, for who shows them.
-        roots: folders below which models are looked for again by `refresh`.
-        tracking: address of the tracking UI, for who shows which run made a model; "" where none is known.
+        folders: name → path of the model.
+        memory: bytes of model files to keep loaded; the last requested model always stays.
+        project: the folder with data/ and reports/ beside the models.
+        roots: folders in which `refresh` searches for models again.
+        tracking: address of the tracking UI, for links to the run of a model; "" if unknown.
     """
 
     folders: dict[str, Path]
@@ -70,11 +70,11 @@ class Shelf:
         """A shelf of these folders.
 
         Raises:
-            InputError: one is no folder.
+            InputError: one is not a folder.
         """
         for folder in folders:
             if not folder.is_dir():
-                raise InputError(f"{folder}: no such folder; name saved models, such as models/lm/gpt")
+                raise InputError(f"{folder}: no such folder; give saved models, such as models/lm/gpt")
         return cls(_named(folders), memory)
 
     @classmethod
@@ -82,10 +82,10 @@ class Shelf:
         """A shelf of every model in or below some folders.
 
         Args:
-            project: see `Shelf`; None: the folder that holds the first root.
+            project: see `Shelf`; None: the folder that contains the first root.
 
         Raises:
-            InputError: one is no folder.
+            InputError: one is not a folder.
         """
         shelf = cls.of(roots, memory)
         shelf.roots, shelf.project = tuple(roots), roots[0].resolve().parent if project is None else project
@@ -93,12 +93,12 @@ class Shelf:
         return shelf
 
     def refresh(self) -> None:
-        """See which models there are now below the roots."""
+        """Search the roots for models again."""
         if self.roots:
             self.folders = _named([folder for root in self.roots for folder in models_below(root)])
 
     def folders_of(self, *kinds: str) -> dict[str, Path]:
-        """The models of some kinds, name → folder, without loading any; "vectors": all that have some."""
+        """The models of some kinds, name → folder, without loading any; "vectors": all models with word vectors."""
         found = self.folders.items()
         return {name: at for name, at in found if kind_of(at) in kinds or ("vectors" in kinds and has_vectors(at))}
 
@@ -111,13 +111,13 @@ class Shelf:
         for known, folder in self.folders.items():
             if name in (known, str(folder), folder.as_posix()):
                 return folder
-        raise UnknownModelError(f"model: {name[:80]!r} is not served; there are {', '.join(self.folders)}")
+        raise UnknownModelError(f"model: {name[:80]!r} is not served; models: {', '.join(self.folders)}")
 
     def language_model(self, name: str) -> Rung:
         """A language model.
 
         Raises:
-            UnknownModelError: there is none of that name. InputError: it is no language model, or damaged.
+            UnknownModelError: there is no such model. InputError: it is not a language model, or damaged.
         """
         return self.load("language model", self.find(name), _read_language_model)
 
@@ -126,16 +126,16 @@ class Shelf:
         return self.load("word vectors", self.find(name), read_vectors)
 
     def load(self, what: str, folder: Path, read: Callable[[Path], T]) -> T:
-        """What `read` makes of a folder (or a file), read when it is first asked for and kept within the memory.
+        """The result of `read` for a folder (or a file), read on the first request and kept as memory allows.
 
-        Two who ask for the same wait for one reading; other models answer meanwhile. What changed on disk is read
-        anew, and a reading that failed is tried again.
+        Two requests for the same model wait for one load; other models answer meanwhile. A model that has changed on
+        disk is loaded again, and a failed load is retried.
 
         Args:
-            what: the name of such a thing: a folder may be read as several.
+            what: the kind of thing to read: a folder can be read as several kinds.
 
         Raises:
-            InputError: there is nothing there any more, or as `read` raises.
+            InputError: the folder no longer exists, or as `read` raises.
         """
         key, state = (what, folder), _state(folder)
         if (loaded := self._current(key, state)) is not None:
@@ -166,7 +166,7 @@ class Shelf:
 
     @property
     def loaded(self) -> list[str]:
-        """The folders of what is loaded now, the one asked for last at the end."""
+        """The folders of all loaded models, the most recently used last."""
         with self._lock:
             return [str(folder) for _, folder in self._loaded]
 
@@ -178,11 +178,11 @@ def _named(folders: Sequence[Path]) -> dict[str, Path]:
 
 
 def _state(folder: Path) -> tuple[int, int]:
-    """Tells apart what stood at a place at different times: models are replaced as whole folders, files by renaming."""
+    """A value that changes if a path is replaced: models are replaced as whole folders, files by renaming."""
     try:
         found = folder.stat()
     except OSError as error:
-        raise InputError(f"{folder}: no such folder any more; was it moved, or is it being made anew?") from error
+        raise InputError(f"{folder}: no such folder any more; was it moved, or is it being trained again?") from error
     return found.st_ino, found.st_mtime_ns
 
 
@@ -192,7 +192,7 @@ def _read_language_model(folder: Path) -> Rung:
 
 
 def models_below(folder: Path) -> list[Path]:
-    """The folders below one, itself included, that hold a saved model; hidden ones and links are passed over."""
+    """All folders with a saved model in or below a folder; hidden folders and links are skipped."""
     found, waiting = [], [folder]
     while waiting:
         current = waiting.pop()

@@ -1,1 +1,1 @@
-"""The library's own face, `import langladder as ll`: `ll.load`, `ll.train`, and models' answers as values."""
+"""The Python interface, `import langladder as ll`: `ll.load`, `ll.train`, and the answers of models as values."""

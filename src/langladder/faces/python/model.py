@@ -1,7 +1,7 @@
-"""A saved model in Python: `load` reads it with its tokenizer; its methods ask what its family can answer.
+"""A saved model in Python: `load` reads it with its tokenizer; it has the methods of its family.
 
-The options of a method are those of its request (`langladder.answers.requests`), as the command line and the servers
-have them; what is computed is computed in `langladder.answers`.
+The options of a method are those of its request (`langladder.answers.requests`), as on the command line and the
+servers; `langladder.answers` does the computation.
 """
 
 import inspect
@@ -47,7 +47,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "reader": ("answer",),
     "embedding": VECTORS,
 }
-"""Kind → what such a model can be asked, beside `predict`; those with word vectors have their methods, too."""
+"""Kind → methods of such a model besides `predict`; models with word vectors also have the methods of these."""
 NAMES = {name for methods in METHODS.values() for name in methods}
 
 Method = Callable[..., Any]
@@ -59,12 +59,12 @@ Texts = str | Several
 def asks(
     request: type[Config] | None = None, *, without: Sequence[str] = (), **defaults: object
 ) -> Callable[[Method], Method]:
-    """A method whose keyword arguments are the fields of a request: as its signature and its help.
+    """A method whose keyword arguments, in signature and help, are the fields of a request.
 
-    It is called with the checked request as `request=`. Where the model is of another kind, it says what that can do.
+    It is called with the checked request as `request=`. For a model of another kind, the error lists its methods.
 
     Args:
-        without: fields that the method does not offer. defaults: those that differ from the request's.
+        without: fields that the method does not have. defaults: those that differ from the request's.
     """
     fields = {} if request is None else {k: v for k, v in request.model_fields.items() if k not in without}
     own = {name: defaults.get(name, field.get_default(call_default_factory=True)) for name, field in fields.items()}
@@ -78,7 +78,7 @@ def asks(
                 raise InputError(f"{self.name}: {self.described} has no {name}(); it has {', '.join(self.methods)}")
             given = {key: options.pop(key) for key in [*options] if request is not None and key not in positional}
             if strange := sorted(given.keys() - own.keys()):
-                raise InputError(f"{name}: {strange[0]!r} is no option of it; there are {', '.join(own) or 'none'}")
+                raise InputError(f"{name}: {strange[0]!r} is not an option; options: {', '.join(own) or 'none'}")
             chosen = {} if request is None else {"request": checked(request, defaults | given, name)}
             return method(self, *args, **options, **chosen)
 
@@ -89,7 +89,7 @@ def asks(
         offered = [inspect.Parameter(key, keyword, default=value) for key, value in own.items()]
         call.__signature__ = signature.replace(parameters=[*kept, *offered])  # type: ignore[attr-defined]
         if own:
-            lines = [f"    {key}: {field.description or 'as the papers have it.'}" for key, field in fields.items()]
+            lines = [f"    {key}: {field.description or 'as in the papers.'}" for key, field in fields.items()]
             call.__doc__ = f"{inspect.cleandoc(method.__doc__ or '')}\n\nOptions:\n" + "\n".join(lines)
         return call
 
@@ -97,11 +97,11 @@ def asks(
 
 
 class Model:
-    """A saved model with all it needs; `load` and `train` make it.
+    """A saved model with everything that it needs; `load` and `train` return it.
 
     Attributes:
         kind: its family: lm, encoder, translator, classifier, tagger, embedding, …
-        folder: where it lies.
+        folder: its path.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -121,7 +121,7 @@ class Model:
 
     @cached_property
     def methods(self) -> tuple[str, ...]:
-        """What this model can be asked."""
+        """The methods of this model."""
         more = VECTORS if self.kind == "lm" and has_vectors(self.folder) else ()
         return (*METHODS.get(self.kind, ()), *more, "predict")
 
@@ -135,13 +135,13 @@ class Model:
     def network(self) -> Any:
         """The model itself: a `torch.nn.Module`, a counted model, or `WordVectors`."""
         loaded = self._function.model
-        if isinstance(loaded, tuple | LoadedTranslator):  # read with what it reads
+        if isinstance(loaded, tuple | LoadedTranslator):  # loaded together with its tokenizer
             return getattr(loaded, "model", None) or getattr(loaded, "network", None)
         return loaded
 
     @property
     def tokenizer(self) -> "Tokenizer | None":
-        """The tokenizer that it reads with; of a translator the source's; None of what reads words or letters."""
+        """Its tokenizer; for a translator that of the source; None for models that read words or letters."""
         loaded = self._function.model
         loaded = getattr(loaded, "template", loaded)  # of what follows instructions
         found: Tokenizer | None = getattr(loaded, "tokenizer", None) or getattr(loaded, "source", None)
@@ -149,7 +149,7 @@ class Model:
 
     @cached_property
     def vectors(self) -> "WordVectors":
-        """The word vectors of an embedding; of a language model those of its input.
+        """The word vectors of an embedding, or the input embedding of a language model.
 
         Raises:
             InputError: it has none.
@@ -165,10 +165,10 @@ class Model:
         return loaded if isinstance(loaded, LoadedModel) else read_model(self.folder)
 
     def predict(self, data: Any, **params: Any) -> Any:
-        """What MLflow's `pyfunc.load_model(…).predict(data, params)` answers, of any kind of model.
+        """Predict like MLflow's `pyfunc.load_model(…).predict(data, params)`, for any kind of model.
 
         Args:
-            data: a data frame, a dictionary of columns, or a list of rows. params: of this kind of model, if any.
+            data: a data frame, a dictionary of columns, or a list of rows. params: those of this kind of model, if any.
 
         Returns:
             A data frame for a data frame, else a list of rows.
@@ -186,7 +186,7 @@ class Model:
     def score(self, texts: Several) -> Answers[Score]: ...
     @asks()
     def score(self, texts: Texts) -> Score | Answers[Score]:
-        """How surprising texts are: −log₂ P in bits, of each token and in all, the end included.
+        """Score texts: surprisal −log₂ P in bits, of each token and in total, the end included.
 
         >>> model = ll.load("models/lm/kneser_ney")
         >>> model.score("the cat sleeps .").bits < model.score("sleeps the . cat").bits
@@ -208,7 +208,7 @@ class Model:
     def generate(self, prompts: Several, **options: Any) -> Answers[Generated]: ...
     @asks(requests.GenerateRequest, without=["samples"])
     def generate(self, prompts: Texts, *, request: requests.GenerateRequest) -> Generated | Answers[Generated]:
-        """How texts go on, until the end of the line or for `max_tokens`. A prompt given n times is drawn n times.
+        """Continue texts until the end of the line or for `max_tokens`. A prompt given n times is sampled n times.
 
         >>> model = ll.load("models/lm/kneser_ney")
         >>> model.generate("the cat", greedy=True).text
@@ -231,7 +231,7 @@ class Model:
     def chat(self, texts: Several, **options: Any) -> Answers[Said]: ...
     @asks(requests.ChatRequest, without=["best_of", "judge", "forget"])
     def chat(self, texts: Texts, *, request: requests.ChatRequest) -> Said | Answers[Said]:
-        """What a model that follows instructions answers; a list of texts is the user's side of one dialogue."""
+        """Answers of a model that follows instructions; a list of texts is the user's side of one dialogue."""
         from langladder.answers.chat import Conversation
 
         talk = Conversation(self._function.model, request.sampling(), system=request.system)
@@ -245,7 +245,7 @@ class Model:
     def translate(self, texts: Several, **options: Any) -> Answers[Translated]: ...
     @asks(requests.TranslateRequest)
     def translate(self, texts: Texts, *, request: requests.TranslateRequest) -> Translated | Answers[Translated]:
-        """The best translations that beam search finds, or drawn ones with `sample`.
+        """Translate texts: the best translations of beam search, or sampled ones with `sample`.
 
         >>> model = ll.load("models/translator/attention")
         >>> found = model.translate("the cat sleeps .", n_best=2, max_length=5)
@@ -271,7 +271,7 @@ class Model:
     def fill(self, texts: Several, **options: Any) -> Answers[Filled]: ...
     @asks(requests.FillRequest)
     def fill(self, texts: Texts, *, request: requests.FillRequest) -> Filled | Answers[Filled]:
-        """The likeliest tokens for each `<mask>` of texts.
+        """Fill each `<mask>` of texts with the likeliest tokens.
 
         >>> found = ll.load("models/encoder/bert_mini").fill("the <mask> sleeps .", best=3)
         >>> [len(gap) for gap in found.gaps]
@@ -287,7 +287,7 @@ class Model:
     def classify(self, texts: Several, **options: Any) -> Answers[Classified]: ...
     @asks(requests.ClassifyRequest, top=None)
     def classify(self, texts: Texts, *, request: requests.ClassifyRequest) -> Classified | Answers[Classified]:
-        """The labels of texts with their probabilities; two texts have a tab between them.
+        """Classify texts: labels with their probabilities; for pairs, separate the two texts with a tab.
 
         A multi-label classifier gives a text the labels of `given`, and `label` names them all.
 
@@ -313,7 +313,7 @@ class Model:
     def tag(self, texts: Several, **options: Any) -> Answers[Tagged]: ...
     @asks(requests.TagRequest, without=["explain"], explain=True)
     def tag(self, texts: Texts, *, request: requests.TagRequest) -> Tagged | Answers[Tagged]:
-        """A tag for each word of texts, and how likely it is given the whole text.
+        """Tag each word of texts, with the probability of the tag given the whole text.
 
         >>> found = ll.load("models/tagger/hmm").tag("the dog")
         >>> list(zip(found.words, found.tags))
@@ -333,7 +333,7 @@ class Model:
 
     @asks(requests.AnswerRequest)
     def answer(self, question: str, paragraph: str, *, request: requests.AnswerRequest) -> Answered:
-        """What a paragraph says to a question, or which of the `options` it speaks for.
+        """Answer a question about a paragraph, or choose one of the `options`.
 
         >>> ll.load("models/reader/sliding_window").answer("who ate the apple ?", "anna ate the apple .").text
         'anna'
@@ -357,7 +357,7 @@ class Model:
     def neighbours(self, words: Several, **options: Any) -> Answers[Neighbours]: ...
     @asks(requests.NeighboursRequest)
     def neighbours(self, words: Texts, *, request: requests.NeighboursRequest) -> Neighbours | Answers[Neighbours]:
-        """The words nearest to words; of a language model, by its input embedding.
+        """The nearest neighbours of words; for a language model, by its input embedding.
 
         >>> ll.load("models/embedding/skipgram").neighbours("king", count=1).words
         ['queen']
@@ -390,7 +390,7 @@ class Model:
 
 
 def load(path: str | Path) -> Model:
-    """A saved model with its tokenizer.
+    """Load a saved model with its tokenizer.
 
     Args:
         path: the folder of a model that the pipeline, `train` or `langladder import` wrote, or that MLflow downloaded.
@@ -412,20 +412,20 @@ def _listed(texts: Texts) -> list[str]:
     """The texts of a string or of strings.
 
     Raises:
-        InputError: something else is among them.
+        InputError: one of them is not a string.
     """
     if isinstance(texts, str):
         return [texts]
     try:
         found = list(texts)
     except TypeError as error:
-        raise InputError(f"{texts!r:.60} is no text and no list of texts") from error
+        raise InputError(f"{texts!r:.60} is neither a text nor a list of texts") from error
     for number, one in enumerate(found):
         if not isinstance(one, str):
-            raise InputError(f"text {number}: {one!r:.60} is no string but of type {type(one).__name__}")
+            raise InputError(f"text {number}: {one!r:.60} is not a string but of type {type(one).__name__}")
     return found
 
 
 def _as_given(texts: Texts, found: list[R]) -> R | Answers[R]:
-    """One answer to a string, `Answers` to several."""
+    """One answer for a string, `Answers` for several."""
     return found[0] if isinstance(texts, str) else Answers(found)

@@ -1,7 +1,7 @@
-"""What models answer in Python: a frozen dataclass for a string, a list of them for a list of strings.
+"""The answers of models in Python: a frozen dataclass for a string, a list of them for a list of strings.
 
-Each has `to_frame()`: pandas, where it is installed. A row is a text; where an answer is about parts of a text (tags,
-fillings, neighbours) a row is a part, and the column of the text is repeated.
+Each has `to_frame()`, which needs pandas. A row is a text; if an answer is about parts of a text (tags, fillings,
+neighbours), a row is a part, and the column of the text is repeated.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ class Result:
         raise NotImplementedError
 
     def to_frame(self) -> "pandas.DataFrame":
-        """As a pandas data frame. Raises InputError where pandas is not installed."""
+        """As a pandas data frame. Raises InputError if pandas is not installed."""
         return frame_of(self.rows())
 
 
@@ -75,16 +75,16 @@ class Answers(Sequence[R], Generic[R]):
         return repr(self._found)
 
     def to_frame(self) -> "pandas.DataFrame":
-        """All rows as one pandas data frame. Raises InputError where pandas is not installed."""
+        """All rows as one pandas data frame. Raises InputError if pandas is not installed."""
         return frame_of([row for one in self._found for row in one.rows()])
 
 
 @dataclass(frozen=True)
 class Score(Result):
-    """How surprising a text is to a language model.
+    """The score of a text under a language model.
 
     Attributes:
-        bits: −log₂ P(text), its end included; None where the model holds it for impossible.
+        bits: −log₂ P(text), its end included; None if the model gives it probability 0.
         tokens: each token, `<eos>` last, with its bits.
     """
 
@@ -103,7 +103,7 @@ class Score(Result):
 
 @dataclass(frozen=True)
 class Generated(Result):
-    """How a text goes on: `text` is the whole, `continuation` what the model wrote."""
+    """A continued text: `text` is the whole, `continuation` the part that the model wrote."""
 
     prompt: str
     continuation: str
@@ -115,7 +115,7 @@ class Generated(Result):
 
 @dataclass(frozen=True)
 class Translated(Result):
-    """The best translation, "" of a blank text; `candidates`: as many as were requested (`n_best`), the best first."""
+    """The best translation, "" for a blank text; `candidates`: the `n_best` requested ones, best first."""
 
     source: str
     text: str
@@ -128,11 +128,11 @@ class Translated(Result):
 
 @dataclass(frozen=True)
 class Classified(Result):
-    """The label of a text, None of a blank one; `labels`: label → probability, the likeliest first.
+    """The label of a text, None for a blank one; `labels`: label → probability, likeliest first.
 
     Attributes:
-        label: of a multi-label classifier all that it gives the text, in words; `probability` is that of the set.
-        details: what the command line prints, with the reasons where `explain` was requested.
+        label: for a multi-label classifier all predicted labels, in words; `probability` is that of the set.
+        details: the output of the command line, with the reasons if `explain` was requested.
     """
 
     text: str
@@ -154,7 +154,7 @@ class Classified(Result):
 
 @dataclass(frozen=True)
 class Tagged(Result):
-    """The words of a text with their tags and how likely each tag is given the whole text."""
+    """The words of a text with their tags, and the probability of each tag given the whole text."""
 
     text: str
     words: list[str]
@@ -169,7 +169,7 @@ class Tagged(Result):
 
 @dataclass(frozen=True)
 class Filled(Result):
-    """For each `<mask>` of a text its likeliest tokens, the likeliest first."""
+    """The likeliest tokens for each `<mask>` of a text, likeliest first."""
 
     text: str
     gaps: list[list[Filling]]
@@ -184,7 +184,7 @@ class Filled(Result):
 
 @dataclass(frozen=True)
 class Neighbours(Result):
-    """The words nearest to a word, nearest first, and how near."""
+    """The nearest words of a word with their scores, nearest first."""
 
     word: str
     words: list[str]
@@ -197,7 +197,7 @@ class Neighbours(Result):
 
 @dataclass(frozen=True, eq=False)
 class Embedded(Result):
-    """The vector of a text, (D,) float32: of several words the mean of theirs."""
+    """The vector of a text, (D,) float32: the mean of the vectors of its words."""
 
     text: str
     vector: np.ndarray
@@ -213,7 +213,7 @@ class Embedded(Result):
 
 @dataclass(frozen=True)
 class Answered(Result):
-    """What a paragraph says to a question, "" for nothing; `candidates`: as many as were requested, the best first."""
+    """The answer to a question, "" for no answer; `candidates`: as many as were requested, best first."""
 
     question: str
     text: str
@@ -226,7 +226,7 @@ class Answered(Result):
 
 @dataclass(frozen=True)
 class Said(Result):
-    """What a model that follows instructions answers to a text."""
+    """The answer of a model that follows instructions to a text."""
 
     text: str
     answer: str
