@@ -1,4 +1,4 @@
-"""Answer: what a paragraph says to a question, or which of some options it speaks for."""
+"""Answer: the answer to a question about a paragraph, or the best of some options."""
 
 from collections.abc import Sequence
 
@@ -8,10 +8,10 @@ from langladder.text.labelled.questions import Question
 
 
 def answer(reader: Reader, questions: Sequence[Question], request: AnswerRequest) -> list[list[Found]]:
-    """The best answers to each question about its paragraph, best first; none to a blank one.
+    """The best answers to each question about its paragraph, best first; none for a blank question.
 
     Args:
-        questions: of a reader that chooses (`reader.chooses`), each with two or more options; of others, with none.
+        questions: for a reader that chooses (`reader.chooses`), each with two or more options; else without options.
 
     Raises:
         InputError: a question cannot be read, or is too long.

@@ -1,7 +1,7 @@
-"""Chat: the next turn of a dialogue, by a model that follows instructions; by best-of-n where a reward model chooses.
+"""Chat: the next turn of a dialogue, by a model that follows instructions, or by best-of-n with a reward model.
 
-What was said stays in the prompt as long as there is room in the model's context; then the oldest turns are left out.
-A rung that is a best-of-n answers n times, and the reward model that its provenance names chooses.
+The dialogue stays in the prompt as long as it fits into the model's context; then the oldest turns are dropped. A
+best-of-n rung draws n answers, and the reward model in its provenance chooses one.
 """
 
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ METHOD = "best_of_n"
 
 
 class Chooser(NamedTuple):
-    """So many answers are drawn, and the reward model chooses."""
+    """Number of answers from which the reward model chooses."""
 
     n: int
     model: RewardModel
 
 
 class Assistant(NamedTuple):
-    """A model that follows instructions; `chooser`: who chooses among several answers, None: a single one is drawn."""
+    """A model that follows instructions; `chooser` chooses among several answers; None: a single answer is drawn."""
 
     model: InstructedGPT
     template: ChatTemplate
@@ -38,7 +38,7 @@ class Assistant(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """An answer, and how many turns, with their answers, were left out of the prompt for want of room."""
+    """An answer, and how many turns (with their answers) did not fit into the prompt."""
 
     text: str
     left_out: int
@@ -51,7 +51,7 @@ def read_assistant(folder: Path, best_of: int | None = None, judge: Path | None 
         best_of, judge: see `chooser_of`.
 
     Raises:
-        InputError: the folder holds none, or is damaged; as `chooser_of`.
+        InputError: the folder has no such model, or is damaged; as `chooser_of`.
     """
     if not (folder / "config.json").is_file():
         wanted = "a folder with config.json, model.safetensors and tokenizer.json, such as models/instruct/sft"
@@ -64,9 +64,9 @@ class Conversation:
     """One model's side of a dialogue.
 
     Args:
-        config: how its answers are drawn, `ChatRequest.sampling` makes it; each turn draws other numbers.
-        system: what stands before all turns; empty: nothing.
-        forget: whether each turn begins a new dialogue.
+        config: sampling settings from `ChatRequest.sampling`; each turn uses other random numbers.
+        system: text before all turns; empty: none.
+        forget: whether each turn starts a new dialogue.
     """
 
     def __init__(self, assistant: Assistant, config: SamplingConfig, *, system: str = "", forget: bool = False) -> None:
@@ -99,16 +99,16 @@ class Conversation:
         return Reply(answer, left_out)
 
     def _fits(self, turns: list[Message]) -> bool:
-        """Whether there is room for a whole answer."""
+        """Whether a whole answer fits."""
         prompt = self.assistant.template.prompt((*self.system, *turns))
         return len(prompt) + self.config.max_tokens <= self.assistant.model.context
 
 
 def read_conversations(folders: Sequence[Path], request: ChatRequest) -> dict[str, Conversation]:
-    """A conversation with each model, by its name; those of the same name go by their paths.
+    """A conversation with each model, by its name; models with the same name are identified by their paths.
 
     Raises:
-        InputError: as `read_assistant`; a folder is named twice; a reward model has nothing to choose from.
+        InputError: as `read_assistant`; a folder is given twice; a reward model has nothing to choose from.
     """
     names = [folder.name for folder in folders]
     found: dict[str, Conversation] = {}
@@ -116,22 +116,22 @@ def read_conversations(folders: Sequence[Path], request: ChatRequest) -> dict[st
         assistant = read_assistant(folder, request.best_of, request.judge)
         name = str(folder) if names.count(folder.name) > 1 else folder.name
         if name in found:
-            raise InputError(f"{folder}: given twice; name other models to compare")
+            raise InputError(f"{folder}: given twice; give different models to compare")
         found[name] = Conversation(assistant, request.sampling(), system=request.system, forget=request.forget)
     if request.judge is not None and not any(one.assistant.chooser for one in found.values()):
-        raise InputError("--judge: there is nothing to choose from; give --best-of N too")
+        raise InputError("--judge: nothing to choose from; also give --best-of N")
     return found
 
 
 def chosen_answer(
     model: InstructedGPT, template: ChatTemplate, prompt: Sequence[Message], config: SamplingConfig, chooser: Chooser
 ) -> str:
-    """The drawn answer with the highest reward, of equal ones the first; empty where only empty ones were drawn.
+    """The drawn answer with the highest reward, the first of equal ones; empty if all drawn answers are empty.
 
-    It is `decoding.best_of_n` for one prompt of text: what is drawn is text by then, so that any sampling may draw it.
+    Like `decoding.best_of_n` for one prompt of text: it compares texts, so any kind of sampling works.
 
     Args:
-        config: how they are drawn; `greedy` is taken as `sample`, since n equal answers leave nothing to choose.
+        config: sampling settings; `greedy` means `sample`, because n equal answers leave nothing to choose.
 
     Raises:
         InputError: the prompt leaves no room for a response.
@@ -148,30 +148,30 @@ def chosen_answer(
 
 
 def chooser_of(folder: Path, tokenizer: Tokenizer, best_of: int | None, judge: Path | None) -> Chooser | None:
-    """Who chooses among the answers of the model in `folder`; None: a single answer is drawn.
+    """The chooser among the answers of the model in `folder`; None: a single answer is drawn.
 
     Args:
-        best_of: how many answers are drawn. judge: the folder of the reward model. None: as the rung's provenance.json
-            has it, where it is a best-of-n.
+        best_of: number of answers. judge: the folder of the reward model. None: from the rung's provenance.json, if it
+            is a best-of-n.
 
     Raises:
-        InputError: the reward model is missing, damaged or of another tokenizer; there is a number without one.
+        InputError: the reward model is missing, damaged or has another tokenizer; or best_of has no reward model.
     """
     own, reads = _best_of_n(folder) if best_of is None or judge is None else (None, None)
     n, path = best_of or own, judge or reads
     if n is None:
         return None
     if path is None:
-        raise InputError("--best-of: nobody chooses; give --judge FOLDER, a reward model such as models/reward/reward")
+        raise InputError("--best-of: no reward model; give --judge FOLDER, such as models/reward/reward")
     if not (path / "config.json").is_file():
-        raise InputError(f"{path}: no saved reward model, which chooses the answers of {folder}; give --judge FOLDER")
+        raise InputError(f"{path}: no saved reward model to choose the answers of {folder}; give --judge FOLDER")
     model = RewardModel.load(path)
     model.check_policy(tokenizer, str(folder))
     return Chooser(n, model)
 
 
 def _best_of_n(folder: Path) -> tuple[int | None, Path | None]:
-    """n and the reward model of a rung that is a best-of-n, (None, None) of others."""
+    """n and the reward model of a best-of-n rung, (None, None) for others."""
     file = folder / "provenance.json"
     found: object = read_json(file) if file.is_file() else None
     for key in ("settings", "align"):
@@ -183,7 +183,7 @@ def _best_of_n(folder: Path) -> tuple[int | None, Path | None]:
         raise InputError(f"{file}: settings.align.n is {n!r}; expected a whole number from 1 to {MOST_CHOSEN_FROM}")
     if reads.parts[:2] != ("models", "reward") or len(reads.parts) != 3 or ".." in reads.parts:
         raise InputError(
-            f"{folder}: its answers are chosen by {str(reads)!r}, which is no reward model; give --best-of N and "
+            f"{folder}: its answers are chosen by {str(reads)!r}, which is not a reward model; give --best-of N and "
             "--judge FOLDER, a reward model such as models/reward/reward"
         )
     return n, folder.absolute().parent.parent.parent / reads

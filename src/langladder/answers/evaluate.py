@@ -1,6 +1,6 @@
-"""Evaluate: a saved model on any file of texts with the truth beside them, by the figures of the report.
+"""Evaluate: a saved model on any file of texts with correct answers, with the metrics of the report.
 
-A text is read as the model's training text is written; nothing is cleaned away.
+Texts are normalised like the model's training text; none is removed.
 """
 
 from collections.abc import Callable
@@ -37,11 +37,11 @@ from langladder.text.tokenize.encoding import framed
 S = TypeVar("S", bound=Config)
 T = TypeVar("T")
 NEEDS_TRAINING = ("unknown_words", "unknown_accuracy")
-"""Figures that only the training text can tell."""
+"""Figures that need the training text."""
 
 
 class JudgedFile(NamedTuple):
-    """A model's figures on a file, by their titles in the report, and a row an item."""
+    """A model's figures on a file, by their titles in the report, and one row per item."""
 
     kind: str
     figures: dict[str, float]
@@ -49,15 +49,15 @@ class JudgedFile(NamedTuple):
 
 
 def evaluate_file(folder: Path, file: Path, request: EvaluateRequest) -> JudgedFile:
-    """Judge a model by a file: labelled texts, tagged sentences, questions, sentence pairs, or plain text.
+    """Evaluate a model on a file: labelled texts, tagged sentences, questions, sentence pairs, or plain text.
 
     Raises:
-        InputError: no such model or file, the file has not what this model needs, or a label that it does not know.
+        InputError: no such model or file, the file does not fit the model, or has a label that it does not know.
     """
     kind = kind_of(folder)
     if kind not in _KINDS:
         kinds = ", ".join(_KINDS)
-        raise InputError(f"{folder}: {'no saved model' if kind is None else f'a model of {kind}'}; there are {kinds}")
+        raise InputError(f"{folder}: {'no saved model' if kind is None else f'a model of {kind}'}; supported: {kinds}")
     table: list[Prediction] = []
     page = _KINDS[kind](folder, file, request, table)
     named = titles(type(page))
@@ -138,7 +138,7 @@ def _source(kind: type[S], file: Path, request: EvaluateRequest, **settings: obj
 
 
 def _read(read: Callable[[Any, Path], object], source: Config, opened: Callable[[Path], T]) -> T:
-    """What a reader of the pipeline finds in one file."""
+    """The rows that a reader of the pipeline finds in one file."""
     with TemporaryDirectory() as folder:
         read(source, Path(folder) / "raw")
         return opened(Path(folder) / "raw" / "all.parquet")
@@ -155,5 +155,5 @@ def _number(value: str | None, default: int) -> int:
     if value is None:
         return default
     if not value.isdecimal():
-        raise InputError(f"column {value!r}: such files have no names of columns; give a number from 0")
+        raise InputError(f"column {value!r}: such files have no column names; give a number from 0")
     return int(value)

@@ -1,6 +1,6 @@
-"""Generate: how a text goes on, whole or token by token.
+"""Generate: the continuation of a text, whole or token by token.
 
-A prompt is read behind BOS; the model goes on until EOS, the end of a line.
+The model reads BOS and the prompt, and continues until EOS, the end of a line.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,17 +17,17 @@ from langladder.text.tokenize.tokenizers import Tokenizer
 
 
 class Continuation(NamedTuple):
-    """A prompt with what the model says after it, and that alone."""
+    """A prompt with its continuation, and the continuation alone."""
 
     text: str
     continuation: str
 
 
 def generate(loaded: LoadedModel, prompts: Sequence[str], config: SamplingConfig) -> list[Continuation]:
-    """How the model goes on from each prompt, all drawn side by side.
+    """Continue each prompt, all in one batch.
 
     Args:
-        config: `GenerateRequest.sampling` makes it. Several samples of a prompt are drawn by naming it several times.
+        config: from `GenerateRequest.sampling`. For several samples of a prompt, give it several times.
     """
     prefixes = [ids.tolist() for ids in loaded.tokenizer.encode_lines(list(prompts))]
     drawn = generate_batch(loaded.model, [[BOS, *ids] for ids in prefixes], config)
@@ -39,7 +39,7 @@ def generate(loaded: LoadedModel, prompts: Sequence[str], config: SamplingConfig
 
 
 class Drawn(NamedTuple):
-    """A drawn token (EOS too) and what the model gave every token in its place: (V,) natural-log probabilities."""
+    """A sampled token (also EOS) and the model's distribution at its position: (V,) natural-log probabilities."""
 
     token: int
     log_probs: torch.Tensor
@@ -47,13 +47,13 @@ class Drawn(NamedTuple):
 
 @torch.no_grad()
 def stream(model: LanguageModel, prefix: Sequence[int], config: SamplingConfig, *, row: int = 0) -> Iterator[Drawn]:
-    """Continue a text until EOS, which is given too, or for `max_tokens`; each token is given as soon as it is drawn.
+    """Continue a text until EOS, which is also yielded, or for `max_tokens`; yields each token when it is sampled.
 
-    The tokens are those of `generate_batch` for a row by itself: same seed, same tokens.
+    The tokens are those of `generate_batch` for a single row: same seed, same tokens.
 
     Args:
         prefix: ids that begin with BOS.
-        row: which of several samples of it this is; each has random numbers of its own.
+        row: the number of the sample; each sample has its own random numbers.
 
     Raises:
         InputError: the prefix does not begin with BOS.
@@ -75,10 +75,10 @@ def stream(model: LanguageModel, prefix: Sequence[int], config: SamplingConfig, 
 
 @torch.no_grad()
 def distributions(model: LanguageModel, ids: Sequence[int]) -> Iterator[torch.Tensor]:
-    """What the model gives every token in each place after the first, one place after the other: (V,) log P each.
+    """The model's distribution at each position after the first, one after the other: (V,) log P each.
 
     Args:
-        ids: BOS and what follows.
+        ids: BOS and the following tokens.
     """
     device, state = device_of(model), None
     for token in ids[:-1]:
@@ -87,9 +87,9 @@ def distributions(model: LanguageModel, ids: Sequence[int]) -> Iterator[torch.Te
 
 
 class TextStream:
-    """The text of ids that come one by one: that of all of them together, while only the last ones are decoded anew.
+    """The text of ids that arrive one by one, equal to decoding all of them, but only the last ones are decoded again.
 
-    They are decoded behind one that is decoded already, since a first token has no white space before it.
+    They are decoded after a token that is decoded already, because a first token has no white space before it.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -98,10 +98,10 @@ class TextStream:
         self._before, self._known = "", ""  # the text up to the first of these, and that of the first of these
 
     def add(self, token: int) -> str:
-        """The text with one id more."""
+        """The text with one more id."""
         self._ids.append(token)
         text = self._before + self._tokenizer.decode(self._ids)[len(self._known) :]
         alone = self._tokenizer.decode([token])
-        if alone and not text.endswith("\ufffd"):  # which may be the beginning of a character
+        if alone and not text.endswith("\ufffd"):  # can be the beginning of a character
             self._ids, self._before, self._known = [token], text, alone
         return text

@@ -1,6 +1,6 @@
-"""What a folder holds: the class that its config.json names says it, nothing is loaded.
+"""The kind of model in a folder, from the class in its config.json; nothing is loaded.
 
-The kinds are the families' names; what grew from another rung is of the kind that it is used as (`tune`: `lm`).
+The kinds are the families' names; a rung that started from another has the kind of its use (`tune`: `lm`).
 """
 
 from pathlib import Path
@@ -32,15 +32,15 @@ KINDS: dict[str, type] = {
     "tagger": Tagger,
     "reader": Reader,
 }
-"""Kind → the class of its models; the first that fits counts."""
+"""Kind → the class of its models; the first that fits is used."""
 _USED_AS = {"tune": "lm", "align": "instruct"}
 
 
 def kind_of(folder: Path) -> str | None:
-    """The kind of a folder of a saved model, which is not loaded; None where it is none.
+    """The kind of a saved model in a folder, without loading it; None if there is none.
 
-    Where config.json cannot be read, the folder above says it (`models/lm/gpt`), so that the model is still named and
-    whoever asks it hears what is wrong (but not where its vectors are asked for: `has_vectors`).
+    If config.json cannot be read, the folder above decides (`models/lm/gpt`), so that the model is still listed and
+    loading it reports the error (but `has_vectors` is false for it).
     """
     if (folder / "words.json").is_file():
         return "embedding"
@@ -55,12 +55,12 @@ def kind_of(folder: Path) -> str | None:
 
 
 def kind_of_class(model: type) -> str | None:
-    """The kind of a class of models; None where it is of none."""
+    """The kind of a class of models; None if it has none."""
     return next((kind for kind, base in KINDS.items() if issubclass(model, base)), None)
 
 
 def has_vectors(folder: Path) -> bool:
-    """Whether a folder holds word vectors, or a language model that has some: its input embedding."""
+    """Whether a folder has word vectors, or a language model with an input embedding."""
     kind = kind_of(folder)
     if kind != "lm":
         return kind == "embedding"
@@ -69,7 +69,7 @@ def has_vectors(folder: Path) -> bool:
 
 
 def _class_of(folder: Path) -> type | None:
-    """The class that config.json names; None where it cannot be read."""
+    """The class in config.json; None if it cannot be read."""
     file = folder / "config.json"
     try:
         return located(file, str(read_json(file)["_target_"]))
@@ -78,7 +78,7 @@ def _class_of(folder: Path) -> type | None:
 
 
 def title_of(folder: Path) -> str:
-    """The rung's title, as its provenance.json has it; else the folder's name."""
+    """The rung's title from its provenance.json; else the folder's name."""
     try:
         settings = read_json(folder / "provenance.json")["settings"].values()
     except (InputError, KeyError, TypeError, AttributeError):

@@ -1,7 +1,7 @@
-"""Saved models with what they read, from their folders.
+"""Load saved models with their tokenizers and conventions.
 
-A folder that the pipeline wrote holds `config.json` and `model.safetensors`; beside them lie the tokenizers of what
-reads tokens and the conventions of the training text.
+A folder that the pipeline wrote has `config.json` and `model.safetensors`, tokenizers for models that read tokens,
+and the conventions of the training text.
 """
 
 from collections.abc import Sequence
@@ -23,9 +23,9 @@ from langladder.text.words.segmentation import Conventions, conventions_of
 
 
 class LoadedModel(NamedTuple):
-    """A saved language model, what it reads and what the user calls it.
+    """A saved language model, its tokenizer and its name.
 
-    conventions: how its training text was read; of models from elsewhere the default.
+    conventions: how its training text was read; the default for models from elsewhere.
     """
 
     name: str
@@ -35,7 +35,7 @@ class LoadedModel(NamedTuple):
 
 
 class LoadedEncoder(NamedTuple):
-    """A saved encoder and what it reads."""
+    """A saved encoder and its tokenizer."""
 
     model: BERT
     tokenizer: Tokenizer
@@ -55,7 +55,7 @@ def read_model(folder: Path) -> LoadedModel:
     """A language model and its tokenizer.
 
     Raises:
-        InputError: no saved language model, files damaged, or a tokenizer of another size.
+        InputError: no saved language model, damaged files, or a tokenizer of another size.
     """
     if not (folder / "config.json").is_file():
         wanted = "a folder with config.json, model.safetensors and tokenizer.json, such as models/lm/gpt"
@@ -68,7 +68,7 @@ def read_model(folder: Path) -> LoadedModel:
 
 
 def read_models(folders: Sequence[Path]) -> list[LoadedModel]:
-    """Several language models; those that have the same name go by their paths. Raises as `read_model` does."""
+    """Several language models; models with the same name are identified by their paths. Raises as `read_model`."""
     models = [read_model(folder) for folder in folders]
     names = [loaded.name for loaded in models]
     return [
@@ -78,7 +78,7 @@ def read_models(folders: Sequence[Path]) -> list[LoadedModel]:
 
 
 def is_encoder(folder: Path) -> bool:
-    """Whether a folder says that it holds an encoder."""
+    """Whether a folder has an encoder, by its config.json."""
     path = folder / "config.json"
     description = read_json(path) if path.is_file() else None
     target = str(description.get("_target_")) if isinstance(description, dict) else ""
@@ -89,7 +89,7 @@ def read_encoder(folder: Path) -> LoadedEncoder:
     """An encoder and its tokenizer.
 
     Raises:
-        InputError: no saved encoder, files damaged, or a tokenizer of another size.
+        InputError: no saved encoder, damaged files, or a tokenizer of another size.
     """
     if not (folder / "config.json").is_file():
         wanted = "a folder with config.json, model.safetensors and tokenizer.json, such as models/encoder/bert_mini"
@@ -135,7 +135,7 @@ def read_reader(folder: Path) -> Reader:
 def _check(folder: Path, what: str, where: str) -> None:
     try:
         found = (folder / "config.json").is_file()
-    except (OSError, ValueError):  # a sentence in its place may be too long for any name
+    except (OSError, ValueError):  # a sentence as an argument can be too long for a file name
         found = False
     if not found:
         raise InputError(f"{folder}: not {what} (a folder with config.json); see {where}")

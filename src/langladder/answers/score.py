@@ -1,7 +1,7 @@
-"""Score: how likely texts are to a language model: sentences token by token, whole files, options after a text.
+"""Score: the probability of texts under a language model: sentences token by token, files, options after a text.
 
-Surprisal is −log₂ P(token | those before it), in bits. What a model rules out has no finite figure: None.
-`surprisal` has the same of each word of one text, as it stands there.
+Surprisal is −log₂ P(token | previous tokens), in bits; None if the probability is 0. `surprisal` has the same for each
+word of one text.
 """
 
 import math
@@ -33,7 +33,7 @@ class ScoredToken(TypedDict):
 
 
 class ScoredSentence(TypedDict):
-    """A sentence, its place among those that were asked about, and its bits: the sum, its end included."""
+    """A sentence, its position in the request, and its bits: the sum, its end included."""
 
     rank: int
     sentence: str
@@ -58,15 +58,15 @@ def score_sentences(loaded: LoadedModel, sentences: Sequence[str]) -> list[Score
 
 
 def finite(bits: float) -> float | None:
-    """A figure as it is printed, None where it is not finite; a certain token's 0 has no sign."""
+    """A figure for printing, None if it is not finite; −0 becomes 0."""
     return round(bits, 6) + 0.0 if math.isfinite(bits) else None
 
 
 class ScoredFile(NamedTuple):
     """The figures of a text file.
 
-    note: that lines were normalised as the model's training text was, where some were.
-    lines: each with its loss.
+    note: says if lines were normalised like the model's training text.
+    lines: each line with its loss.
     """
 
     figures: TextScores
@@ -75,12 +75,12 @@ class ScoredFile(NamedTuple):
 
 
 def score_file(loaded: LoadedModel, file: Path) -> ScoredFile:
-    """The scores of a text file, a sentence a line, in which a blank line begins a new document.
+    """The scores of a text file with one sentence per line; a blank line begins a new document.
 
     Its words, characters and bytes are those of the normalised text.
 
     Raises:
-        InputError: it cannot be read, or holds nothing.
+        InputError: it cannot be read, or has no text.
     """
     documents: list[list[str]] = [[]]
     for line in (line.strip() for line in read_lines(file)):
@@ -90,7 +90,7 @@ def score_file(loaded: LoadedModel, file: Path) -> ScoredFile:
             documents.append([])
     lines = [line for document in documents for line in document]
     if not lines:
-        raise InputError(f"{file}: has blank lines only")
+        raise InputError(f"{file}: has only blank lines")
     note = loaded.tokenizer.normalisation.note(lines, f"lines of {file}")
     lines = loaded.tokenizer.normalisation.normalise_all(lines)
     rows = iter(framed(ids) for ids in loaded.tokenizer.encode_lines(lines))
@@ -109,12 +109,12 @@ def score_file(loaded: LoadedModel, file: Path) -> ScoredFile:
 
 
 class ScoredOption(TypedDict):
-    """An option after a text, by natural logarithms; None where the model rules it out.
+    """An option after a text, in natural logarithms; None if the model gives it probability 0.
 
     Attributes:
         per_token: log P for each of its tokens.
         share: P(option) / Σ P over the options.
-        calibrated: log P(option | text) − log P(option | words), only where words to calibrate by were given.
+        calibrated: log P(option | text) − log P(option | words), only if words for calibration were given.
     """
 
     option: str
@@ -126,10 +126,10 @@ class ScoredOption(TypedDict):
 
 
 def rank_options(loaded: LoadedModel, text: str, request: OptionsRequest) -> list[ScoredOption]:
-    """The options with their scores after a text, likeliest first: by the calibrated score where there is one.
+    """The options with their scores after a text, likeliest first (by the calibrated score if there is one).
 
     Raises:
-        InputError: an option is empty, or no text stands before them.
+        InputError: an option is empty, or there is no text before them.
     """
 
     def scored(context: str) -> tuple[OptionItem, list[float]]:

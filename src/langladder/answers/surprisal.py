@@ -1,8 +1,8 @@
-"""How surprising each token and each word of a text is to a language model: −log₂ P(token | those before it), in bits.
+"""Surprisal of each token and word of a text under a language model: −log₂ P(token | previous tokens), in bits.
 
-The model is asked through the one door of the ladder's scorer (`evaluation.perplexity`), a text as a document there:
-its lines one after the other as BOS … EOS, the end of each line a token and a word of its own. A word's surprisal is
-the sum of its tokens', so that models with different tokenizers are compared word by word.
+It is computed by the ladder's scorer (`evaluation.perplexity`), with the text as one document: its lines one after the
+other as BOS … EOS; the end of each line is a token and a word. A word's surprisal is the sum over its tokens, so that
+models with different tokenizers can be compared word by word.
 """
 
 import math
@@ -27,12 +27,12 @@ _WORD = re.compile(r"\S+")
 
 
 class Token(NamedTuple):
-    """A token as it stands in the text.
+    """A token of the text.
 
     Attributes:
-        before: the white space before it. text: itself; `<eos>` at the end of a line.
-        bits: its surprisal; None where the model rules it out.
-        word: the place of its word among the text's words. known: whether the tokenizer has it.
+        before: the white space before it. text: its text; `<eos>` at the end of a line.
+        bits: its surprisal; None if the model gives it probability 0.
+        word: the position of its word in the text. known: whether the tokenizer has it.
     """
 
     before: str
@@ -43,14 +43,14 @@ class Token(NamedTuple):
 
 
 class Word(NamedTuple):
-    """A word (what stands between white space, or the end of a line), and its surprisal in bits."""
+    """A word (text between white space, or the end of a line), and its surprisal in bits."""
 
     text: str
     bits: float | None
 
 
 class Scored(NamedTuple):
-    """A text to a model; `bits` in all, None where it is ruled out."""
+    """The surprisal of a text under a model; `bits` in total, None if its probability is 0."""
 
     tokens: list[Token]
     words: list[Word]
@@ -58,8 +58,8 @@ class Scored(NamedTuple):
 
 
 class Guess(NamedTuple):
-    """What a model expects at a place: its likeliest tokens and their probabilities, likeliest first; its entropy in
-    bits; the surprisal and the rank (from 1) of the token that stands there."""
+    """The prediction of a model at a position: its likeliest tokens with probabilities, likeliest first; its entropy in
+    bits; the surprisal and the rank (from 1) of the actual token."""
 
     likeliest: list[tuple[str, float]]
     entropy: float
@@ -68,7 +68,7 @@ class Guess(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A text as a model reads it: ids of all lines, and of each predicted one where it stands in which word."""
+    """A text for a model: the ids of all lines, and for each predicted id its word and position in it."""
 
     ids: list[int]
     marks: list[tuple[str, str, int, bool]]
@@ -92,16 +92,16 @@ def row_of(tokenizer: Tokenizer, text: str) -> Row:
 
 
 def surprisals(model: LanguageModel, tokenizer: Tokenizer, texts: Sequence[str]) -> list[Scored]:
-    """How surprising each text is, all of them read at once."""
+    """The surprisal of each text, all in one batch."""
     rows = [row_of(tokenizer, text) for text in texts]
     return [scored(*one) for one in zip(rows, bits_of_rows(model, [row.ids for row in rows]), strict=True)]
 
 
 def bits_of_rows(model: LanguageModel, rows: Sequence[Sequence[int]]) -> list[list[float]]:
-    """−log₂ P of each token of rows of ids, read at once; 0 where it is BOS. The ends of short rows are padding's.
+    """−log₂ P of each token of rows of ids, in one batch; 0 for BOS. Values after the end of short rows are padding.
 
-    Lengths and larger numbers of rows are rounded up by padding: libraries keep what they compile for each shape that
-    they meet, so that a server which met all of them would grow for hours.
+    Lengths and larger numbers of rows are rounded up by padding: libraries cache compiled code for each shape, so a
+    server that receives all shapes would use more and more memory for hours.
     """
     tokens = pad_rows([np.array(row) for row in rows])  # (B, T)
     more = -len(rows) % 4 if len(rows) > 4 else 0
@@ -111,7 +111,7 @@ def bits_of_rows(model: LanguageModel, rows: Sequence[Sequence[int]]) -> list[li
 
 
 def guess(model: LanguageModel, tokenizer: Tokenizer, text: str, place: int, most: int = 5) -> Guess:
-    """What the model expects where token `place` of the text stands, as `surprisals` numbers them.
+    """The model's prediction at token `place` of the text, numbered as in `surprisals`.
 
     Raises:
         InputError: the text has no such token.
@@ -136,7 +136,7 @@ def guess(model: LanguageModel, tokenizer: Tokenizer, text: str, place: int, mos
 
 
 def scored(row: Row, found: Sequence[float]) -> Scored:
-    """A row with the bits of its ids, and perhaps of padding behind them."""
+    """A row with the bits of its ids, possibly followed by padding."""
     bits = [value for token, value in zip(row.ids, found, strict=False) if token != BOS]
     sums = [0.0] * len(row.words)
     for (_, _, word, _), value in zip(row.marks, bits, strict=True):

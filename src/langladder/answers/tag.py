@@ -1,4 +1,4 @@
-"""Tag: a tag for each word of a sentence, and how likely it is given the whole of it."""
+"""Tag: a tag for each word of a sentence, with its probability given the whole sentence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from langladder.text.words.segmentation import splitter_of
 
 @dataclass(frozen=True)
 class TaggedLine:
-    """The words of a line and their tags; none of a blank one.
+    """The words of a line and their tags; none for a blank line.
 
     Attributes:
-        probabilities: of each tag, given the whole sentence (the marginal), where they were requested; with them come
-            the `second` best tags and theirs, None where the tagger knows a single tag.
+        probabilities: the marginal of each tag given the whole sentence, if requested; then also the `second` best
+            tags with theirs, None if the tagger has only one tag.
     """
 
     words: list[str]
@@ -26,15 +26,15 @@ class TaggedLine:
     second_probabilities: list[float | None] | None = None
 
     def as_dict(self) -> dict[str, object]:
-        """For JSON; what was not requested is left out."""
+        """For JSON, without what was not requested."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
 def tag(model: Tagger, lines: Sequence[str], request: TagRequest) -> list[TaggedLine]:
     """The words of each line with their tags.
 
-    The model reads each word as its training text is written; the answer has the words as they were given, except
-    where invisible characters hide where one ends.
+    The model reads normalised words; the answer has the original words, except
+    if invisible characters hide the end of a word.
     """
     split = splitter_of(request.words)
     sentences = [split(line) for line in lines]
@@ -54,7 +54,7 @@ def tag(model: Tagger, lines: Sequence[str], request: TagRequest) -> list[Tagged
 
 
 def _explained(model: Tagger, line: TaggedLine, p: np.ndarray) -> TaggedLine:
-    """A line with the probabilities p (T, K) of the tags of its words."""
+    """A line with the tag probabilities p (T, K) of its words."""
     best = np.array([model.tags.index(name) for name in line.tags], dtype=np.int64)
     rows = np.arange(len(best))
     probabilities = [round(float(value), 4) for value in p[rows, best]]

@@ -1,4 +1,4 @@
-"""Tokenize: the tokens of a text, of a tokenizer or of the words of word vectors, and how it arrives at them."""
+"""Tokenize: the tokens of a text by a tokenizer or by the words of word vectors, and the steps of the tokenizer."""
 
 from pathlib import Path
 from typing import NamedTuple, TypedDict
@@ -22,7 +22,7 @@ class Words(NamedTuple):
     kind: str = "vectors"
 
     def split(self, line: str) -> list[str]:
-        """The words of a line, as the training text writes them."""
+        """The words of a line, normalised like the training text."""
         return splitter_of(self.words_by)(self.normalisation.normalise(line))
 
 
@@ -30,9 +30,9 @@ class Cut(TypedDict):
     """A text as tokens.
 
     Attributes:
-        lines: text and id of each token, a list a line; the id of a word without a vector is None.
-        unknown: how many tokens stand for what is not known; unknown_id: by which id.
-        words: of a script that separates none 0; then there is no `per_word`.
+        lines: text and id of each token, one list per line; the id of a word without a vector is None.
+        unknown: number of unknown tokens; unknown_id: their id.
+        words: 0 for scripts that do not separate words; then there is no `per_word`.
     """
 
     lines: list[list[tuple[str, int | None]]]
@@ -45,7 +45,7 @@ class Cut(TypedDict):
 
 
 def read_words(file: Path) -> Words:
-    """The words of saved vectors, out of their words.json. Raises InputError where it is none."""
+    """The words of saved vectors, from their words.json. Raises InputError if the file is invalid."""
     described = read_json(file)
     words = described.get("words") if isinstance(described, dict) else None
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
@@ -72,7 +72,7 @@ def cut_lines(read: Steps | Words, text: str) -> Cut:
             )
     unknown = None if isinstance(read, Words) else UNK
     tokens = [token for line in lines for token in line]
-    words = 0 if has_unspaced_script(text) else len(text.split())  # of such a text nobody knows
+    words = 0 if has_unspaced_script(text) else len(text.split())  # unknown for such a text
     size = sum(len(line.encode()) for line in text.splitlines())
     return {
         "lines": lines,
@@ -86,10 +86,10 @@ def cut_lines(read: Steps | Words, text: str) -> Cut:
 
 
 def follow(read: Steps | Words, text: str) -> dict[str, object]:
-    """How a tokenizer arrives at the tokens of a text. `how` is one of
+    """The steps of a tokenizer on a text. `how` is one of
 
-    merges    `symbols`, `begins` (of pieces), and `steps`: of each merge what, its rank, and the places of left symbols
-    longest   `words` and `steps`: which piece is taken of what is left of a word, and how many longer ones were none
+    merges    `symbols`, `begins` (of pieces), and `steps`: each merge, its rank, and the positions of left symbols
+    longest   `words` and `steps`: the piece taken from the rest of a word, and how many longer ones did not exist
     best      `pieces`, each with the best ways to cut it: tokens with their scores, and the sum
     look_up   `words`, each with its id or null
     """

@@ -1,7 +1,7 @@
-"""Translate: what a translator, or several side by side, make of sentences.
+"""Translate: the translations of sentences by one or several translators.
 
-Of one sentence also how: the best translations beside the greedy one, the attention of every layer, and the beam search
-as a tree.
+For one sentence also the steps: the best translations and the greedy one, the attention of every layer, and the beam
+search as a tree.
 """
 
 from collections.abc import Sequence
@@ -22,8 +22,8 @@ from langladder.evaluation.translation import pieces
 from langladder.ground.errors import InputError
 from langladder.text.tokenize.specials import EOS, UNK
 
-MOST_CHARACTERS = 100_000  # of a sentence: more is refused before it is tokenized, which takes much memory
-MOST_TOKENS = 10_000  # of a sentence: what a model reads at once takes memory by their square
+MOST_CHARACTERS = 100_000  # limit of a sentence before it is tokenized, which needs much memory
+MOST_TOKENS = 10_000  # limit of a sentence: memory grows with the square of its tokens
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Translations:
-    """What one model makes of a sentence, best first; nothing of an empty one."""
+    """The translations of a sentence by one model, best first; none for an empty sentence."""
 
     model: str
     candidates: list[Candidate]
@@ -48,18 +48,18 @@ class Translations:
 
 @dataclass(frozen=True)
 class SentenceTranslations:
-    """What several models make of a sentence."""
+    """The translations of a sentence by several models."""
 
     source: str
     found: list[Translations]
 
     @property
     def best(self) -> str:
-        """The first model's best translation; of an empty line an empty one."""
+        """The first model's best translation; empty for an empty line."""
         return self.found[0].candidates[0].text if self.found[0].candidates else ""
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON; attention and tokens only where attention was requested."""
+        """For JSON; attention and tokens only if attention was requested."""
         answer = asdict(self)
         for candidate in (candidate for found in answer["found"] for candidate in found["candidates"]):
             if candidate["attention"] is None:
@@ -69,7 +69,7 @@ class SentenceTranslations:
 
 
 def read_translators(folders: Sequence[Path]) -> list[LoadedTranslator]:
-    """Several translators; where two have the same name, all go by their paths. Raises as `read_translator` does."""
+    """Several translators; if two have the same name, all are named by their paths. Raises as `read_translator`."""
     models = [read_translator(folder) for folder in folders]
     if len({loaded.name for loaded in models}) < len(models):
         models = [replace(loaded, name=str(folder)) for loaded, folder in zip(models, folders, strict=True)]
@@ -79,17 +79,17 @@ def read_translators(folders: Sequence[Path]) -> list[LoadedTranslator]:
 def translate(
     loaded: LoadedTranslator, lines: Sequence[str], config: BeamConfig | SampleConfig, *, attention: bool = False
 ) -> list[Translations]:
-    """What a translator makes of each line.
+    """The translations of each line by a translator.
 
-    Of `n_best` translations that are searched for, no two have one text: where the search found several
-    segmentations of it, it has the score and the probability of the best one. (What the beam holds of the others is
-    a part of them, so that a sum would be no probability of the text either.) Drawn ones are as they were drawn.
+    The `n_best` translations of a search have different texts: if the search found several segmentations of a text, it
+    has the score and the probability of the best one. (The beam has only some of the segmentations, so their sum would
+    not be the probability of the text either.) Sampled translations are not changed.
 
     Args:
-        config: `TranslateRequest.search` makes it.
+        config: from `TranslateRequest.search`.
 
     Raises:
-        InputError: a line is too long, or attention is requested of a model that has none.
+        InputError: a line is too long, or attention is requested from a model without it.
     """
     for line in lines:
         _check_length(line, len(line), MOST_CHARACTERS, "characters")
@@ -117,7 +117,7 @@ def translate_by_all(
     *,
     attention: bool = False,
 ) -> list[SentenceTranslations]:
-    """What every model makes of each line."""
+    """The translations of each line by every model."""
     columns = [translate(loaded, lines, config, attention=attention) for loaded in models]
     return [SentenceTranslations(line, list(found)) for line, *found in zip(lines, *columns, strict=True)]
 
@@ -144,11 +144,11 @@ def _candidate(loaded: LoadedTranslator, ids: np.ndarray, hypothesis: Hypothesis
 
 def _check_length(line: str, length: int, most: int, unit: str) -> None:
     if length > most:
-        raise InputError(f"{line[:40]!r} … has {length:,} {unit}; a sentence may have {most:,}: cut it")
+        raise InputError(f"{line[:40]!r} … has {length:,} {unit}; a sentence can have {most:,}: split it")
 
 
 class FoundTranslation(TypedDict):
-    """A translation that a search found: its ids without EOS, how many tokens it has with it, its score."""
+    """A translation of a search: its ids without EOS, its number of tokens with EOS, its score."""
 
     text: str
     ids: list[int]
@@ -158,7 +158,7 @@ class FoundTranslation(TypedDict):
 
 
 class BestTranslations(TypedDict):
-    """What is found for a sentence; its tokens, and the places of those that the translator does not know."""
+    """The translations of a sentence; its tokens, and the positions of unknown ones."""
 
     source: list[str]
     unknown: list[int]
@@ -167,7 +167,7 @@ class BestTranslations(TypedDict):
 
 
 class LayerWeights(TypedDict):
-    """The attention of a layer: who reads whom, and its weights (heads, tokens, tokens), see `Heads`."""
+    """The attention of a layer: its kind, and its weights (heads, tokens, tokens), see `Heads`."""
 
     kind: str
     layer: int
@@ -175,7 +175,7 @@ class LayerWeights(TypedDict):
 
 
 class AttentionWeights(TypedDict):
-    """The tokens of a sentence and of its translation, and what every layer reads of them."""
+    """The tokens of a sentence and of its translation, and the attention of every layer."""
 
     source: list[str]
     target: list[str]
@@ -183,7 +183,7 @@ class AttentionWeights(TypedDict):
 
 
 class SearchNode(TypedDict):
-    """A token behind its parent in a beam search, see `decoding.beam_trace.Node`."""
+    """A token after its parent in a beam search, see `decoding.beam_trace.Node`."""
 
     parent: int | None
     step: int
@@ -195,7 +195,7 @@ class SearchNode(TypedDict):
 
 
 class SearchTree(TypedDict):
-    """All nodes of a beam search; which of them end the translations that it returns, and the texts of these."""
+    """All nodes of a beam search, the last nodes of the returned translations, and their texts."""
 
     nodes: list[SearchNode]
     ends: list[int]
@@ -229,13 +229,13 @@ def _found(loaded: LoadedTranslator, found: Hypothesis) -> FoundTranslation:
 
 
 def weights(loaded: LoadedTranslator, source: np.ndarray, ids: Sequence[int]) -> AttentionWeights:
-    """Every layer's attention; of a network without layers of it what its search sees, of one without any nothing.
+    """Every layer's attention; the attention of the search if it has no attention layers; nothing without attention.
 
     Args:
         source: ids … EOS. ids: of the translation, without EOS.
 
     Raises:
-        InputError: an id is not one of the target's.
+        InputError: an id is not in the target's vocabulary.
     """
     if ids and max(ids) >= loaded.model.target_vocab_size:
         raise InputError(f"ids: {max(ids)} is not one of the target's {loaded.model.target_vocab_size:,} tokens")

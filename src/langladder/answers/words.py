@@ -1,8 +1,8 @@
-"""Words: what word vectors say of words: neighbours, analogies, similarity, the odd one out; the vector of a text.
+"""Words: questions to word vectors: neighbours, analogies, similarity, the odd one out; the vector of a text.
 
-Words are looked up as the training text of the vectors writes them: in another form of Unicode, or with capitals where
-that text has none, they are found, too. Unknown words are refused with the nearest spellings. A vector that
-knows character n-grams has more words than rows: it answers what needs no row.
+Words are normalised like the training text of the vectors, so another Unicode form, or capitals if that text has none,
+do not matter. For unknown words, the error suggests the nearest spellings. Vectors with character n-grams also have
+vectors for words without a row.
 """
 
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ from langladder.evaluation.similarity import Measure, pair_scores
 from langladder.ground.errors import InputError
 from langladder.text.words.segmentation import splitter_of
 
-LEAST_ODD = 3  # words among which one can be odd
+LEAST_ODD = 3  # minimum number of words to find the odd one
 
 
 class ScoredWord(TypedDict):
-    """A word and its score: cosine, dot product, distance, or what an analogy's method gives it."""
+    """A word and its score: cosine, dot product, distance, or the score of an analogy's method."""
 
     word: str
     score: float
@@ -34,17 +34,17 @@ class Comparison(TypedDict):
 
 
 class OddWord(TypedDict):
-    """A word, and how alike the others are without it."""
+    """A word, and the similarity of the others without it."""
 
     word: str
     compactness: float
 
 
 def check(vectors: WordVectors, word: str) -> None:
-    """See that a word has a vector: a row, or one made up of its character n-grams where the vectors know these.
+    """Check that a word has a vector: a row, or one made from its character n-grams.
 
     Raises:
-        InputError: it has none; names the same word in another case, else the nearest spellings.
+        InputError: it has none; the message suggests the word in another case, else the nearest spellings.
     """
     if word in vectors:
         return
@@ -60,7 +60,7 @@ def check(vectors: WordVectors, word: str) -> None:
 
 
 def find(vectors: WordVectors, word: str) -> int:
-    """The row of a word. Raises InputError as `check` does, or where the vector is made up and no row."""
+    """The row of a word. Raises InputError as `check`, or if its vector is not a row."""
     check(vectors, word)
     return vectors.row(word)
 
@@ -81,10 +81,10 @@ def nearest(vectors: WordVectors, word: str, count: int, measure: Measure = "cos
 def analogy(
     vectors: WordVectors, question: Sequence[str], count: int, method: AnalogyMethod, restrict: int | None = None
 ) -> list[ScoredWord]:
-    """What is to c as b is to a, best first.
+    """Words that are to c as b is to a, best first.
 
     Args:
-        question: a, b, c. restrict: answer from the most frequent so many words only.
+        question: a, b, c. restrict: only answer with this many most frequent words.
     """
     words = a, b, c = [vectors.spelled(word) for word in question]
     if restrict is None:
@@ -114,35 +114,37 @@ def compare(vectors: WordVectors, first: str, second: str) -> Comparison:
 
 
 def odd_one_out(vectors: WordVectors, words: Sequence[str]) -> list[OddWord]:
-    """How alike the others are without each word (see `evaluation.clusters`), the odd one first.
+    """The similarity of the others without each word (see `evaluation.clusters`), the odd one first.
 
     Raises:
-        InputError: fewer than three different words, or one that has no row.
+        InputError: fewer than three different words, or a word without a row.
     """
     from langladder.evaluation.clusters import compactness_scores  # scikit-learn takes time to load
 
     group = list(dict.fromkeys(map(vectors.spelled, words)))
     if len(group) < LEAST_ODD:
-        raise InputError(f"words: {len(group)} different; of {LEAST_ODD} or more one can be odd")
+        raise InputError(f"words: {len(group)} different; to find the odd one, give {LEAST_ODD} or more")
     scores = compactness_scores(vectors, np.array([find(vectors, word) for word in group]))
     order = np.argsort(-scores, kind="stable").tolist()
     return [{"word": group[index], "compactness": round(float(scores[index]), 6)} for index in order]
 
 
 def text_vector(vectors: WordVectors, text: str) -> np.ndarray:
-    """The mean of the vectors of a text's words, (D,) float32; a text that is a word itself has that word's.
+    """The mean of the vectors of a text's words, (D,) float32; if the text is a single word, that word's vector.
 
     Raises:
-        InputError: no word of it has a vector.
+        InputError: none of its words has a vector.
     """
     found = []
-    whole = vectors.spelled(text)  # first: an invisible character behind a full stop would keep it on its word
+    whole = vectors.spelled(
+        text
+    )  # first, because an invisible character after a full stop would keep it attached to its word
     for word in [whole] if whole in vectors else splitter_of(vectors.words_by)(whole):
         try:
             found.append(vectors[word])
         except InputError:  # it has none
             continue
     if not found:
-        raise InputError(f"input: no word of {text[:60]!r} is among the {len(vectors):,} that have a vector")
+        raise InputError(f"input: no word of {text[:60]!r} is among the {len(vectors):,} words with a vector")
     mean: np.ndarray = np.mean(found, axis=0, dtype=np.float64).astype("<f4")
     return mean

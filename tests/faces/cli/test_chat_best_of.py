@@ -96,8 +96,8 @@ def test_of_more_answers_the_chosen_one_is_no_worse(root: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["models/instruct/sft", "--best-of", "4"], "--best-of: nobody chooses; give --judge FOLDER"),
-        (["models/instruct/sft", "--judge", "models/reward/reward"], "--judge: there is nothing to choose from"),
+        (["models/instruct/sft", "--best-of", "4"], "--best-of: no reward model; give --judge FOLDER"),
+        (["models/instruct/sft", "--judge", "models/reward/reward"], "--judge: nothing to choose from"),
         (["models/instruct/sft", "--best-of", "4", "--judge", "gone"], "gone: no saved reward model"),
         (["models/instruct/sft", "--best-of", "4", "--judge", "models/instruct/sft"], "not a RewardModel"),
         (["models/instruct/sft", "--best-of", "0", "--judge", "gone"], "0 is not in the range"),
@@ -119,11 +119,11 @@ def test_who_cannot_choose_is_refused(run: Run, root: Path, arguments: list[str]
     [
         ({"n": 0, "reads": "models/reward/reward"}, "settings.align.n is 0; expected a whole number from 1 to 4096"),
         ({"n": True, "reads": "models/reward/reward"}, "settings.align.n is True"),
-        ({"n": 4, "reads": "data/clean/instructions"}, "which is no reward model; give --best-of N and --judge"),
-        ({"n": 4, "reads": "/etc/reward/x"}, "which is no reward model"),
-        ({"n": 4, "reads": "models/reward/.."}, "which is no reward model"),
+        ({"n": 4, "reads": "data/clean/instructions"}, "which is not a reward model; give --best-of N and --judge"),
+        ({"n": 4, "reads": "/etc/reward/x"}, "which is not a reward model"),
+        ({"n": 4, "reads": "models/reward/.."}, "which is not a reward model"),
         ({"n": 4, "reads": "models/reward/gone"}, "gone: no saved reward model"),
-        ({"n": 4}, "which is no reward model"),
+        ({"n": 4}, "which is not a reward model"),
     ],
 )
 def test_a_strangers_provenance_is_checked(run: Run, root: Path, tmp_path: Path, align: Any, said: str) -> None:

@@ -128,6 +128,6 @@ def test_a_sentence_longer_than_any_path_is_a_sentence(folders: Path) -> None:
 
 def test_a_sentence_beyond_all_length_is_refused(folders: Path) -> None:
     result = run("translate", folders / "translator", "a " * 20_000)
-    assert result.exit_code == 2 and "a sentence may have 10,000" in result.stderr
+    assert result.exit_code == 2 and "a sentence can have 10,000" in result.stderr
     result = run("classify", folders / "TextCNN", "a " * 20_000)
     assert result.exit_code == 2 and "has 20,000 words; a text may have 10,000: cut it" in result.stderr
