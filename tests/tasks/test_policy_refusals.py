@@ -83,7 +83,7 @@ def test_pairs_that_teach_nothing(tmp_path: Path) -> None:
         (TokenPair(ASK[0], [5, 6], [5, 6]), "pair 2: both responses are equal"),
         (TokenPair(ASK[0], [], [5]), "pair 2: the chosen response is empty"),
         (TokenPair(ASK[0], [5], []), "pair 2: the rejected response is empty"),
-        (TokenPair(ASK[0], [5], [6] * 22), "pair 2: 25 tokens with EOS, and the policy's context is 24"),
+        (TokenPair(ASK[0], [5], [6] * 22), "pair 2: 25 tokens with EOS exceed the policy's context of 24"),
     ):
         with pytest.raises(InputError, match=message):
             train_dpo(make_policy(), [*good, bad], [], DPOTraining(**settings()), run(tmp_path))

@@ -1,11 +1,11 @@
-"""Batches that are pure functions of (seed, step), so that training resumes knowing nothing but the step.
+"""Batches that are pure functions of (seed, step), so that training can resume from the step alone.
 
-No sampler holds a position and no generator is carried along: the order of an epoch is a permutation drawn from
-(seed, epoch), and the place inside it follows from the step.
+No sampler has a position and no generator a state: the order of an epoch is a permutation drawn from
+(seed, epoch), and the position inside it follows from the step.
 
-Where several processes train one model, each draws the whole batch of a step and learns from its rows of it, every
-n-th one, so that neighbours in length are spread evenly. With the weights that these have, the gradients of all
-processes add up to that of the whole batch.
+If several processes train one model, each draws the whole batch of a step and trains on every n-th row, so that
+neighbours in length are spread evenly. With the weights of the rows, the gradients of all processes add up to that of
+the whole batch.
 """
 
 from abc import ABC, abstractmethod
@@ -21,7 +21,7 @@ Batch = TypeVar("Batch")
 
 
 class StepBatches(ABC, Generic[Batch]):
-    """What training asks of its data. A batch is a tensor, or a tuple or dict of tensors.
+    """The interface of training data. A batch is a tensor, or a tuple or dict of tensors.
 
     Attributes:
         one_shape: whether all training batches are of one shape.
@@ -31,40 +31,40 @@ class StepBatches(ABC, Generic[Batch]):
 
     @abstractmethod
     def train(self, step: int) -> Batch:
-        """The batch of training step `step` (0, 1, 2, …): the same one whenever it is asked for."""
+        """The batch of training step `step` (0, 1, 2, …), always the same."""
 
     @abstractmethod
     def validation(self) -> Sequence[Any]:
         """The validation batches, always the same and in the same order; empty if there is no validation.
 
-        They may be of another kind than those of training.
+        They can be of another kind than training batches.
         """
 
     @abstractmethod
     def size(self, batch: Batch) -> int:
         """Number of predicted tokens in a training batch (the unit of tokens per second)."""
 
-    def examples(self, step: int, batch: Batch) -> int:  # noqa: ARG002 - not all know it from the batch
+    def examples(self, step: int, batch: Batch) -> int:  # noqa: ARG002 - some need the step
         """Into how many parts a step's batch can be divided."""
-        raise InputError("training.devices: these batches are not divided among processes; set it to 1")
+        raise InputError("training.devices: these batches cannot be divided among processes; set it to 1")
 
     def take(self, step: int, batch: Batch, rows: np.ndarray) -> Batch:
         """Some of these parts as a batch: rows (n,) ascending, n ≥ 1."""
         raise NotImplementedError
 
     def terms(self, batch: Batch) -> tuple[int, ...]:
-        """Of how many terms each mean is taken that the loss is the sum of (`Task.means`)."""
+        """The number of terms of each mean in the loss (`Task.means`)."""
         return (self.size(batch),)
 
     def share(self, step: int, number: int, count: int) -> "Share[Batch]":
-        """What process `number` of `count` learns from at step `step`."""
+        """The part of process `number` of `count` at step `step`."""
         whole = self.train(step)
         size = self.size(whole)
         if count == 1:
             return Share(whole, size, ())
         own = np.arange(self.examples(step, whole))[number::count]
         all_terms = self.terms(whole)
-        if not len(own):  # fewer rows than processes: this one reads along, and learns nothing
+        if not len(own):  # fewer rows than processes: this one computes a row with weight 0
             return Share(self.take(step, whole, np.arange(1)), size, (0.0,) * len(all_terms))
         batch = self.take(step, whole, own)
         weights = (n / max(1, total) for n, total in zip(self.terms(batch), all_terms, strict=True))
@@ -72,7 +72,7 @@ class StepBatches(ABC, Generic[Batch]):
 
 
 class Share(NamedTuple, Generic[Batch]):
-    """A process's part of a batch, the predicted tokens of all, and what its means weigh in theirs; (): it is all."""
+    """A process's part of a batch, the predicted tokens of the whole, the weights of its means; (): the whole batch."""
 
     batch: Batch
     size: int
@@ -80,7 +80,7 @@ class Share(NamedTuple, Generic[Batch]):
 
 
 class Update(NamedTuple):
-    """What one update learns from: batches, the predicted tokens of each, and see `Share.weights`."""
+    """The batches of one update, the predicted tokens of each, and see `Share.weights`."""
 
     batches: list[Any]
     sizes: list[int]
@@ -90,10 +90,10 @@ class Update(NamedTuple):
     def of(
         cls, batches: StepBatches[Any], step: int, count: int, period: int = 0, part: tuple[int, int] = (0, 1)
     ) -> Self:
-        """The `count` batches of step `step`; with a period, the steps of batches repeat after so many.
+        """The `count` batches of step `step`; with a period, batches repeat after that many steps.
 
         Args:
-            part: (i, n): what the i-th of n processes learns from.
+            part: (i, n): the part of the i-th of n processes.
         """
         positions = range(step * count, (step + 1) * count)
         shares = [batches.share(position % period if period else position, *part) for position in positions]
@@ -106,7 +106,7 @@ class Update(NamedTuple):
 
     @property
     def shares(self) -> list[float]:
-        """What each batch weighs in the update's mean loss: its share of the tokens."""
+        """The weight of each batch in the update's mean loss: its share of the tokens."""
         return [size / max(1, self.tokens) for size in self.sizes]
 
 
@@ -124,7 +124,7 @@ def permutation(count: int, *key: int) -> np.ndarray:
 
 
 def shuffled(count: int, batch_size: int, step: int, *key: int) -> np.ndarray:
-    """(batch_size,) int64: which of `count` examples step `step` sees.
+    """(batch_size,) int64: the examples, of `count`, in step `step`.
 
     The steps walk through one permutation after another (one an epoch, each drawn from `key` and the epoch), so every
     example comes once an epoch; a batch at an epoch's end goes on into the next one.

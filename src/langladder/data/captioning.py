@@ -15,12 +15,12 @@ from langladder.text.storage.token_streams import PairStream, Rows
 from langladder.text.tokenize.specials import BOS, EOS, NAMES
 
 CODES = "codes.json"
-"""Beside a saved captioner: what the vector's places and the words' ids mean."""
+"""The file beside a saved captioner with the meaning of vector positions and word ids."""
 
 
 @dataclass(frozen=True)
 class SceneCodes:
-    """facts: the places of the feature vector; words: of the sentences. Ids begin after the special ones."""
+    """facts: the positions of the feature vector; words: those of the sentences. Ids begin after the special ones."""
 
     facts: list[str]
     words: list[str]
@@ -51,7 +51,7 @@ class SceneCodes:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """How many ids there are on either side, specials included."""
+        """The number of ids on either side, specials included."""
         return len(NAMES) + len(self.facts), len(NAMES) + len(self.words)
 
     def source(self, scene: Scene) -> np.ndarray:
@@ -79,7 +79,7 @@ class SceneCodes:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read what `save` wrote. Raises InputError where the file holds something else."""
+        """Read what `save` wrote. Raises InputError if the file is something else."""
         value = read_json(path)
         if not isinstance(value, dict) or set(value) != {"facts", "words"}:
             raise InputError(f"{path}: not the facts and words of a captioner")

@@ -1,7 +1,7 @@
 """Dialogues and rankings as batches: rows of the chat template of about the same length (`data.reading`).
 
-A row of T + 1 tokens is read up to its last but one, and learnt where its responses stand. Windows of plain text may
-be learnt beside. A ranking brings a row for each of its K responses, all in one batch, and its pairs name them.
+A row has T + 1 tokens; the first T are inputs, and the targets are the tokens of the responses. Batches can also have
+windows of plain text. A ranking has a row for each of its K responses, all in one batch, and its pairs refer to them.
 
 Shape legend: B rows, T positions, W windows of L + 1 tokens, R rows of all responses, P pairs.
 """
@@ -25,9 +25,9 @@ TooLong = Literal["refuse", "leave_out"]
 
 
 class DialogueBatch(NamedTuple):
-    """tokens (B, T) int64, right-padded; targets (B, T), the token after each, PAD where it is not learnt.
+    """tokens (B, T) int64, right-padded; targets (B, T), the token after each, PAD if it is not a target.
 
-    text: (W, L + 1) tokens of plain text to be learnt beside; None: none.
+    text: (W, L + 1) tokens of plain text to train on as well; None: none.
     """
 
     tokens: torch.Tensor
@@ -36,7 +36,7 @@ class DialogueBatch(NamedTuple):
 
 
 class RankedRows(NamedTuple):
-    """A ranking as it is read: a row for each response; (better, worse) of each pair, by rows."""
+    """A ranking for the model: a row for each response; (better, worse) of each pair, by rows."""
 
     rows: list[np.ndarray]
     pairs: list[tuple[int, int]]
@@ -48,8 +48,8 @@ class RankingBatch(NamedTuple):
     Attributes:
         tokens: (R, T) int64, right-padded: prompts with a response each.
         better, worse: (P,) int64, which rows a pair compares.
-        weights: (P,) what a pair weighs: 1 / (pairs of its prompt × prompts), so that they sum to 1.
-        prompts: how many there are.
+        weights: (P,) weight of a pair: 1 / (pairs of its prompt × prompts), so that they sum to 1.
+        prompts: number of prompts.
     """
 
     tokens: torch.Tensor
@@ -60,7 +60,7 @@ class RankingBatch(NamedTuple):
 
 
 class DialogueBatches(ReadingBatches[DialogueBatch]):
-    """Batches of dialogues; a batch weighs what it has of learnt tokens. text: windows of plain text by step."""
+    """Batches of dialogues, weighted by their target tokens. text: windows of plain text by step."""
 
     def __init__(
         self,
@@ -86,22 +86,22 @@ class DialogueBatches(ReadingBatches[DialogueBatch]):
         return batch if self.text is None else batch._replace(text=self.text.train(step).tokens)
 
     def take(self, step: int, batch: DialogueBatch, rows: np.ndarray) -> DialogueBatch:
-        """Some of the dialogues, and the windows of the same numbers: there may be none."""
+        """Some of the dialogues, and the windows with the same numbers, if any."""
         part = super().take(step, batch, rows)
         return part if batch.text is None else part._replace(text=batch.text[rows[rows < len(batch.text)]])
 
     def size(self, batch: DialogueBatch) -> int:
-        """Tokens of responses that are learnt."""
+        """Target tokens of responses."""
         return int((batch.targets != PAD).sum())
 
     def terms(self, batch: DialogueBatch) -> tuple[int, ...]:
-        """Tokens of responses, and of plain text where there is any."""
+        """Tokens of responses, and of plain text if there is any."""
         learnt = (self.size(batch),)
         return learnt if batch.text is None else (*learnt, int(predicted(batch.text[:, 1:]).sum()))
 
 
 class RankingBatches(ReadingBatches[RankingBatch]):
-    """Batches of rankings; a batch weighs what it has of prompts."""
+    """Batches of rankings, weighted by their prompts."""
 
     def __init__(
         self, train: Sequence[RankedRows], validation: Sequence[RankedRows], *, batch_size: int, seed: int
@@ -111,7 +111,7 @@ class RankingBatches(ReadingBatches[RankingBatch]):
         def batch(training: bool, rows: np.ndarray) -> RankingBatch:
             return ranking_batch([sides[training][row] for row in rows])
 
-        # of validation batches the cells are bounded, and a ranking has K rows
+        # validation batches have a limit of cells, and a ranking has K rows
         lengths = [max(map(len, one.rows)) for one in train], [sum(map(len, one.rows)) for one in validation]
         super().__init__(lengths, batch, batch_size=batch_size, seed=seed)
 
@@ -121,13 +121,13 @@ class RankingBatches(ReadingBatches[RankingBatch]):
 
 
 def dialogue_batch(rows: Sequence[DialogueIds]) -> DialogueBatch:
-    """Rows side by side: what is read, and what is learnt of it."""
+    """Rows as one batch: inputs and targets."""
     targets = [np.where(row.learnt, row.ids, PAD)[1:] for row in rows]
     return DialogueBatch(pad_rows([row.ids[:-1] for row in rows]), pad_rows(targets))
 
 
 def ranking_batch(rankings: Sequence[RankedRows]) -> RankingBatch:
-    """The rows of several rankings side by side, and their pairs."""
+    """The rows of several rankings as one batch, and their pairs."""
     better, worse, weights, first = [], [], [], 0
     for one in rankings:
         better += [first + pair[0] for pair in one.pairs]
@@ -139,13 +139,13 @@ def ranking_batch(rankings: Sequence[RankedRows]) -> RankingBatch:
 
 
 def repeated(dialogues: Sequence[Dialogue], most: int) -> list[Dialogue]:
-    """Dialogues in their order, those of rare kinds several times: as often as the most frequent kind has more of them.
+    """Dialogues in their order; those of rare kinds are repeated in proportion to the size of the most frequent kind.
 
     Kinds are mixed in proportion to what there is of them, with a bound, by T5 (Raffel et al. 2020, section 3.5.2) and
     FLAN (Wei et al. 2022, section 2.1). There the frequent ones are bound, here how often a rare one comes.
 
     Args:
-        most: so often at most.
+        most: maximum number of repeats.
     """
     counts = Counter(one.kind for one in dialogues)
     largest = max(counts.values(), default=0)
@@ -155,10 +155,10 @@ def repeated(dialogues: Sequence[Dialogue], most: int) -> list[Dialogue]:
 def dialogue_rows(
     template: ChatTemplate, dialogues: Sequence[Dialogue], context: int, *, too_long: TooLong, split: str
 ) -> list[DialogueIds]:
-    """Dialogues to learn from, as rows that the context has room for.
+    """Training dialogues, as rows that fit into the context.
 
     Args:
-        split: what they are called, for messages.
+        split: their name for messages.
 
     Raises:
         InputError: a dialogue without a response; one that is too long, unless they are left out.
@@ -173,7 +173,7 @@ def dialogue_rows(
     for number, (one, row) in enumerate(
         zip(dialogues, template.rows([one.messages for one in dialogues]), strict=True), start=1
     ):
-        if len(row.ids) - 1 <= context:  # the last token is learnt, and not read
+        if len(row.ids) - 1 <= context:  # the last token is a target, not an input
             kept.append(row)
         elif too_long == "refuse":
             raise InputError(_too_long(split, "dialogue", number, one.messages, len(row.ids) - 1, context))
@@ -183,7 +183,7 @@ def dialogue_rows(
 def ranking_rows(
     template: ChatTemplate, rankings: Sequence[Ranking], context: int, *, too_long: TooLong, split: str
 ) -> list[RankedRows]:
-    """Rankings as rows that the context has room for; those in which all are equal say nothing and are left out.
+    """Rankings as rows that fit into the context; rankings with only equal ranks are left out.
 
     Raises:
         InputError: as `dialogue_rows`.

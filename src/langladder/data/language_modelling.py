@@ -1,6 +1,6 @@
 """How a token stream becomes batches for a language model.
 
-Recurrent models read B parallel streams from left to right, T tokens per step, and carry their state from step to step
+Recurrent models read B parallel streams from left to right, T tokens per step, and keep their state between steps
 (truncated back-propagation through time, Williams & Peng 1990). Models with a bounded context read windows in shuffled
 order. Both are pure functions of (seed, step), see `batches`.
 
@@ -28,7 +28,7 @@ LINE_SEARCH = 4096
 
 
 class LanguageBatch(NamedTuple):
-    """tokens (B, T + 1) int64, inputs [:, :-1] and targets [:, 1:]; fresh: whether the carried state ends here."""
+    """tokens (B, T + 1) int64, inputs [:, :-1] and targets [:, 1:]; fresh: whether the state is reset here."""
 
     tokens: torch.Tensor
     fresh: bool
@@ -44,7 +44,7 @@ class BatchSettings(TypedDict):
 
 
 class _TrainingBatches(StepBatches[LanguageBatch]):
-    """What both kinds share: the memory-mapped streams, and validation by whole documents."""
+    """Shared by both kinds: the memory-mapped streams, and validation on whole documents."""
 
     one_shape = True
 
@@ -62,7 +62,7 @@ class _TrainingBatches(StepBatches[LanguageBatch]):
         self._validation = list(document_batches(validation, limit=validation_tokens))
 
     def validation(self) -> Sequence[torch.Tensor]:
-        """(documents, longest) int64 batches, in which every token is scored as the test's are."""
+        """(documents, longest) int64 batches, in which every token is scored as in the test."""
         return self._validation
 
     def size(self, batch: LanguageBatch) -> int:  # noqa: ARG002 - all batches are of one size
@@ -90,9 +90,9 @@ class _TrainingBatches(StepBatches[LanguageBatch]):
 class StreamBatches(_TrainingBatches):
     """Batches for truncated back-propagation through time.
 
-    Each epoch cuts the stream, which is thought of as a ring, into B equal parts from an offset drawn from (seed,
-    epoch). A part begins where a line begins, so that the fresh state of an epoch's first step meets what it will
-    meet when documents are scored.
+    Each epoch cuts the stream, treated as a ring, into B equal parts from an offset drawn from (seed,
+    epoch). A part begins at the beginning of a line, so that the initial state is followed by the same input as
+    in the scoring of documents.
     """
 
     def __init__(self, train: TokenStream, validation: TokenStream, **settings: Unpack[BatchSettings]) -> None:
@@ -102,7 +102,7 @@ class StreamBatches(_TrainingBatches):
         if self.steps < 1:
             raise InputError(
                 f"the training corpus has {len(train.ids):,} tokens; {self.B} parallel streams of {self.T} tokens "
-                f"need {self.B * self.T:,}. Lower training.batch_size or training.sequence_length, or bring more text"
+                f"need {self.B * self.T:,}. Lower training.batch_size or training.sequence_length, or use more text"
             )
 
     def train(self, step: int) -> LanguageBatch:
@@ -117,14 +117,14 @@ class StreamBatches(_TrainingBatches):
             offset = int(generator(self.seed, epoch).integers(len(ids)))
             starts = offset + np.arange(self.B) * part  # (B,)
             near = (starts[:, None] + np.arange(min(part, LINE_SEARCH))) % len(ids)
-            # The distance to the next line's start; 0 where none is near.
+            # The distance to the start of the next line; 0 if none is near.
             self._epoch_starts = starts + (ids[near] == BOS).argmax(axis=1)
             self._epoch = epoch
         return self._epoch_starts
 
 
 class WindowBatches(_TrainingBatches):
-    """Shuffled windows of T + 1 tokens, laid end to end from an offset drawn from (seed, epoch)."""
+    """Shuffled adjacent windows of T + 1 tokens, from an offset drawn from (seed, epoch)."""
 
     def __init__(self, train: TokenStream, validation: TokenStream, **settings: Unpack[BatchSettings]) -> None:
         super().__init__(train, validation, **settings)
@@ -132,7 +132,7 @@ class WindowBatches(_TrainingBatches):
         if self.windows < 1 or len(train.ids) <= self.T:
             raise InputError(
                 f"the training corpus has {len(train.ids):,} tokens, fewer than one window of {self.T} and the token "
-                "after it. Lower training.sequence_length, or bring more text"
+                "after it. Lower training.sequence_length, or use more text"
             )
 
     def train(self, step: int) -> LanguageBatch:
@@ -147,7 +147,7 @@ class WindowBatches(_TrainingBatches):
 def document_batches(
     stream: TokenStream, *, limit: int | None = None, batch_tokens: int = SCORED_TOKENS
 ) -> Iterator[torch.Tensor]:
-    """Documents as (documents, longest) int64 rows padded with PAD, those of similar length together.
+    """Documents as (documents, longest) int64 rows padded with PAD, grouped by length.
 
     Args:
         batch_tokens: the most tokens, padding included, in one batch of several documents.

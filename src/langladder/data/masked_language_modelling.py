@@ -15,7 +15,7 @@ from langladder.models.encoders.encoder import Encoder, Masked, padded
 from langladder.text.tokenize.specials import PAD
 from langladder.text.tokenize.tokenizers import WordStarts
 
-DRAWS = 17  # so that a step's gaps are drawn apart from the order of rows
+DRAWS = 17  # so that gaps are drawn independently of the order of rows
 VALIDATION_ROWS = 64
 
 
@@ -24,9 +24,9 @@ class MaskedBatches(StepBatches[Masked]):
 
     Args:
         train, validation: the texts in rows.
-        encoder: frames them. words: which tokens begin words.
-        batch_size: rows of a training batch. validation_tokens: how many to watch, about; None: all.
-        steps: of the whole training, over which the share of gaps may fall; validation has that of the last.
+        encoder: adds special tokens. words: which tokens begin words.
+        batch_size: rows of a training batch. validation_tokens: about how many to validate on; None: all.
+        steps: those of the whole training, over which the share of gaps can fall; validation uses the last share.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class MaskedBatches(StepBatches[Masked]):
         return self._validation
 
     def size(self, batch: Masked) -> int:
-        """Tokens read, specials included: those that are masked are a share of them."""
+        """Tokens read, specials included; the masked ones are a share of them."""
         return int((batch.tokens != PAD).sum())
 
     def examples(self, step: int, batch: Masked) -> int:  # noqa: ARG002 - see `StepBatches`
@@ -70,7 +70,7 @@ class MaskedBatches(StepBatches[Masked]):
         length, chosen = batch.tokens.shape[1], torch.from_numpy(rows)
         position = torch.full((len(batch.tokens),), -1)
         position[chosen] = torch.arange(len(rows))
-        row = position[batch.positions // length]  # (M,): where it stands now, −1: nowhere
+        row = position[batch.positions // length]  # (M,): its new position, −1: none
         kept = row >= 0
         return Masked(
             batch.tokens[chosen],
@@ -81,14 +81,14 @@ class MaskedBatches(StepBatches[Masked]):
         )
 
     def terms(self, batch: Masked) -> tuple[int, ...]:
-        """Gaps, and rows where they are pairs."""
+        """Number of gaps, and of rows if they are pairs."""
         return (len(batch.targets), len(batch.strange)) if len(batch.strange) else (len(batch.targets),)
 
 
 def masked_text(
     text: Pairs, encoder: Encoder, words: WordStarts, masking: Masking, *, limit: int | None = None
 ) -> list[Masked]:
-    """All rows of a text, or those of about so many tokens, evenly spread, with gaps that depend on nothing else."""
+    """All rows of a text, or evenly spread ones with about that many tokens, with fixed gaps."""
     count = len(text) if limit is None else min(len(text), max(1, limit // text.room))
     chosen = np.linspace(0, len(text) - 1, count).astype(np.int64)
     parts = [chosen[start : start + VALIDATION_ROWS] for start in range(0, count, VALIDATION_ROWS)]

@@ -1,16 +1,16 @@
 """Gaps in text (Devlin et al. 2019, section 3.1, task 1, and appendix A.1), drawn anew at every step.
 
-Of each row's n tokens, specials apart, max(1, round(share · n)) are to be told. Of these
+Of each row's n tokens without specials, max(1, round(share · n)) are to be predicted. Of these
 
     hidden (80 %)     become `<mask>`
     random (10 %)     become any token of the vocabulary
-    the rest (10 %)   stay, so that the network cannot trust what it sees
+    the rest (10 %)   stay, so that the network cannot trust its input
 
-The share may fall from step to step, in a line from `share` to `last` (Ankner et al. 2024, section 2: many gaps teach
-sooner, few are what the network is asked for later).
+The share can fall linearly from `share` to `last` (Ankner et al. 2024, section 2: many gaps train
+faster, few gaps are like the later use of the network).
 
 With whole words (the authors' later models) words are drawn until their tokens reach that number, and all tokens of a
-word are to be told; each of them is hidden, exchanged or kept by itself.
+word are to be predicted; each of them is hidden, exchanged or kept independently.
 
 Shape legend: B rows, T positions, N tokens that may be masked, M masked ones, W words, V vocabulary.
 """
@@ -26,16 +26,16 @@ from langladder.text.tokenize.tokenizers import WordStarts
 
 
 class Masking(Config):
-    """Which tokens are to be told, and what is shown in their place."""
+    """Which tokens are to be predicted, and what replaces them."""
 
     share: float = Field(default=0.15, gt=0, lt=1)  # of a row's tokens
-    hidden: float = Field(default=0.8, ge=0, le=1)  # of these: shown as `<mask>`
-    random: float = Field(default=0.1, ge=0, le=1)  # of these: shown as any token
+    hidden: float = Field(default=0.8, ge=0, le=1)  # of these: replaced by `<mask>`
+    random: float = Field(default=0.1, ge=0, le=1)  # of these: replaced by a random token
     whole_words: bool = False
-    last: float | None = Field(default=None, gt=0, lt=1)  # share of the last step; null: all steps have the same
+    last: float | None = Field(default=None, gt=0, lt=1)  # share at the last step; null: constant
 
     def at(self, done: float) -> Self:
-        """The masking when so much of the training is done, 0 … 1."""
+        """The masking at a point of the training, 0 … 1."""
         if self.last is None:
             return self
         # share_t = share + (last − share) t
@@ -44,14 +44,12 @@ class Masking(Config):
     @model_validator(mode="after")
     def _shares_fit(self) -> Self:
         if self.hidden + self.random > 1:
-            raise ValueError(
-                f"hidden={self.hidden} and random={self.random} are shares of one whole: at most 1 together"
-            )
+            raise ValueError(f"hidden={self.hidden} and random={self.random}: their sum must be at most 1")
         return self
 
 
 class Gaps(NamedTuple):
-    """tokens (B, T) int64 as they are read; positions (M,) int64 among the B·T, ascending; targets (M,) int64."""
+    """tokens (B, T) int64, the input; positions (M,) int64 among the B·T, ascending; targets (M,) int64."""
 
     tokens: np.ndarray
     positions: np.ndarray
@@ -75,7 +73,7 @@ def mask_tokens(
     count = np.bincount(row, minlength=rows)  # (B,) tokens of each row
     wanted = np.maximum(1, np.round(masking.share * count)).astype(np.int64)
     word = _words(flat, candidates, words) if masking.whole_words and words is not None else np.arange(len(candidates))
-    key = random.random(word[-1] + 1 if len(word) else 0)[word]  # (N,): one draw a word
+    key = random.random(word[-1] + 1 if len(word) else 0)[word]  # (N,): one draw per word
     order = np.lexsort((key, row))
     rank = np.empty(len(candidates), dtype=np.int64)
     rank[order] = np.arange(len(candidates)) - np.repeat(np.cumsum(count) - count, count)
@@ -92,7 +90,7 @@ def mask_tokens(
 
 
 def maskable(tokens: np.ndarray, vocab_size: int) -> np.ndarray:
-    """True where a token stands for text: all but PAD, BOS, EOS and the reserved three."""
+    """True for tokens of text: all except PAD, BOS, EOS and the three reserved ones."""
     special = (tokens == PAD) | (tokens == BOS) | (tokens == EOS)
     ordinary: np.ndarray = ~special & (tokens < vocab_size - len(RESERVED))
     return ordinary

@@ -27,7 +27,7 @@ class Answers(NamedTuple):
     """Responses to be read: the N chosen ones, then the N rejected ones.
 
     Attributes:
-        tokens: (2N, T) int64; starts: (2N,), where the response begins; mask: (2N, R) bool, its tokens and its EOS.
+        tokens: (2N, T) int64; starts: (2N,), start of the response; mask: (2N, R) bool, its tokens and its EOS.
         reference: (2N,) log π_ref of the responses, summed over their tokens.
     """
 
@@ -38,7 +38,7 @@ class Answers(NamedTuple):
 
 
 def check_pairs(pairs: Sequence[TokenPair], context: int | None) -> None:
-    """Refuse pairs that nothing can be learnt from.
+    """Refuse pairs that are useless for training.
 
     Raises:
         InputError: a response is empty, both are equal, or one does not fit into the policy's context.
@@ -47,17 +47,17 @@ def check_pairs(pairs: Sequence[TokenPair], context: int | None) -> None:
         if not len(pair.chosen) or not len(pair.rejected):
             raise InputError(f"pair {number}: the {'rejected' if len(pair.chosen) else 'chosen'} response is empty")
         if list(pair.chosen) == list(pair.rejected):
-            raise InputError(f"pair {number}: both responses are equal, so that neither can be preferred; leave it out")
+            raise InputError(f"pair {number}: both responses are equal, so neither can be preferred; leave it out")
         longest = len(pair.prompt) + max(len(pair.chosen), len(pair.rejected)) + 1
         if context is not None and longest > context:
             raise InputError(
-                f"pair {number}: {longest} tokens with EOS, and the policy's context is {context}; shorten it, or "
+                f"pair {number}: {longest} tokens with EOS exceed the policy's context of {context}; shorten it, or "
                 "choose a base with a longer context"
             )
 
 
 def answers(pairs: Sequence[TokenPair], reference: np.ndarray) -> Answers:
-    """Pairs side by side; reference (N, 2)."""
+    """Pairs as one batch; reference (N, 2)."""
     both = [(pair.prompt, pair.chosen) for pair in pairs] + [(pair.prompt, pair.rejected) for pair in pairs]
     rows = [np.array([*prompt, *response, EOS], dtype=np.int64) for prompt, response in both]
     lengths = torch.tensor([len(response) + 1 for _, response in both])  # (2N,)
@@ -73,7 +73,7 @@ class PairBatches(ReadingBatches[Answers]):
     """Batches of pairs of about the same length.
 
     Args:
-        train, validation: the pairs; references: (P, 2) log π_ref of the responses of each.
+        train, validation: the pairs; references: (P, 2) log π_ref of the responses of each pair.
     """
 
     def __init__(

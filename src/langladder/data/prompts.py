@@ -1,8 +1,8 @@
-"""Which prompts a rollout answers, and which of its responses each minibatch learns from: functions of (seed, step).
+"""The prompts of each rollout, and the responses of each minibatch: functions of (seed, step).
 
-Steps count minibatches here. U of them (inner epochs × minibatches) belong to one rollout; the first of these draws it.
+A step is a minibatch. U of them (inner epochs × minibatches) belong to one rollout; the first one draws it.
 
-Shape legend: P prompts of a rollout, N responses that are learnt from, M responses of a minibatch.
+Shape legend: P prompts of a rollout, N responses for training, M responses of a minibatch.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ class RolloutPart(NamedTuple):
         rollout: its number; place: which of its U minibatches this is.
         prompts: (P,) rows of the training prompts that it answers.
         rows: (M,) responses of this minibatch, 0 … N − 1.
-        text: (W, L + 1) tokens of plain text to be learnt beside; None: none.
+        text: (W, L + 1) tokens of plain text to train on as well; None: none.
     """
 
     rollout: int

@@ -1,4 +1,4 @@
-"""Batches of texts that are read whole: so many texts each, of about the same length.
+"""Batches of whole texts: a fixed number of texts each, of about the same length.
 
 An epoch is shuffled, cut into windows of many batches, sorted by length inside each window, cut into batches, and the
 batches are shuffled again; all of it drawn from (seed, epoch), so that which texts a step sees is a pure function of
@@ -79,7 +79,7 @@ class ReadingBatches(StepBatches[Batch], Generic[Batch]):
         return batches
 
     def size(self, batch: Batch) -> int:
-        """Texts of a batch: the unit of its speed, and its weight in an update."""
+        """Number of texts of a batch: the unit of its speed, and its weight in an update."""
         labels: np.ndarray = batch[1]  # type: ignore[index]
         return len(labels)
 

@@ -1,4 +1,4 @@
-"""Rows for BERT: lines of a document, in pairs or not, cut so that almost nothing is padding.
+"""Rows for BERT: lines of a document, in pairs or not, cut so that there is almost no padding.
 
     one text    <cls> line EOS line EOS line <sep>                   as many lines of one document as fit in T tokens
                                                                      (Liu et al. 2019, section 4.2, DOC-SENTENCES), or
@@ -8,10 +8,10 @@
                                                                      Where one line fills a row's half, the next line
                                                                      is the second text, cut where the row ends
 
-Between two lines of a text stands EOS, which BERT does not have: the networks here know where a line ends, as the
+There is an EOS between two lines of a text, unlike in BERT: the networks here know where a line ends, as the
 language models do. Some rows (`short`) are cut to their first lines, so that short texts are seen at every position
-(the authors' code: `short_seq_prob`). Where the second text comes from elsewhere, the lines that it displaces are left
-out for this time.
+(the authors' code: `short_seq_prob`). If the second text comes from elsewhere, the lines that it replaces are left
+out this time.
 
 Shape legend: L lines (a line longer than a row counts as several), R rows, T tokens.
 """
@@ -26,9 +26,9 @@ from langladder.text.tokenize.specials import BOS, EOS
 
 
 class Lines(NamedTuple):
-    """Where the lines of a stream stand: `ids[starts[i] : ends[i]]`, BOS and EOS apart; (L,) int64 each.
+    """The lines of a stream: `ids[starts[i] : ends[i]]`, without BOS and EOS; (L,) int64 each.
 
-    document: whose line it is. number: which line it belongs to, the same for the parts of a long one.
+    document: its document. number: its line, the same for the parts of a long one.
     """
 
     ids: np.ndarray
@@ -59,19 +59,19 @@ def lines_of(stream: TokenStream, longest: int) -> Lines:
 
 
 def _positions(ids: np.ndarray, token: int) -> np.ndarray:
-    """Where a token stands, int64. The ids are compared in pieces: they may be larger than memory."""
+    """The positions of a token, int64. The ids are compared in pieces, because they can be larger than memory."""
     found = [begin + np.flatnonzero(ids[begin : begin + PIECE] == token) for begin in range(0, len(ids), PIECE)]
     return np.concatenate([np.zeros(0, dtype=np.int64), *found])
 
 
 def rows_of(lines: Lines, room: int, most: int | None = None) -> np.ndarray:
-    """(R, 2) int64: first and last line of each row, as many of a document's lines as have room in it, or `most`."""
+    """(R, 2) int64: first and last line of each row, as many lines of a document as fit, or `most`."""
     rows: list[tuple[int, int]] = []
     starts, ends, document, number = (part.tolist() for part in lines[1:])
     first = 0
     for line in range(1, len(starts) + 1):
         ended = line == len(starts) or document[line] != document[first] or line - first == most
-        # tokens of first … line: what lies between them in the stream, a BOS a line apart
+        # tokens of first … line: all between them in the stream, without one BOS per line
         if ended or ends[line] - starts[first] - (number[line] - number[first]) > room:
             rows.append((first, line - 1))
             first = line
@@ -83,10 +83,10 @@ class Pairs:
 
     Args:
         stream: the text. length: T, specials included. pairs: two texts a row. short: share of rows that are cut.
-        most: lines of a row at most; None: as many as fit.
+        most: maximum lines per row; None: as many as fit.
 
     Raises:
-        InputError: there is no line, or no pair to be made.
+        InputError: there is no line, or no pair can be made.
     """
 
     def __init__(self, stream: TokenStream, *, length: int, pairs: bool, short: float, most: int | None = None) -> None:
@@ -102,7 +102,7 @@ class Pairs:
             raise InputError("masked language modelling: the text has no line; see the report of the stage `clean`")
         if pairs and (not (self.rows[:, 1] > self.rows[:, 0]).any() or self.lines.document[-1] == 0):
             raise InputError(
-                "model.next_sentence=true: pairs need two documents, and some that have two lines that fit into "
+                "model.next_sentence=true: pairs need two documents, and some with two lines that fit into "
                 f"training.sequence_length={length}; set model.next_sentence to false, or raise the length"
             )
 
@@ -110,7 +110,7 @@ class Pairs:
         return len(self.rows)
 
     def draw(self, row: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray | None, int]:
-        """First text, second text (None where rows are not pairs), and 1 where that comes from elsewhere, else 0."""
+        """First text, second text (None if rows are not pairs), and 1 if that comes from elsewhere, else 0."""
         first, last = self.rows[row].tolist()
         u = random.random(3)
         least = first + 1 if self.pairs and last > first else first
@@ -118,7 +118,9 @@ class Pairs:
             last = least + int(u[0] / self.short * (last - least))
         if not self.pairs:
             return self.lines.text(first, last), None, 0
-        cut = first + int(u[1] * (last - first))  # the last line of the first text, before `last` where there are two
+        cut = first + int(
+            u[1] * (last - first)
+        )  # the last line of the first text, before `last` if there are two texts
         text = self.lines.text(first, cut)
         if last > first and u[2] < 0.5:
             return text, self.lines.text(cut + 1, last)[: self.room - len(text)], 0

@@ -1,7 +1,7 @@
 """Skip-gram's training batches: subsampled text in blocks, each centre with its window, each block with its noise.
 
-A batch is a pure function of (seed, step). The lines are walked in another order each epoch; nothing is stored but
-that order, so the text may be larger than memory. Windows are cut after frequent words have been subsampled and
+A batch is a pure function of (seed, step). Each epoch reads the lines in another order; only this order is
+stored, so the text can be larger than memory. Windows are cut after subsampling frequent words and
 never reach beyond their line, as in word2vec.
 
 Shape legend: W words of a batch, B blocks, L centres a block, M window, S shared noise words.
@@ -21,14 +21,14 @@ from langladder.ground.errors import InputError
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.words.vocabulary import Vocabulary
 
-LONGEST_LINE = 1000  # longer lines are cut, so that a batch keeps its size whatever the text
+LONGEST_LINE = 1000  # longer lines are cut, so that the size of a batch does not depend on the text
 
 
 class SkipGramBatches(StepBatches[SkipGramBatch]):
     """Blocks of centres that share their noise, of about `config.batch_words` words; there is no validation."""
 
     def __init__(self, stream: TokenStream, vocabulary: Vocabulary, config: SkipGramConfig, *, seed: int) -> None:
-        """Raises InputError if the stream holds no word."""
+        """Raises InputError if the stream has no word."""
         if len(stream.ids) == 0:
             raise InputError("the word stream is empty: the vocabulary has none of the training text's words")
         self.ids, self.config, self.seed = stream.ids, config, seed
@@ -55,7 +55,7 @@ class SkipGramBatches(StepBatches[SkipGramBatch]):
         return {name: torch.from_numpy(array) for name, array in batch.items()}
 
     def validation(self) -> Sequence[SkipGramBatch]:
-        """Word vectors are judged by analogies and similarities, not by held-out loss."""
+        """Word vectors are evaluated on analogies and similarities, not by held-out loss."""
         return []
 
     def size(self, batch: SkipGramBatch) -> int:  # noqa: ARG002 - the same for every batch
@@ -75,7 +75,7 @@ class SkipGramBatches(StepBatches[SkipGramBatch]):
         return (int(batch["before"].sum() + batch["after"].sum()),)
 
     def _epoch_bounds(self, epoch: int) -> np.ndarray:
-        """(steps + 1,): which lines of the epoch's order each step takes, so that each gets its share of the words."""
+        """(steps + 1,): the lines of the epoch's order for each step, so that each gets its share of the words."""
         ends = np.cumsum(self.lengths[permutation(len(self.starts), self.seed, epoch)])
         shares = np.arange(1, self.steps_per_epoch) * len(self.ids) / self.steps_per_epoch
         return np.concatenate([[0], np.searchsorted(ends, shares), [len(ends)]])

@@ -1,4 +1,4 @@
-"""Batches of utterances: rows of about the same length, frames and labels padded apart, for nobody aligned them.
+"""Batches of utterances: rows of about the same length; frames and labels are padded separately (no alignment).
 
 Which batch a step sees is a pure function of (seed, step). Shapes: B rows, T frames, D numbers a frame, U labels.
 """

@@ -1,11 +1,11 @@
-"""Batches of sentence pairs: about the same number of tokens each, and of about the same length where padding costs.
+"""Batches of sentence pairs: about the same number of tokens each, and similar lengths if padding is computed.
 
-To a network that computes padding a batch costs as much as its longest pair, so pairs of like length go together: an
+For a network that computes padding, a batch costs as much as its longest pair, so pairs are grouped by length: an
 epoch is shuffled, cut into windows of many batches, sorted by length inside each window, packed into batches, and the
-batches are shuffled again. Where an update takes several batches they are dealt as cards: one from each part of an
-epoch's lengths, in random order, so that no update learns from short sentences alone, and the next from long ones. A
-network that reads rows without their padding takes pairs in random order, from which it learns sooner. All of it is
-drawn from (seed, epoch); which batch a step sees is a pure function of (seed, step).
+batches are shuffled again. If an update takes several batches, they are distributed: one from each part of an
+epoch's lengths, in random order, so that no update trains only on short sentences, and the next on long ones. A
+network that does not compute padding takes pairs in random order, from which it learns faster. All of it is
+drawn from (seed, epoch); the batch of a step is a pure function of (seed, step).
 
 Shape legend: B rows, S and T the longest source and target of the batch.
 """
@@ -37,8 +37,8 @@ class TranslationBatches(StepBatches[PairBatch]):
     """Training and validation batches of sentence pairs.
 
     Args:
-        train_pairs: the pairs to learn from.
-        validation_pairs: the pairs to watch, or None.
+        train_pairs: the pairs to train on.
+        validation_pairs: the pairs to validate on, or None.
         batch_tokens: the most cells (rows × longest side) of a batch; without padding the most tokens of its pairs,
             the longer side of each.
         max_length: pairs with a longer side (specials included) are left out of training; never of validation.
@@ -103,7 +103,7 @@ class TranslationBatches(StepBatches[PairBatch]):
         return PairBatch(*(side[torch.from_numpy(rows)] for side in batch))
 
     def batches_per_epoch(self) -> int:
-        """Batches in the first epoch (later ones may differ by a few)."""
+        """Number of batches in the first epoch (later ones can differ by a few)."""
         return len(self._plan(0))
 
     def _plan_epoch(self, epoch: int) -> list[np.ndarray]:
@@ -127,13 +127,13 @@ def dealt(lengths: np.ndarray, accumulate: int, random: np.random.Generator) -> 
     """An order of batches, of each of which the length is known, in which every `accumulate` ones span all lengths.
 
     The batches by length are cut into `accumulate` parts, each is shuffled, and they give one batch each in turn,
-    always in the same order, so that it does not matter where an update begins. Those that are left over come last.
+    always in the same order, so that an update can begin anywhere. Left-over batches come last.
     With 1 it is a permutation.
     """
     if accumulate == 1:
         return random.permutation(len(lengths))
     rounds = len(lengths) // accumulate
-    order = random.permutation(len(lengths))  # so that batches of one length are in no order
+    order = random.permutation(len(lengths))  # so that batches of one length are in random order
     left, order = order[rounds * accumulate :], order[: rounds * accumulate]
     order = order[np.argsort(lengths[order], kind="stable")]
     parts = random.permuted(order.reshape(accumulate, rounds), axis=1)  # (accumulate, rounds)
