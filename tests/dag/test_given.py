@@ -67,7 +67,7 @@ def test_what_cannot_be_is_refused_before_anything_runs_all_at_once(tmp_path: Pa
         "it is a GPT, but a BERTClassifier starts from",
         "layers_transferred=9, and its base has 2 layers",
         "'given/other' is not listed in given: gpt, mine, none",
-        "given.none: 'input/none' is no folder",
+        "given.none: 'input/none' is not a folder",
         "it is a BERT, but a GPTClassifier starts from",
         "a TextCNN begins with word vectors",
         "a RecurrentTagger begins with word vectors",
