@@ -2,12 +2,12 @@
 
 Packages that the project lists as plugins count as ours.
 
-It stands in the job's resolved file, so DVC re-runs a job when, and only when, code that it runs has changed: a new
+It is part of the job's resolved file, so DVC re-runs a job if, and only if, code that it runs has changed: a new
 rung's module touches no other rung. Comments, docstrings and formatting do not count.
 
-What the files say is kept between processes, as parsing them all takes over a second: by the files' content, and by
-this module and the Python that parsed them, so that none of it is ever out of date. `.dvc/tmp/parsed.json` may be
-removed at any time.
+Parsed files are cached between processes, because parsing all of them takes over a second. The key is the content of a
+file, of this module, and the Python version, so the cache is never outdated. You can delete `.dvc/tmp/parsed.json` at
+any time.
 """
 
 import ast
@@ -30,7 +30,7 @@ from pipeline.settings import plan
 from pipeline.settings.yaml_files import Values
 from pipeline.tracking.fingerprint import home
 
-# Settings decide which job runs with what, and stand in its resolved file themselves; tracking reports it to MLflow.
+# Settings decide which job runs with what, and are part of its resolved file; tracking only reports to MLflow.
 TRACKING = ("run", "store", "processes", "run_facts", "sweep_runs", "curve_logger", "models", "code_version")
 IGNORED = {"pipeline", "pipeline.tracking", *(f"pipeline.tracking.{name}" for name in TRACKING)}
 # A progress bar and a model's card describe a result and change none; the package names its face in Python.
@@ -98,12 +98,12 @@ def _module_of(stage: str) -> str:
 def family_code(stage: str) -> ModuleCode:
     """What a stage runs of the families' modules: the method that it calls, and the functions that this calls there.
 
-    The rest of a declaration describes rungs and makes none: an edit of how a family is shown trains nothing.
+    The rest of a declaration only describes rungs: a change in how a family is shown trains nothing.
     """
     known = plan.stages().get(stage)
     file = _file(_module_of(stage))
     imported = (name.removeprefix(f"{FAMILIES}.").split(".") for name in (module_code(file).imports if file else []))
-    # of a side the settings and functions that a job uses stand in its own settings
+    # the settings and functions of a side that a job uses are in its own settings
     pending = [(f"{FAMILIES}.{name[0]}", name[1]) for name in imported if len(name) == 2 and name[0] != "sides"]
     bases: list[str] = []
     if known and known.argument and known.module in METHODS:
@@ -177,7 +177,7 @@ def _targets(settings: object) -> list[str]:
 
 
 def _ignored(module: str, stage: str) -> bool:
-    if module.startswith(FAMILIES):  # a declaration tells of a rung and makes none; the report is all telling
+    if module.startswith(FAMILIES):  # a declaration only describes rungs, and the report only shows them
         return stage != "report"
     return module in IGNORED or module.startswith("pipeline.settings")
 
@@ -247,7 +247,7 @@ def module_code(file: Path) -> ModuleCode:
 def keep() -> None:
     """Keep for the next process what this one has parsed."""
     text = json.dumps({"by": _by(), "files": dict(list(_kept().items())[-MOST:])})
-    with suppress(InputError):  # a place that cannot be written: parsed again
+    with suppress(InputError):  # not writable: parse again
         if not _cache_file().is_file() or _cache_file().read_text(encoding="utf-8") != text:
             write_text(_cache_file(), text)
 

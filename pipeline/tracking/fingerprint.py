@@ -1,7 +1,7 @@
 """The name of a job's result before it exists: a hash of its settings (code included) and of its inputs' content.
 
-Checkpoints live in `checkpoints/<fingerprint>`, so an interrupted job, and only that very job, resumes from them;
-MLflow runs carry it as a tag, which ties an artefact to the run that made it.
+Checkpoints are in `checkpoints/<fingerprint>`, so only the same job resumes from them after an interruption;
+MLflow runs have it as a tag, which links an artefact to the run that made it.
 """
 
 import hashlib

@@ -47,7 +47,7 @@ class TrackedJob:
     def artefact(self, target: Path) -> Iterator[Path]:
         """A temporary folder for a model and what belongs to it; it stands in its place when it is whole, not before.
 
-        What it was made from, with which settings, and its card are added here. No times, no run ids.
+        Its inputs, settings and card are added here; times and run ids are not.
         """
         from langladder.formats.model_card import ANY, model_card  # which loads PyArrow and SciPy
 
@@ -66,7 +66,7 @@ class TrackedJob:
         """
 
         def make(start: Any, *data: Any, **more: Any) -> Any:
-            with working("loading what makes it"):  # Lightning takes its time: only for those that need it
+            with working("loading what makes it"):  # Lightning loads slowly: only if needed
                 function = locate_function(rung.maker)
             logger = self.run.lightning_logger if first() else None
             result = function(start, *data, run=Run(seed, self.checkpoints, logger), **more)
@@ -89,14 +89,14 @@ def tracked_job(family: str, stage: str, job: TrackedSettings, inputs: Mapping[s
     A job of the same name that runs at the same time (in a sweep) has a run and checkpoints of its own.
 
     Args:
-        inputs: name → what it reads; `model`: the one that it judges. What a rung that is made names itself (its base,
-            a file from outside) is added here.
+        inputs: name → what it reads; `model`: the model that it evaluates. The inputs of a single rung (its base,
+            an input file) are added here.
 
     Raises:
-        Finished: it has been done, and `skip_finished` is set.
+        Finished: it is done already, and `skip_finished` is set.
     """
     settings = job.model_dump(mode="json", by_alias=True)
-    evaluates = "model" in inputs  # what it was made from stands in its own provenance
+    evaluates = "model" in inputs  # its inputs are in its own provenance
     paths = dict(inputs) | ({} if evaluates else lineage.own_inputs(family, settings[family]))
     hashes = {name: digest(path) for name, path in paths.items()}
     tracked, _ = split_unwatched(settings, makes=not evaluates)

@@ -89,7 +89,7 @@ def chain(artefact: Path) -> list[Ancestor]:
     about = provenance(artefact)
     family = next((name for name in (*families(), IMPORTED) if name in about.settings), None)
     if family is None:
-        raise InputError(f"{artefact}/provenance.json: of no family: there are {', '.join(families())}")
+        raise InputError(f"{artefact}/provenance.json: belongs to no family; families: {', '.join(families())}")
     return [
         _entry(f"{family}/{about.settings[family].get('name', artefact.name)}", about),
         *cast(list[Ancestor], about.lineage),
@@ -99,7 +99,7 @@ def chain(artefact: Path) -> list[Ancestor]:
 def data_behind(family: str, root: Path) -> Iterator[str]:
     """The chain of data that a family's rungs read, up to the corpus, as dvc.lock's stages have it: one line each.
 
-    Of what was given nothing is known.
+    The origin of a given network is unknown.
     """
     from dvc.repo import Repo
 

@@ -1,17 +1,17 @@
 """Models in MLflow: in its list of models, as its python function, and in its registry.
 
-A run lists the model that it has made: settings, scores, card, and where it lies. The weights stay where they are (no
-pickle, no second copy); the MLmodel file beside its card makes it a python function that is loaded from there:
+A run lists the model that it has made: settings, scores, card and path. The weights stay where they are (no
+pickle, no second copy); the MLmodel file beside its card makes it a Python function that is loaded from there:
 
-    MLmodel                     loader module, signature, where the example is: what `mlflow.pyfunc.load_model` reads
-    input_example.json          a row that the model can answer; serving_input_example.json, as a server takes it
+    MLmodel                     loader module, signature, path of the example, for `mlflow.pyfunc.load_model`
+    input_example.json          a row for the model; serving_input_example.json, the same for a server
     requirements.txt            the wheel, and MLflow; python_env.yaml, for environments that MLflow makes
-    langladder.json             where the model lies, see `langladder.faces.mlflow.functions`
-    README.md, provenance.json  its card, and what it was made from
-    models/…                    the model itself, of a registered one: a copy, and no pickle in it
+    langladder.json             path of the model, see `langladder.faces.mlflow.functions`
+    README.md, provenance.json  its card and its inputs
+    models/…                    for a registered model, a copy of the model, without pickle
 
-To register a model is to hand it on: then the store has a copy, which `models:/name@alias` loads wherever the wheel is.
-MLflow's own `save_model` would look through all installed packages, half a second a run; these are its files without.
+For a registered model the store has a copy, which `models:/name@alias` loads wherever the wheel is installed.
+MLflow's own `save_model` would inspect all installed packages (half a second per run); this writes the same files.
 """
 
 import json
@@ -184,7 +184,7 @@ def register(folder: Path, name: str | None = None, alias: str | None = None) ->
         name: in the registry; None: family and rung, `lm-gpt`. alias: is moved to this version.
 
     Raises:
-        InputError: no stage made the folder, the store has no run that did, or MLflow takes the name or alias not.
+        InputError: no stage made the folder, the store has no run for it, or MLflow refuses the name or alias.
     """
     about, [rung, *_] = lineage.provenance(folder), lineage.chain(folder)
     run = _run_of(folder, about.fingerprint)
@@ -194,7 +194,7 @@ def register(folder: Path, name: str | None = None, alias: str | None = None) ->
             f"--alias {alias[:80]!r}: letters, digits, _ and - are allowed, but neither `latest` nor v1, v2, …"
         )
     if model_id is None:
-        raise InputError(f"{folder}: run {run.info.run_id} has listed no model; make it again: dvc repro -f -s …")
+        raise InputError(f"{folder}: run {run.info.run_id} has no model; make it again: dvc repro -f -s …")
     client = store.client()
     with store.sentences(), tempfile.TemporaryDirectory() as folder_name:
         out = Path(folder_name)

@@ -1,7 +1,7 @@
 """Which processes live: the one that opened a run, the one that started this one; and a lock that dies with its holder.
 
-A process is named by where it runs (machine, process namespace, user), its number, and when it was started: a number
-alone is given again to others. Of a process elsewhere (another host, another container) nothing can be known.
+A process is identified by its machine, process namespace and user, its number, and its start time, because numbers are
+reused. The state of a process on another host or in another container is unknown.
 """
 
 import fcntl

@@ -1,11 +1,11 @@
-"""MLflow: one run a job, however often the job is killed and started again; the way back by its fingerprint.
+"""MLflow: one run per job, however often the job is killed and started again; found by the fingerprint.
 
-DVC tracks nothing of this: run ids and times live here only. A run carries the tag `fingerprint` (hash of the job's
-settings, its code and its inputs), and so does the artefact's provenance; `pipeline.runs` goes from one to the other.
+DVC tracks nothing of this: run ids and times are only here. A run has the tag `fingerprint` (hash of the job's
+settings, its code and its inputs), and so has the artefact's provenance; `pipeline.runs` finds one from the other.
 
-A job that was interrupted goes on in the run that it began, whose id stands beside its checkpoints. What the store
-has of a curve is not written again; what it lacks follows at the end. A store that cannot be used refuses the job at
-its beginning; one that fails later is said so once and waited for: nothing is lost but what MLflow would have shown.
+An interrupted job continues in its old run, whose id is beside its checkpoints. Points of a curve that the store has
+are not written again; missing ones are written at the end. If the store is not usable, the job fails at the beginning.
+If the store fails later, the job prints this once and retries; only MLflow's view is incomplete, nothing else is lost.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pipeline.tracking.curve_logger import CurveLogger
 
 BATCH = 1000  # MLflow's largest
-EVERY = 1.0  # seconds between two writings of a curve
+EVERY = 1.0  # seconds between two writes of a curve
 REST = 30.0  # seconds before a store that failed is tried again
 
 
@@ -160,8 +160,8 @@ def _numbers(values: Mapping[str, object]) -> dict[str, float]:
 def tracked(job: Job, folder: Path) -> Iterator[Tracked]:
     """Open the run `<stage> <rung>` of a job, or enter the one whose id stands in `folder` again.
 
-    It ends as FINISHED, as FAILED when the block raises, as KILLED on Ctrl-C, SIGTERM or SIGHUP. A process that is
-    killed outright leaves it RUNNING: the next job here ends it, or goes on with it.
+    It ends as FINISHED, as FAILED if the block raises, as KILLED on Ctrl-C, SIGTERM or SIGHUP. A process that is
+    killed with SIGKILL leaves it RUNNING: the next job here ends it, or continues it.
 
     Raises:
         InputError: the store cannot be used.
@@ -198,8 +198,8 @@ def _begin(client: "MlflowClient", experiment: str, job: Job, folder: Path) -> T
 def _log_datasets(client: "MlflowClient", run_id: str, job: Job) -> None:
     """Name the data of a job as the inputs of its run.
 
-    MLflow looks whether it has a dataset and writes it if not. Where two jobs begin at once, the database refuses the
-    second writer; by then one more of the datasets is there, and the next call finds it.
+    MLflow checks whether it has a dataset and writes it if not. If two jobs start at once, the database refuses the
+    second writer; then one more of the datasets exists, and the next call finds it.
     """
     from mlflow.exceptions import MlflowException
 

@@ -1,7 +1,7 @@
 """What an MLflow run says of its job, in the terms that MLflow's pages sort, filter and draw by.
 
-The page that compares runs begins with the first parameters, in the order of the alphabet, in which they differ. So
-the dials that every family has come first, `dimension`, `lr`, `rung`, `seed`, and the rest as `settings.…` after them.
+MLflow's page for comparing runs begins with the first differing parameters in alphabetical order. So
+the parameters of every family come first, `dimension`, `lr`, `rung`, `seed`, and the rest follows as `settings.…`.
 What is constant or internal (class, title, code version) is a tag; the whole settings are the artifact resolved.yaml.
 """
 

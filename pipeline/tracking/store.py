@@ -1,10 +1,10 @@
 """MLflow's tracking store: where it is, whether it can be used, and the experiment of each family.
 
-What is wrong with it is said in one sentence before anything is spent; a store that fails later loses no training
-(see `tracking`).
+Problems are reported in one sentence before any computation; a store that fails later does not stop a training (see
+`tracking`).
 
 Artifacts are in `mlartifacts/` beside the checkout's mlflow.db. MLflow makes every local location absolute, so in a
-project that was moved or copied they are set to the folder beside the database when the store is opened.
+project that was moved or copied they are updated to the folder beside the database when the store is opened.
 """
 
 import fcntl
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from mlflow.entities import Run
 
 PATIENCE = 20.0  # seconds to wait for a database that another process has locked
-# MLflow's own patience with a server is 7 tries of 120 s; a job at its beginning had better say so at once.
+# By default MLflow tries a server 7 times for 120 s; a starting job should fail at once.
 BOUNDS = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2", "MLFLOW_HTTP_REQUEST_TIMEOUT": "20"}
 BOUNDS["MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"] = "true"  # two lines a run, with the server's password
-# What the UI goes by: without it, it takes an experiment for one on prompts and traces, and opens on empty pages.
+# Tag for the UI: without it, the UI opens an experiment with the empty pages of prompts and traces.
 KIND = {"mlflow.experimentKind": "custom_model_development"}
 LOCATIONS = {  # columns of MLflow's tables that hold an artifact's location
     "experiments": ["artifact_location"],
@@ -52,7 +52,7 @@ def client() -> "MlflowClient":
     """A client of the store, to read it; one that does not answer is given up on within a minute.
 
     Raises:
-        InputError: MLFLOW_TRACKING_URI is no address of a store, or the database cannot be read.
+        InputError: MLFLOW_TRACKING_URI is not the address of a store, or the database cannot be read.
     """
     _check(uri(), write=False)
     update_locations()
@@ -69,7 +69,7 @@ def experiments() -> list[str]:
 def prepare(names: Iterable[str] = ()) -> "tuple[MlflowClient, dict[str, str]]":
     """A client of the store, which is made where it is missing, and the ids of experiments, likewise.
 
-    An experiment is made when its first run begins, so that none is empty. (`Default` is MLflow's own.)
+    An experiment is created with its first run, so that none is empty. (`Default` is MLflow's own.)
 
     Raises:
         InputError: the store cannot be used.
@@ -135,7 +135,7 @@ def _artifacts() -> str:
 def update_locations() -> None:
     """After the checkout was moved or copied, set all locations of artifacts to the folder beside its database.
 
-    A database that cannot be written stays as it is: who needs to write finds out by `_check`.
+    A read-only database is not changed; `_check` reports it to jobs that need to write.
     """
     file = own_database()
     if file is None or not file.is_file():
@@ -158,8 +158,8 @@ def update_locations() -> None:
 def end_dead_runs() -> None:
     """Set the runs of this checkout's database to KILLED whose process has died here without ending them.
 
-    A job ends those of its experiment (`tracking`). This is for the runs of jobs that do not run again, because DVC has
-    taken their outputs from its cache.
+    A job ends the dead runs of its experiment (`tracking`). This is for runs of jobs that do not run again, because DVC
+    has taken their outputs from its cache.
     """
     file = own_database()
     if file is None or not file.is_file():
@@ -279,8 +279,8 @@ PAGE = 1000  # runs of one answer
 def find_runs(fingerprint: str) -> "list[Run]":
     """Finished MLflow runs with a fingerprint: the most complete first, and of equally complete ones the newest.
 
-    Several runs have one fingerprint where a job was forced to run again, or runs in a sweep too: what they computed is
-    the same. Scores on the test text (`test_…`) are added later and say nothing of completeness.
+    Several runs have the same fingerprint if a job was forced to run again, or also runs in a sweep; their results are
+    the same. Scores on the test text (`test_…`) are added later and do not show completeness.
 
     Raises:
         InputError: the store cannot be used.

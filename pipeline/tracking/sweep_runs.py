@@ -1,7 +1,8 @@
 """The parent of a sweep's runs: MLflow's pages fold them below it, `python -m pipeline.train lm -m …` makes one.
 
-The first job of a sweep makes it, in the experiment of its family; jobs may run in several processes or machines. With
-each job that ends it gets the best figure so far and which run has it. A sweep is known by its folder below multirun/.
+The first job of a sweep creates the parent run, in the experiment of its family; jobs can run in several processes or
+machines. When a job ends, the parent gets the best figure so far and its run. A sweep is identified by its folder below
+multirun/.
 """
 
 from pathlib import Path

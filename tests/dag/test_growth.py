@@ -186,7 +186,7 @@ def test_what_was_read_beside_the_base_is_told(tmp_path: Path, monkeypatch: pyte
     [
         ("[1]", "not the provenance that a stage writes (wrong or missing: the whole)"),
         ('{"settings": {"lm": {"name": "x"}}}', "wrong or missing: fingerprint, inputs"),
-        ('{"fingerprint": "ab", "inputs": {}, "settings": {}}', "of no family: there are lm, tune"),
+        ('{"fingerprint": "ab", "inputs": {}, "settings": {}}', "belongs to no family; families: lm, tune"),
     ],
 )
 def test_a_strangers_provenance_is_refused(text: str, said: str, tmp_path: Path) -> None:

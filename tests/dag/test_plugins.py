@@ -80,16 +80,16 @@ def test_a_package_counts_where_the_user_lists_it_and_nowhere_else(unlisted: pyt
     assert locate(target).factor == 2 and locate_function("speedy.optimisers.fast")() == 2
     optimizer = make_optimizer(torch.nn.Linear(2, 2), TrainingConfig(optimizer={"_target_": target}))
     assert type(optimizer).__name__ == "Fast"
-    for other, message in (("speedy.optimisers.torch", "is no class"), ("speedy.nothing.Fast", "does not exist")):
+    for other, message in (("speedy.optimisers.torch", "is not a class"), ("speedy.nothing.Fast", "does not exist")):
         with pytest.raises(InputError, match=message):
             locate(other)
-    with pytest.raises(InputError, match="is no class or function that is defined in speedy"):
+    with pytest.raises(InputError, match="is not a class or function defined in speedy"):
         locate("speedy.optimisers.FACTOR")
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("os", "a package of your own"), ("langladder", "a package of your own"), ("no_such_package", "not installed"),
+    [("os", "your own package"), ("langladder", "your own package"), ("no_such_package", "not installed"),
      ("a.b", "letters, digits and _"), ("../x", "letters, digits and _")],
 )  # fmt: skip
 def test_what_cannot_be_a_plugin_is_refused_with_the_settings(name: str, message: str) -> None:

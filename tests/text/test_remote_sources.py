@@ -145,7 +145,7 @@ def test_what_is_wrong_is_said_with_the_url(s3: Any, tmp_path: Path, monkeypatch
     refuses(f"s3://{BUCKET}/bad", r"s3://bucket/bad/x\.txt\.gz: damaged gzip")
     s3.pipe(f"{BUCKET}/bad2/x.txt", b"fine\nb\xffd\n")
     refuses(f"s3://{BUCKET}/bad2", r"s3://bucket/bad2/x\.txt:2: invalid UTF-8")
-    refuses("nonsense://x/y", "nonsense:// is not read; s3://")
+    refuses("nonsense://x/y", "nonsense:// is not supported; use s3://")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     refuses("http://127.0.0.1:9/x.txt", r"127\.0\.0\.1:9/x\.txt: cannot be read")
 

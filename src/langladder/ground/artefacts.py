@@ -1,6 +1,6 @@
 """Files in formats that hold no code, JSON and safetensors; every one is written whole or not at all (see `atomic`).
 
-JSON has no word for an infinite figure: it is null there, and its key stands in a list beside it.
+JSON cannot represent an infinite figure: it is null, and its key is in a list beside it.
 
     {"perplexity_per_word": null, "infinite": ["perplexity_per_word"]}      infinite: a result
     {"perplexity_per_word": null}                                           not measured
@@ -57,8 +57,8 @@ def read_json(path: Path) -> Any:
     except UnicodeError as error:
         raise InputError(f"{path}: not UTF-8 ({error.reason})") from error  # type: ignore[attr-defined]
     except RecursionError as error:
-        raise InputError(f"{path}: lists or objects stand too deep inside each other") from error
-    except ValueError as error:  # a key that stands twice, NaN, an integer of thousands of digits
+        raise InputError(f"{path}: lists or objects are nested too deep") from error
+    except ValueError as error:  # a duplicate key, NaN, an integer of thousands of digits
         raise InputError(f"{path}: not JSON ({error})") from error
     return value
 
@@ -90,7 +90,7 @@ def regular_file(path: Path) -> None:
     except (OSError, ValueError) as error:  # not allowed, a ring of links, a name that is too long or holds a NUL
         raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
     if not stat.S_ISREG(mode):
-        raise InputError(f"{path}: {'a folder' if stat.S_ISDIR(mode) else 'a device or pipe'}, where a file is needed")
+        raise InputError(f"{path}: {'a folder' if stat.S_ISDIR(mode) else 'a device or pipe'}, but a file is needed")
     if not os.access(path, os.R_OK):
         raise InputError(f"{path}: cannot be read (permission denied)")
 
@@ -105,7 +105,7 @@ def _each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a number in JSON")
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], about: dict[str, str] | None = None) -> None:

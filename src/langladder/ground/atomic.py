@@ -1,16 +1,16 @@
 """What may be written where: the one door to the disk for everything that this project makes.
 
-1. Whole or not at all. A file or folder is made under a temporary name beside its place and renamed when it is
-   complete, so a reader sees the old one or the new one, never a part; on any error the place is as it was.
-2. A file replaces a file, a folder a folder, never the one the other.
-3. A folder is replaced only by its `Owner`: one that holds anything else than what the owner writes stays, and so does
-   every folder where no owner is named (an empty one is filled). Files are replaced without asking, as `open(…, "w")`
+1. All or nothing. A file or folder is made under a temporary name beside its final path and renamed when it is
+   complete, so a reader sees the old one or the new one, never a part. After an error nothing has changed.
+2. A file replaces only a file, and a folder only a folder.
+3. A folder is replaced only by its `Owner`. It is not replaced if it has anything that the owner does not write, or
+   if no owner is given (an empty folder is filled). Files are replaced without asking, as `open(…, "w")`
    does; the command line asks for `--overwrite` first (`langladder.faces.cli.output`).
-4. A link to a folder is followed. A link to a file is replaced itself, because DVC may link an output into its cache.
-   What is neither file nor folder (/dev/null, a pipe) is written to and stays.
-5. New files and folders have the permissions that the umask gives; a file that is replaced hands its own on.
-6. The temporary name is unique and tells its process; what a dead process of this machine left is removed.
-7. A disk that is full or read-only, a place without permission: an `InputError` that names the path.
+4. A link to a folder is followed. A link to a file is itself replaced, because DVC can link an output into its cache.
+   Anything else (/dev/null, a pipe) is written to and stays.
+5. New files and folders have the permissions of the umask; a replaced file keeps its permissions.
+6. The temporary name is unique and contains its process; leftovers of dead processes on this machine are removed.
+7. A full or read-only disk, or missing permissions, raise an `InputError` with the path.
 """
 
 import errno
@@ -31,7 +31,7 @@ from pathlib import Path
 
 from langladder.ground.errors import InputError
 
-LITTER = ("*.DS_Store", "*Thumbs.db", "*desktop.ini")  # what file managers leave anywhere
+LITTER = ("*.DS_Store", "*Thumbs.db", "*desktop.ini")  # files of file managers
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _REFUSED = {errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP, errno.EIO, errno.EBUSY}
 _LONGEST = 120  # bytes of a name that its temporary sibling repeats
@@ -39,12 +39,12 @@ _LONGEST = 120  # bytes of a name that its temporary sibling repeats
 
 @dataclass(frozen=True)
 class Owner:
-    """A sort of folder, and how one is told from a stranger's.
+    """A kind of folder, and how to recognise it.
 
     Attributes:
-        what: such a folder in words, for messages.
-        names: patterns (fnmatch) of the paths that it may hold.
-        marked: whether a folder bears this sort's mark, e.g. a file that nobody else writes.
+        what: its name in messages.
+        names: patterns (fnmatch) of the paths that it can contain.
+        marked: whether a folder has the mark of this kind, such as a file that only it has.
     """
 
     what: str
@@ -69,7 +69,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
     """An empty temporary sibling of `path` to write; renamed to `path` when the block succeeds.
 
     Raises:
-        InputError: a folder stands there, or the place cannot be written (names the path, and why).
+        InputError: the path is a folder, or cannot be written; the message has the path and the reason.
     """
     path = Path(path)
     check_file(path)
@@ -83,7 +83,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
         if path.is_file() and not path.is_symlink():
             mode = stat.S_IMODE(path.stat().st_mode) | stat.S_IRUSR | stat.S_IWUSR
         yield temporary
-        temporary.chmod(mode)  # a library may have put a file of its own, with its own mode, in the place of ours
+        temporary.chmod(mode)  # a library can have replaced our file by one with its own mode
         check_file(path)
         temporary.replace(path)
 
@@ -93,10 +93,10 @@ def atomic_folder(path: Path, owner: Owner | None = None) -> Iterator[Path]:
     """An empty temporary sibling folder of `path` to fill; renamed to `path` when the block succeeds.
 
     Args:
-        owner: who asks; None replaces nothing but an empty folder.
+        owner: the owner; None only fills an empty folder.
 
     Raises:
-        InputError: a file or another's folder stands there, or the place cannot be written (names the path, and why).
+        InputError: the path is a file or another owner's folder, or cannot be written; with the path and the reason.
     """
     path = Path(path)
     if path.is_symlink():
@@ -159,7 +159,7 @@ def explain(path: Path, number: int) -> str:
 
 @contextmanager
 def _sibling(path: Path) -> Iterator[Path]:
-    """A unique name beside `path`; what stands there at the end is removed. What the disk refuses is told."""
+    """A unique name beside `path`; a file left there at the end is removed. Errors of the disk become an InputError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _remove_leftovers(path)

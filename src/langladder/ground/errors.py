@@ -11,13 +11,13 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 def printable(text: str) -> str:
     r"""A text as a terminal may show it: control characters but tab and line feed as `\x1b`.
 
-    A stranger's label, word or file name may hold escape sequences, which move the cursor or set the clipboard.
+    A label, word or file name from elsewhere can contain escape sequences that move the cursor or set the clipboard.
     """
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 class InputError(ValueError):
-    """Bad input (a file, a config value), said so that the reader can fix it.
+    """Bad input (a file, a config value), with a message that helps the user to fix it.
 
     The message names the file and line or the config key, the value, what is allowed, and where to change it.
     Entry points print it without a traceback and exit with a code other than 0. Control characters are escaped.
@@ -32,7 +32,7 @@ def needs(extra: str, what: str) -> Iterator[None]:
     """Imports of packages that only an extra of the wheel has: where one is absent, the message says how to get it.
 
     Args:
-        what: what cannot be done without.
+        what: the feature that needs it.
 
     Raises:
         InputError: a package is not installed.
@@ -62,12 +62,12 @@ class Damage:
         """One damaged entry.
 
         Args:
-            where: the file and its line, as a message begins with: `vectors.txt:17`.
-            kind: what is wrong, the same words for all entries of this kind: `a word that occurs twice`.
+            where: the file and its line, for the beginning of the message: `vectors.txt:17`.
+            kind: the problem, in the same words for all entries of this kind: `a word that occurs twice`.
             advice: what the user can do, for the message of `strict`.
 
         Raises:
-            InputError: where the policy is `strict`.
+            InputError: if the policy is `strict`.
         """
         if self.policy == "strict":
             raise InputError(f"{where}: {kind}" + (f"; {advice}" if advice else ""))

@@ -53,7 +53,7 @@ def out_of_memory(error: BaseException) -> bool:
 
 
 def held_bytes() -> int:
-    """Memory that this process holds for itself now, without what it has mapped from files; 0 where nothing says so."""
+    """Memory that this process uses now, without memory-mapped files; 0 if unknown."""
     status = Path("/proc/self/status")
     found = [line for line in status.read_text().splitlines() if line.startswith("RssAnon:")] if status.exists() else []
     return int(found[0].split()[1]) * 1024 if found else 0
@@ -62,8 +62,8 @@ def held_bytes() -> int:
 def forget(array: np.ndarray) -> None:
     """Take the pages of an array that was mapped from a file out of this process; they come back when they are read.
 
-    What was read of a mapping counts as memory of the process until then. Of an array in memory nothing is taken: only
-    Linux tells which is which, elsewhere this does nothing.
+    Pages of a mapping that were read count as memory of the process until then. Arrays in memory are not affected: only
+    Linux distinguishes them; on other systems this does nothing.
     """
     if not sys.platform.startswith("linux") or array.nbytes < 1 << 20:
         return

@@ -37,12 +37,12 @@ def checked_package(name: str) -> str:
     """The name of an installed package.
 
     Raises:
-        ValueError: it is none, or one that need not be listed.
+        ValueError: it is not a package name, or a package that need not be listed.
     """
     if not _PACKAGE.fullmatch(name):
-        raise ValueError("the name of a package as it is imported: letters, digits and _")
+        raise ValueError("must be the name of a package in an import: letters, digits and _")
     if name in OWN or name in sys.stdlib_module_names:
-        raise ValueError("a package of your own; this one is part of langladder or of Python")
+        raise ValueError("must be your own package; this one is part of langladder or of Python")
     if find_spec(name) is None:
         raise ValueError("not installed here; pip install it (pip install -e FOLDER), or remove it from the list")
     return name
@@ -67,7 +67,7 @@ def found(target: str, inside: tuple[str, ...], key: str = "_target_") -> Any:
         inside: the packages or modules that it may be defined in.
 
     Raises:
-        InputError: there is no such thing, or it was defined elsewhere and only imported there.
+        InputError: it does not exist, or was defined elsewhere and only imported there.
     """
     module, _, name = target.rpartition(".")
     try:
@@ -76,7 +76,7 @@ def found(target: str, inside: tuple[str, ...], key: str = "_target_") -> Any:
         raise InputError(f"{key}: {target!r} does not exist ({error})") from error
     home = f"{getattr(thing, '__module__', '')}."
     if not callable(thing) or not home.startswith(tuple(f"{one}." for one in inside)):
-        raise InputError(f"{key}: {target!r} is no class or function that is defined in {', '.join(inside)}")
+        raise InputError(f"{key}: {target!r} is not a class or function defined in {', '.join(inside)}")
     return thing
 
 

@@ -7,10 +7,10 @@
 
     for line in tracked(lines, "counting words", unit="lines"): …
 
-Pieces of work may lie inside one another; a line names them all, from the outermost to the innermost. Nothing is shown
-until `show()` has been called, as the stages do, so that a library that computes does not talk: then `working` costs
-nothing. Lines are written by a thread of their own, so long calls into other libraries show signs of life, too. What
-is over before FIRST seconds have passed says nothing.
+Tasks can be nested; a line names them all, from the outermost to the innermost. Nothing is shown
+until `show()` has been called, as the stages do, so that the library itself is silent; then `working` costs nothing. A
+separate thread writes the lines, so there is also output during long calls into other libraries. Tasks that take less
+than FIRST seconds print nothing.
 """
 
 import sys
@@ -26,8 +26,8 @@ from langladder.ground.errors import printable
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-FIRST, EVERY = 2.0, 5.0  # seconds until a piece of work says something, and between its lines
-MARK = "… "  # every line that tells how far something is begins so
+FIRST, EVERY = 2.0, 5.0  # seconds until a task prints its first line, and between its lines
+MARK = "… "  # the beginning of every progress line
 
 Item = TypeVar("Item")
 
@@ -42,10 +42,10 @@ class Piece:
     done: int = 0
     status: str = ""
     began: float = field(default_factory=time.monotonic)
-    bar: "TaskID | None" = None  # the number of its bar, where bars are shown
+    bar: "TaskID | None" = None  # the number of its bar, if bars are shown
 
     def advance(self, steps: int = 1) -> None:
-        """So many more of its units are done."""
+        """Advance by this many units."""
         self.done += steps
 
     def note(self, text: str) -> None:
@@ -173,8 +173,8 @@ def working(what: str, total: int | None = None, unit: str = "", *, always: bool
     """A piece of work, shown while the block runs.
 
     Args:
-        total: how many units there are, where that is known.
-        always: show it although nobody has called `show()`, and without a terminal say how it ended.
+        total: the number of units, if known.
+        always: show it without a call of `show()`; without a terminal, print only the end.
     """
     task = Piece(what, total, unit)
     board = _always if always else _board
@@ -193,7 +193,7 @@ def working(what: str, total: int | None = None, unit: str = "", *, always: bool
 def tracked(
     items: Iterable[Item], what: str, total: int | None = None, unit: str = "", *, sizes: bool = False
 ) -> Iterator[Item]:
-    """Go through items, shown as a piece of work; with `sizes`, an item counts as many units as it is long."""
+    """Iterate over items with progress; with `sizes`, an item counts as many units as its length."""
     if total is None and isinstance(items, Sized) and not sizes:
         total = len(items)
     with working(what, total, unit) as task:

@@ -1,8 +1,8 @@
 """Which of a training's processes this one is, and how they exchange values.
 
-Whoever starts the processes says so in the environment: torchrun and the stages of the pipeline by RANK, WORLD_SIZE,
-LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, Slurm's srun by its own variables. Nothing else is asked, so
-that a process that nobody has started beside others is alone, and all that is told here costs it nothing.
+The launcher sets environment variables: torchrun and the stages of the pipeline set RANK, WORLD_SIZE, LOCAL_RANK,
+LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT; Slurm's srun sets its own variables. Without them a process is alone, and
+this module does nothing.
 """
 
 import os

@@ -1,19 +1,18 @@
 """Files behind a URL (S3, Google Storage, HTTPS, the Hugging Face Hub): listed, read and copied.
 
-`Remote` has what of `pathlib.Path` its readers use. Listings and bytes come through `fsspec`: `s3://` needs s3fs,
-`gs://` gcsfs, `https://` and `hf://` nothing more. A file is read block by block and never lies here as a whole.
-Nothing in it is run. A connection that breaks is tried again from the byte where it broke, so a reader sees the whole
-file or an error, never a part of it. Web servers that give no parts of a file are read from the beginning, again for
-each step back.
+`Remote` has the part of the interface of `pathlib.Path` that its readers use. Listings and bytes come through `fsspec`:
+`s3://` needs s3fs, `gs://` needs gcsfs, `https://` and `hf://` need nothing more. A file is read block by block and is
+never stored here as a whole. Nothing in it is executed. A broken connection is retried from the byte where it broke, so
+a reader sees the whole file or an error, never a part. If a web server does not support ranges, the file is read from
+the beginning, again for each step back.
 
-A copy stands in its place when it is whole, not before; here it replaces no folder, behind a URL no file of another
-name. Where it breaks off, what stood there stands there still. Bytes go through in pieces. A stranger's listing names
-what it likes: names that lead out of the folder are refused. What is fetched is checked by whoever reads it, as if it
-had come by hand.
+A copy gets its final name only when it is complete. A local copy never replaces a folder; a copy to a URL never deletes
+files with other names. After a failed copy nothing has changed. Bytes are copied in pieces. Names in a remote listing
+that lead out of the folder are refused. The content of a copy is checked by its reader, like any other file.
 
-Of a folder here everything is copied or the copy is refused. A link to a file in the same folder, or in DVC's cache
-(where DVC may keep the content of its outputs), is copied as the file. Any other link is refused: a copy of it could
-hand on a file that its owner never put into the folder.
+A local folder is copied completely, or the copy is refused. A link to a file in the same folder, or in DVC's cache
+(where DVC can keep the content of its outputs), is copied as the file. Any other link is refused: a copy might publish
+a file that its owner never put into the folder.
 """
 
 import io
@@ -50,7 +49,7 @@ def without_secrets(text: str) -> str:
 
 
 def is_missing(error: BaseException) -> bool:
-    """Whether a server has said that there is nothing; a web server that was not reached says the same by its cause."""
+    """Whether a server has reported that nothing exists there; for a web server that was not reached, see the cause."""
     cause = error.__cause__
     return cause is None or getattr(cause, "status", getattr(cause, "errno", 404)) in (404, 410) or cause is error
 
@@ -67,7 +66,7 @@ def remote_error(url: str, error: BaseException) -> InputError:
     if isinstance(error, FileNotFoundError) and is_missing(error):
         return InputError(f"{url}: no such file, folder or bucket")
     if isinstance(error, ValueError) and "Protocol not known" in reason:
-        return InputError(f"{url}: {scheme}:// is not read; s3://, gs://, https:// and hf:// are, or a path")
+        return InputError(f"{url}: {scheme}:// is not supported; use s3://, gs://, https://, hf:// or a path")
     if isinstance(error, PermissionError) or "Credential" in type(error).__name__:
         return InputError(f"{url}: access is refused ({reason}){_CREDENTIALS.get(scheme, '')}")
     if isinstance(error, FileNotFoundError):
@@ -78,9 +77,9 @@ def remote_error(url: str, error: BaseException) -> InputError:
 # ---- bytes
 
 
-BLOCK = 2**23  # bytes that are asked for at once
+BLOCK = 2**23  # bytes per request
 TRIES = 5
-PAUSE = 0.2  # seconds before the second try; each further one waits twice as long
+PAUSE = 0.2  # seconds before the first retry; each further one waits twice as long
 Result = TypeVar("Result")
 
 
@@ -92,8 +91,8 @@ class RemoteBytes(io.RawIOBase):
         self._at = 0  # where the reader is
         self._file: Any = None  # what is open, and where that is
         self._file_at = 0
-        self._size: int | None = None  # None: the server does not say
-        self._parts = True  # whether the server gives parts of a file, as far as is known
+        self._size: int | None = None  # None: unknown
+        self._parts = True  # whether the server supports ranges, as far as known
         self._version: list[object] | None = None
         self._insist(self._open)
 
@@ -113,7 +112,7 @@ class RemoteBytes(io.RawIOBase):
         """Go elsewhere; nothing is read yet. Raises InputError for the end of what says no length."""
         if whence == io.SEEK_END and self._size is None:
             raise InputError(
-                f"{without_secrets(self._url)}: the server does not say how long it is; copy it first (langladder copy)"
+                f"{without_secrets(self._url)}: the server does not report its length; copy it first (langladder copy)"
             )
         self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size or 0}[whence]
         return self._at
@@ -136,7 +135,7 @@ class RemoteBytes(io.RawIOBase):
         info = system.info(path)
         version = [info.get(key) for key in ("size", "ETag", "Last-Modified")]
         if self._version not in (None, version):
-            raise InputError(f"{without_secrets(self._url)}: it changed while it was read; run this again")
+            raise InputError(f"{without_secrets(self._url)}: the file changed while it was read; run this again")
         self._version, self._size = version, info.get("size")
         self._parts &= info.get("partial", True)
         self._file = system.open(path, "rb", block_size=BLOCK if self._parts else 0, cache_type="readahead")
@@ -196,7 +195,7 @@ class Remote:
     """A file or folder behind a URL; as text, without user, password and query."""
 
     url: str = field(repr=False)
-    listed: bool = field(default=False, compare=False, repr=False)  # as a file, so nobody need ask again
+    listed: bool = field(default=False, compare=False, repr=False)  # listed as a file, so no request is needed
 
     def __str__(self) -> str:
         return without_secrets(self.url)
@@ -322,7 +321,7 @@ def fetched(path: str | File) -> Iterator[Path]:
     """A path as it is, or a temporary copy of what is behind a URL; errors name the URL.
 
     Raises:
-        InputError: there is nothing, or it cannot be read.
+        InputError: it does not exist, or cannot be read.
     """
     if not is_url(path):
         yield Path(str(located(path)))
@@ -341,8 +340,8 @@ def copy(source: File, target: File, *, overwrite: bool = False) -> tuple[int, i
     """Copy a file, or a folder with all that is below.
 
     Args:
-        overwrite: whether a file that is there already may be replaced. Behind a URL, files of other names stay; here
-            only an empty folder is filled.
+        overwrite: whether to replace an existing file. At a URL, files with other names stay; locally, only an empty
+            folder is filled.
 
     Returns:
         How many files, and their bytes.
@@ -354,7 +353,7 @@ def copy(source: File, target: File, *, overwrite: bool = False) -> tuple[int, i
     if not source.exists():
         raise InputError(f"{source}: no such file or folder")
     if _inside(target, source):
-        raise InputError(f"{target}: is inside {source}, which would be copied into itself; name a place outside")
+        raise InputError(f"{target}: is inside {source}, which would be copied into itself; give a path outside of it")
     if not overwrite and target.exists():
         raise InputError(f"{target}: exists already; give --overwrite to replace it")
     files = {".": source} if source.is_file() else _files_of(source)
@@ -386,7 +385,7 @@ def _files_of(folder: File) -> dict[str, File]:
         if file.is_file():
             parts = below(folder, file).parts
             if not parts or {"", ".", ".."} & set(parts) or "/" in parts:
-                raise InputError(f"{file}: a name that leads out of {folder}; nothing was copied")
+                raise InputError(f"{file}: this name leads out of {folder}; nothing was copied")
             found["/".join(parts)] = file
     return found
 
@@ -424,11 +423,11 @@ def _pour(source: File, target: Path) -> int:
 
 def _upload(files: dict[str, File], target: Remote) -> int:
     if target.is_web or target.scheme == "hf":
-        raise InputError(f"{target}: {target.scheme}:// is only read; write to s3://, gs:// or a path")
+        raise InputError(f"{target}: {target.scheme}:// is read-only; write to s3://, gs:// or a path")
     system, base = target.system()
     size = 0
     try:
-        with system.transaction:  # all files come to be at its end, or none
+        with system.transaction:  # all files appear at its end, or none
             for name, file in files.items():
                 path = base if name == "." else f"{base.rstrip('/')}/{name}"
                 with file.open("rb") as reading, system.open(path, "wb", block_size=PIECE) as writing:

@@ -75,7 +75,7 @@ Name = Annotated[str, AfterValidator(checked_name)]
 def locate(target: str) -> Any:
     """Class named by a dotted path inside this package, e.g. `langladder.models.language.gpt.GPT`.
 
-    A file may name nothing but classes of `ROOMS`, whose modules only define things, and of the packages that the user
+    A file can only name classes of `ROOMS`, whose modules only define things, and of the packages that the user
     has listed (`plugins`): nothing else is imported, so no file runs code that it should not.
 
     Raises:
@@ -105,7 +105,7 @@ def locate(target: str) -> Any:
 def locate_function(name: str) -> Callable[..., Any]:
     """Function that a class of ours names by its dotted path, e.g. `langladder.models.language.counted.make`.
 
-    The module is imported here: only who needs Lightning has it.
+    The module is imported here, so that Lightning is loaded only if it is needed.
 
     Raises:
         InputError: another path, or no such function.
@@ -130,7 +130,7 @@ def checked(kind: type[C], value: object, where: str) -> C:
     """Settings out of a file.
 
     Raises:
-        InputError: they are not as `kind` has them; one line with all keys, `where` first.
+        InputError: they do not fit `kind`; one line with all keys, `where` first.
     """
     try:
         return kind.model_validate(value)

@@ -109,7 +109,7 @@ def test_a_folder_is_not_copied_into_itself(vectors: Path, tmp_path: Path) -> No
     before = sorted(tmp_path.rglob("*"))
     for inside in (vectors / "x", vectors / "deep" / "x", tmp_path / "link" / "x"):
         for source in (vectors, tmp_path / "link"):
-            assert "copied into itself; name a place outside" in ask("copy", source, inside, code=2)
+            assert "copied into itself; give a path outside" in ask("copy", source, inside, code=2)
     assert sorted(tmp_path.rglob("*")) == before
     ask("copy", vectors, f"s3://{BUCKET}/whole")
     assert "copied into itself" in ask("copy", f"s3://{BUCKET}/whole", f"s3://{BUCKET}/whole/part", code=2)
