@@ -64,8 +64,8 @@ def test_one_fold_changes_nothing_and_several_make_no_job() -> None:
         ),
         ({"classifier": {"textcnn": {"folds": 4, "seeds": 2}}}, r"folds=4 with seeds=2"),
         ({"folds": 5, "classifier": {"textcnn": {"training": {"devices": 2}}}}, r"folds=5 with training\.devices=2"),
-        ({"classifier": {"textcnn": {"fold": {"number": 1, "of": 3}}}}, r"set `folds` alone"),
-        ({"classifier": {"textcnn": {"part": {"number": 1, "of": 2}}}}, r"set `learning_curve` alone"),
+        ({"classifier": {"textcnn": {"fold": {"number": 1, "of": 3}}}}, r"set only `folds`"),
+        ({"classifier": {"textcnn": {"part": {"number": 1, "of": 2}}}}, r"set only `learning_curve`"),
         ({"tagger": {"hmm": {"learning_curve": True}}}, r"tagger\.learning_curve"),
         ({"lm": {"lstm": {"folds": 5}}}, r"lm\.folds"),
         (

@@ -196,7 +196,7 @@ def test_scores_of_each_ladder(tmp_path: Path) -> None:
     card = model_card(
         tmp_path / "majority", {"accuracy": 0.508333, "bayes_accuracy": 0.9512, "texts": 3}, titles(ClassifierPage)
     )
-    assert "| accuracy | 0.5083 |\n| Bayes accuracy, the best that can be known | 0.9512 |" in card
+    assert "| accuracy | 0.5083 |\n| Bayes accuracy, the best possible accuracy | 0.9512 |" in card
     MAKERS["dense"](tmp_path / "vectors")
     card = model_card(tmp_path / "vectors", {"analogy": 0.25, "similarity_nouns": 0.5}, titles(WordVectorsPage))
     assert "| analogies answered | 0.25 |" in card and "| similarity_nouns | 0.5 |" in card

@@ -65,8 +65,7 @@ class AnalogySection(AnalogyFigure):
 OVERALL = {
     "accuracy": Metric(
         "analogies",
-        "share of answered questions a : b = c : ? whose nearest word is the right one (3CosAdd, question words left "
-        "out)",
+        "share of answered questions a : b = c : ? whose nearest word is correct (3CosAdd, question words left out)",
         unit="share",
         better="higher",
         brief=True,
@@ -76,7 +75,7 @@ OVERALL = {
     ),
     "interval": Metric(
         "±",
-        "half the width of the analogies' 95 % interval, by drawing questions anew (bootstrap)",
+        "half the width of the analogies' 95 % interval, by resampling the questions (bootstrap)",
         unit="share",
         brief=True,
         after="analogies",
@@ -123,7 +122,7 @@ class Analogies(AnalogyTotals):
         float | None,
         Metric(
             "3CosMul",
-            "the same questions, similarities multiplied and divided instead of added and taken away",
+            "the same questions, with similarities multiplied and divided instead of added and subtracted",
             unit="share",
             better="higher",
             after="±",

@@ -127,7 +127,7 @@ class TranslationScores(Measured):
         float,
         Metric(
             "chrF",
-            "overlap of character n-grams, 0 to 100; kinder to languages with rich endings",
+            "overlap of character n-grams, 0 to 100; suits languages with rich morphology",
             digits=1,
             better="higher",
             brief=True,
@@ -167,7 +167,7 @@ class TranslationScores(Measured):
         Interval | None,
         Metric(
             "BLEU ±",
-            "half the width of its 95 % interval, by drawing test sentences anew (bootstrap)",
+            "half the width of its 95 % interval, by resampling the test sentences (bootstrap)",
             digits=1,
             brief=True,
             after="BLEU",

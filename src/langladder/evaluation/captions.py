@@ -34,7 +34,7 @@ class CaptionScores(Measured):
     ]
     facts: Annotated[
         float,
-        Metric("facts", "share of the facts that the caption says, each in its place", unit="share", better="higher"),
+        Metric("facts", "share of the facts in the caption, each in its position", unit="share", better="higher"),
     ]
     bleu: Annotated[
         float,
@@ -43,7 +43,7 @@ class CaptionScores(Measured):
 
 
 class CaptionSearches(Measured):
-    """The scores of each search, on so many scenes."""
+    """The scores of each search, and the number of scenes."""
 
     sentences: Annotated[int, LOGGED]
     greedy: Annotated[CaptionScores, Metrics("greedy_")]

@@ -63,7 +63,7 @@ class ClassifierScores(Measured):
         float,
         Metric(
             "accuracy",
-            "share of the test texts that get their own label; of multi-label texts, those that get just their labels",
+            "share of the test texts with the correct label; for multi-label texts, with exactly the correct labels",
             unit="share",
             better="higher",
             brief=True,
@@ -74,7 +74,7 @@ class ClassifierScores(Measured):
         Interval | None,
         Metric(
             "accuracy ±",
-            "half the width of its 95 % interval, in points, by drawing test texts anew (bootstrap)",
+            "half the width of its 95 % interval, in points, by resampling the test texts (bootstrap)",
             unit="points",
             digits=1,
             brief=True,
@@ -85,7 +85,7 @@ class ClassifierScores(Measured):
         float,
         Metric(
             "macro-F₁",
-            "mean over the labels of F₁, 2PR / (P + R): every label counts the same, however rare it is",
+            "mean over the labels of F₁, 2PR / (P + R); every label counts the same, also a rare one",
             unit="share",
             better="higher",
             compared=True,
@@ -95,7 +95,7 @@ class ClassifierScores(Measured):
         float,
         Metric(
             "cross-entropy",
-            "mean surprise at the right label, in nats per text: counts how sure a wrong answer was",
+            "mean surprisal of the correct label, in nats per text; confident wrong answers cost most",
             better="lower",
             card="cross-entropy, nats",
         ),
@@ -104,7 +104,7 @@ class ClassifierScores(Measured):
         float,
         Metric(
             "ECE",
-            "expected calibration error: how far, on average, the share that is right lies from the probability given",
+            "expected calibration error: mean difference between accuracy and predicted probability",
             unit="share",
             better="lower",
             brief=True,
@@ -218,7 +218,7 @@ class ClassifierPage(Page):
     labels: list[str]
     scores: Annotated[ClassifierScores, Metrics()]
     by_fold: Annotated[FoldScores | None, Metrics("fold_")] = None
-    bayes_accuracy: Annotated[float | None, Metric("Bayes accuracy, the best that can be known")] = None
+    bayes_accuracy: Annotated[float | None, Metric("Bayes accuracy, the best possible accuracy")] = None
     bayes_cross_entropy: float | None = None
     more_labels: MoreLabels | None = None
     multi_label: Annotated[MultiLabelScores | None, Metrics()] = None
@@ -243,7 +243,7 @@ class ClassifierPage(Page):
         Metric(
             "below the best",
             "points between the accuracy and the Bayes accuracy, that of the best guess under the grammar that drew "
-            "the texts, which no classifier beats on average; only a corpus made by a known grammar can tell it",
+            "the texts, which no classifier beats on average; known only for a corpus with a known grammar",
             unit="points",
             digits=1,
             better="lower",

@@ -68,7 +68,7 @@ class Clusters(Measured):
         float | None,
         Metric(
             "purity",
-            "share of words in a cluster (k-means) where their own group is the commonest",
+            "share of words in a cluster (k-means) in which their own group is the most frequent",
             unit="share",
             better="higher",
             card="purity of clusters",

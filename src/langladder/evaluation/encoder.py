@@ -59,7 +59,7 @@ class GapScores(Measured):
         float,
         Metric(
             "gaps filled",
-            "share of the hidden tokens of the test text (15 % of its tokens) whose likeliest token is right",
+            "share of the hidden tokens of the test text (15 % of its tokens) whose likeliest token is correct",
             unit="share",
             better="higher",
             brief=True,
@@ -73,7 +73,7 @@ class GapScores(Measured):
         float | None,
         Metric(
             "next sentence",
-            "share of pairs of texts of which it tells rightly whether the second follows the first; half of them do",
+            "share of pairs of texts with a correct prediction whether the second follows the first; half of them do",
             unit="share",
             better="higher",
             brief=True,
@@ -99,7 +99,7 @@ class PseudoScores(Measured):
         float,
         Metric(
             "pseudo-perplexity per token",
-            "the same for each token; compares only encoders that share a tokenizer",
+            "the same per token; comparable only between encoders that share a tokenizer",
             unit="perplexity",
             better="lower",
             after="pseudo-perplexity per word",
@@ -109,8 +109,8 @@ class PseudoScores(Measured):
         float,
         Metric(
             "pseudo-perplexity per word",
-            "e to the mean surprise per word, each token of a sentence hidden in turn, all others seen (Salazar et al. "
-            "2020); not comparable with the perplexity of language models, which see one side of each word",
+            "exp of the mean surprisal per word; each token of a sentence is hidden in turn, all others are visible "
+            "(Salazar et al. 2020); not comparable with the perplexity of language models, which only see the text before",
             unit="perplexity",
             better="lower",
             brief=True,

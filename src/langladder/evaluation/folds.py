@@ -33,7 +33,7 @@ class FoldScores(Measured):
         float,
         Metric(
             "sd of folds",
-            "standard deviation of the accuracy between the folds, each of which is another test set",
+            "standard deviation of the accuracy over the folds, each of which is another test set",
             unit="points",
             digits=1,
             card=None,
@@ -43,7 +43,7 @@ class FoldScores(Measured):
         float,
         Metric(
             "F₁ by fold",
-            "mean of the F₁ of each fold: macro-F₁, or of phrases the entity F₁",
+            "mean over the folds of macro-F₁, or of the entity F₁ for phrases",
             unit="share",
             better="higher",
             card=None,
@@ -52,7 +52,7 @@ class FoldScores(Measured):
     f1_sd: Annotated[
         float,
         Metric(
-            "F₁ sd of folds", "its standard deviation between the folds, in points", unit="points", digits=1, card=None
+            "F₁ sd of folds", "its standard deviation over the folds, in points", unit="points", digits=1, card=None
         ),
     ]
 

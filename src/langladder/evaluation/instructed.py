@@ -61,21 +61,21 @@ class GoldScores(Measured):
         float,
         Metric(
             "gold reward",
-            "mean reward by the gold judge of an answer to each test prompt, drawn at temperature 1",
+            "mean gold reward of one answer to each test prompt, sampled at temperature 1",
             better="higher",
             brief=True,
             compared=True,
             splits={
                 "unseen": Metric(
                     "unseen kinds",
-                    "the same on kinds of instruction that were never shown",
+                    "the same on unseen kinds of instructions",
                     better="higher",
                     brief=True,
                     after="±",
                 ),
                 "reworded": Metric(
                     "reworded",
-                    "the same on kinds that were shown, in words that were not",
+                    "the same on seen kinds in new wordings",
                     better="higher",
                     after="unseen kinds",
                 ),
@@ -86,7 +86,7 @@ class GoldScores(Measured):
         Interval | None,
         Metric(
             "±",
-            "half the width of its 95 % interval, by drawing test prompts anew (bootstrap)",
+            "half the width of its 95 % interval, by resampling the test prompts (bootstrap)",
             after="gold reward",
             logged=False,
         ),
@@ -102,19 +102,25 @@ class GoldScores(Measured):
     ]
     true: Annotated[
         float,
-        Metric("true", "part of the gold reward: the world says so, mean over the test prompts", better="higher"),
+        Metric(
+            "true",
+            "part of the gold reward: the answer is true in the small world, mean over the test prompts",
+            better="higher",
+        ),
     ]
     form: Annotated[
         float,
         Metric(
-            "form", "part of the gold reward: it is what was asked for, mean over the test prompts", better="higher"
+            "form",
+            "part of the gold reward: the answer has the requested form, mean over the test prompts",
+            better="higher",
         ),
     ]
     length: Annotated[
         float,
         Metric(
             "length",
-            "part of the gold reward: it is as short as was asked, mean over the test prompts",
+            "part of the gold reward: the answer has the requested length, mean over the test prompts",
             better="higher",
         ),
     ]
@@ -141,7 +147,7 @@ class BestOf(Measured):
 
 FOLLOWED = Metric(
     "followed",
-    "share of the greedy answers with which nothing is wrong; not measured of what chooses among answers",
+    "share of the greedy answers with nothing wrong; not measured for best-of-n",
     unit="share",
     better="higher",
     brief=True,
@@ -149,7 +155,7 @@ FOLLOWED = Metric(
 )
 ALIGNMENT_TAX = Metric(
     "perplexity of text",
-    "per word of the test text, which is no dialogue: what alignment costs",
+    "perplexity per word of the test text, which is not a dialogue: the cost of alignment",
     unit="perplexity",
     better="lower",
     brief=True,
@@ -177,21 +183,21 @@ class AnswerScores(Measured):
         float | None,
         Metric(
             "proxy reward",
-            "mean reward by the reward model that the rung learnt from; comparable between rungs of one reward model",
+            "mean reward by the rung's own reward model; comparable between rungs with the same reward model",
             brief=True,
         ),
     ] = None
     kl: Annotated[
         float | None,
-        Metric("KL", "how far whole answers are from those of the base, in nats", digits=2, brief=True),
+        Metric("KL", "KL divergence of whole answers from those of the base, in nats", digits=2, brief=True),
     ] = None
     tokens: Annotated[float, Metric("tokens", "mean length of an answer", digits=1, after="finished")]
     finished: Annotated[
         float, Metric("finished", "share of the answers that end by themselves", unit="share", after="KL")
     ]
-    distinct_1: Annotated[float | None, Metric("distinct-1", "different words of all answers, as a share of all words")]
+    distinct_1: Annotated[float | None, Metric("distinct-1", "share of different words among all words in all answers")]
     distinct_2: Annotated[
-        float | None, Metric("distinct-2", "different pairs of words of all answers, as a share of all pairs")
+        float | None, Metric("distinct-2", "share of different pairs of words among all pairs of words in all answers")
     ]
     per_kind: list[KindAnswers] = Field(default_factory=list)
     rewards: list[float] | None = None

@@ -72,7 +72,7 @@ class TextScores(Measured):
         float,
         Metric(
             "perplexity per token",
-            "the same for each token of the model's own tokenizer; compares only models that share one",
+            "the same per token of the model's own tokenizer; comparable only between models that share it",
             unit="perplexity",
             better="lower",
             after="perplexity per word",
@@ -82,8 +82,8 @@ class TextScores(Measured):
         float,
         Metric(
             "perplexity per word",
-            "e to the mean surprise per word: as unsure as a free choice among so many words; every character of the "
-            "test text counts once, so it compares models with different tokenizers",
+            "exp of the mean surprisal per word: as uncertain as a choice among that many words; every character of "
+            "the test text counts once, so it compares models with different tokenizers",
             unit="perplexity",
             better="lower",
             brief=True,
@@ -95,7 +95,7 @@ class TextScores(Measured):
         Metric(
             "bits per character",
             "the size to which the model would compress each character of the test text; compares models of one "
-            "language, also where it is written without spaces",
+            "language, also if it is written without spaces",
             better="lower",
         ),
     ]
@@ -103,7 +103,7 @@ class TextScores(Measured):
         float,
         Metric(
             "bits per byte",
-            "the size to which the model would compress each byte of the test text; knows neither words nor tokens. A "
+            "the size to which the model would compress each byte of the test text; independent of words and tokens. A "
             "character takes one byte in English and three in Thai or Chinese: do not compare scripts by it",
             better="lower",
             brief=True,
@@ -115,8 +115,8 @@ class TextScores(Measured):
         float | None,
         Metric(
             "above the floor",
-            "how far perplexity per word stands above the entropy floor, the true uncertainty of the text, which no "
-            "model can beat; only a corpus made by a known grammar can tell it",
+            "how much the perplexity per word exceeds the entropy floor, the true uncertainty of the text, which no "
+            "model can beat; known only for a corpus with a known grammar",
             unit="percent",
             better="lower",
             brief=True,

@@ -46,7 +46,7 @@ class ReaderScores(Measured):
         float,
         Metric(
             "exact match",
-            "share of the test questions whose answer is one of the right ones, normalised as SQuAD does",
+            "share of the test questions with a correct answer, normalised as in SQuAD",
             unit="points",
             digits=1,
             better="higher",
@@ -58,7 +58,7 @@ class ReaderScores(Measured):
         Interval | None,
         Metric(
             "±",
-            "half the width of its 95 % interval, by drawing test questions anew (bootstrap)",
+            "half the width of its 95 % interval, by resampling the test questions (bootstrap)",
             unit="points",
             digits=1,
             brief=True,
@@ -69,7 +69,7 @@ class ReaderScores(Measured):
         float,
         Metric(
             "F₁",
-            "mean F₁ of the words of an answer, the best over the right answers; of no answer 1 where there is none",
+            "mean F₁ of the words of an answer, the best over the correct answers; 1 for no answer if there is none",
             unit="points",
             digits=1,
             better="higher",
@@ -146,7 +146,7 @@ class ReaderPage(Page):
         float | None,
         Metric(
             "options",
-            "answers to choose from, on average: an easier task, not comparable; a dash: it finds a span",
+            "mean number of options to choose from, an easier task that is not comparable; a dash: it finds a span",
             digits=1,
             brief=True,
             after="no answer",

@@ -55,7 +55,7 @@ class RewardScores(Measured):
             splits={
                 "unseen": Metric(
                     "unseen kinds",
-                    "the same on kinds of instruction that were never shown, and on new wordings",
+                    "the same on unseen kinds of instructions, and on new wordings",
                     unit="points",
                     digits=1,
                     better="higher",
@@ -69,7 +69,7 @@ class RewardScores(Measured):
         Interval | None,
         Metric(
             "±",
-            "half the width of its 95 % interval, in points, by drawing prompts anew (bootstrap)",
+            "half the width of its 95 % interval, in points, by resampling the prompts (bootstrap)",
             unit="points",
             digits=1,
             after="accuracy",
@@ -80,7 +80,7 @@ class RewardScores(Measured):
         float,
         Metric(
             "loss",
-            "−log σ of the difference of the two rewards of a pair, in nats; of a coin log 2 = 0.693",
+            "−log σ of the difference of the two rewards of a pair, in nats; guessing gives log 2 = 0.693",
             better="lower",
         ),
     ]
@@ -88,7 +88,7 @@ class RewardScores(Measured):
         float,
         Metric(
             "calibration error",
-            "how far the share of right pairs is from how sure the model was, on average (ECE)",
+            "mean difference between the share of correct pairs and the predicted probability (ECE)",
             better="lower",
             brief=True,
             card="expected calibration error",

@@ -61,7 +61,7 @@ class TaggerScores(Measured):
         float,
         Metric(
             "accuracy",
-            "share of the test words that get their tag",
+            "share of the test words with the correct tag",
             unit="points",
             digits=2,
             better="higher",
@@ -73,7 +73,7 @@ class TaggerScores(Measured):
         Interval | None,
         Metric(
             "±",
-            "half the width of its 95 % interval, by drawing test sentences anew (bootstrap)",
+            "half the width of its 95 % interval, by resampling the test sentences (bootstrap)",
             unit="points",
             digits=2,
             brief=True,
@@ -84,11 +84,11 @@ class TaggerScores(Measured):
         float,
         Metric(
             "sentences",
-            "share of the sentences whose words all get their tag",
+            "share of the sentences whose words all get the correct tag",
             unit="share",
             better="higher",
             after="macro-F₁",
-            card="share of sentences that are right",
+            card="share of correct sentences",
         ),
     ]
     unknown_words: Annotated[int, LOGGED]
@@ -96,7 +96,7 @@ class TaggerScores(Measured):
         float | None,
         Metric(
             "unknown words",
-            f"accuracy on words that the training text lacks; left out where the test has fewer than {FEWEST} of them",
+            f"accuracy on words that are not in the training text; omitted if the test has fewer than {FEWEST} of them",
             unit="share",
             better="higher",
             brief=True,
@@ -120,7 +120,7 @@ class TaggerScores(Measured):
         float,
         Metric(
             "ECE",
-            "expected calibration error: how far the probability of what is said lies from the share that is right",
+            "expected calibration error: difference between the predicted probability and the share of correct answers",
             better="lower",
             after="cross-entropy",
             card="expected calibration error",
@@ -155,7 +155,7 @@ class TaggerScores(Measured):
         Interval | None,
         Metric(
             "F₁ ±",
-            "half the width of the entity F₁'s 95 % interval, by drawing test sentences anew (bootstrap); not over "
+            "half the width of the entity F₁'s 95 % interval, by resampling the test sentences (bootstrap); not over "
             "seeds",
             unit="points",
             digits=1,
@@ -208,19 +208,19 @@ class TaggerPage(Page):
         float | None,
         Metric(
             "Bayes",
-            "what the best possible tagger reaches under the grammar that drew the sentences",
+            "accuracy of the best possible tagger under the grammar that drew the sentences",
             unit="points",
             digits=2,
             brief=True,
             after="±",
-            card="Bayes accuracy, the best that can be known",
+            card="Bayes accuracy, the best possible accuracy",
         ),
     ] = None
     majority_accuracy: Annotated[
         float | None,
         Metric(
             "one tag",
-            "accuracy where every word gets the most frequent tag of the test words: all O, where few are in phrases",
+            "accuracy if every word gets the most frequent tag of the test words; O if few words are in phrases",
             unit="points",
             digits=2,
             after="Bayes",

@@ -43,7 +43,7 @@ class TranscriptScores(Measured):
         float,
         Metric(
             "CER",
-            "characters to insert, delete or replace, of those said; lower is better",
+            "characters to insert, delete or replace, per character of the reference; lower is better",
             unit="share",
             better="lower",
         ),
@@ -54,7 +54,7 @@ class TranscriptScores(Measured):
         float | None,
         Metric(
             "search errors",
-            "share of the wrong transcripts where the network itself finds what was said more probable",
+            "share of the wrong transcripts for which the network gives the reference a higher probability",
             unit="share",
         ),
     ]

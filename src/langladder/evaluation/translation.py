@@ -71,11 +71,11 @@ class SearchErrors(Measured):
         float | None,
         Metric(
             "search errors",
-            "share of the wrong translations where the model gives the reference a better score than its own output, "
-            "so that the search is to blame; in the others it is the model",
+            "share of the wrong translations for which the model gives the reference a better score than its own "
+            "output, so that the search is responsible; in the others it is the model",
             unit="share",
             name="search_error_share",
-            card="share of search errors among the wrong ones",
+            card="share of search errors among wrong outputs",
         ),
     ]:
         """Share of search errors among the wrong translations; None where all are right."""

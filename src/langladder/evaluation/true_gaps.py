@@ -75,8 +75,8 @@ class TrueScores(Measured):
         float,
         Metric(
             "above the truth",
-            "hidden words of one token: how far perplexity stands above that of their true distribution, in the mean "
-            "over what could have stood there, e^KL − 1; only a corpus made by a known grammar can tell it",
+            "hidden words of one token: how much the perplexity exceeds that of their true distribution, on average "
+            "over all possible words there, e^KL − 1; known only for a corpus with a known grammar",
             unit="percent",
             better="lower",
             brief=True,

@@ -72,7 +72,7 @@ class WordVectorsPage(Page):
         float,
         Metric(
             "bytes per word",
-            "what a word's vector takes: 4 per number, where most are zero 8 for each that is not",
+            "size of a word's vector: 4 bytes per number; for sparse vectors 8 per number that is not zero",
             unit="compact",
             better="lower",
             after=LAST,
