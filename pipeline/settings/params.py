@@ -422,7 +422,7 @@ def conf_folders() -> list[Path]:
 
 
 def conf_path(name: str) -> Path:
-    """A file below conf/; where there is none of that name, its place in the project."""
+    """A file below conf/; where there is not one of that name, its place in the project."""
     files = [folder / name for folder in conf_folders()]
     return next((file for file in files if file.is_file()), files[0])
 

@@ -46,8 +46,8 @@ def test_a_chain_is_allowed() -> None:
         ("novel/x", ["'novel/x'", "must be one of lm, tune, embedding"]),
         ("translator/attention", ["'translator/attention'", "must be one of lm, tune, embedding"]),
         ("lm/kneser_ney", ["'lm/kneser_ney': a KneserNey is counted", "conf/tune/gpt_longer.yaml"]),
-        ("embedding/skipgram", ["word vectors are no network", "_target_"]),
-        ("tune/gpt_longer", ["in a circle", "tune/gpt_longer → tune/gpt_longer"]),
+        ("embedding/skipgram", ["word vectors are not a network", "_target_"]),
+        ("tune/gpt_longer", ["in a cycle", "tune/gpt_longer → tune/gpt_longer"]),
         ("gpt", ["tunes.gpt_longer.base", "'gpt'"]),
     ],
 )
@@ -99,7 +99,7 @@ def test_all_at_once() -> None:
         lms=["gpt", "gtp"],
         tune={"gpt_longer": {"training": {"lr": -1.0}}},
     )
-    for part in ("in a circle", "'gtp' is not a choice", "tune.training.lr: -1.0"):
+    for part in ("in a cycle", "'gtp' is not a choice", "tune.training.lr: -1.0"):
         assert part in message
     assert message.startswith("3 problems")
 
@@ -149,7 +149,7 @@ def test_preferences_are_wanted_where_a_rung_reads_them() -> None:
             ["must read one of models/reward/…, data/preferences/…"],
         ),
         ({"aligns": {"ppo": PPO | {"reads": "models/reward"}}}, ["'models/reward': a rung of align must read one of"]),
-        ({"aligns": {"dpo": PPO}, "rewards": REWARD}, ["dpo reads such as data/preferences/sft"]),
+        ({"aligns": {"dpo": PPO}, "rewards": REWARD}, ["dpo needs input such as data/preferences/sft"]),
         (
             {"aligns": {"ppo": PPO | {"reads": "data/preferences/sft"}}},
             ["ppo needs input such as models/reward/reward"],

@@ -152,7 +152,7 @@ def test_texts_with_one_label_and_with_several_do_not_mix() -> None:
         evaluate_classifier(one_label, [Example("0", labels=("a",))], name="says")
     with pytest.raises(InputError, match=r"has one label.*a set of labels each"):
         evaluate_classifier(Says(np.full((1, 2), 0.5), "ab"), [Example("0", label="a")], name="says")
-    with pytest.raises(InputError, match="'c' is none of the classifier's: a, b"):
+    with pytest.raises(InputError, match="'c' is not one of the classifier's: a, b"):
         evaluate_classifier(Says(np.full((1, 2), 0.5), "ab"), [Example("0", labels=("a", "c"))], name="says")
 
 

@@ -65,7 +65,7 @@ def test_one_label_and_several_do_not_mix(folder: Path) -> None:
         ([["a"], None], "list", r"a\.jsonl:2: field 'label' is a NoneType.*\[\] where a text has no label"),
         (["b", ["a"]], None, r"a\.jsonl:2: field 'label' is a list, but multi_label is null.*set multi_label: list"),
         ([["a"]], ";", r"is a list, but multi_label is ';'; set multi_label: list.*params\.yaml: data: {labels:"),
-        ([["a", 1.5]], "list", r"label: field 'label' is a float; text is wanted"),
+        ([["a", 1.5]], "list", r"label: field 'label' is a float; text is needed"),
     ):
         file.write_text(rows(list(sets)))
         refused(lambda how=how: read(folder, multi_label=how), folder, message)  # type: ignore[misc]

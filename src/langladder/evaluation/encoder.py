@@ -110,7 +110,7 @@ class PseudoScores(Measured):
         Metric(
             "pseudo-perplexity per word",
             "exp of the mean surprisal per word; each token of a sentence is hidden in turn, all others are visible "
-            "(Salazar et al. 2020); not comparable with the perplexity of language models, which only see the text before",
+            "(Salazar et al. 2020); not comparable with the perplexity of language models, which see the left context",
             unit="perplexity",
             better="lower",
             brief=True,

@@ -42,7 +42,7 @@ def chat_template(before: str) -> str:
             ("elif", ASSISTANT, assistant, SPELLINGS[EOS]),
         )
     )
-    known = "{% else %}{{ raise_exception('a role is none of " + ", ".join(ROLES) + "') }}{% endif %}"
+    known = "{% else %}{{ raise_exception('a role is not one of " + ", ".join(ROLES) + "') }}{% endif %}"
     opened = f"{{% if add_generation_prompt %}}{assistant}{{% endif %}}"
     return f"{SPELLINGS[BOS]}{{% for message in messages %}}{turns}{known}{{% endfor %}}{opened}"
 

@@ -177,7 +177,7 @@ def label_sets(examples: Sequence[Example], labels: Sequence[str]) -> np.ndarray
             )
         for label in example.labels:
             if label not in ids:
-                raise InputError(f"{example.text[:60]!r}: the label {label!r} is none of {', '.join(labels)[:200]}")
+                raise InputError(f"{example.text[:60]!r}: the label {label!r} is not one of {', '.join(labels)[:200]}")
             found[row, ids[label]] = True
     return found
 
