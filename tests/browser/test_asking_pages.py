@@ -101,7 +101,7 @@ def test_all_models_go_on_at_once_and_stop_when_told(visit: Visit) -> None:
     working = sorted(set(order))
     assert len(working) >= 3
     assert order.index(working[-1]) < len(order) - 1 - order[::-1].index(working[0])  # side by side, not by turns
-    ends = page.locator(f"{COLUMNS} p.small").all_inner_texts()
+    ends = page.locator(f"{COLUMNS} p.small:not(.unknown-words)").all_inner_texts()
     assert all("asked" in end or "ended" in end for place, end in enumerate(ends) if place in working)
     page.locator("[name=max_tokens]").fill("400")
     page.evaluate("window.grown = []")
@@ -272,3 +272,29 @@ def test_a_link_gives_the_same_answer_to_whoever_opens_it(link: str, shown: str,
     submit(page)
     told, again = page.locator(shown).all_inner_texts(), visit(share(page)).locator(shown).all_inner_texts()
     assert told == again and max(map(len, told)) > 40
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [("/surprisal", "text"), ("/continue", "prompt"), ("/tokenize", "text"), ("/translate", "text"), ("/read", "text")],
+)
+def test_unknown_words_are_marked_below_the_form_and_beside_each_answer(path: str, field: str, visit: Visit) -> None:
+    page = visit(path)
+    page.locator(f"[name={field}]").fill("zebra cat")
+    submit(page)
+    told = page.locator("#unknown")
+    assert re.search("[12] of 2 words are unknown", told.inner_text())
+    assert "zebra" in told.locator(".token.unknown").all_inner_texts()
+    told.locator("summary").click()
+    assert told.locator("tbody tr").count() >= 1 and "<unk>" in told.locator("tbody").inner_text()
+    if path not in ("/tokenize", "/surprisal"):
+        assert "zebra" in page.locator(".unknown-words").first.inner_text()
+
+
+def test_a_text_that_works_is_one_click_away(visit: Visit) -> None:
+    page = visit("/read")
+    button = page.locator("button[data-into=text]").last
+    button.click()
+    settled(page)
+    assert page.locator("[name=text]").input_value() == button.get_attribute("value")
+    assert "names" in button.inner_text() and "text=olga" in page.url

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from langladder.answers.kinds import kind_of
 from langladder.answers.requests import MOST_CHOSEN_FROM, ChatRequest
 from langladder.decoding.answers import answers
 from langladder.decoding.sampling import SamplingConfig
@@ -56,6 +57,12 @@ def read_assistant(folder: Path, best_of: int | None = None, judge: Path | None 
     if not (folder / "config.json").is_file():
         wanted = "a folder with config.json, model.safetensors and tokenizer.json, such as models/instruct/sft"
         raise InputError(f"{folder}: no saved model; expected {wanted}")
+    if kind_of(folder) == "lm":
+        raise InputError(
+            f"{folder}: a language model that was not trained to follow instructions. To see how it continues a text: "
+            f'langladder generate {folder} "a text". To train one that answers, write `corpora: [instructions]` and '
+            "`instructs: {sft: {base: lm/gpt}}` into params.yaml, run `make repro`, and chat with models/instruct/sft"
+        )
     model, tokenizer = read_instructed(folder)
     return Assistant(model, ChatTemplate(tokenizer), chooser_of(folder, tokenizer, best_of, judge))
 

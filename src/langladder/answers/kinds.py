@@ -68,6 +68,12 @@ def has_vectors(folder: Path) -> bool:
     return model is not None and issubclass(model, NeuralLanguageModel)
 
 
+def approach_of(folder: Path) -> str | None:
+    """The approach of the model of a folder, such as `Transformer`; None where it cannot be told."""
+    model = _class_of(folder)
+    return None if model is None else getattr(model, "approach", None)
+
+
 def _class_of(folder: Path) -> type | None:
     """The class in config.json; None if it cannot be read."""
     file = folder / "config.json"

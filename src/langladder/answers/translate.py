@@ -164,6 +164,7 @@ class BestTranslations(TypedDict):
     unknown: list[int]
     beam: list[FoundTranslation]
     greedy: FoundTranslation
+    attends: bool
 
 
 class LayerWeights(TypedDict):
@@ -215,6 +216,7 @@ def search(loaded: LoadedTranslator, source: np.ndarray, config: BeamConfig) -> 
         "unknown": [position for position, token in enumerate(source.tolist()) if token == UNK],
         "beam": [_found(loaded, one) for one in beam],
         "greedy": _found(loaded, greedy[0]),
+        "attends": greedy[0].attention is not None,
     }
 
 

@@ -124,7 +124,7 @@ def test_on_a_terminal_it_asks(run: Run, models: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["gpt", "--say", "say cat"], "holds a langladder.models.language.gpt.GPT, not a InstructedGPT"),
+        (["gpt", "--say", "say cat"], "not trained to follow instructions"),
         (["nowhere", "--say", "say cat"], "nowhere: no saved model; expected a folder with config.json"),
         (["a/sft", "a/sft", "--say", "say cat"], "a/sft: given twice"),
         (["a/sft", "--say", "cat " * 30], "leave no room for a response"),

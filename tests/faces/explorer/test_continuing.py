@@ -1,6 +1,13 @@
 """The page Continue: what `langladder generate` draws, token by token, all models at once."""
 
+import json
+import shutil
+
+from starlette.testclient import TestClient
+
 from langladder.decoding.sampling import SamplingConfig, complete
+from langladder.faces.explorer.app import create
+from langladder.faces.http.shelf import Shelf
 
 MODELS = ("kneser_ney", "lstm", "gpt")
 
@@ -12,14 +19,30 @@ def _last(events) -> dict:
 def test_each_model_says_what_the_command_says(ask, models) -> None:
     asked = {"prompt": "the cat", "models": MODELS, "seed": 3, "temperature": 0.8, "top_k": 20, "max_tokens": 12}
     events = ask("/api/continue/text", asked)
-    config = SamplingConfig(seed=3, temperature=0.8, top_k=20, max_tokens=12)
     for name, event in _last(events).items():
         rung = models.language_model(name)
+        config = SamplingConfig(seed=event["seed"], temperature=0.8, top_k=20, max_tokens=12)
         whole = complete(rung.model, rung.tokenizer, "the cat", config)
         assert "the cat" + event["text"] == whole
         assert event["end"] in ("stop", "length")
     firsts = [event["model"] for event in events[:3]]
     assert firsts == [*MODELS], "all grow at once"
+
+
+def test_each_model_has_random_numbers_of_its_own(place) -> None:
+    twin = place / "models" / "lm" / "twin"
+    shutil.copytree(place / "models" / "lm" / "kneser_ney", twin)
+    try:
+        with TestClient(create(Shelf.below([place / "models"]))) as client:
+            asked = {"prompt": "the", "models": ["kneser_ney", "twin"], "temperature": 3, "max_tokens": 30}
+            answers = [client.post("/api/continue/text", json=asked | {"seed": seed}).text for seed in (1, 1, 2)]
+    finally:
+        shutil.rmtree(twin)
+    parts = [[json.loads(line[6:]) for line in text.split("\n\n") if line.startswith("data: {")] for text in answers]
+    first, again, other = map(_last, parts)
+    assert first == again and first != other
+    assert first["kneser_ney"]["seed"] != first["twin"]["seed"]
+    assert first["kneser_ney"]["text"] != first["twin"]["text"]  # one model twice: coupled draws would be equal
 
 
 def test_temperature_zero_is_greedy_and_a_seed_decides(ask, models) -> None:

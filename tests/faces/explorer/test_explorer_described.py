@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from langladder.faces.explorer import typed
 from langladder.faces.explorer.app import PAGES, create
 from langladder.faces.http.shelf import Shelf
 from tests.drawn_requests import answered_as_described
@@ -21,4 +22,4 @@ def test_requests_drawn_from_the_description_are_answered_as_described(models: S
             body["models"] = [MODELS[place % len(MODELS)] for place in range(len(names))]
 
     paths = answered_as_described(create(models), change, strict=False)
-    assert {path.split("/")[2] for path in paths} == {page.name for page in PAGES}
+    assert {path.split("/")[2] for path in paths} == {typed.NAME, *(page.name for page in PAGES)}

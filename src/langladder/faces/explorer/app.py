@@ -24,7 +24,8 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, PrefixLoader, Stric
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from langladder.answers.kinds import title_of
-from langladder.faces.explorer import ladder, reading, surprisal, tokenizing, translating, words, writing
+from langladder.faces.explorer import ladder, reading, surprisal, tokenizing, translating, typed, words, writing
+from langladder.faces.explorer.history import in_order
 from langladder.faces.explorer.page import Page
 from langladder.faces.http.guard import LOOPBACK, REFUSALS, guard
 from langladder.faces.http.shelf import Shelf
@@ -70,20 +71,26 @@ def create(
         languages: text, source and target (of pairs), labels, tags, questions, instructions → BCP 47 tag, where known.
     """
     app = FastAPI(title="langladder explorer", docs_url=None, redoc_url=None, lifespan=_begin, responses=REFUSALS)
-    app.add_middleware(Turns, at_once={f"/api/{page.name}": page.at_once for page in pages})
+    app.add_middleware(
+        Turns, at_once={f"/api/{page.name}": page.at_once for page in pages} | {f"/api/{typed.NAME}": typed.AT_ONCE}
+    )
     guard(app, hosts)
     app.add_middleware(SameOrigin)
     environment = _environment()
     static = _static()
 
+    def shown() -> list[Page]:
+        return [page for page in pages if not page.needs or shelf.folders_of(*page.needs)]
+
     def render(template: str, **context: object) -> HTMLResponse:
         return HTMLResponse(
-            environment.get_template(template).render(pages=pages, languages=languages or {}, **context)
+            environment.get_template(template).render(pages=shown(), languages=languages or {}, **context)
         )
 
     def page_of(page: Page) -> HTMLResponse:
         shelf.refresh()
-        return render(page.template, page=page, models=partial(_models, shelf), shelf=shelf)
+        asked = {"models": partial(_models, shelf), "examples": partial(typed.examples, shelf)}
+        return render(page.template, page=page, shelf=shelf, **asked)
 
     @app.get("/", include_in_schema=False)
     def first() -> HTMLResponse:
@@ -99,11 +106,13 @@ def create(
 
     @app.get("/docs", include_in_schema=False)
     def docs() -> HTMLResponse:
+        shelf.refresh()
         return render("api.html.j2", page=None, paths=app.openapi()["paths"], json=partial(json.dumps, indent=1))
 
     for page in pages:
         app.include_router(page.router(shelf), prefix=f"/api/{page.name}", tags=[page.title])
         app.get(f"/{page.name}", include_in_schema=False)(partial(page_of, page))
+    app.include_router(typed.router(shelf), prefix=f"/api/{typed.NAME}", tags=["What is typed"])
     return app
 
 
@@ -114,8 +123,8 @@ async def _begin(_: FastAPI) -> AsyncIterator[None]:
 
 
 def _models(shelf: Shelf, *kinds: str) -> list[tuple[str, str]]:
-    """Names and titles of the models of some kinds; two of one title have their names behind it."""
-    found = [(name, title_of(folder)) for name, folder in shelf.folders_of(*kinds).items()]
+    """Names and titles of the models of some kinds in order of history; two of one title have their names behind it."""
+    found = [(name, title_of(folder)) for name, folder in in_order(shelf, *kinds).items()]
     titles = [title for _, title in found]
     return [(name, title if titles.count(title) == 1 else f"{title} ({name})") for name, title in found]
 

@@ -11,6 +11,7 @@ from math import isfinite
 from fastapi import APIRouter
 
 from langladder.answers.kinds import kind_of, title_of
+from langladder.faces.explorer.history import in_order
 from langladder.faces.explorer.page import Page, without_styles
 from langladder.faces.http.server import Json
 from langladder.faces.http.shelf import Shelf
@@ -47,7 +48,8 @@ def router(shelf: Shelf) -> APIRouter:
         """Tables and family tree of the last run, or the models on the shelf where there is no report."""
         shelf.refresh()
         models = [
-            {"name": name, "title": title_of(folder), "kind": kind_of(folder)} for name, folder in shelf.folders.items()
+            {"name": name, "title": title_of(folder), "kind": kind_of(folder)}
+            for name, folder in in_order(shelf).items()
         ]
         inputs = last_run()
         if inputs is None:

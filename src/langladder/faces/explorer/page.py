@@ -24,6 +24,7 @@ class Page(NamedTuple):
         template: of `templates/`; it extends `base.html.j2` and fills its block `main`.
         script: of `static/`, a module.
         router: what answers the script; called once.
+        needs: kinds of models; where there is none of them, the page is not listed (and explains itself).
         at_once: how many of its requests are computed at a time; others wait.
     """
 
@@ -34,6 +35,7 @@ class Page(NamedTuple):
     script: str
     router: Callable[[Shelf], APIRouter]
     at_once: int = 4
+    needs: tuple[str, ...] = ()
 
 
 def without_styles(svg: str) -> str:

@@ -9,6 +9,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from langladder.answers.tokenize import Words, cut_lines, follow, read_words
+from langladder.faces.explorer.history import in_order
 from langladder.faces.explorer.page import Page
 from langladder.faces.http.server import Json
 from langladder.faces.http.shelf import Shelf
@@ -82,7 +83,7 @@ def router(shelf: Shelf) -> APIRouter:
 def _files(shelf: Shelf) -> dict[str, list[Path]]:
     """The different tokenizers by their hash, and the files that hold each."""
     found: dict[str, list[Path]] = {}
-    for folder in shelf.folders.values():
+    for folder in in_order(shelf).values():
         for name in FILES:
             if (file := folder / name).is_file():
                 found.setdefault(shelf.load("hash", file, _hash), []).append(file)

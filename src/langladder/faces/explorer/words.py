@@ -1,6 +1,7 @@
 """Words: neighbours, analogies, similarity, the odd one out, a bias, one word in every rung, a map."""
 
 import re
+from itertools import islice
 from typing import Annotated, Literal
 
 from fastapi import APIRouter
@@ -20,6 +21,7 @@ from langladder.faces.http.shelf import Shelf
 from langladder.ground.errors import InputError
 
 LONGEST_WORD = 200  # characters
+MOST_TRIED = 8  # words that are offered
 MOST_ANSWERS = 100  # neighbours, answers
 MOST_LISTED = 5_000  # characters of a list of words
 MOST_DEBIASED = 50_000  # the most frequent words; more would take gigabytes
@@ -100,11 +102,16 @@ def router(shelf: Shelf) -> APIRouter:
 
     @routes.post("/about")
     def about(request: Vectors) -> Json:
-        """How many words and dimensions, and words to begin with."""
+        """How many words and dimensions, words to begin with, and some more to try."""
         vectors = shelf.vectors(request.model)
         size = {"words": len(vectors), "dimension": int(vectors.matrix.shape[1])}
         lines = {method: line for method in METHODS if (line := missing_package(method))}
-        return size | {"sparse": vectors.is_sparse, "missing": lines, "examples": examples(vectors)}
+        return size | {
+            "sparse": vectors.is_sparse,
+            "missing": lines,
+            "examples": examples(vectors),
+            "try": common(vectors),
+        }
 
     @routes.post("/neighbours")
     def neighbours(request: Neighbours) -> list[Json]:
@@ -179,6 +186,12 @@ def examples(vectors: WordVectors) -> dict[str, str]:
         "word": a, "a": a, "b": b, "c": c, "first": a, "second": b, "pairs": "", "words": " ".join(words[:4]),
         "leaning": "",
     }  # fmt: skip
+
+
+def common(vectors: WordVectors) -> list[str]:
+    """Some of the frequent words, those of three letters and more."""
+    words = [word for word in islice(vectors.words, 20, 2000) if len(word) > 2 and word.isalpha()]
+    return words[:: max(1, len(words) // MOST_TRIED)][:MOST_TRIED]
 
 
 def _known(vectors: WordVectors, text: str) -> str:

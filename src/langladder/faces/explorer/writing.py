@@ -5,6 +5,7 @@ answered. A model that learnt to answer reads the chat template; any other langu
 text and goes on, which is what it grew from.
 """
 
+import hashlib
 from collections.abc import Iterator
 
 from fastapi import APIRouter
@@ -54,10 +55,22 @@ def continue_router(shelf: Shelf) -> APIRouter:
 
     @routes.post("/text", response_class=StreamingResponse)
     def text(request: Continuing) -> StreamingResponse:
-        """What each model says after the prompt: an event a token, {"model", "text" so far}, `end` with the last."""
+        """What each model says after the prompt: an event a token, {"model", "text" so far}.
+
+        The last has the `end` and the model's own `seed`, with which `langladder generate` draws the same.
+        """
         return streamed(in_turn(request.models, lambda name: _continued(shelf, name, request)))
 
     return routes
+
+
+def own_seed(seed: int, name: str) -> int:
+    """The seed by which one model draws: from the page's, and from the model's name.
+
+    With the same random numbers two models draw nearly the same text as long as their probabilities are alike, and the
+    worse one borrows the other's luck.
+    """
+    return int.from_bytes(hashlib.blake2b(f"{seed} {name}".encode(), digest_size=4).digest())
 
 
 def _continued(shelf: Shelf, name: str, request: Continuing) -> Iterator[Json]:
@@ -67,7 +80,7 @@ def _continued(shelf: Shelf, name: str, request: Continuing) -> Iterator[Json]:
         request.temperature,
         top_k=request.top_k,
         top_p=request.top_p,
-        seed=request.seed,
+        seed=own_seed(request.seed, name),
         max_tokens=request.max_tokens,
     )
     ids = rung.tokenizer.encode(request.prompt).tolist()
@@ -76,7 +89,8 @@ def _continued(shelf: Shelf, name: str, request: Continuing) -> Iterator[Json]:
         with rung.lock:
             found = next(drawn, None)
         if found is None or found.token == EOS:
-            yield {"text": rung.tokenizer.decode(ids)[begun:], "end": "length" if found is None else "stop"}
+            end = "length" if found is None else "stop"
+            yield {"text": rung.tokenizer.decode(ids)[begun:], "end": end, "seed": config.seed}
             return
         ids.append(found.token)
         yield {"text": rung.tokenizer.decode(ids)[begun:].rstrip("\ufffd")}
@@ -126,7 +140,7 @@ def _size(shelf: Shelf) -> Size:
 
 def _answered(shelf: Shelf, name: str, request: Instructing) -> Iterator[Json]:
     found = shelf.load("answering", shelf.find(name), read_answering)
-    config = sampling_at(request.temperature, seed=request.seed, max_tokens=request.max_tokens)
+    config = sampling_at(request.temperature, seed=own_seed(request.seed, name), max_tokens=request.max_tokens)
     text, texts = "", answer_as_it_grows(found.model, found.tokenizer, request.instruction, config, found.chooser)
     while True:
         with found.lock:
@@ -200,4 +214,5 @@ INSTRUCT = Page(
     "instruct.html.j2",
     "instruct.js",
     instruct_router,
+    needs=("instruct",),
 )

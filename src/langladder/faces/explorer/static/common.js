@@ -140,6 +140,12 @@ export function onState(f, always = true) {
     read();
     f(state.get());
   });
+  for (const button of document.querySelectorAll("button[data-into]")) {
+    button.addEventListener("click", () => {
+      state.set({ [button.dataset.into]: button.value });
+      send();
+    });
+  }
   if (always || location.search) f(state.get());
 }
 

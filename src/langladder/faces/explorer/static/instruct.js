@@ -1,4 +1,5 @@
 // Instruct: two answers growing side by side, each judged when it is whole.
+import { noteOn, unknownWords } from "./unknown.js";
 import { ask, make, onState, plain, send, state, stream, turn } from "./common.js";
 
 const found = document.getElementById("found");
@@ -24,6 +25,8 @@ onState(async (values) => {
   found.replaceChildren(...[...columns].map(([name, { text, below }]) => make("section", { class: "column" }, make("h2", {}, titleOf(name)), text, below)));
   status.textContent = "";
   if (!names.length) return;
+  await unknownWords([{ text: values.instruction, models: names }]);
+  for (const [name, { text }] of columns) text.before(noteOn(name) ?? "");
   const told = new Map(); // model → its reward
   const body = {
     instruction: values.instruction,

@@ -1,22 +1,17 @@
 // Read: labels with the words that count and trees, tags word by word, answers to a question.
-import { enclosing, graft, make, onState, plain, send, state, stream } from "./common.js";
+import { enclosing, graft, make, onState, plain, stream } from "./common.js";
+import { noteOn, unknownWords } from "./unknown.js";
 
 const place = (id) => document.getElementById(id);
 const titleOf = (name) => document.querySelector(`input[name="models"][value="${CSS.escape(name)}"]`)?.parentElement.textContent.trim() ?? name;
 const percent = (p) => `${(100 * p).toFixed(1)} %`;
-const PRESETS = [
-  ["a review as a tree", "((((the) (films)) ((were) ((not) ((very) (tedious))))) (.))"],
-  ["the same as a text", "the films were not very tedious ."],
-  ["order decides", "the soup was not good but the sandwich was really pleasant ."],
-  ["who doubts that …", "(((mary) ((doubts) ((that) (((the) (violins)) ((were) (terrible)))))) (.))"],
-  ["who knows that …", "(((mary) ((knows) ((that) (((the) (violins)) ((were) (terrible)))))) (.))"],
-  ["for taggers: adjective or verb?", "the hammers were hidden and the door was closed ."],
-  ["for taggers: names", "olga follows the sad gentleman that helped anna in paris ."],
-];
+
+const SAYS = "A label, a tag or an answer below is a guess from the other words, or from how often each occurs in training: do not take it for an answer to this text.";
+let latest = null; // the last question
 
 function columns(id, names) {
   const found = new Map(names.map((name) => [name, make("div", {}, make("p", { class: "small faint" }, "reading …"))]));
-  place(id).replaceChildren(...[...found].map(([name, inside]) => make("section", { class: "column" }, make("h3", {}, titleOf(name)), inside)));
+  place(id).replaceChildren(...[...found].map(([name, inside]) => make("section", { class: "column" }, make("h3", {}, titleOf(name)), noteOn(name), inside)));
   if (!names.length) place(id).replaceChildren(place(id).dataset.none === undefined ? make("p", { class: "faint" }, "None is chosen.") : "");
   return found;
 }
@@ -120,6 +115,9 @@ const chosen = (kind, names) => {
 
 onState(async (values) => {
   const [classifiers, taggers, readers] = ["classifier", "tagger", "reader"].map((kind) => chosen(kind, values.models ?? []));
+  const asked = (latest = {});
+  await unknownWords([{ text: values.text, models: [...classifiers, ...taggers] }, { text: `${values.context ?? ""}\n${values.question ?? ""}`, models: readers }], SAYS);
+  if (latest !== asked) return; // a newer question
   const labels = columns("labels", classifiers);
   const answers = columns("answers", readers);
   const tags = new Map();
@@ -135,13 +133,4 @@ onState(async (values) => {
     const options = values.options.split("\n").map((line) => line.trim()).filter(Boolean);
     await stream("/api/read/answers", { context: values.context, question: values.question, options, models: readers }, show(answers, answered));
   }
-});
-
-const presets = place("presets");
-presets.append(...PRESETS.map(([name, text]) => make("option", { value: text }, name)));
-presets.addEventListener("change", () => {
-  if (!presets.value) return;
-  state.set({ text: presets.value });
-  presets.selectedIndex = 0;
-  send();
 });

@@ -1,4 +1,5 @@
 // One text: heat maps, the sums of bits, and what was expected in the place of a token.
+import { noteOn, unknownWords } from "./unknown.js";
 import { ask, clipped, draw, enclosing, make, onState, plain, send, state, stream } from "./common.js";
 
 const LINES = 6; // colours of page.css
@@ -13,6 +14,8 @@ onState(async (values) => {
   const texts = [values.text, values.other].filter((text, place) => place === 0 || text.trim());
   const mine = (shown = { texts, by: values.by, models: values.models, answers: new Map(), truth: null });
   found.classList.add("busy");
+  await unknownWords(texts.map((text) => ({ text, models: values.models })), "Their bits are those of their pieces.");
+  if (shown !== mine) return;
   const truth = ask("/api/surprisal/truth", { texts }).then((answer) => {
     if (!answer?.known || shown !== mine) return;
     mine.truth = answer.texts;

@@ -1,4 +1,5 @@
 // Tokenize: the tokens of every tokenizer, and the steps of one.
+import { unknownWords } from "./unknown.js";
 import { ask, enclosing, make, onState, plain, send, state, turn } from "./common.js";
 
 const HUES = 6; // colours of page.css, by turns
@@ -157,6 +158,8 @@ ask("/api/tokenize/list", {}).then((list) => {
   onState(async (values) => {
     follow(values);
     if (values.text === asked) return;
+    const models = [...new Set([...tokenizers.values()].flatMap((one) => one.models).map((name) => name.replace(/ \((source|target)\)$/, "")))];
+    await unknownWords([{ text: values.text, models: models.slice(0, 60) }], "Their pieces are what is left to a model to read.");
     const found = await ask("/api/tokenize/cut", { text: values.text });
     asked = found ? values.text : "";
     at("found").replaceChildren(...(found ?? []).map(shown));

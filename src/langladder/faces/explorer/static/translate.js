@@ -1,5 +1,6 @@
 // Translate: the best of every model, the attention of one translation, the search as a tree.
 import { ask, clipped, direction, enclosing, make, onState, plain, send, state, stream } from "./common.js";
+import { noteOn, unknownWords } from "./unknown.js";
 import { Tree } from "./beam_tree.js";
 
 const at = (id) => document.getElementById(id);
@@ -43,9 +44,7 @@ function show() {
     const rows = [...answer.beam.map((one, place) => row(String(place + 1), one, place)), row("greedy", answer.greedy, "greedy")];
     const gain = answer.beam[0] ? answer.beam[0].log_prob - answer.greedy.log_prob : 0;
     const verdict = same ? "Greedy search finds the same." : gain > 0 ? `The beam's is ${Math.exp(gain).toLocaleString("en", { maximumSignificantDigits: 3 })} times as probable as the greedy one.` : "Greedy search finds a more probable one; the beam's has the better score.";
-    const unknown = answer.unknown.map((place) => answer.source[place]);
-    const note = unknown.length ? make("p", { class: "small" }, `${unknown.length} of its ${answer.source.length} tokens are unknown to this model.`) : null;
-    return make("section", {}, heading, ...(note ? [note] : []), table(`“${plain(clipped(last.text.trim(), 80))}” by ${titleOf(model)}`, ["rank", "translation", "score", "log P", "tokens"], rows), make("p", { class: "small faint" }, verdict));
+    return make("section", {}, heading, noteOn(model), table(`“${plain(clipped(last.text.trim(), 80))}” by ${titleOf(model)}`, ["rank", "translation", "score", "log P", "tokens"], rows), make("p", { class: "small faint" }, verdict));
   }));
 }
 
@@ -165,6 +164,8 @@ onState(async (values) => {
     at("attention").hidden = at("search").hidden = true;
     at("found").replaceChildren();
     if (!values.models?.length) return at("found").replaceChildren(make("p", { class: "faint" }, "Choose a model."));
+    await unknownWords([{ text: values.text, models: values.models }], "This is not a sentence of the kind that the translators were trained on: they were given pieces that do not stand together in the training text, so do not take what they answer for a translation.");
+    if (mine !== answers) return;
     await stream("/api/translate/search", { ...asked }, (event) => {
       if (mine !== answers) return;
       answers.set(event.model, event);
@@ -174,7 +175,8 @@ onState(async (values) => {
     last.treeOf = null;
   }
   const [model, which] = shown?.includes("|") ? [shown.slice(0, shown.lastIndexOf("|")), shown.slice(shown.lastIndexOf("|") + 1)] : [];
-  const first = last.models?.find((name) => answers.get(name)?.beam?.length);
+  const found = last.models?.filter((name) => answers.get(name)?.beam?.length) ?? [];
+  const first = found.find((name) => answers.get(name).attends) ?? found[0]; // one that has something to show
   const chosen = answers.get(model)?.beam ? model : first;
   if (!chosen) return;
   attention(chosen, chosen === model ? which : "0");

@@ -196,6 +196,7 @@ onState(async (values) => {
     for (const option of field("method").options) option.disabled = option.value in about.missing;
     const lines = Object.entries(about.missing).flatMap(([name, line]) => [`${field("method").querySelector(`[value="${name}"]`).textContent}: not installed here, `, make("code", {}, line), " brings it. "]);
     document.getElementById("missing").replaceChildren(...lines);
+    document.getElementById("try").replaceChildren(make("span", { class: "small faint" }, "Try a word of these vectors:"), ...about.try.map((text) => make("span", {}, word(text))));
     state.set(Object.fromEntries(Object.entries(about.examples).filter(([name]) => !state.get()[name]?.trim())));
     values = state.get();
   }

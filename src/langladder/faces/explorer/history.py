@@ -1,0 +1,72 @@
+"""The order of history: which model came first, for every list of models that the explorer shows.
+
+The year of a rung comes from the last run's report (`reports/ladder.json`), which has it from the rung's file in conf/.
+A model that no report names, such as those of a models folder alone, stands where its approach began.
+"""
+
+from pathlib import Path
+
+from langladder.answers.kinds import KINDS, approach_of, kind_of
+from langladder.faces.http.shelf import Shelf
+from langladder.ground.artefacts import read_json
+from langladder.ground.errors import InputError
+
+BEGAN = {
+    "counting labels": 1950,
+    "n-grams": 1951,
+    "matching words": 1961,
+    "bags of n-grams": 1972,
+    "counted": 1988,
+    "hand-made features": 1996,
+    "window": 2000,
+    "feed-forward": 2003,
+    "recurrent": 2010,
+    "bag of vectors": 2013,
+    "convolutional": 2014,
+    "recurrent with attention": 2014,
+    "trees": 2015,
+    "Transformer": 2017,
+}
+"""Approach → the year from which it counts where a model's own is not known."""
+LAST = 9999
+
+
+def in_order(shelf: Shelf, *kinds: str) -> dict[str, Path]:
+    """The models of some kinds (of all, where none is named), name → folder, the oldest idea first.
+
+    Kinds follow one another in the order of `answers.kinds`, word vectors first; models of one year keep the order of
+    the report.
+    """
+    found = shelf.folders_of(*kinds) if kinds else shelf.folders
+    known = _years(shelf)
+    order = ["embedding", *KINDS]
+
+    def place(item: tuple[str, Path]) -> tuple[int, int, int]:
+        kind = kind_of(item[1])
+        year, position = known.get(f"{item[1].parent.name}/{item[1].name}", (_year_of(item[1]), LAST))
+        return order.index(kind) if kind in order else len(order), year, position
+
+    return dict(sorted(found.items(), key=place))
+
+
+def _year_of(folder: Path) -> int:
+    return BEGAN.get(approach_of(folder) or "", LAST)
+
+
+def _years(shelf: Shelf) -> dict[str, tuple[int, int]]:
+    """`family/name` → the year and the place in its table, by the report of the last run; {} where there is none."""
+    file = shelf.project / "reports" / "ladder.json"
+    try:
+        return shelf.load("years", file, _read_years)
+    except InputError:
+        return {}
+
+
+def _read_years(file: Path) -> dict[str, tuple[int, int]]:
+    report = read_json(file)
+    found = {}
+    for family, rungs in report.items() if isinstance(report, dict) else ():
+        for position, rung in enumerate(rungs if isinstance(rungs, list) else ()):
+            if isinstance(rung, dict) and isinstance(rung.get("year"), int):
+                found[f"{family}/{rung.get('name')}"] = rung["year"], position
+    return found

@@ -1,0 +1,257 @@
+"""What is typed on a page: which of its words the models have never met, and sentences of the run's own test data.
+
+Both come from `data/clean/` of the folder that is explored: the words from the training split of the text that a kind
+of model learns from, the sentences from its test split. Where a folder has no data, a word is unknown if the model
+itself has no token for it, and pages begin with a sentence of microworld.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Annotated, NamedTuple, cast
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from langladder.answers.classify import words_of_tree
+from langladder.answers.kinds import kind_of
+from langladder.answers.unknown import Lexicon, lexicon_of, unknown_words, words_of
+from langladder.faces.explorer import microworld
+from langladder.faces.explorer.page import ModelName
+from langladder.faces.http.server import Json
+from langladder.faces.http.shelf import Shelf
+from langladder.ground.errors import InputError
+from langladder.text.labelled.instructions import INSTRUCTIONS
+from langladder.text.labelled.labelled import LABELLED, TAGGED
+from langladder.text.labelled.questions import QUESTIONS
+from langladder.text.storage.shards import TEXT
+from langladder.text.storage.tables import PAIRS, Row, read_batches
+from langladder.text.words.normalisation import lower
+
+NAME = "typed"
+AT_ONCE = 8
+MOST_CHARACTERS = 20_000
+MOST_MODELS = 60
+MOST_ROWS = 1_000_000  # of the training texts that are read: about ten seconds
+LOOKED_AT = 2_000  # rows of the test split among which examples are looked for
+EXAMPLES = 4
+LONGEST = 110  # characters of an example
+LONGEST_LABELLED = 300
+
+SIDES = {
+    "embedding": "text",
+    "lm": "text",
+    "encoder": "text",
+    "instruct": "text",
+    "reward": "text",
+    "translator": "parallel",
+    "classifier": "labels",
+    "tagger": "tags",
+    "reader": "questions",
+}
+"""Kind of model → the text that it learns from, a folder of data/clean/."""
+
+
+class Example(NamedTuple):
+    """A sentence of the test data; `about`: what is known of it, such as its label."""
+
+    text: str
+    about: str = ""
+
+
+CASES = {
+    "labels": (
+        Example("((((the) (films)) ((were) ((not) ((very) (tedious))))) (.))", "a review as a tree"),
+        Example("the films were not very tedious .", "the same as a text"),
+        Example("the soup was not good but the sandwich was really pleasant .", "order decides"),
+        Example("(((mary) ((doubts) ((that) (((the) (violins)) ((were) (terrible)))))) (.))", "who doubts that"),
+        Example("(((mary) ((knows) ((that) (((the) (violins)) ((were) (terrible)))))) (.))", "who knows that"),
+    ),
+    "tags": (
+        Example("the hammers were hidden and the door was closed .", "adjective or verb?"),
+        Example("olga follows the sad gentleman that helped anna in paris .", "names"),
+    ),
+}
+"""Side → texts for the page Read that show what is hard for models of it."""
+
+
+class Asked(BaseModel):
+    """A text, and the models that read it."""
+
+    text: str = Field(max_length=MOST_CHARACTERS)
+    models: list[ModelName] = Field(max_length=MOST_MODELS)
+
+
+class Unknown(BaseModel):
+    """The texts of a page."""
+
+    asked: Annotated[list[Asked], Field(max_length=3)]
+
+
+def router(shelf: Shelf) -> APIRouter:
+    """What answers the pages' scripts."""
+    routes = APIRouter()
+
+    @routes.post("/unknown")
+    def unknown(request: Unknown) -> list[Json]:
+        """The words of each text that some models have never met, an object for those that read them alike.
+
+        `models`; `words` of the text, `count` of them unknown; `unknown`, each with the `pieces` that are read instead
+        and the spelling `written` that was met, if there is one; `by`: what says so, the `training` text, the model's
+        own `list` of words, or its `tokenizer` alone, where the training text is not at hand.
+        """
+        return [found for asked in request.asked for found in _alike(shelf, asked)]
+
+    return routes
+
+
+def _alike(shelf: Shelf, asked: Asked) -> list[Json]:
+    found: dict[str, Json] = {}
+    for name in dict.fromkeys(asked.models):
+        try:
+            folder = shelf.find(name)
+            lexicon = shelf.load("lexicon", folder, lexicon_of)
+            training = _training_words(shelf, folder, lexicon)
+        except InputError:
+            continue  # its own answer says what is wrong
+        text = words_of_tree(asked.text) if kind_of(folder) in ("classifier", "tagger") else asked.text
+        coverage = unknown_words(text, lexicon, training)
+        by = "list" if lexicon.listed is not None else "tokenizer" if training is None else "training"
+        same = found.setdefault(f"{by} {json.dumps(coverage)}", {"models": list[str](), **coverage, "by": by})
+        cast("list[str]", same["models"]).append(name)
+    return list(found.values())
+
+
+def _training_words(shelf: Shelf, folder: Path, lexicon: Lexicon) -> frozenset[str] | None:
+    """The words of the training texts of a model, as it folds them; None where they are not at hand.
+
+    A model that keeps a list of its words needs none: it says itself what it has.
+    """
+    kind = kind_of(folder)
+    if kind is None or lexicon.listed is not None:
+        return None
+    sides = [SIDES[kind], "instructions"] if kind in ("instruct", "reward") else [SIDES.get(kind, "text")]
+    words: frozenset[str] = frozenset()
+    for side in sides:
+        table = _table(shelf.project, side, "train")
+        if table is None:
+            if side == sides[0]:
+                return None
+            continue
+        words |= shelf.load(f"words {lexicon.words_by} {lexicon.lowercase}", table, _reads_words(side, lexicon))
+    return words
+
+
+def _reads_words(side: str, lexicon: Lexicon) -> Callable[[Path], frozenset[str]]:
+    def read(table: Path) -> frozenset[str]:
+        texts = (text for row in _rows(table, side, MOST_ROWS) for text in _texts(side, row))
+        return words_of((lower(text) for text in texts) if lexicon.lowercase else texts, lexicon.words_by)
+
+    return read
+
+
+def examples(shelf: Shelf, side: str) -> list[Example]:
+    """A few short texts of a side's test split whose every word was met in training; none where there is no data.
+
+    Args:
+        side: a folder of data/clean/; `documents` and `beginnings`: the first lines of documents of `text`, the first
+            half of its lines; `instructions`: what microworld's grammar draws, where that was learnt; `cases`: `CASES`
+            whose words were met.
+    """
+    if side == "instructions":
+        world = microworld.learnt(shelf.project)
+        found = microworld.examples(world.size) if world else []
+        return [Example(one["text"], one["kind"].replace("_", " ")) for one in found[:: microworld.EXAMPLES][:EXAMPLES]]
+    if side == "cases":
+        return _cases(shelf)
+    of = "text" if side in ("documents", "beginnings") else side
+    table = _table(shelf.project, of, "test")
+    try:
+        known = _words_of_side(shelf, of)
+        if table is None or not known:
+            return []
+        also = _words_of_side(shelf, "tags") if of == "labels" else frozenset()  # taggers read it, too
+        return shelf.load(f"examples of {side}", table, lambda file: _chosen(side, of, file, known, also))
+    except InputError:
+        return []
+
+
+def _words_of_side(shelf: Shelf, side: str) -> frozenset[str]:
+    """The words of the training texts of a side; none where they are not at hand."""
+    train = _table(shelf.project, side, "train")
+    return shelf.load("words auto False", train, _reads_words(side, Lexicon(None, None))) if train else frozenset()
+
+
+def _chosen(side: str, of: str, table: Path, known: frozenset[str], also: frozenset[str]) -> list[Example]:
+    """Examples whose words are all known, first those whose words are `also` known."""
+    rows = list(_rows(table, of, LOOKED_AT))
+    if side == "documents":
+        documents = groupby(rows, lambda row: row["document"])
+        lines = (list(islice((row["text"] for row in group), 3)) for _, group in documents)
+        found = [Example("\n".join(some)) for some in lines]
+    elif of == "labels":
+        found = [Example(row["tree"] or row["text"], row["label"]) for row in rows if row["second"] is None]
+    elif of == "questions":
+        found = [Example(row["context"], row["question"]) for row in rows]
+    else:
+        found = [Example(_texts(of, row)[0]) for row in rows]
+    longest = LONGEST if of in ("parallel", "tags") or side == "text" else LONGEST_LABELLED
+    fit = [one for one in found if len(one.text.split()) >= 3 and len(one.text) <= longest]
+    words = {one: words_of([words_of_tree(one.text)], "auto") for one in fit}
+    met = [one for one in fit if words[one] <= known]
+    if of == "labels":
+        met = _one_each(sorted(met, key=lambda one: not words[one] <= also))
+    if side == "beginnings":
+        met = [Example(" ".join(one.text.split()[: len(one.text.split()) // 2])) for one in met]
+    return list({one.text: one for one in met}.values())[:EXAMPLES]
+
+
+def _cases(shelf: Shelf) -> list[Example]:
+    """Those of `CASES` whose every word was met in the training text of their side; all where there is none."""
+    found = []
+    for side, cases in CASES.items():
+        known = _words_of_side(shelf, side)
+        found += [one for one in cases if not known or set(words_of_tree(one.text).split()) <= known]
+    return found
+
+
+def _one_each(found: Iterable[Example]) -> list[Example]:
+    """The examples by turns of their labels, so that the first few have different ones."""
+    turns: dict[str, int] = {}
+    numbered = []
+    for one in found:
+        turns[one.about] = turns.get(one.about, 0) + 1
+        numbered.append((turns[one.about], one))
+    return [one for _, one in sorted(numbered, key=lambda pair: pair[0])]
+
+
+def _table(project: Path, side: str, split: str) -> Path | None:
+    folder = project / "data" / "clean" / side
+    return next((path for path in (folder / split, folder / f"{split}.parquet") if path.exists()), None)
+
+
+COLUMNS = {
+    "text": TEXT,
+    "parallel": PAIRS,
+    "labels": LABELLED,
+    "tags": TAGGED,
+    "questions": QUESTIONS,
+    "instructions": INSTRUCTIONS,
+}
+
+
+def _rows(table: Path, side: str, most: int) -> Iterator[Row]:
+    """The first rows of a table, the columns that are read of a side."""
+    batches = read_batches(table, COLUMNS[side])
+    return islice((row for batch in batches for row in batch.to_pylist()), most)
+
+
+def _texts(side: str, row: Row) -> list[str]:
+    """The texts of a row that a model reads."""
+    if side == "tags":
+        return [" ".join(row["words"])]
+    if side == "instructions":
+        return [message["text"] for message in row["messages"]]
+    columns = {"parallel": ("source",), "labels": ("text", "second"), "questions": ("context", "question")}
+    return [row[name] for name in columns.get(side, ("text",)) if row[name] is not None]

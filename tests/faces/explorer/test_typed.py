@@ -1,0 +1,109 @@
+"""What is typed: unknown words by model, and texts of the run's own test data that pages begin with."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from starlette.testclient import TestClient
+
+from langladder.faces.explorer import typed
+from langladder.faces.explorer.app import create
+from langladder.faces.http.shelf import Shelf
+from langladder.text.labelled.labelled import LABELLED, TAGGED
+from langladder.text.storage.shards import TEXT
+from langladder.text.storage.tables import PAIRS, write_table
+from tests.faces.explorer import small_readers
+from tests.faces.explorer.small_translators import PAIRS as TRANSLATED
+from tests.faces.explorer.small_translators import translators
+
+
+def _labelled(text: str, label: str) -> dict[str, Any]:
+    return dict.fromkeys(LABELLED.names) | {"text": text, "label": label}
+
+
+def _tagged(text: str) -> dict[str, Any]:
+    return dict.fromkeys(TAGGED.names) | {"words": text.split(), "tags": ["X"] * len(text.split())}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
+    """A finished run: models, and the clean text of each side."""
+    root = tmp_path_factory.mktemp("run")
+    small_readers.classifiers(root / "models")
+    small_readers.tagger(root / "models")
+    translators(root / "models" / "translator")
+    clean = root / "data" / "clean"
+    text = [
+        {"document": number // 2, "text": f"the cat number {number} sleeps .", "log_prob": None} for number in range(6)
+    ]
+    train = [*text, {"document": 9, "text": "the dog sees the cat .", "log_prob": None}]
+    labels = [_labelled("a good film .", "yes"), _labelled("a bad film .", "no"), _labelled("a fine film .", "yes")]
+    tables = {
+        "text": (TEXT, train, [*text, {"document": 9, "text": "the zebra sleeps .", "log_prob": None}]),
+        "parallel": (PAIRS, [{"source": one, "target": other} for one, other in TRANSLATED.items()], None),
+        "labels": (LABELLED, labels, None),
+        "tags": (TAGGED, [_tagged("a good film .")], [_tagged("a good film ."), _tagged("a zebra film .")]),
+    }
+    for side, (schema, rows, tests) in tables.items():
+        for split, chosen in (("train", rows), ("test", tests or rows)):
+            name = split if side == "text" else f"{split}.parquet"
+            (clean / side).mkdir(parents=True, exist_ok=True)
+            write_table(clean / side / name, pa.Table.from_pylist(chosen, schema))
+    return Shelf.below([root / "models"])
+
+
+@pytest.fixture(scope="module")
+def client(run: Shelf) -> Iterator[TestClient]:
+    with TestClient(create(run), raise_server_exceptions=False) as client:
+        yield client
+
+
+def unknown(client: TestClient, text: str, *models: str) -> dict[str, Any]:
+    """Model → what is said of it."""
+    found = client.post("/api/typed/unknown", json={"asked": [{"text": text, "models": models}]}).json()
+    return {name: one for one in found for name in one["models"]}
+
+
+def test_each_model_is_asked_by_its_own_training_text(client: TestClient) -> None:
+    found = unknown(client, "the good movie", "logistic", "attentive", "hmm", "attention", "plain")
+    words = {name: [word["text"] for word in one["unknown"]] for name, one in found.items()}
+    assert words["logistic"] == ["the", "movie"]  # neither stands in the labelled texts
+    assert words["attention"] == words["plain"] == ["good", "movie"]
+    assert words["hmm"] == ["good", "movie"] and words["attentive"] == ["the", "movie"]
+    assert {name: one["by"] for name, one in found.items()} == {
+        "logistic": "training", "attentive": "list", "hmm": "list", "attention": "training", "plain": "training",
+    }  # fmt: skip
+    tree = unknown(client, "((good) ((zebra) (.)))", "logistic")["logistic"]
+    assert [word["text"] for word in tree["unknown"]] == ["zebra"]
+
+
+def test_limits_and_missing_models(client: TestClient) -> None:
+    assert unknown(client, "a", "no such model") == {}
+    for asked in ([{"text": "x" * 20_001, "models": []}], [{"text": "", "models": []}] * 4, [{"text": "a"}]):
+        answer = client.post("/api/typed/unknown", json={"asked": asked})
+        assert answer.status_code == 400 and "asked" in answer.json()["error"]["message"]
+
+
+def test_examples_come_from_the_test_split_and_are_known(run: Shelf) -> None:
+    texts = {side: [one.text for one in typed.examples(run, side)] for side in ("text", "parallel", "tags", "labels")}
+    assert "the zebra sleeps ." not in texts["text"] and texts["text"][0] == "the cat number 0 sleeps ."
+    assert texts["parallel"] == list(TRANSLATED)[:3] and texts["tags"] == ["a good film ."]
+    labels = typed.examples(run, "labels")
+    assert [one.about for one in labels] == ["yes", "no", "yes"]  # by turns
+    assert typed.examples(run, "beginnings")[0].text == "the cat number"
+    assert typed.examples(run, "documents")[0].text == "the cat number 0 sleeps .\nthe cat number 1 sleeps ."
+    assert typed.examples(run, "questions") == [] and typed.examples(run, "cases") == []
+
+
+def test_pages_begin_with_an_example_and_offer_the_others(client: TestClient) -> None:
+    for path, text in (("/read", "a good film ."), ("/translate", "the cat sleeps"), ("/continue", "the cat number")):
+        page = client.get(path).text
+        assert f'dir="auto">{text}</textarea>' in page and f'value="{text}"' in page, path
+    assert 'value="a bad film ."' in client.get("/read").text
+
+
+def test_without_data_pages_begin_with_a_sentence_of_microworld(models: Shelf) -> None:
+    with TestClient(create(models)) as client:
+        assert ">the king</textarea>" in client.get("/continue").text
+        assert "names: olga follows" in client.get("/read").text
