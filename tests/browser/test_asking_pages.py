@@ -298,3 +298,26 @@ def test_a_text_that_works_is_one_click_away(visit: Visit) -> None:
     settled(page)
     assert page.locator("[name=text]").input_value() == button.get_attribute("value")
     assert "names" in button.inner_text() and "text=olga" in page.url
+
+
+@pytest.mark.parametrize("kind", ["n-gram", "recurrent", "continue a text", "translators"])
+def test_a_model_is_looked_into_and_another_token_pressed(kind: str, visit: Visit) -> None:
+    page = visit("/inside")
+    name = page.locator(f"optgroup[label*='{kind}'] option").first.get_attribute("value")
+    page.locator("textarea[name=text]").fill(SENTENCE)
+    page.locator("[name=model]").select_option(name)
+    settled(page)
+    tables = page.locator("#found table")
+    assert tables.count() >= 1 and page.locator("#found td.heat, #found td.number").count() > 3
+    if kind == "translators":
+        return
+    chosen = page.locator("#found .heat-cell[aria-pressed=true]")
+    first = chosen.inner_text()
+    page.locator("#found .heat-cell").last.click()
+    settled(page)
+    assert chosen.inner_text() == "<eos>" != first and "place=" in page.url
+    told = page.locator("#found section").first.inner_text()
+    assert "P(“<eos>”) = " in told and "bits" in told
+    if kind == "continue a text":
+        page.get_by_label("Head").select_option("mean")
+        assert "mean of its heads" in page.locator("#found").inner_text()

@@ -46,7 +46,7 @@ def kind_of(folder: Path) -> str | None:
         return "embedding"
     if not (folder / "config.json").is_file():
         return None
-    model = _class_of(folder)
+    model = class_of(folder)
     found = None if model is None else kind_of_class(model)
     if found is not None:
         return found
@@ -64,17 +64,17 @@ def has_vectors(folder: Path) -> bool:
     kind = kind_of(folder)
     if kind != "lm":
         return kind == "embedding"
-    model = _class_of(folder)
+    model = class_of(folder)
     return model is not None and issubclass(model, NeuralLanguageModel)
 
 
 def approach_of(folder: Path) -> str | None:
     """The approach of the model of a folder, such as `Transformer`; None where it cannot be told."""
-    model = _class_of(folder)
+    model = class_of(folder)
     return None if model is None else getattr(model, "approach", None)
 
 
-def _class_of(folder: Path) -> type | None:
+def class_of(folder: Path) -> type | None:
     """The class in config.json; None if it cannot be read."""
     file = folder / "config.json"
     try:

@@ -80,6 +80,13 @@ def gru_step(driven: Tensor, h: Tensor, weights: CellWeights, *, reset_after: bo
     - `reset_after=False` (the paper's equations 5 to 8 as most lecture notes write them): the reset gate acts on h
       before the product, and z is the share of the *new* state.
     """
+    _, z, n = gru_gates(driven, h, weights, reset_after=reset_after)
+    # h_t = (1 − z) ⊙ n + z ⊙ h_{t−1}, or (1 − z) ⊙ h_{t−1} + z ⊙ n
+    return gru_blend(n, h, z) if reset_after else gru_blend(h, n, z)
+
+
+def gru_gates(driven: Tensor, h: Tensor, weights: CellWeights, *, reset_after: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """The gates r and z of a GRU and its candidate n: driven (B, 3H), h (B, H) → (B, H) each."""
     H = h.shape[-1]
     x_r, x_z, x_n = driven.chunk(3, dim=-1)  # (B, H) each
     if reset_after:
@@ -91,11 +98,10 @@ def gru_step(driven: Tensor, h: Tensor, weights: CellWeights, *, reset_after: bo
     # z = σ(W_z x + U_z h + b_z)
     z = torch.sigmoid(x_z + h_z)
     if reset_after:
-        # n = tanh(W_n x + b_n + r ⊙ (U_n h + c_n));   h_t = (1 − z) ⊙ n + z ⊙ h_{t−1}
-        return gru_blend(torch.tanh(x_n + r * h_n), h, z)
-    # n = tanh(W_n x + U_n (r ⊙ h) + b_n);   h_t = (1 − z) ⊙ h_{t−1} + z ⊙ n
-    n = torch.tanh(x_n + weights.recur(r * h, slice(2 * H, None)))
-    return gru_blend(h, n, z)
+        # n = tanh(W_n x + b_n + r ⊙ (U_n h + c_n))
+        return r, z, torch.tanh(x_n + r * h_n)
+    # n = tanh(W_n x + U_n (r ⊙ h) + b_n)
+    return r, z, torch.tanh(x_n + weights.recur(r * h, slice(2 * H, None)))
 
 
 def gru_blend(first: Tensor, second: Tensor, z: Tensor) -> Tensor:
@@ -103,14 +109,19 @@ def gru_blend(first: Tensor, second: Tensor, z: Tensor) -> Tensor:
     return (1 - z) * first + z * second
 
 
+def lstm_gates(driven: Tensor, h: Tensor, weights: CellWeights) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The gates i, f, o of an LSTM and its candidate g: driven (B, 4H), h (B, H) → (B, H) each."""
+    a_i, a_f, a_g, a_o = (driven + weights.recur(h)).chunk(4, dim=-1)  # (B, H) each
+    # i, f, o = σ(W x + U h + b);   g = tanh(W_g x + U_g h + b_g)
+    return torch.sigmoid(a_i), torch.sigmoid(a_f), torch.sigmoid(a_o), torch.tanh(a_g)
+
+
 def lstm_step(driven: Tensor, h: Tensor, c: Tensor, weights: CellWeights) -> tuple[Tensor, Tensor]:
     """Long short-term memory (Hochreiter & Schmidhuber 1997, with Gers et al.'s forget gate).
 
     driven (B, 4H), h (B, H), c (B, H) → h (B, H), c (B, H).
     """
-    a_i, a_f, a_g, a_o = (driven + weights.recur(h)).chunk(4, dim=-1)  # (B, H) each
-    # i, f, o = σ(W x + U h + b);   g = tanh(W_g x + U_g h + b_g)
-    i, f, o, g = torch.sigmoid(a_i), torch.sigmoid(a_f), torch.sigmoid(a_o), torch.tanh(a_g)
+    i, f, o, g = lstm_gates(driven, h, weights)
     # c_t = f ⊙ c_{t−1} + i ⊙ g: the path on which gradients flow unsquashed
     c = f * c + i * g
     # h_t = o ⊙ tanh(c_t)

@@ -104,7 +104,7 @@ class LoopLayer(nn.Module):
 
     def forward(self, x: torch.Tensor, state: RecurrentState) -> tuple[torch.Tensor, RecurrentState]:
         """x (B, T, I), state of (B, H) → (B, T, H), state."""
-        weights = self._weights()
+        weights = self.weights()
         outputs = []
         for driven in weights.drive(x.transpose(0, 1)).unbind(0):  # T times (B, G·H)
             state = self._step(driven, state, weights)
@@ -121,7 +121,8 @@ class LoopLayer(nn.Module):
             return lstm_step(driven, h, c, weights)
         return peephole_step(driven, h, c, weights, self.peepholes)
 
-    def _weights(self) -> CellWeights:
+    def weights(self) -> CellWeights:
+        """Its weights, some of U dropped in training."""
         norms: LayerNorms | None = None
         if len(self.norms):
             unused = self.norms[:1]  # cells that are no LSTMs have no norm of the cell

@@ -24,7 +24,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, PrefixLoader, Stric
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from langladder.answers.kinds import title_of
-from langladder.faces.explorer import ladder, reading, surprisal, tokenizing, translating, typed, words, writing
+from langladder.faces.explorer import inside, ladder, reading, surprisal, tokenizing, translating, typed, words, writing
 from langladder.faces.explorer.history import in_order
 from langladder.faces.explorer.page import Page
 from langladder.faces.http.guard import LOOPBACK, REFUSALS, guard
@@ -34,6 +34,7 @@ from langladder.ground.errors import InputError
 PAGES: tuple[Page, ...] = (
     ladder.PAGE,
     surprisal.PAGE,
+    inside.PAGE,
     writing.CONTINUE,
     words.PAGE,
     tokenizing.PAGE,

@@ -12,7 +12,7 @@ Shape legend: B rows, T tokens, V vocabulary, N order, G n-grams, L n-grams belo
 """
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -36,6 +36,22 @@ DTYPES = {
     "log_backoffs": np.float32,
 }
 PART = 1 << 20  # numbers that are checked together
+
+
+class Entry(NamedTuple):
+    """What the tables hold for a token w after a history h.
+
+    Attributes:
+        history: its ids, the oldest first; () for single words.
+        log_prob: log p(h w); None: the n-gram is not there.
+        log_backoff: log b(h), the factor of shorter histories; None: the history is not there, which counts as 0.
+        followers: how many different words the tables have after h; of the empty history not counted.
+    """
+
+    history: tuple[int, ...]
+    log_prob: float | None
+    log_backoff: float | None
+    followers: int
 
 
 class BackoffLanguageModel(CountedLanguageModel):
@@ -86,6 +102,28 @@ class BackoffLanguageModel(CountedLanguageModel):
         """See `LanguageModel.next_log_probs`. BOS and PAD have log-probability −∞."""
         check_tokens(prefix, self.vocab_size)
         return torch.from_numpy(np.stack([self._next(row[row != PAD]) for row in prefix.numpy()]))  # (B, V)
+
+    def entries(self, prefix: np.ndarray, token: int) -> list["Entry"]:
+        """What the tables hold for one token after a prefix (length,), by length of the history, the empty one first.
+
+        Read from the first to the last: P is p(h w) where the n-gram is there, else b(h) times the P before it.
+        """
+        tables = self.arrays()
+        words, starts = tables["words"], tables["starts"]
+        found = [Entry((), float(tables["log_probs"][token]), 0.0, 0)]
+        for length in range(1, min(self.order, len(prefix) + 1)):
+            history, number = prefix[-length:], self._number(prefix[-length:])
+            log_prob = log_backoff = None
+            followers = 0
+            if number >= 0:
+                ngram = int(extension(words, starts, number, token))
+                log_prob = float(tables["log_probs"][ngram]) if ngram >= 0 else None
+                log_backoff = float(tables["log_backoffs"][number])
+                followers = int(starts[number + 1] - starts[number])
+            found.append(Entry(tuple(history.tolist()), log_prob, log_backoff, followers))
+            if prefix[-length] == BOS:
+                break
+        return found
 
     def _next(self, prefix: np.ndarray) -> np.ndarray:
         """(length,) → (V,): start from single words, then let each longer history correct what it has seen."""

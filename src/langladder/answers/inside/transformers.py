@@ -1,0 +1,203 @@
+"""Inside GPT and BERT: who reads whom, how large the residual stream is, and what each layer would answer.
+
+The network runs as it always does; hooks keep what its layers read and write. The weights of attention come from the
+equation form of the layers (`forward_equation`): the fused kernel never writes them to memory.
+
+The answer of a layer ("logit lens", nostalgebraist 2020) is what the network's own last norm and output layer make of
+the state that this layer leaves behind. At the last layer it is the network's answer.
+
+Shape legend: T tokens, D width, V vocabulary, h heads, d = D/h.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, cast
+
+import torch
+from torch import nn
+
+from langladder.models.encoders.bert import BERT
+from langladder.models.language.gpt import GPT, GPTBlock
+from langladder.models.language.neural import scoring
+from langladder.nn.multi_head_attention import CausalSelfAttention
+from langladder.nn.packing import Layout
+from langladder.nn.transformer_layers import BERTLayer, PackedSelfAttention
+from langladder.text.tokenize.specials import BOS, PAD
+
+LIKELIEST = 5
+Answer = Callable[[torch.Tensor], torch.Tensor]
+"""A state (D,) → log-probabilities (V,)."""
+
+
+class Guess(NamedTuple):
+    """What a state would answer.
+
+    Attributes:
+        likeliest: ids with their probabilities. probability, rank: of the token that stands there; 1 is the first rank.
+    """
+
+    likeliest: list[tuple[int, float]]
+    probability: float
+    rank: int
+
+
+class Layer(NamedTuple):
+    """One layer.
+
+    Attributes:
+        weights: (h, T, T), a row a token that reads.
+        scores: (h, T), q · k / √d of the token that is looked at, before the softmax; −∞ where it may not read.
+        attention, feed_forward: (T,) each, lengths of what the two sublayers compute at each token.
+        stream: (T,) lengths of the states that the layer leaves behind.
+        guess: what the state of the token that is looked at would answer.
+    """
+
+    weights: torch.Tensor
+    scores: torch.Tensor
+    attention: torch.Tensor
+    feed_forward: torch.Tensor
+    stream: torch.Tensor
+    guess: Guess
+
+
+class Inside(NamedTuple):
+    """What a network computes for one token.
+
+    Attributes:
+        tokens: T ids that it reads. place: which of them is looked at: the one that the answer is read from.
+        embedded: (T,) lengths of the states before the first layer; first: what they would answer.
+    """
+
+    tokens: list[int]
+    place: int
+    embedded: torch.Tensor
+    first: Guess
+    layers: list[Layer]
+
+
+@torch.no_grad()
+def gpt(model: GPT, prefix: Sequence[int], token: int) -> Inside:
+    """How GPT comes to P(token | prefix): the last layer's guess is that of `next_log_probs`.
+
+    Args:
+        prefix: ids, BOS first; of a long one the network reads what its context holds.
+    """
+    read = [*prefix][-model.context :]
+    tokens = torch.tensor([read], device=next(model.parameters()).device)
+
+    def answer(state: torch.Tensor) -> torch.Tensor:
+        return torch.log_softmax(model.head(model.norm(state)).float(), dim=-1)
+
+    def equation(module: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        return cast("CausalSelfAttention", module).forward_equation(x)[1][0]
+
+    blocks = [cast("GPTBlock", block) for block in model.blocks]
+    with scoring(model, tokens.device.type), _watching(blocks) as kept:
+        model(tokens)
+        return _inside(blocks, kept, equation, read, len(read) - 1, answer, token, {PAD, BOS})
+
+
+@torch.no_grad()
+def bert(model: BERT, row: Sequence[int], place: int, token: int, hidden: Iterable[int]) -> Inside:
+    """How BERT comes to P(token | the rest) at a gap: the last layer's guess is that of `masked_log_probs`.
+
+    Args:
+        row: `<cls>` … `<sep>`, with `<mask>` at `place`.
+        hidden: ids that are no text, which are not listed among the likeliest.
+    """
+    tokens = torch.tensor([[*row]], device=next(model.parameters()).device)
+    layout = Layout.of(torch.ones_like(tokens, dtype=torch.bool))
+
+    def answer(state: torch.Tensor) -> torch.Tensor:
+        return torch.log_softmax(model.head(model.transformed(state)).float(), dim=-1)
+
+    def equation(module: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        return cast("PackedSelfAttention", module).forward_equation(x[0], layout)[1][0]
+
+    layers = [cast("BERTLayer", layer) for layer in model.layers]
+    with scoring(model, tokens.device.type), _watching(layers) as kept:
+        model.hidden(tokens)
+        return _inside(layers, kept, equation, list(row), place, answer, token, set(hidden))
+
+
+class _Kept(NamedTuple):
+    """Of each layer what it read and left, what its attention read and wrote, what its FFN wrote: (T, D) each."""
+
+    read: list[torch.Tensor]
+    left: list[torch.Tensor]
+    attention_read: list[torch.Tensor]
+    attention: list[torch.Tensor]
+    feed_forward: list[torch.Tensor]
+
+
+@contextmanager
+def _watching(layers: Sequence[GPTBlock | BERTLayer]) -> Iterator[_Kept]:
+    """While it lasts, what the layers compute for one row is kept."""
+    kept = _Kept([], [], [], [], [])
+
+    def keep(read: list[torch.Tensor] | None, left: list[torch.Tensor]) -> Callable[..., None]:
+        def hook(_: nn.Module, inputs: tuple[torch.Tensor, ...], out: Any) -> None:
+            if read is not None:
+                read.append(_row(inputs[0]))
+            left.append(_row(out[0] if isinstance(out, tuple) else out))
+
+        return hook
+
+    hooks = []
+    for layer in layers:
+        hooks.append(layer.register_forward_hook(keep(kept.read, kept.left)))
+        hooks.append(layer.attention.register_forward_hook(keep(kept.attention_read, kept.attention)))
+        hooks.append(layer.contract.register_forward_hook(keep(None, kept.feed_forward)))
+    try:
+        yield kept
+    finally:
+        for one in hooks:
+            one.remove()
+
+
+def _row(x: torch.Tensor) -> torch.Tensor:
+    """(1, T, D) or (T, D) → (T, D)."""
+    return x[0] if x.dim() == 3 else x
+
+
+def _inside(
+    layers: Sequence[GPTBlock | BERTLayer],
+    kept: _Kept,
+    equation: Callable[[nn.Module, torch.Tensor], torch.Tensor],
+    tokens: list[int],
+    place: int,
+    answer: Answer,
+    token: int,
+    hidden: set[int],
+) -> Inside:
+    found = []
+    for number, layer in enumerate(layers):
+        x = kept.attention_read[number]
+        weights = equation(layer.attention, x[None])  # (h, T, T)
+        scores = _scores(layer.attention, x, place).masked_fill(weights[:, place] == 0, -math.inf)
+        left = kept.left[number]
+        lengths = (kept.attention[number], kept.feed_forward[number], left)
+        found.append(
+            Layer(
+                weights, scores, *(state.norm(dim=-1) for state in lengths), _guess(answer(left[place]), token, hidden)
+            )
+        )
+    embedded = kept.read[0]
+    return Inside(tokens, place, embedded.norm(dim=-1), _guess(answer(embedded[place]), token, hidden), found)
+
+
+def _scores(attention: CausalSelfAttention | PackedSelfAttention, x: torch.Tensor, place: int) -> torch.Tensor:
+    """q · k / √d of one token with all: (T, D) → (h, T)."""
+    query, key, _ = (attention.split(part)[0] for part in attention.project(x[None]).chunk(3, dim=-1))  # (h, T, d)
+    scores: torch.Tensor = key @ query[:, place, :, None] / math.sqrt(query.shape[-1])
+    return scores[..., 0]
+
+
+def _guess(log_probs: torch.Tensor, token: int, hidden: set[int]) -> Guess:
+    """Of log-probabilities (V,)."""
+    probs = log_probs.double().exp()
+    shown = probs.index_fill(0, torch.tensor(sorted(hidden), device=probs.device, dtype=torch.int64), 0.0)
+    values, ids = shown.topk(min(LIKELIEST, len(shown)))
+    own = float(probs[token])
+    return Guess(list(zip(ids.tolist(), values.tolist(), strict=True)), own, 1 + int((shown > own).sum()))

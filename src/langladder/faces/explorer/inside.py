@@ -1,0 +1,352 @@
+"""Inside one model: what it computes on the way to one token of a sentence, with the numbers of each step.
+
+n-gram models, GPT, recurrent language models, BERT and translators have each a picture of their own; other models are
+not listed. What a request may ask is bounded by the numbers that its answer would hold.
+"""
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from langladder.answers.inside import ngrams, recurrent, transformers, translators
+from langladder.answers.kinds import class_of, title_of
+from langladder.answers.loading import LoadedEncoder, LoadedTranslator, read_encoder, read_translator
+from langladder.answers.surprisal import Row, guess, row_of
+from langladder.answers.translate import weights
+from langladder.decoding.beam_search import BeamConfig
+from langladder.decoding.fill import GAP, gapped
+from langladder.decoding.translate import translate
+from langladder.faces.explorer.history import in_order
+from langladder.faces.explorer.page import ModelName, Page
+from langladder.faces.explorer.translating import one_line
+from langladder.faces.http.server import Json
+from langladder.faces.http.shelf import Rung, Shelf
+from langladder.ground.errors import InputError
+from langladder.models.encoders.bert import BERT
+from langladder.models.language.gpt import GPT
+from langladder.models.language.instructed import InstructedGPT
+from langladder.models.language.recurrent import RecurrentLM
+from langladder.models.ngrams.backoff import BackoffLanguageModel
+from langladder.models.translation.translator import Translator
+from langladder.text.storage.token_streams import TokenStream
+from langladder.text.tokenize.specials import BOS, EOS
+from langladder.text.tokenize.tokenizers import Tokenizer
+
+MOST_CHARACTERS = 2_000
+MOST_TOKENS = 64  # of a text
+MOST_NUMBERS = 600_000  # of an answer
+UNITS = 32  # of a recurrent layer that are shown one by one
+GROUPS = (
+    ("n-gram models", BackoffLanguageModel),
+    ("recurrent networks", RecurrentLM),
+    ("Transformers that continue a text", GPT),
+    ("Transformers that fill a gap", BERT),
+    ("translators", Translator),
+)
+
+
+class Looking(BaseModel):
+    """A text, and which of its tokens is looked at, from 0; null: one near the end. For translators it is ignored."""
+
+    model: ModelName
+    text: str = Field(max_length=MOST_CHARACTERS)
+    place: int | None = Field(default=None, ge=0, le=MOST_CHARACTERS)
+
+
+class LockedEncoder(NamedTuple):
+    """An encoder; `lock`: it answers one question at a time."""
+
+    loaded: LoadedEncoder
+    lock: threading.Lock
+
+
+class LockedTranslator(NamedTuple):
+    """A translator; `lock`: it answers one question at a time."""
+
+    loaded: LoadedTranslator
+    lock: threading.Lock
+
+
+def router(shelf: Shelf) -> APIRouter:
+    """What answers the page's script."""
+    routes = APIRouter()
+
+    @routes.post("/models")
+    def models() -> list[Json]:
+        """The models that can be looked into: groups with name and title of each."""
+        shelf.refresh()
+        found = {name: group for name, folder in in_order(shelf).items() if (group := _group(folder))}
+        return [
+            {
+                "group": group,
+                "models": [
+                    {"name": name, "title": title_of(shelf.folders[name])} for name in found if found[name] == group
+                ],
+            }
+            for group, _ in GROUPS
+            if group in found.values()
+        ]
+
+    @routes.post("/look")
+    def look(request: Looking) -> Json:
+        """What one model computes for one token; which keys there are, `kind` says."""
+        folder = shelf.find(request.model)
+        group = _group(folder)
+        if group is None:
+            raise InputError(f"model: {request.model[:80]!r} cannot be looked into; `/api/inside/models` lists those")
+        if not request.text.strip():
+            raise InputError("text: empty; write a sentence")
+        if group == "translators":
+            loaded, lock = shelf.load("translator inside", folder, _read_translator)
+            with lock:
+                return _translator(loaded, one_line(request.text))
+        if group == "Transformers that fill a gap":
+            encoder, lock = shelf.load("encoder inside", folder, _read_encoder)
+            with lock:
+                return _encoder(encoder, " ".join(request.text.split()), request.place)
+        rung = shelf.language_model(request.model)
+        with rung.lock:
+            return _language_model(shelf, rung, request)
+
+    return routes
+
+
+def _group(folder: Path) -> str | None:
+    """Which of `GROUPS` the model of a folder belongs to; None where it cannot be looked into."""
+    kind = class_of(folder)
+    if kind is None or issubclass(kind, InstructedGPT):
+        return None
+    return next((group for group, base in GROUPS if issubclass(kind, base)), None)
+
+
+def _read_encoder(folder: Path) -> LockedEncoder:
+    return LockedEncoder(read_encoder(folder), threading.Lock())
+
+
+def _read_translator(folder: Path) -> LockedTranslator:
+    loaded = read_translator(folder)
+    loaded.model.eval()
+    return LockedTranslator(loaded, threading.Lock())
+
+
+# Language models.
+
+
+def _language_model(shelf: Shelf, rung: Rung, request: Looking) -> Json:
+    row = row_of(rung.tokenizer, request.text)
+    predicted = [at for at, token in enumerate(row.ids) if token != BOS]
+    _check_length(len(predicted))
+    place = _place(request.place, len(predicted), max(0, len(predicted) - 3))
+    at = predicted[place]
+    prefix, token = row.ids[:at], row.ids[at]
+    answer = guess(rung.model, rung.tokenizer, request.text, place)
+    found: Json = {
+        "tokens": [[before, text] for before, text, _, _ in row.marks],
+        "place": place,
+        "token": row.marks[place][1],
+        "answer": answer._asdict() | {"probability": None if answer.bits is None else 2.0**-answer.bits},
+    }
+    names = _names(rung.tokenizer, row, predicted)
+    if isinstance(rung.model, BackoffLanguageModel):
+        return found | _ngrams(shelf, rung, rung.model, prefix, token)
+    if isinstance(rung.model, GPT):
+        model = rung.model
+        _check_numbers(model.config.layers * model.config.heads * min(len(prefix), model.context) ** 2)
+        seen = transformers.gpt(model, prefix, token)
+        return found | {"read": names[at - len(seen.tokens) : at]} | _transformer(seen, rung.tokenizer)
+    assert isinstance(rung.model, RecurrentLM)
+    return found | {"read": names[:at]} | _recurrent(rung.model, prefix)
+
+
+def _names(tokenizer: Tokenizer, row: Row, predicted: Sequence[int]) -> list[str]:
+    """What each id of a row is called: as it stands in the text, specials by their names."""
+    names = [tokenizer.name(token) for token in row.ids]
+    for at, (_, text, _, _) in zip(predicted, row.marks, strict=True):
+        names[at] = text
+    return names
+
+
+def _ngrams(shelf: Shelf, rung: Rung, model: BackoffLanguageModel, prefix: list[int], token: int) -> Json:
+    ids = _training_ids(shelf, rung.tokenizer)
+    name = rung.tokenizer.piece
+    found = [
+        step._asdict()
+        | {
+            "history": [rung.tokenizer.name(one) if one == BOS else name(one).strip() for one in step.history],
+            "counts": None if step.counts is None else step.counts._asdict(),
+        }
+        for step in ngrams.steps(model, prefix, token, ids)
+    ]
+    interpolated = isinstance(model, ngrams.INTERPOLATED)
+    return {"kind": "ngram", "steps": found, "order": model.order, "interpolated": interpolated}
+
+
+def _training_ids(shelf: Shelf, tokenizer: Tokenizer) -> np.ndarray | None:
+    """The training tokens of the language models; None where they are not at hand, or cut by another tokenizer."""
+    folder = shelf.project / "data" / "tokens" / "text"
+    try:
+        own = shelf.load("tokenizer", folder / "tokenizer.json", Tokenizer.load)
+        stream = shelf.load("tokens", folder / "train.arrow", TokenStream.open)
+    except InputError:
+        return None
+    return stream.ids if own.same_as(tokenizer) else None
+
+
+def _transformer(seen: transformers.Inside, tokenizer: Tokenizer) -> Json:
+    return {
+        "kind": "transformer",
+        "at": seen.place,
+        "embedded": _rounded(seen.embedded),
+        "first": _guess(seen.first, tokenizer),
+        "layers": [
+            {
+                "weights": _rounded(layer.weights, 3),
+                "scores": [[None if one == -np.inf else one for one in head] for head in _rounded(layer.scores)],
+                "attention": _rounded(layer.attention),
+                "feed_forward": _rounded(layer.feed_forward),
+                "stream": _rounded(layer.stream),
+                "guess": _guess(layer.guess, tokenizer),
+            }
+            for layer in seen.layers
+        ],
+    }
+
+
+def _guess(found: transformers.Guess, tokenizer: Tokenizer) -> Json:
+    return {"likeliest": _likeliest(found.likeliest, tokenizer), "probability": found.probability, "rank": found.rank}
+
+
+def _likeliest(found: Sequence[tuple[int, float]], tokenizer: Tokenizer) -> list[tuple[str, float]]:
+    return [(tokenizer.piece(token), probability) for token, probability in found]
+
+
+def _recurrent(model: RecurrentLM, prefix: list[int]) -> Json:
+    _check_numbers(len(prefix) * UNITS * 4 * len(model.cell.layers))
+    layers: list[Json] = []
+    for layer in recurrent.gates(model, prefix).layers:
+        memory = layer.states if layer.cells is None else layer.cells  # (T, H)
+        moves = (memory - torch.cat([torch.zeros_like(memory[:1]), memory[:-1]])).abs().sum(dim=0)  # (H,)
+        units = moves.topk(min(UNITS, len(moves))).indices
+        parts = layer.gates | {"memory": memory}
+        layers.append(
+            {
+                "gates": {name: _rounded(gate.mean(dim=1)) for name, gate in layer.gates.items()},
+                "state": _rounded(layer.states.norm(dim=1)),
+                "cell": None if layer.cells is None else _rounded(layer.cells.norm(dim=1)),
+                "units": units.tolist(),
+                "values": {name: _rounded(part[:, units].T) for name, part in parts.items()},
+            }
+        )
+    return {"kind": "recurrent", "cell": model.config.cell, "layers": layers}
+
+
+# BERT and translators.
+
+
+def _encoder(encoder: LoadedEncoder, text: str, place: int | None) -> Json:
+    """A gap of the text, or a token of it that is made one."""
+    model, tokenizer = encoder.model, encoder.tokenizer
+    gap = tokenizer.special_id(GAP)
+    ids = (gapped(tokenizer, text) if GAP in text else tokenizer.encode(text)).tolist()
+    _check_length(len(ids))
+    gaps = [at for at, token in enumerate(ids) if token == gap]
+    chosen = _place(place, len(ids), max(0, len(ids) - 2))
+    if gaps:
+        chosen = chosen if chosen in gaps else gaps[0]
+    row = model.framed(np.array(ids))[0]
+    if len(row) > model.context:
+        raise InputError(f"text: {len(ids)} tokens; this model reads {model.context - 2}: cut it")
+    _check_numbers(model.number_of_layers * model.config.heads * len(row) ** 2)
+    at = chosen + 1  # behind <cls>
+    own = int(row[at])
+    row[at] = gap
+    ordinary = set(tokenizer.ordinary)
+    other = [token for token in range(model.vocab_size) if token not in ordinary]
+    seen = transformers.bert(model, row.tolist(), at, own, other)
+    names = [tokenizer.name(token) if token not in ordinary else tokenizer.piece(token).strip() for token in ids]
+    last = seen.layers[-1].guess
+    answer = {"likeliest": _likeliest(last.likeliest, tokenizer), "probability": last.probability, "rank": last.rank}
+    read = ["<cls>", *names, "<sep>"]
+    read[at] = GAP
+    return {
+        "tokens": [[" " if position else "", name] for position, name in enumerate(names)],
+        "place": chosen,
+        "token": None if own == gap else names[chosen],
+        "answer": answer | {"bits": None if own == gap else float(-np.log2(max(last.probability, 1e-300)))},
+        "read": read,
+    } | _transformer(seen, tokenizer)
+
+
+def _translator(loaded: LoadedTranslator, text: str) -> Json:
+    source = np.append(loaded.source.encode(text), EOS).astype(np.int64)
+    _check_length(len(source))
+    ((best, *_),) = translate(loaded.model, [source], BeamConfig(width=1, n_best=1))
+    taken = best.tokens
+    steps = translators.steps(loaded.model, source.tolist(), taken)
+    shown = weights(loaded, source, taken)
+    _check_numbers(sum(np.array(layer["weights"]).size for layer in shown["layers"]))
+    return {
+        "kind": "translator",
+        "translation": loaded.target.decode(taken),
+        "log_prob": best.log_prob,
+        "source": shown["source"],
+        "steps": [
+            {
+                "token": name,
+                "probability": float(np.exp(step.log_prob)),
+                "log_prob": step.log_prob,
+                "likeliest": _likeliest(step.likeliest, loaded.target),
+                "weights": step.weights,
+            }
+            for name, step in zip(shown["target"], steps, strict=True)
+        ],
+        "layers": shown["layers"],
+    }
+
+
+def _place(asked: int | None, length: int, otherwise: int) -> int:
+    """The place that is looked at.
+
+    Raises:
+        InputError: the text has no such token.
+    """
+    if asked is None:
+        return otherwise
+    if asked >= length:
+        raise InputError(f"place: {asked}; the text has tokens 0 to {length - 1} for this model")
+    return asked
+
+
+def _check_length(length: int) -> None:
+    """Raise InputError where a text is empty or too long to be shown."""
+    if not 0 < length <= MOST_TOKENS:
+        raise InputError(f"text: {length:,} tokens for this model; 1 to {MOST_TOKENS} are shown here: cut it")
+
+
+def _check_numbers(numbers: int) -> None:
+    """Raise InputError where an answer would be too large."""
+    if numbers > MOST_NUMBERS:
+        raise InputError(f"text: {numbers:,} numbers inside this model; at most {MOST_NUMBERS:,} are sent: shorten it")
+
+
+def _rounded(values: torch.Tensor, digits: int = 4) -> list:  # type: ignore[type-arg]
+    """As JSON has it."""
+    found: list = values.double().cpu().numpy().round(digits).tolist()  # type: ignore[type-arg]
+    return found
+
+
+PAGE = Page(
+    "inside",
+    "Inside",
+    "What one model computes on the way to one token, step by step, with the numbers of each step.",
+    "inside.html.j2",
+    "inside.js",
+    router,
+    at_once=8,
+)

@@ -1,0 +1,166 @@
+"""What is shown inside a model ends in the model's own answer, and its numbers follow from one another."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+
+from langladder.answers.inside import ngrams, recurrent, transformers, translators
+from langladder.decoding.attention_heads import read_by_step
+from langladder.decoding.beam_search import BeamConfig
+from langladder.decoding.translate import translate
+from langladder.models.encoders.bert import BERT
+from langladder.models.encoders.encoder import Masked
+from langladder.models.language.gpt import GPT
+from langladder.models.language.recurrent import RecurrentLM
+from langladder.models.ngrams.absolute_discounting import AbsoluteDiscounting
+from langladder.models.ngrams.katz import Katz
+from langladder.models.ngrams.kneser_ney import KneserNey, closed_form_discounts
+from langladder.models.ngrams.stupid_backoff import StupidBackoff
+from langladder.models.ngrams.witten_bell import WittenBell
+from langladder.models.translation.attention_seq2seq import AttentionSeq2Seq
+from langladder.models.translation.seq2seq import Seq2Seq
+from langladder.text.storage.token_streams import TokenStream
+from langladder.text.tokenize.specials import BOS, EOS
+
+WORDS = 14
+PREFIX = [BOS, 5, 9, 6, 11]
+
+
+def text(lines: int = 60) -> np.ndarray:
+    """Lines of four words, of which a few are frequent."""
+    random = np.random.default_rng(3)
+    rows = [[BOS, *(4 + random.zipf(1.6, 4) % (WORDS - 4)), EOS] for _ in range(lines)]
+    return np.array(rows, dtype=np.int32).ravel()
+
+
+def doubled(model: torch.nn.Module) -> None:
+    """First weights hardly tell one token from another."""
+    for parameter in model.parameters():
+        parameter.data *= 3
+
+
+@pytest.mark.parametrize("kind", [KneserNey, AbsoluteDiscounting, WittenBell, Katz, StupidBackoff])
+def test_an_n_gram_model_s_steps_end_in_its_probability(kind: type[KneserNey]) -> None:
+    ids = text()
+    model = kind(kind.Config(order=3), WORDS)
+    model.fit(TokenStream(ids, np.array([0, len(ids)])))
+    own = model.next_log_probs(torch.tensor([PREFIX]))[0].exp()
+    for token in range(4, WORDS):
+        found = ngrams.steps(model, PREFIX, token, ids)
+        assert found[-1].probability == pytest.approx(float(own[token]), rel=1e-5)
+        for before, step in pairwise(found):
+            assert step.below == before.probability
+            if not step.seen:
+                assert step.probability == pytest.approx(step.backoff * before.probability)
+            elif kind in ngrams.INTERPOLATED:
+                assert step.share is not None
+                assert step.probability == pytest.approx(step.share + step.backoff * before.probability)
+
+
+def test_counts_are_those_of_the_text_and_discounts_those_of_the_closed_form() -> None:
+    ids = text(200)
+    model = KneserNey(KneserNey.Config(order=2), WORDS)
+    model.fit(TokenStream(ids, np.array([0, len(ids)])))
+    pairs = [tuple(pair) for pair in np.stack([ids[:-1], ids[1:]], axis=1).tolist() if pair[1] != BOS]
+    counts = np.unique(list(map(pairs.count, set(pairs))), return_counts=True)
+    n = np.zeros(5, dtype=np.int64)
+    for times, many in zip(*counts, strict=True):
+        n[times if times < 5 else 0] += many
+    wanted = closed_form_discounts(n, [0.5, 1.0, 1.5])
+    for token in range(4, WORDS):
+        first, last = ngrams.steps(model, [BOS, 5], token, ids)
+        assert (last.counts is not None and first.counts is not None and last.discount is not None) or not last.seen
+        assert first.counts is not None and first.counts.used == len({one for one, other in pairs if other == token})
+        assert first.counts.total == len(set(pairs))
+        if last.counts and last.discount is not None:
+            assert last.counts.used == pairs.count((5, token)) and last.counts.total == list(ids).count(5)
+            assert last.discount == pytest.approx(wanted[min(3, last.counts.used)], abs=1e-3)
+
+
+def test_without_the_training_tokens_there_are_no_counts() -> None:
+    ids = text()
+    model = KneserNey(KneserNey.Config(order=3), WORDS)
+    model.fit(TokenStream(ids, np.array([0, len(ids)])))
+    assert all(step.counts is None and step.discount is None for step in ngrams.steps(model, PREFIX, 7))
+
+
+@pytest.mark.parametrize("more", [{}, {"norm": "post"}, {"sparse_window": 2}, {"positions": "sinusoidal"}])
+def test_gpt_s_last_layer_gives_its_answer(more: dict[str, object]) -> None:
+    torch.manual_seed(1)
+    model = GPT(GPT.Config.model_validate({"context": 8, "width": 8, "layers": 2, "heads": 2} | more), WORDS)
+    doubled(model)
+    for prefix in (PREFIX, PREFIX * 2):  # the second is longer than the context
+        own = model.next_log_probs(torch.tensor([prefix]))[0].exp()
+        found = transformers.gpt(model, prefix, 7)
+        last = found.layers[-1].guess
+        assert last.probability == pytest.approx(float(own[7]), rel=1e-4)
+        assert dict(last.likeliest) == pytest.approx({one: float(own[one]) for one, _ in last.likeliest}, rel=1e-4)
+        assert last.rank == 1 + int((own[4:] > own[7]).sum() + (own[EOS] > own[7]) + (own[1] > own[7]))
+        assert found.tokens == prefix[-8:] and found.place == len(found.tokens) - 1
+        for layer in found.layers:
+            torch.testing.assert_close(layer.weights.sum(dim=-1), torch.ones(layer.weights.shape[:2]))
+            torch.testing.assert_close(torch.softmax(layer.scores, dim=-1), layer.weights[:, -1])
+            assert not torch.triu(layer.weights, diagonal=1).any()
+        if more.get("norm") != "post":  # the stream is a sum
+            first, second = found.layers
+            assert second.stream[0] <= first.stream[0] + second.attention[0] + second.feed_forward[0]
+    assert not any(module._forward_hooks for module in model.modules())
+
+
+def test_bert_s_last_layer_gives_its_answer() -> None:
+    torch.manual_seed(2)
+    model = BERT(BERT.Config(context=12, width=8, layers=2, heads=2, next_sentence=False), WORDS + 3)
+    doubled(model)
+    row = [model.cls, 5, model.mask, 6, model.separator]
+    batch = Masked(
+        torch.tensor([row]), torch.zeros(1, 5, dtype=torch.int64), torch.tensor([2]), torch.tensor([7]), torch.zeros(0)
+    )
+    own = model.masked_log_probs(batch)[0].exp()
+    found = transformers.bert(model, row, 2, 7, range(4))
+    assert found.layers[-1].guess.probability == pytest.approx(float(own[7]), rel=1e-4)
+    assert not {token for token, _ in found.layers[-1].guess.likeliest} & set(range(4))
+    for layer, own_weights in zip(found.layers, model.attention(torch.tensor([row])), strict=True):
+        torch.testing.assert_close(layer.weights, own_weights[0])
+        torch.testing.assert_close(torch.softmax(layer.scores, dim=-1), layer.weights[:, 2])
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"cell": "lstm", "layers": 2}, {"cell": "lstm", "layer_norm": True}, {"cell": "gru"},
+     {"cell": "gru", "reset_after": False}, {"cell": "rnn"}, {"cell": "peephole"}],
+)  # fmt: skip
+def test_gates_and_memory_give_the_network_s_states(more: dict[str, object]) -> None:
+    torch.manual_seed(3)
+    model = RecurrentLM(
+        RecurrentLM.Config.model_validate({"width": 6, "embedding_dim": 6, "dropout": 0.5} | more), WORDS
+    )
+    found = recurrent.gates(model, PREFIX)
+    torch.testing.assert_close(found.after, model.next_log_probs(torch.tensor([PREFIX]))[0])
+    assert len(found.layers) == len(model.cell.layers)
+    for layer in found.layers:
+        assert all(((gate > 0) & (gate < 1)).all() for gate in layer.gates.values())
+        if model.config.cell == "lstm" and not model.config.layer_norm:  # h = o ⊙ tanh(c)
+            assert layer.cells is not None
+            torch.testing.assert_close(layer.gates["output"] * torch.tanh(layer.cells), layer.states)
+    assert bool(found.layers[0].gates) == (model.config.cell in ("lstm", "gru"))
+
+
+@pytest.mark.parametrize("kind", [AttentionSeq2Seq, Seq2Seq])
+def test_a_translator_s_steps_sum_to_its_greedy_translation(kind: type[Seq2Seq]) -> None:
+    torch.manual_seed(4)
+    model = kind(kind.Config(width=8, embedding_dim=8), WORDS, WORDS).eval()
+    doubled(model)
+    source = [5, 9, 6, EOS]
+    ((best,),) = translate(model, [np.array(source)], BeamConfig(width=1, n_best=1))
+    steps = translators.steps(model, source, best.tokens)
+    assert math.fsum(step.log_prob for step in steps) == pytest.approx(best.log_prob, abs=1e-4)
+    assert [step.token for step in steps] == [*best.tokens, EOS]
+    assert all(step.likeliest[0][0] == step.token for step in steps[:-1])
+    seen = read_by_step(model, source, best.tokens)
+    if kind is Seq2Seq:
+        assert seen is None and all(step.weights is None for step in steps)
+    else:
+        np.testing.assert_allclose([step.weights for step in steps], seen, atol=1e-6)
