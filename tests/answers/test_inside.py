@@ -14,7 +14,7 @@ from langladder.decoding.translate import translate
 from langladder.models.encoders.bert import BERT
 from langladder.models.encoders.encoder import Masked
 from langladder.models.language.gpt import GPT
-from langladder.models.language.recurrent import RecurrentLM
+from langladder.models.language.recurrent import RecurrentConfig, RecurrentLM
 from langladder.models.ngrams.absolute_discounting import AbsoluteDiscounting
 from langladder.models.ngrams.katz import Katz
 from langladder.models.ngrams.kneser_ney import KneserNey, closed_form_discounts
@@ -80,6 +80,17 @@ def test_counts_are_those_of_the_text_and_discounts_those_of_the_closed_form() -
             assert last.discount == pytest.approx(wanted[min(3, last.counts.used)], abs=1e-3)
 
 
+def test_what_opens_with_bos_is_counted_in_times_and_else_in_different_words_before() -> None:
+    ids = text()
+    model = KneserNey(KneserNey.Config(order=3), WORDS)
+    model.fit(TokenStream(ids, np.array([0, len(ids)])))
+    lines = ids.reshape(-1, 6).tolist()
+    first, second = ngrams.steps(model, [BOS], 5, ids), ngrams.steps(model, [BOS, 5], 6, ids)
+    assert first[1].counts is not None and not first[1].counts.before
+    assert first[1].counts.used == sum(line[1] == 5 for line in lines) and first[1].counts.total == 60
+    assert [step.counts.before for step in second if step.counts] == [True, True, False]
+
+
 def test_without_the_training_tokens_there_are_no_counts() -> None:
     ids = text()
     model = KneserNey(KneserNey.Config(order=3), WORDS)
@@ -134,18 +145,17 @@ def test_bert_s_last_layer_gives_its_answer() -> None:
 )  # fmt: skip
 def test_gates_and_memory_give_the_network_s_states(more: dict[str, object]) -> None:
     torch.manual_seed(3)
-    model = RecurrentLM(
-        RecurrentLM.Config.model_validate({"width": 6, "embedding_dim": 6, "dropout": 0.5} | more), WORDS
-    )
+    config = RecurrentConfig.model_validate({"width": 6, "embedding_dim": 6, "dropout": 0.5} | more)
+    model = RecurrentLM(config, WORDS)
     found = recurrent.gates(model, PREFIX)
     torch.testing.assert_close(found.after, model.next_log_probs(torch.tensor([PREFIX]))[0])
     assert len(found.layers) == len(model.cell.layers)
     for layer in found.layers:
         assert all(((gate > 0) & (gate < 1)).all() for gate in layer.gates.values())
-        if model.config.cell == "lstm" and not model.config.layer_norm:  # h = o ⊙ tanh(c)
+        if config.cell == "lstm" and not config.layer_norm:  # h = o ⊙ tanh(c)
             assert layer.cells is not None
             torch.testing.assert_close(layer.gates["output"] * torch.tanh(layer.cells), layer.states)
-    assert bool(found.layers[0].gates) == (model.config.cell in ("lstm", "gru"))
+    assert bool(found.layers[0].gates) == (config.cell in ("lstm", "gru"))
 
 
 @pytest.mark.parametrize("kind", [AttentionSeq2Seq, Seq2Seq])

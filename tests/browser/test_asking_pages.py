@@ -107,6 +107,7 @@ def test_all_models_go_on_at_once_and_stop_when_told(visit: Visit) -> None:
     page.evaluate("window.grown = []")
     page.evaluate(STOP)
     submit(page)
+    page.locator("#found").filter(has_text="stopped").wait_for()
     stop = page.get_by_role("button", name="Stop")
     said = page.locator("#found").inner_text()
     assert "stopped" in said and stop.is_disabled()
@@ -319,5 +320,5 @@ def test_a_model_is_looked_into_and_another_token_pressed(kind: str, visit: Visi
     told = page.locator("#found section").first.inner_text()
     assert "P(“<eos>”) = " in told and "bits" in told
     if kind == "continue a text":
-        page.get_by_label("Head").select_option("mean")
+        page.locator("label:has-text('Head') select").select_option("mean")
         assert "mean of its heads" in page.locator("#found").inner_text()

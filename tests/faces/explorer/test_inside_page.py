@@ -56,9 +56,9 @@ def test_the_models_that_can_be_looked_into_are_listed_by_kind(look: Any) -> Non
 
 
 @pytest.mark.parametrize("name", ["kneser_ney", "lstm", "gpt"])
-@pytest.mark.parametrize("place", [0, 3, None])
-def test_the_last_step_is_the_answer_of_a_language_model(look: Any, shelf: Shelf, name: str, place: int | None) -> None:
-    found = look(name, place=place)
+@pytest.mark.parametrize("at", [0, 3, None])
+def test_the_last_step_is_the_answer_of_a_language_model(look: Any, shelf: Shelf, name: str, at: int | None) -> None:
+    found = look(name, place=at)
     rung = shelf.language_model(name)
     own = guess(rung.model, rung.tokenizer, TEXT, found["place"])
     assert found["answer"]["bits"] == own.bits and found["tokens"][found["place"]][1] == found["token"]
@@ -98,7 +98,7 @@ def test_a_translation_is_that_of_greedy_search(look: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "text", "place", "says"),
+    ("model", "text", "at", "says"),
     [
         ("gpt", "the " * 65, None, "66 tokens for this model; 1 to 64"),
         ("gpt", " ", None, "empty"),
@@ -110,8 +110,8 @@ def test_a_translation_is_that_of_greedy_search(look: Any) -> None:
         ("gpt", "x" * 2_001, None, "text"),
     ],
 )
-def test_limits_are_stated(look: Any, model: str, text: str, place: int | None, says: str) -> None:
-    assert says in look(model, text, place, status=400)["error"]["message"]
+def test_limits_are_stated(look: Any, model: str, text: str, at: int | None, says: str) -> None:
+    assert says in look(model, text, at, status=400)["error"]["message"]
 
 
 def test_an_answer_that_would_be_too_large_is_refused(look: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,14 +10,14 @@ Shape legend: T tokens, H hidden, V vocabulary, L layers.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 
 from langladder.models.language.neural import scoring
-from langladder.models.language.recurrent import RecurrentLM
+from langladder.models.language.recurrent import RecurrentConfig, RecurrentLM
 from langladder.nn.cells import CellWeights, gru_gates, lstm_gates
-from langladder.nn.recurrent import FusedLayer
+from langladder.nn.recurrent import FusedLayer, LoopLayer
 
 GATES = {"lstm": ("input", "forget", "output"), "gru": ("reset", "update")}
 """Cell → the gates that are shown; of other cells the states alone."""
@@ -65,14 +65,15 @@ def gates(model: RecurrentLM, prefix: Sequence[int]) -> Inside:
 
 def _gates(model: RecurrentLM, number: int, x: torch.Tensor, h: torch.Tensor) -> dict[str, torch.Tensor]:
     """The gates of a layer at each token: what it reads (T, I), its states h (T, H)."""
-    layer, cell = model.cell.layers[number], model.config.cell
-    if cell not in GATES:
+    layer, config = model.cell.layers[number], cast("RecurrentConfig", model.config)
+    if config.cell not in GATES:
         return {}
-    weights = CellWeights.of(layer.rnn) if isinstance(layer, FusedLayer) else layer.weights()
+    weights = CellWeights.of(layer.rnn) if isinstance(layer, FusedLayer) else cast("LoopLayer", layer).weights()
     before = torch.cat([torch.zeros_like(h[:1]), h[:-1]])  # (T, H), h_{t−1}
     driven = weights.drive(x)  # (T, G·H)
-    if cell == "lstm":
+    found: tuple[torch.Tensor, ...]
+    if config.cell == "lstm":
         found = lstm_gates(driven, before, weights)
     else:
-        found = gru_gates(driven, before, weights, reset_after=model.config.reset_after)
-    return dict(zip(GATES[cell], found, strict=False))  # the candidate comes last
+        found = gru_gates(driven, before, weights, reset_after=config.reset_after)
+    return dict(zip(GATES[config.cell], found, strict=False))  # the candidate comes last

@@ -177,12 +177,9 @@ def _inside(
         weights = equation(layer.attention, x[None])  # (h, T, T)
         scores = _scores(layer.attention, x, place).masked_fill(weights[:, place] == 0, -math.inf)
         left = kept.left[number]
-        lengths = (kept.attention[number], kept.feed_forward[number], left)
-        found.append(
-            Layer(
-                weights, scores, *(state.norm(dim=-1) for state in lengths), _guess(answer(left[place]), token, hidden)
-            )
-        )
+        wrote, fed = kept.attention[number], kept.feed_forward[number]
+        guess = _guess(answer(left[place]), token, hidden)
+        found.append(Layer(weights, scores, wrote.norm(dim=-1), fed.norm(dim=-1), left.norm(dim=-1), guess))
     embedded = kept.read[0]
     return Inside(tokens, place, embedded.norm(dim=-1), _guess(answer(embedded[place]), token, hidden), found)
 

@@ -7,7 +7,7 @@ not listed. What a request may ask is bounded by the numbers that its answer wou
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -31,7 +31,7 @@ from langladder.ground.errors import InputError
 from langladder.models.encoders.bert import BERT
 from langladder.models.language.gpt import GPT
 from langladder.models.language.instructed import InstructedGPT
-from langladder.models.language.recurrent import RecurrentLM
+from langladder.models.language.recurrent import RecurrentConfig, RecurrentLM
 from langladder.models.ngrams.backoff import BackoffLanguageModel
 from langladder.models.translation.translator import Translator
 from langladder.text.storage.token_streams import TokenStream
@@ -243,7 +243,7 @@ def _recurrent(model: RecurrentLM, prefix: list[int]) -> Json:
                 "values": {name: _rounded(part[:, units].T) for name, part in parts.items()},
             }
         )
-    return {"kind": "recurrent", "cell": model.config.cell, "layers": layers}
+    return {"kind": "recurrent", "cell": cast("RecurrentConfig", model.config).cell, "layers": layers}
 
 
 # BERT and translators.
@@ -335,9 +335,9 @@ def _check_numbers(numbers: int) -> None:
         raise InputError(f"text: {numbers:,} numbers inside this model; at most {MOST_NUMBERS:,} are sent: shorten it")
 
 
-def _rounded(values: torch.Tensor, digits: int = 4) -> list:  # type: ignore[type-arg]
+def _rounded(values: torch.Tensor, digits: int = 4) -> list[Any]:
     """As JSON has it."""
-    found: list = values.double().cpu().numpy().round(digits).tolist()  # type: ignore[type-arg]
+    found: list[Any] = values.double().cpu().numpy().round(digits).tolist()
     return found
 
 
