@@ -137,3 +137,13 @@ def test_a_reading_that_failed_is_tried_again(tmp_path) -> None:
     with pytest.raises(InputError, match="damaged"):
         shelf.load("it", folder, read)
     assert shelf.load("it", folder, read) == "whole"
+
+
+def test_what_takes_less_memory_than_its_files_says_so(tmp_path: Path) -> None:
+    large, small = tmp_path / "large", tmp_path / "small"
+    for file in (large, small):
+        file.write_bytes(bytes(200))
+    shelf, readings = Shelf.of([], memory=250), []
+    for file, size in ((large, 10), (small, None), (large, 10)):
+        shelf.load("text", file, lambda path: readings.append(path) or len(readings), size)
+    assert readings == [large, small]  # by their files both would not fit

@@ -192,7 +192,7 @@ def _training_ids(shelf: Shelf, tokenizer: Tokenizer) -> np.ndarray | None:
     folder = shelf.project / "data" / "tokens" / "text"
     try:
         own = shelf.load("tokenizer", folder / "tokenizer.json", Tokenizer.load)
-        stream = shelf.load("tokens", folder / "train.arrow", TokenStream.open)
+        stream = shelf.load("tokens", folder / "train.arrow", TokenStream.open, 0)  # mapped
     except InputError:
         return None
     return stream.ids if own.same_as(tokenizer) else None

@@ -35,6 +35,7 @@ MOST_CHARACTERS = 20_000
 MOST_MODELS = 60
 MOST_ROWS = 1_000_000  # of the training texts that are read: about ten seconds
 LOOKED_AT = 2_000  # rows of the test split among which examples are looked for
+SIZE = 10**7  # bytes of memory that words, a tokenizer or examples take, about
 EXAMPLES = 4
 LONGEST = 110  # characters of an example
 LONGEST_LABELLED = 300
@@ -111,7 +112,7 @@ def _alike(shelf: Shelf, asked: Asked) -> list[Json]:
     for name in dict.fromkeys(asked.models):
         try:
             folder = shelf.find(name)
-            lexicon = shelf.load("lexicon", folder, lexicon_of)
+            lexicon = shelf.load("lexicon", folder, lexicon_of, SIZE)
             training = _training_words(shelf, folder, lexicon)
         except InputError:
             continue  # its own answer says what is wrong
@@ -139,7 +140,8 @@ def _training_words(shelf: Shelf, folder: Path, lexicon: Lexicon) -> frozenset[s
             if side == sides[0]:
                 return None
             continue
-        words |= shelf.load(f"words {lexicon.words_by} {lexicon.lowercase}", table, _reads_words(side, lexicon))
+        what = f"words {lexicon.words_by} {lexicon.lowercase}"
+        words |= shelf.load(what, table, _reads_words(side, lexicon), SIZE)
     return words
 
 
@@ -172,7 +174,7 @@ def examples(shelf: Shelf, side: str) -> list[Example]:
         if table is None or not known:
             return []
         also = _words_of_side(shelf, "tags") if of == "labels" else frozenset()  # taggers read it, too
-        return shelf.load(f"examples of {side}", table, lambda file: _chosen(side, of, file, known, also))
+        return shelf.load(f"examples of {side}", table, lambda file: _chosen(side, of, file, known, also), SIZE)
     except InputError:
         return []
 
@@ -180,7 +182,9 @@ def examples(shelf: Shelf, side: str) -> list[Example]:
 def _words_of_side(shelf: Shelf, side: str) -> frozenset[str]:
     """The words of the training texts of a side; none where they are not at hand."""
     train = _table(shelf.project, side, "train")
-    return shelf.load("words auto False", train, _reads_words(side, Lexicon(None, None))) if train else frozenset()
+    if train is None:
+        return frozenset()
+    return shelf.load("words auto False", train, _reads_words(side, Lexicon(None, None)), SIZE)
 
 
 def _chosen(side: str, of: str, table: Path, known: frozenset[str], also: frozenset[str]) -> list[Example]:

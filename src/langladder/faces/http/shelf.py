@@ -125,7 +125,7 @@ class Shelf:
         """Word vectors, or the input embedding of a language model. Raises as `language_model` does."""
         return self.load("word vectors", self.find(name), read_vectors)
 
-    def load(self, what: str, folder: Path, read: Callable[[Path], T]) -> T:
+    def load(self, what: str, folder: Path, read: Callable[[Path], T], size: int | None = None) -> T:
         """The result of `read` for a folder (or a file), read on the first request and kept as memory allows.
 
         Two requests for the same model wait for one load; other models answer meanwhile. A model that has changed on
@@ -133,6 +133,7 @@ class Shelf:
 
         Args:
             what: the kind of thing to read: a folder can be read as several kinds.
+            size: bytes that the result takes in memory; None: as many as the files.
 
         Raises:
             InputError: the folder no longer exists, or as `read` raises.
@@ -144,8 +145,10 @@ class Shelf:
             reading = self._reading.setdefault(key, threading.Lock())
         with reading:
             if (loaded := self._current(key, state)) is None:
-                files = [folder] if folder.is_file() else [file for file in folder.rglob("*") if file.is_file()]
-                loaded = _Loaded(read(folder), sum(file.stat().st_size for file in files), state)
+                if size is None:
+                    files = [folder] if folder.is_file() else [file for file in folder.rglob("*") if file.is_file()]
+                    size = sum(file.stat().st_size for file in files)
+                loaded = _Loaded(read(folder), size, state)
                 self._keep(key, loaded)
         return cast(T, loaded.value)
 
