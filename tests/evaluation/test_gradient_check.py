@@ -125,5 +125,5 @@ def test_a_network_without_trial_loss_says_so() -> None:
             super().__init__(Config())
             self.weight = nn.Parameter(torch.ones(1))
 
-    with pytest.raises(NotImplementedError, match="Silent does not say trial_loss"):
+    with pytest.raises(NotImplementedError, match="Silent does not define trial_loss"):
         gradient_check.check("silent", Silent())

@@ -300,7 +300,7 @@ def test_a_strangers_folder_is_refused_in_one_line(base: Path, tmp_path: Path) -
 def test_what_cannot_be_is_named(base: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"layers_transferred=9, and its base has 2 layers"):
         classifier(base, layers_transferred=9)
-    with pytest.raises(InputError, match="a GPT, and a BERTTagger starts from a rung of the family encoder"):
+    with pytest.raises(InputError, match="a GPT, but a BERTTagger starts from a rung of the family encoder"):
         tagger(saved_gpt(tmp_path / "gpt"))
     with pytest.raises(ValueError, match="the pooler reads the width of one layer"):
         BERTClassifier.Config.model_validate({"layers": "concat"})

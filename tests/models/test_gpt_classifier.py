@@ -196,5 +196,5 @@ def test_what_cannot_be_is_named(base: Path, tmp_path: Path) -> None:
     assert grown(adaptive, lm_weight=0.0).log_probs(SINGLES).shape == (len(SINGLES), 3)
     with pytest.raises(InputError, match=r"model\.body: null"):
         GPTClassifier(GPTClassifier.Config(), V + 3, 3)
-    with pytest.raises(InputError, match="a BERT, and a GPTClassifier starts from a GPT"):
+    with pytest.raises(InputError, match="a BERT, but a GPTClassifier starts from a GPT"):
         grown(saved_bert(tmp_path / "bert"))

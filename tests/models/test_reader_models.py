@@ -244,9 +244,9 @@ def test_a_strangers_folder_is_refused_in_one_line(
 
 
 def test_what_cannot_be_is_named(bases: dict[type[Any], Path]) -> None:
-    with pytest.raises(InputError, match="a GPT, and a BERTSpan starts from a rung of the family encoder"):
+    with pytest.raises(InputError, match="a GPT, but a BERTSpan starts from a rung of the family encoder"):
         reader(BERTSpan, bases[GPTChoice])
-    with pytest.raises(InputError, match="a BERT, and a GPTChoice starts from a GPT"):
+    with pytest.raises(InputError, match="a BERT, but a GPTChoice starts from a GPT"):
         reader(GPTChoice, bases[BERTSpan])
     with pytest.raises(InputError, match="has no options to choose from"):
         reader(GPTChoice, bases[GPTChoice]).answers([Question(DOG, "who ?")])

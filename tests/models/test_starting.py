@@ -74,14 +74,14 @@ def test_another_architecture_is_refused(model: Any, differs: str, tmp_path: Pat
     before = {name: value.clone() for name, value in model.state_dict().items()}
     with pytest.raises(InputError, match=differs) as error:
         start_from(model, tmp_path / "base", rung="lm/new")
-    assert f"lm/new cannot begin with {tmp_path / 'base'}" in str(error.value)
+    assert f"lm/new cannot start from {tmp_path / 'base'}" in str(error.value)
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 
 def test_arrays_that_do_not_fit_their_description_are_refused_unread(tmp_path: Path) -> None:
     gpt(1).save(tmp_path / "base")
     save_file({"embedding.weight": np.zeros((3, 3), np.float32)}, tmp_path / "base" / "model.safetensors")
-    with pytest.raises(InputError, match=r"lm/new cannot begin with .*lacks position"):
+    with pytest.raises(InputError, match=r"lm/new cannot start from .*lacks position"):
         start_from(gpt(2), tmp_path / "base", rung="lm/new")
 
 

@@ -1,4 +1,4 @@
-"""Answers of an instructed model: each prompt read once, the response drawn token by token up to its EOS.
+"""Answers of an instructed model: each prompt is read once, the response is sampled token by token up to its EOS.
 
 Prompts of one length are answered side by side, so that no row is padded and each has the whole rest of the context.
 What is drawn depends on the seed, the prompt's place in the list and its text alone.
@@ -15,7 +15,7 @@ from langladder.text.labelled.instructions import Message
 from langladder.text.labelled.templates import ChatTemplate
 
 ROWS = 128
-"""Prompts read side by side."""
+"""Prompts per batch."""
 
 
 def answers(

@@ -1,4 +1,4 @@
-"""What every head of every layer of a translator reads, token by token, of one sentence and one translation of it.
+"""Attention weights of every head of every layer of a translator, for one sentence and one translation of it.
 
 The network runs once over the whole translation, as in training; hooks take what each attention is asked and ask it
 again by its equation, which gives the weights that the fused kernel never writes down. Nothing of the network is
@@ -28,7 +28,7 @@ class Heads(NamedTuple):
     """The weights of one layer.
 
     Attributes:
-        kind: who reads whom: the decoder the source, the encoder itself, the decoder itself.
+        kind: decoder to source, encoder self-attention, or decoder self-attention.
         layer: from 1.
         weights: (h, T, S), (h, S, S) or (h, T, T) float32; each row sums to 1. T counts EOS: row t is what was read to
             write token t, and column t of the decoder's own is the token before it (the first is BOS).
@@ -41,7 +41,7 @@ class Heads(NamedTuple):
 
 @torch.no_grad()
 def heads(model: Translator, source: Sequence[int], target: Sequence[int]) -> list[Heads]:
-    """All layers, nearest to the words first; none of a network whose attention has no layers or heads.
+    """All layers, the lowest first; none for a network without attention layers or heads.
 
     Args:
         source: ids … EOS. target: ids, without BOS and EOS.
@@ -55,7 +55,7 @@ def heads(model: Translator, source: Sequence[int], target: Sequence[int]) -> li
 
 @torch.no_grad()
 def read_by_step(model: Translator, source: Sequence[int], target: Sequence[int]) -> np.ndarray | None:
-    """The weights that the search itself sees, (T, S) float32; None of a network without attention.
+    """The attention weights of the search, (T, S) float32; None for a network without attention.
 
     Args:
         source: ids … EOS. target: ids, without BOS and EOS.
@@ -74,7 +74,7 @@ def read_by_step(model: Translator, source: Sequence[int], target: Sequence[int]
 
 @contextmanager
 def _watched(model: Translator, found: list[Heads]) -> Iterator[None]:
-    """While it lasts, each attention that runs adds its weights."""
+    """Context in which each attention that runs records its weights."""
     hooks = []
     training = model.training
     model.eval()

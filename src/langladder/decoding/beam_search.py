@@ -1,4 +1,4 @@
-"""Beam search: the most probable translations, looked for along the K best beginnings (Graves 2012; Sutskever 2014).
+"""Beam search: the most probable translations, searched along the K best prefixes (Graves 2012; Sutskever 2014).
 
 At each step every one of a sentence's K live hypotheses is extended by every token. Extensions are ranked by their
 summed log-probability: sums, not products, because 0.1⁴⁰⁰ is 0 in floating point and 400·ln 0.1 is not. Those among
@@ -47,7 +47,7 @@ from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 
 class BeamConfig(Config):
-    """How translations are searched for."""
+    """Settings of the search."""
 
     width: BeamWidth = 5
     """K; 1 is greedy search."""
@@ -64,13 +64,13 @@ class BeamConfig(Config):
     max_length: MostTokens = 200
     """Most tokens before EOS."""
     max_ratio: float = Field(default=2.0, gt=0, le=1000)
-    """Most tokens before EOS for each source token, plus 10."""
+    """Maximum number of tokens before EOS per source token, plus 10."""
     early_stop: bool = True
-    """Stop where nothing better can come; never changes the result."""
+    """Stop when no better hypothesis is possible; never changes the result."""
     groups: BeamWidth = 1
     """G of diverse beam search; divides `width`. 1 = ordinary beam search."""
     diversity: Diversity = 0.5
-    """λ: what a token loses for each choice of it by an earlier group; without effect where `groups` is 1."""
+    """λ: penalty of a token for each choice of it by an earlier group; no effect if `groups` is 1."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -79,7 +79,7 @@ class BeamConfig(Config):
         if self.min_length > self.max_length:
             raise ValueError(f"min_length={self.min_length} exceeds max_length={self.max_length}")
         if self.width % self.groups:
-            raise ValueError(f"groups={self.groups} does not divide width={self.width}: all groups are of one size")
+            raise ValueError(f"groups={self.groups} does not divide width={self.width}: all groups have the same size")
         return self
 
 
@@ -129,7 +129,7 @@ def _best(groups: list[list[Hypothesis]], count: int) -> list[Hypothesis]:
 
 @dataclass
 class _Search:
-    """What a running search knows. `sentences` (N,) are the places in the batch of those not yet done."""
+    """The state of a running search. `sentences` (N,) are the positions in the batch of those not yet done."""
 
     model: Translator
     config: BeamConfig
@@ -139,7 +139,7 @@ class _Search:
     widths: list[int]  # source length of each sentence of the batch
     state: State  # R rows; before the first step, when all hypotheses of a sentence are BOS, N
     prefix: torch.Tensor  # (N, K, 1 + t), BOS first
-    log_prob: torch.Tensor  # (N, K) float64; −inf where there is no hypothesis
+    log_prob: torch.Tensor  # (N, K) float64; −inf for no hypothesis
     attention: torch.Tensor | None = None  # (N, K, t, S); None before the first step and without attention
 
     @classmethod
@@ -168,7 +168,7 @@ class _Search:
         return self.config.width // self.config.groups
 
     def advance(self) -> None:
-        """Extend every hypothesis by one token; take out what is finished and the sentences that are done."""
+        """Extend every hypothesis by one token; remove finished hypotheses and completed sentences."""
         t = self.prefix.shape[2] - 1
         log_probs, weights = self._step(t)  # (N, K, V), (N, K, S)
         if weights is not None:
@@ -176,8 +176,8 @@ class _Search:
             self.attention = step if self.attention is None else torch.cat([self.attention, step], dim=2)
         elif self.config.coverage:
             raise InputError(
-                f"coverage={self.config.coverage}: {type(self.model).__name__} has no attention weights, from which "
-                "the coverage of a source is known; allowed is 0"
+                f"coverage={self.config.coverage}: {type(self.model).__name__} has no attention weights, which "
+                "coverage needs; allowed is 0"
             )
         allowed = self._allowed(log_probs, t)  # (N, K, V)
         chosen = torch.zeros_like(allowed[:, 0]) if self.config.groups > 1 else None  # (N, V) times, by earlier groups
@@ -189,7 +189,7 @@ class _Search:
         self._drop_done()
 
     def _step(self, t: int) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """The model's step: log-probabilities (N, K, V), weights (N, K, S). All begin alike: that is computed once."""
+        """The model's step: log-probabilities (N, K, V), weights (N, K, S). Equal first steps are computed once."""
         N, K = self.log_prob.shape
         prefix = self.prefix.flatten(0, 1) if t > 0 else self.prefix[:, 0]  # R rows, or N
         log_probs, self.state, weights = self.model.step(prefix, self.state)
@@ -202,14 +202,14 @@ class _Search:
     def _extend(
         self, group: int, allowed: torch.Tensor, chosen: torch.Tensor | None
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """The extensions of a group that live on, as parent, token and sum (N, B); keeps those that end.
+        """The extensions of a group that continue, as parent, token and sum (N, B); stores those that end.
 
         `chosen` makes the ranking diverse, and learns what this group chose.
         """
         B, first = self.group_size, group * self.group_size
         log_probs, before = allowed[:, first : first + B], self.log_prob[:, first : first + B]  # (N, B, V), (N, B)
         ranked = log_probs if chosen is None else log_probs - self.config.diversity * chosen.unsqueeze(1)
-        # A hypothesis' B + 1 best tokens are all that can matter: B live on at most, and EOS only ranks among them.
+        # Only a hypothesis' B + 1 best tokens matter: at most B continue, and EOS can be one of them.
         values, tokens = ranked.topk(min(B + 1, ranked.shape[2]), dim=2)  # (N, B, C)
         best, position = (before.unsqueeze(2) + values).flatten(1).sort(dim=1, descending=True, stable=True)
         parent, token = position // values.shape[2], tokens.flatten(1).gather(1, position)  # (N, B·C)
@@ -221,14 +221,16 @@ class _Search:
         self._finish(group, (ends & best.isfinite())[:, :B], best, parent + first)
         living = torch.argsort(ends.long(), dim=1, stable=True)[:, :B]  # the B best that do not end
         over = ends.gather(1, living)
-        if chosen is not None:  # a group with B finished has done its part; without groups the sentence is done
+        if (
+            chosen is not None
+        ):  # a group with B finished hypotheses is complete; without groups the sentence is complete
             full = [len(self.finished[sentence][group]) == B for sentence in self.sentences.tolist()]
             over = over | torch.tensor(full, device=over.device).unsqueeze(1)
         sums = best.gather(1, living).masked_fill(over, -math.inf)
         return parent.gather(1, living) + first, token.gather(1, living), sums
 
     def _allowed(self, log_probs: torch.Tensor, t: int) -> torch.Tensor:
-        """Log-probabilities (N, K, V), −inf for what may not come after t tokens."""
+        """Log-probabilities (N, K, V), −inf for tokens that are not allowed after t tokens."""
         allowed = forbid(log_probs, EOS if t < self.config.min_length else None)
         full = self.limits <= t  # (N,)
         return only_eos(allowed, full) if bool(full.any()) else allowed
@@ -255,14 +257,14 @@ class _Search:
             self.finished[sentence][group].append(Hypothesis(tokens, log_prob, score, attention))
 
     def _select(self, parent: torch.Tensor, token: torch.Tensor) -> None:
-        """Let the hypotheses (N, K) that extend `parent` by `token` live on."""
+        """Continue with the hypotheses (N, K) that extend `parent` by `token`."""
         rows = torch.arange(len(parent), device=parent.device).unsqueeze(1)
         self.prefix = torch.cat([self.prefix[rows, parent], token.unsqueeze(2)], dim=2)
         self.attention = None if self.attention is None else self.attention[rows, parent]
         self.state = self.model.reorder(self.state, (rows * self.config.width + parent).flatten(), same_source=True)
 
     def _drop_done(self) -> None:
-        """Take out the sentences whose search is over."""
+        """Remove the sentences whose search is complete."""
         best_living = self.log_prob.max(dim=1).values.tolist()  # (N,)
         limits = self.limits.tolist()
         going = [

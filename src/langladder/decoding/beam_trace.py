@@ -1,4 +1,4 @@
-"""Beam search, watched: every hypothesis that it weighed, when, and what became of it.
+"""Trace of a beam search: every hypothesis that it considered, when, and its outcome.
 
 The search itself is that of `beam_search`, step for step; what is noted here is read off it. A node is one token more
 behind its parent:
@@ -26,7 +26,7 @@ Fate = Literal["kept", "finished", "dropped", "left"]
 
 @dataclass
 class Node:
-    """A token that was put behind a hypothesis.
+    """A token that was appended to a hypothesis.
 
     Attributes:
         parent: the place of the hypothesis before it among all nodes; None: the beginning.
@@ -45,7 +45,7 @@ class Node:
 
 
 class Trace(NamedTuple):
-    """What a search found, and how.
+    """The result of a search, and its trace.
 
     Attributes:
         best: what `beam_search` returns for the sentence, and `ends`, the node in which each of them ends.
@@ -58,7 +58,7 @@ class Trace(NamedTuple):
 
 @torch.no_grad()
 def trace(model: Translator, source: torch.Tensor, config: BeamConfig) -> Trace:
-    """Search for the translations of one sentence, noting all that happens.
+    """Search for the translations of one sentence and record all steps.
 
     Args:
         source: (1, S) int64, ids … EOS.
@@ -80,7 +80,7 @@ def trace(model: Translator, source: torch.Tensor, config: BeamConfig) -> Trace:
 
 @dataclass
 class _Watched(_Search):
-    """The search of one sentence, which notes its hypotheses.
+    """The search for one sentence, which records its hypotheses.
 
     Attributes:
         slots: the node of each of the K living hypotheses; None: the beginning, or there is none.
@@ -125,7 +125,7 @@ class _Watched(_Search):
         return parents, tokens, totals
 
     def _slot_of(self, tokens: list[int], first: int) -> int:
-        """Which living hypothesis of a group has these tokens."""
+        """The active hypothesis of a group with these tokens."""
         prefixes = self.prefix[0, first : first + self.group_size, 1:].tolist()
         living = self.log_prob[0, first : first + self.group_size].isfinite().tolist()
         return next(

@@ -28,13 +28,13 @@ from langladder.models.language.neural import NeuralLanguageModel
 
 
 class Sampled(NamedTuple):
-    """N samples for each of P prompts, those of a prompt side by side, and their rewards (P, N)."""
+    """N samples for each of P prompts, grouped by prompt, and their rewards (P, N)."""
 
     responses: list[Response]
     rewards: np.ndarray
 
     def best(self) -> list[Response]:
-        """The best response to each prompt; of equal ones the earlier."""
+        """The best response to each prompt; of equal ones the first."""
         P, N = self.rewards.shape
         return [self.responses[prompt * N + int(self.rewards[prompt].argmax())] for prompt in range(P)]
 
@@ -49,7 +49,7 @@ def sample_many(
     seed: int,
     temperature: float = 1.0,
 ) -> Sampled:
-    """Draw n responses to each prompt and judge them.
+    """Draw n responses to each prompt and score them.
 
     Raises:
         InputError: n is less than 1, the judge does not say a number for each; see also `roll_out`.
@@ -90,7 +90,7 @@ def best_of_n_values(by: np.ndarray, values: npt.ArrayLike, n: int) -> np.ndarra
     """
     N = by.shape[1]
     if not 1 <= n <= N:
-        raise InputError(f"n={n}: {N} samples say what the best of 1 to {N} is worth")
+        raise InputError(f"n={n}: {N} samples only give the value of the best of 1 to {N}")
     order = np.argsort(-by, axis=1, kind="stable")[:, ::-1]  # lowest first
     # P(i is the best of n) = C(i − 1, n − 1) / C(N, n)
     weights = np.array([math.comb(i, n - 1) / math.comb(N, n) for i in range(N)])  # (N,)

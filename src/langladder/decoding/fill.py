@@ -55,8 +55,8 @@ def gapped(tokenizer: Tokenizer, sentence: str) -> np.ndarray:
     """
     parts = sentence.split(GAP)
     if len(parts) < 2:
-        raise InputError(f"{sentence[:60]!r}: has no {GAP}; write it where a word is to be found")
-    # a space before a gap is part of the token that fills it, where tokens have their spaces with them
+        raise InputError(f"{sentence[:60]!r}: has no {GAP}; write it in place of a missing word")
+    # a space before a gap is part of the token that fills it, if tokens include their spaces
     ids = [
         tokenizer.encode(part.rstrip() if position < len(parts) - 1 else part) for position, part in enumerate(parts)
     ]

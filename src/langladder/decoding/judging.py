@@ -1,4 +1,4 @@
-"""Who scores the responses of a rollout: a reward model (the proxy), or whoever judges texts (the gold judge)."""
+"""Scorers for the responses of a rollout: a reward model (the proxy), or a judge of texts (the gold judge)."""
 
 from collections.abc import Callable, Sequence
 
@@ -15,7 +15,7 @@ Judge = Callable[[Sequence[Dialogue], Sequence[str]], Sequence[float]]
 
 
 def by_reward_model(model: RewardModel) -> Callable[[Sequence[Response]], np.ndarray]:
-    """The rewards of a model that speaks the policy's tokenizer (`RewardModel.check_policy`).
+    """The rewards of a model with the policy's tokenizer (`RewardModel.check_policy`).
 
     A response that was cut off has no EOS: its reward is read at its last token. So it is where a row fills the whole
     context, which has no room for the EOS.

@@ -1,4 +1,4 @@
-"""What the numbers of a decoder may be: their limits, which its configuration and all that is asked of it share.
+"""Limits of a decoder's numbers, shared by its configuration and by requests.
 
 Loads no torch: the command line reads its options from these before it knows which command it is to run.
 """
@@ -12,12 +12,12 @@ TopK = Annotated[int | None, Field(ge=1)]
 TopP = Annotated[float | None, Field(gt=0, le=1)]
 RepetitionPenalty = Annotated[float, Field(ge=1, le=100)]
 TokenPenalty = Annotated[float, Field(ge=-2, le=2)]
-"""For presence or frequency, as OpenAI's API has them."""
+"""Penalty for presence or frequency, as in OpenAI's API."""
 LogitBias = Annotated[float, Field(ge=-100, le=100)]
 NewTokens = Annotated[int, Field(ge=0, le=100_000)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 BeamWidth = Annotated[int, Field(ge=1, le=1000)]
-"""Also the number of groups, and of translations that are returned."""
+"""Also the number of groups, and of returned translations."""
 LengthExponent = Annotated[float, Field(ge=0, le=2)]
 LengthForm = Literal["power", "gnmt"]
 Coverage = Annotated[float, Field(ge=0, le=100)]

@@ -1,4 +1,4 @@
-"""How likely each of several options is after a context: log P(option | context), for any language model.
+"""The probability of each of several options after a context, log P(option | context), for any language model.
 
     log P(o | c) = Σ_t log P(o_t | c, o_1 … o_{t−1})
 
@@ -40,7 +40,7 @@ class OptionItem(NamedTuple):
 
 
 def option_item(wholes: Sequence[np.ndarray], context: np.ndarray) -> OptionItem:
-    """An item from texts that were cut into tokens as wholes: an option is what follows the tokens that all share.
+    """An item from texts that were tokenized as a whole: an option is the part after the tokens that all share.
 
     A tokenizer may join a context's last letters with an option's first; then both belong to the option.
 
@@ -53,12 +53,12 @@ def option_item(wholes: Sequence[np.ndarray], context: np.ndarray) -> OptionItem
     shared = common_beginning([context, *wholes])
     options = [whole[shared:] for whole in wholes]
     if not all(map(len, options)) or not shared:
-        raise InputError("options: one of them is empty, or no text stands before them; every option needs a token")
+        raise InputError("options: one of them is empty, or there is no text before them; every option needs a token")
     return OptionItem(np.asarray(wholes[0][:shared]), options)
 
 
 def common_beginning(rows: Sequence[np.ndarray]) -> int:
-    """How many first tokens all rows share."""
+    """The number of first tokens that all rows share."""
     shortest = min(map(len, rows))
     table = np.stack([row[:shortest] for row in rows])  # (rows, shortest)
     differs = (table != table[0]).any(axis=0)
@@ -113,7 +113,7 @@ def _score_carried(
     model: NeuralLanguageModel, items: Sequence[OptionItem], positions: list[int], found: list[np.ndarray]
 ) -> None:
     contexts = [items[position].context for position in positions]
-    shared = min(common_beginning(contexts), min(map(len, contexts)) - 1)  # one token of its own at least
+    shared = min(common_beginning(contexts), min(map(len, contexts)) - 1)  # at least one token of its own
     state = None
     if shared:
         _, state = model.read_on(_tokens(model, contexts[0][None, :shared]), None)
@@ -125,7 +125,7 @@ def _score_carried(
 
 
 def _equally_long(items: Sequence[OptionItem], positions: list[int]) -> Iterator[list[int]]:
-    """Items whose contexts are of one length: none of them is padded."""
+    """Items with contexts of the same length, so that there is no padding."""
     by_length: dict[int, list[int]] = {}
     for position in positions:
         by_length.setdefault(len(items[position].context), []).append(position)
@@ -159,7 +159,7 @@ def _score_group(
 
 
 def _target_log_probs(model: NeuralLanguageModel, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """log P of (N,) targets from (N, D), as float64; 0 for what is given and not predicted: BOS and PAD."""
+    """log P of (N,) targets from (N, D), as float64; 0 for tokens that are not predicted: BOS and PAD."""
     scores = torch.zeros(len(targets), dtype=torch.float64, device=targets.device)
     keep = predicted(targets)
     scores[keep] = model.head.target_log_probs(hidden[keep], targets[keep]).double()

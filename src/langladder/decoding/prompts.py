@@ -1,4 +1,4 @@
-"""Beginnings for language models to continue, drawn from the corpus, so that they are in its language."""
+"""Prompts for language models, taken from the corpus, so that they are in its language."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ from langladder.text.tokenize.tokenizers import Tokenizer
 from langladder.text.words.segmentation import Split, has_unspaced_script
 
 LONGEST = 3  # words
-UNSPACED = 5  # characters with their marks, where no spaces separate words
+UNSPACED = 5  # characters with their marks, if spaces do not separate words
 LINES = 40  # looked at for each prompt
 _WORD = regex.compile(r"\S+")
 # A word of a script that is written with spaces, a number, or a character with its marks; in Thai and Lao a vowel may
@@ -53,7 +53,7 @@ def _lines(stream: TokenStream, count: int) -> Iterable[np.ndarray]:
 
 
 def _ends(line: str, wanted: int, split: Split | None) -> tuple[list[int], int]:
-    """Where the words of a line end, or its characters where no words are separated; of how many a prompt is made."""
+    """The ends of a line's words, or of its characters if words are not separated; and the number for a prompt."""
     words = [found.end() for found in _WORD.finditer(line)]
     if has_unspaced_script(line):
         if split is not None:
@@ -65,7 +65,7 @@ def _ends(line: str, wanted: int, split: Split | None) -> tuple[list[int], int]:
 
 
 def _places(line: str, words: list[str]) -> list[int]:
-    """Where each of the words of a line ends."""
+    """The end of each word of a line."""
     ends, end = [], 0
     for word in words:
         end = line.index(word, end) + len(word)

@@ -1,4 +1,4 @@
-"""Rollouts: responses drawn from a policy, side by side, with the log-probability of every token that was drawn.
+"""Rollouts: responses sampled from a policy in batches, with the log-probability of every sampled token.
 
 The policy's distribution is the softmax over all tokens but BOS and PAD, at temperature τ:
 
@@ -30,10 +30,10 @@ from langladder.text.tokenize.specials import BOS, EOS, PAD
 BARRED = (PAD, BOS)
 """Never drawn."""
 GROUP = 128
-"""Rows read side by side; see `tests/decoding/test_rollouts.py`: how many changes nothing but the speed."""
+"""Rows per batch; only changes the speed, see `tests/decoding/test_rollouts.py`."""
 CROWDED = 0.75
-"""Rows that have ended leave when no more than this share is left; it costs a copy of the caches."""
-_STREAM = 0x726F6C6C  # keeps these random numbers apart from those of batches, which have (seed, …) as well
+"""Finished rows are removed when at most this share is left; removing copies the caches."""
+_STREAM = 0x726F6C6C  # separates these random numbers from those of batches, which also use (seed, …)
 
 
 class Response(NamedTuple):
@@ -55,11 +55,11 @@ Score = Callable[[Sequence[Response]], torch.Tensor | np.ndarray | Sequence[floa
 """Rewards of N responses: N numbers, as a tensor, an array or a list."""
 
 Value = Callable[[torch.Tensor], torch.Tensor]
-"""What states (N, D) are worth: (N,)."""
+"""The values of states (N, D): (N,)."""
 
 
 class Prompts(NamedTuple):
-    """Prompts, and who judges the responses.
+    """Prompts, and the scorer of the responses.
 
     Attributes:
         ids: each begins with BOS and ends where the response begins.
@@ -80,7 +80,7 @@ class Rollouts(NamedTuple):
         starts: (B,) int64, where the response begins.
         mask: (B, R) bool, true at the response's tokens, its EOS included.
         log_probs: (B, R) float32, log π of the tokens as they were drawn; 0 behind the response.
-        values: (B, R) float32, those of the states that the tokens were drawn from, 0 behind; None: nobody asked.
+        values: (B, R) float32, those of the states before each token, 0 after the end; None: not computed.
     """
 
     tokens: torch.Tensor
@@ -96,7 +96,7 @@ class Rollouts(NamedTuple):
 
     @property
     def finished(self) -> torch.Tensor:
-        """Which responses ended with EOS, (B,) bool."""
+        """Whether each response ended with EOS, (B,) bool."""
         last = self.starts + self.lengths - 1
         return self.tokens.gather(1, last[:, None])[:, 0] == EOS
 
@@ -111,10 +111,10 @@ class Rollouts(NamedTuple):
 
 
 def log_policy(policy: NeuralLanguageModel, hidden: torch.Tensor, temperature: float = 1.0) -> torch.Tensor:
-    """log π of every token: hidden states (…, D) → (…, V) float32, −∞ for what is never drawn."""
+    """log π of every token: hidden states (…, D) → (…, V) float32, −∞ for tokens that are never drawn."""
     scores = policy.head(hidden).float()
     barred = torch.tensor(BARRED, device=scores.device)
-    if isinstance(policy.head, SoftmaxOutput):  # nothing else reads its scores, for the gradient neither
+    if isinstance(policy.head, SoftmaxOutput):  # nothing else uses its scores, also not the gradient
         scores = scores.index_fill_(-1, barred, -torch.inf)
     else:
         scores = scores.index_fill(-1, barred, -torch.inf)
@@ -227,7 +227,7 @@ def draw(log_probs: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
     """
     below = log_probs.double().exp_().cumsum(dim=1)  # (N, V)
     total = below[:, -1:].clone()  # 1, but for rounding
-    if bool(total.isnan().any()):  # one that is none makes every later sum none
+    if bool(total.isnan().any()):  # a NaN makes every later sum NaN
         raise InputError("the policy's probabilities are not numbers: its weights are unusable")
     position = torch.searchsorted(below, uniform.double()[:, None] * total, right=True)
     return torch.minimum(position, torch.searchsorted(below, total))[:, 0]

@@ -9,7 +9,7 @@ times so far (what was given is not counted), its score is
 
     log P(v) + b_v − α [c_v > 0] − β c_v
 
-Prompts of different lengths are read side by side: from the end of the shortest on, each row takes its prompt's next
+Prompts of different lengths are read in one batch: from the end of the shortest on, each row takes its prompt's next
 token while there is one, and a chosen one afterwards.
 
 Shape legend: B rows, V vocabulary, t tokens so far.
@@ -41,7 +41,7 @@ from langladder.text.tokenize.tokenizers import Tokenizer
 
 
 class SamplingConfig(Config):
-    """How the next token is chosen."""
+    """Settings for choosing the next token."""
 
     strategy: Literal["sample", "greedy"] = "sample"
     temperature: Temperature = 1.0
@@ -70,7 +70,7 @@ def generate_batch(
     *,
     numbers: Sequence[int] | None = None,
 ) -> list[list[int]]:
-    """Continue several texts side by side, on the device that the model is on.
+    """Continue several texts in one batch, on the model's device.
 
     Args:
         prefixes: B rows of ids that begin with BOS.
@@ -112,7 +112,7 @@ def generate_batch(
 def candidates(
     log_probs: torch.Tensor, seen: torch.Tensor, config: SamplingConfig, given: Sequence[int] | None = None
 ) -> torch.Tensor:
-    """Scores (B, V) whose softmax is what is drawn from: penalties, bias, temperature, top-k, top-p, in this order.
+    """Scores (B, V) whose softmax is sampled: penalties, bias, temperature, top-k, top-p, in this order.
 
     Args:
         log_probs: (B, V); seen: (B, t), the tokens so far.
@@ -171,18 +171,18 @@ def keep_nucleus(scores: torch.Tensor, p: float) -> torch.Tensor:
     """Scores (B, V) with all but the smallest set of probability ≥ p at −∞."""
     ordered, order = scores.sort(dim=1, descending=True, stable=True)
     probs = torch.softmax(ordered, dim=1)
-    before = probs.cumsum(dim=1) - probs  # what the likelier tokens hold together
+    before = probs.cumsum(dim=1) - probs  # probability of the likelier tokens together
     return scores.masked_fill((before >= p).gather(1, order.argsort(dim=1)), -math.inf)
 
 
 def complete(model: LanguageModel, tokenizer: Tokenizer, prompt: str, config: SamplingConfig) -> str:
-    """The prompt and what the model says after it, up to the line's end."""
+    """The prompt and its continuation up to the end of the line."""
     ids = tokenizer.encode(prompt).tolist()
     return tokenizer.decode(ids + generate(model, [BOS, *ids], config)[0])
 
 
 def draw(scores: torch.Tensor, config: SamplingConfig, random: torch.Generator) -> int:
-    """A token by its scores (V,); EOS where the model rules out every token, as an unsmoothed n-gram model may."""
+    """A token by its scores (V,); EOS if every token has probability 0, as in an unsmoothed n-gram model."""
     if bool(torch.isneginf(scores).all()):
         return EOS
     if bool(scores.isnan().any()):
@@ -199,7 +199,7 @@ def generator(seed: int, row: int) -> torch.Generator:
 
 
 def device_of(model: LanguageModel) -> torch.device:
-    """Where a network is; a counted model is on the CPU."""
+    """The device of a network; a counted model is on the CPU."""
     parameters = model.parameters() if isinstance(model, torch.nn.Module) else iter(())
     return next((parameter.device for parameter in parameters), torch.device("cpu"))
 

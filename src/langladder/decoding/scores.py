@@ -1,4 +1,4 @@
-"""What makes one finished hypothesis y of T tokens (EOS included) better than another.
+"""The score of a finished hypothesis y of T tokens (EOS included).
 
     score(y) = Σ_t log P(y_t | y_<t, x) / lp(T) + cp(x, y)
 
@@ -19,7 +19,7 @@ import numpy as np
 from langladder.decoding.limits import LengthForm
 
 LEAST_READ = 1e-6
-"""What a source position that no token read at all counts as having been read, so that its logarithm is finite."""
+"""The attention of a source position without any attention, so that its logarithm is finite."""
 
 
 def length_penalty(length: int, alpha: float, form: LengthForm = "power") -> float:

@@ -1,4 +1,4 @@
-"""Translate many sentences: sorted by length, searched in batches, given back in the order they came in."""
+"""Translate many sentences: sorted by length, searched in batches, returned in the original order."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ def translate(
     Args:
         sources: for each sentence its ids, EOS last.
         batch_tokens: the most source cells (sentences × longest) of a batch; each is searched `width` times.
-        progress: show a bar although nobody asked for any (`langladder.ground.progress.show`).
+        progress: always show a bar (`langladder.ground.progress.show`).
 
     Raises:
         InputError: a sentence lacks its EOS or has an id outside the source vocabulary (names the sentence).

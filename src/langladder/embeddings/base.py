@@ -1,4 +1,4 @@
-"""What every method that yields word vectors ends as: words, a matrix, and the questions one can ask of it.
+"""The result of every method for word vectors: words, a matrix, and questions about them.
 
 Similarity is the cosine. An analogy a : b :: c : ? is answered, all vectors scaled to length 1 and the three words of
 the question left out, by one of
@@ -98,7 +98,7 @@ class WordVectors:
 
     @property
     def bytes_per_word(self) -> float:
-        """What a word takes in memory and on disk: its row of float32, or its non-zero entries with their places."""
+        """The size of a word in memory and on disk: its float32 row, or its non-zero entries with their positions."""
         parts = (self.matrix.data, self.matrix.indices, self.matrix.indptr) if self.is_sparse else (self.matrix,)
         return float(sum(part.nbytes for part in parts) / max(1, len(self)))
 
@@ -125,7 +125,7 @@ class WordVectors:
         return found
 
     def spelled(self, word: str) -> str:
-        """A word that is asked for as the training text writes it; as it is where it has a row."""
+        """A word, normalised like the training text; unchanged if it has a row."""
         return word if word in self.index else self.normalisation.normalise(word)
 
     def row(self, word: str) -> int:
@@ -245,7 +245,7 @@ class WordVectors:
             artefacts.write_json(temporary / "words.json", description | self._write_more(temporary))
 
     def _write_more(self, folder: Path) -> artefacts.JSONObject:  # noqa: ARG002
-        """What a subclass keeps besides: files in `folder`, and keys of `words.json`, `kind` among them."""
+        """Additional data of a subclass: files in `folder`, and keys of `words.json`, including `kind`."""
         return {}
 
 

@@ -42,7 +42,7 @@ class CountedVectors(EmbeddingMethod[Settings]):
         """(V, contexts) CSR, float64."""
 
     def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> TrainedVectors:
-        """Count and weigh; nothing is drawn at random."""
+        """Count and weight; nothing is random."""
         matrix, vocabulary = self.matrix(corpus).astype(np.float32), corpus.vocabulary
         progress(f"{matrix.shape[0]:,} words × {matrix.shape[1]:,}: {matrix.nnz:,} entries")
         return TrainedVectors(WordVectors(vocabulary.words, matrix, vocabulary.counts, self.about(seed)))
@@ -56,7 +56,7 @@ class TermTermConfig(Config):
     log: bool = False  # log(1 + X) instead of X
 
     def counting(self) -> CooccurrenceConfig:
-        """What is counted for it."""
+        """The counts that it needs."""
         return self.cooccurrence
 
 
@@ -78,12 +78,12 @@ class TermDocumentConfig(Config):
 
     kind: Literal["term_document"] = "term_document"
     weighting: Literal["counts", "tfidf"] = "counts"
-    documents: Literal["documents", "lines"] = "documents"  # what a column stands for
+    documents: Literal["documents", "lines"] = "documents"  # what a column is
     sublinear: bool = False  # tf = 1 + ln count; tf-idf only
     unit_documents: bool = True  # documents scaled to length 1; tf-idf only
 
     def counting(self) -> DocumentCounting:
-        """What is counted for it."""
+        """The counts that it needs."""
         return DocumentCounting(documents=self.documents)
 
 
@@ -111,7 +111,7 @@ class PPMIConfig(Config):
     smoothing: float = Field(default=0.75, gt=0.0, le=1.0)  # exponent of the contexts' distribution
 
     def counting(self) -> CooccurrenceConfig:
-        """What is counted for it."""
+        """The counts that it needs."""
         return self.cooccurrence
 
 

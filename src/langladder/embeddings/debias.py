@@ -1,4 +1,4 @@
-"""Hard debiasing: words that should be neutral lose what lies along a bias, pairs differ in nothing else.
+"""Hard debiasing: removes the bias component from neutral words, and makes pairs equal except for the bias.
 
 Bolukbasi et al. 2016, "Man is to Computer Programmer as Woman is to Homemaker? Debiasing Word Embeddings", section 6,
 on vectors of length 1. v_B is the part of v in the bias subspace B.
@@ -43,7 +43,7 @@ def bias_subspace(vectors: WordVectors, definitional: Sets, components: int = 1)
     if len(stacked) == 0 or np.linalg.matrix_rank(stacked) < components:
         raise InputError(
             f"definitional sets: {len(known)} of {len(definitional)} have vectors for all of their words, and they "
-            f"differ in fewer than {components} directions; give more sets, of words that the text has"
+            f"differ in fewer than {components} directions; give more sets with words of the text"
         )
     directions: np.ndarray = np.linalg.svd(stacked, full_matrices=False)[2][:components]  # (k, D)
     first = np.mean([rows[0] for rows in centred], axis=0)  # (D,)
@@ -123,7 +123,9 @@ def _equalised(vectors: WordVectors, sets: Sets) -> list[tuple[str, ...]]:
     for words in map(tuple, sets):
         twice = next((word for word in words if word in seen), None)
         if twice is not None:
-            raise InputError(f"equalised sets: {twice!r} is in {seen[twice]} and in {words}; allowed: one set a word")
+            raise InputError(
+                f"equalised sets: {twice!r} is in {seen[twice]} and in {words}; a word can be in one set only"
+            )
         seen |= dict.fromkeys(words, words)
         found.append(words)
     for words in map(tuple, sets):
@@ -139,7 +141,7 @@ def _unit(vectors: WordVectors) -> np.ndarray:
     """(V, D) float64, of length 1."""
     if vectors.is_sparse:
         raise InputError(
-            "debiasing: these vectors are sparse and would fill up; factorise them first (a rung with SVD)"
+            "debiasing: these vectors are sparse and would become dense; factorise them first (a rung with SVD)"
         )
     lengths = np.linalg.norm(vectors.matrix.astype(np.float64), axis=1, keepdims=True)
     unit: np.ndarray = vectors.matrix / np.where(lengths == 0, 1, lengths)

@@ -49,7 +49,7 @@ class GloVeConfig(Config):
     cooccurrence: CooccurrenceConfig = CooccurrenceConfig(window=10, weighting="inverse_distance")
 
     def counting(self) -> CooccurrenceConfig:
-        """What is counted for it."""
+        """The counts that it needs."""
         return self.cooccurrence
 
 
@@ -128,7 +128,7 @@ class GloVe(EmbeddingMethod[GloVeConfig]):
         vocabulary = corpus.vocabulary
         counts = counts_of(corpus, config.cooccurrence)
         if counts.nnz == 0:
-            raise InputError("GloVe: no line of the training text has two words that stand within the window")
+            raise InputError("GloVe: no line of the training text has two words within the window")
         pairs = training_pairs(counts, x_max=config.x_max, alpha=config.alpha, seed=seed)
         del counts
         parameters = initial_parameters(len(vocabulary), config.dim, biases=config.biases, seed=seed)

@@ -51,7 +51,7 @@ class LexiconVectors(EmbeddingMethod[LexiconConfig]):
 
     @classmethod
     def also_given(cls, config: schema.Config) -> str:
-        """The lexicon, and of the text its vocabulary alone."""
+        """The inputs: the lexicon, and only the vocabulary of the text."""
         del config
         return "a lexicon"
 
@@ -59,7 +59,7 @@ class LexiconVectors(EmbeddingMethod[LexiconConfig]):
         """Nothing is compiled."""
 
     def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> TrainedVectors:
-        """Look the vocabulary up. Nothing is trained and nothing drawn.
+        """Look up the vocabulary. Nothing is trained, and nothing is random.
 
         Raises:
             InputError: the lexicon cannot be read, or has none of the vocabulary's words.
@@ -81,7 +81,7 @@ class LexiconVectors(EmbeddingMethod[LexiconConfig]):
 
 
 def open_lexicon(name: str, words: list[str]) -> Synsets:
-    """A lexicon by what the settings call it.
+    """The lexicon for its name in the settings.
 
     Args:
         words: those that WordNet is asked for.
@@ -97,7 +97,7 @@ def open_lexicon(name: str, words: list[str]) -> Synsets:
 
 
 def coverage(vocabulary: Vocabulary, senses: Mapping[str, list[str]]) -> dict[str, object]:
-    """How much of a text the lexicon knows.
+    """The share of a text in the lexicon.
 
     Returns:
         types, tokens: shares of the different and of the running words with an entry; senses: mean number of those that

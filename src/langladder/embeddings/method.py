@@ -1,4 +1,4 @@
-"""What every way to word vectors shares: a corpus of word ids goes in, `WordVectors` come out.
+"""The interface of all methods for word vectors: from a corpus of word ids to `WordVectors`.
 
 A method is one module and one YAML. Methods that count, factorise or bring their own training loop (Numba kernels)
 derive from `EmbeddingMethod`; networks trained by gradient through the common task are `torch.nn.Module`s instead. Each
@@ -30,7 +30,7 @@ Progress = Callable[[str], None]  # takes a line of text to show
 
 @dataclass(frozen=True)
 class TrainedVectors:
-    """What a method made: the vectors, its learning curve where it has one, and what that took.
+    """The result of a method: the vectors, its learning curve if any, and the cost.
 
     Attributes:
         curve: rows have a `step` and any of `train_loss`, `validation_loss`, `lr`; deterministic, so no times.
@@ -43,7 +43,7 @@ class TrainedVectors:
 
 
 def counting_of(settings: Config) -> Counting | None:
-    """What is counted in the text for a rung with these settings; None: nothing."""
+    """The counts that a rung with these settings needs; None: none."""
     return settings.counting() if hasattr(settings, "counting") else None
 
 
@@ -51,7 +51,7 @@ Settings = TypeVar("Settings", bound=Config)
 
 
 class EmbeddingMethod(ABC, Generic[Settings]):
-    """A way to word vectors that is no gradient-trained network.
+    """A method for word vectors that is not a network trained by gradient.
 
     Attributes:
         Config: schema of the rung's `model` part.
@@ -70,7 +70,7 @@ class EmbeddingMethod(ABC, Generic[Settings]):
 
     @classmethod
     def also_given(cls, config: schema.Config) -> str:
-        """What such vectors are made of beside the text: a lexicon; "" of most."""
+        """Inputs of such vectors besides the text: a lexicon; "" for most."""
         del config
         return ""
 
@@ -86,14 +86,14 @@ class EmbeddingMethod(ABC, Generic[Settings]):
         """
 
     def warm_up(self, corpus: WordCorpus) -> None:
-        """Compile what `make` runs, on the first lines of its text and for vectors of their own: no clock counts it."""
+        """Compile the kernels of `make` on the first lines of the text; this time is not measured."""
         once = {"epochs": 1} if hasattr(self.config, "epochs") else {}
-        with suppress(InputError):  # too little text for some methods, but seen by all that they compile
+        with suppress(InputError):  # too little text for some methods, but enough to compile everything
             own = type(self)(self.config.model_copy(update=once))
             own.make(corpus.beginning(WARM_UP_WORDS), seed=0, progress=lambda _: None)
 
     def about(self, seed: int) -> dict[str, object]:
-        """How the vectors came to be, for `WordVectors.about`."""
+        """How the vectors were made, for `WordVectors.about`."""
         return {"method": type(self).__name__, "config": self.config.model_dump(mode="json"), "seed": seed}
 
 
@@ -105,7 +105,7 @@ def make(
     training: object = None,  # noqa: ARG001 - nothing is trained by the common task
     run: Run,
 ) -> TrainedVectors:
-    """Make a rung's word vectors, kernels compiled before the clock starts.
+    """Make a rung's word vectors; kernels are compiled before the time is measured.
 
     Args:
         settings: a `rung.Config`.

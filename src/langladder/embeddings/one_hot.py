@@ -28,7 +28,7 @@ class OneHot(EmbeddingMethod[OneHotConfig]):
     Config: ClassVar[type[Config]] = OneHotConfig
 
     def make(self, corpus: WordCorpus, *, seed: int, progress: Progress = print) -> TrainedVectors:  # noqa: ARG002
-        """V unit vectors, each at right angles to all others. Nothing is trained and nothing drawn."""
+        """V unit vectors, orthogonal to each other. Nothing is trained, and nothing is random."""
         size = len(corpus.vocabulary)
         rows = np.arange(size, dtype=np.int32)
         identity = csr_matrix((np.ones(size, dtype=np.float32), rows, np.arange(size + 1, dtype=np.int32)))

@@ -1,4 +1,4 @@
-"""What can be done to word vectors after training, a step at a time.
+"""Steps that change word vectors after training.
 
     centre             v ← v − μ, the mean of all vectors
     all_but_the_top    Mu & Viswanath 2018, "All-but-the-Top: Simple and Effective Postprocessing for Word
@@ -28,7 +28,7 @@ class Centre(Config):
 
 
 class AllButTheTop(Config):
-    """Take the mean and the first principal components away."""
+    """Remove the mean and the first principal components."""
 
     step: Literal["all_but_the_top"]
     components: int | None = Field(None, ge=1)  # null: a hundredth of the dimension, as the paper advises; at least 1
@@ -44,13 +44,13 @@ Step = Annotated[Centre | AllButTheTop | UnitLength, Field(discriminator="step")
 
 
 class PostprocessConfig(Config):
-    """Steps, in the order in which they are done."""
+    """Steps, in the order of execution."""
 
     steps: list[Step]
 
 
 def postprocess(vectors: WordVectors, steps: Sequence[Step]) -> WordVectors:
-    """The vectors after all steps; what was done is added to their `about`.
+    """The vectors after all steps; the steps are recorded in their `about`.
 
     Raises:
         InputError: a step does not fit the vectors.
@@ -76,7 +76,7 @@ def centre(vectors: WordVectors) -> WordVectors:
 
 
 def all_but_the_top(vectors: WordVectors, components: int | None = None) -> WordVectors:
-    """Without the mean and what lies along the first principal components.
+    """Vectors without the mean and without the first principal components.
 
     Args:
         components: how many; None: D / 100, at least 1.

@@ -1,4 +1,4 @@
-"""Word vectors as a folder: reading what `WordVectors.save` wrote, and what its kinds keep besides."""
+"""Read a folder of word vectors that `WordVectors.save` wrote, with the additional data of its kinds."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Word vectors that reach beyond their words: a word never seen gets the mean of its character n-grams' vectors.
+"""Word vectors for unseen words: an unseen word gets the mean of the vectors of its character n-grams.
 
 Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information", section 5.4. Of a known word, the vector is a
 row of the matrix as ever; of another,
@@ -98,7 +98,7 @@ class SubwordVectors(WordVectors):
 
     @property
     def bytes_per_word(self) -> float:
-        """Rows and n-gram table together, shared out among the words."""
+        """The size of rows and n-gram table together, per word."""
         return float(super().bytes_per_word + (self.buckets.nbytes + self.ngrams.nbytes) / max(1, len(self)))
 
     @cached_property
@@ -117,7 +117,7 @@ class SubwordVectors(WordVectors):
         found, _ = self.cut.of([word])
         positions = [self._positions[bucket] for bucket in found.tolist() if bucket in self._positions]
         if not positions:
-            self.row(word)  # says that the word is unknown
+            self.row(word)  # raises that the word is unknown
         mean: np.ndarray = self.ngrams[positions].mean(axis=0)
         return mean
 
@@ -143,7 +143,7 @@ class SubwordVectors(WordVectors):
         if all(word in self for word in (a, b, c)):
             return super().analogy(a, b, c, k, method=method)
         if method != "3cosadd":
-            raise InputError(f"analogies of words that have no row are answered by 3cosadd, not {method}")
+            raise InputError(f"analogies with words without a row need 3cosadd, not {method}")
         first, second, third = (_unit(self.vector(word)) for word in (a, b, c))
         return self._among_rows(_unit(second - first + third), [a, b, c], k)
 

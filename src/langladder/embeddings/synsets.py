@@ -1,4 +1,4 @@
-"""A lexicon as people make them: sets of synonyms, from the particular to the general, and how near two words stand.
+"""A lexicon made by people: sets of synonyms with hypernyms, and the similarity of two words in it.
 
 WordNet (Miller 1995, "WordNet: A Lexical Database for English"). A lexicon file is UTF-8 text, one synonym set a line,
 two or three columns with a tab between them, in any order; empty lines and lines that open with # are skipped:
@@ -74,10 +74,12 @@ class Synsets:
                 if hypernym not in sets:
                     close = get_close_matches(hypernym, sets, n=3)
                     hint = f"; did you mean {', '.join(close)}?" if close else ""
-                    raise InputError(f"{name}:{positions[key]}: hypernym {hypernym!r} is no id of this lexicon{hint}")
+                    raise InputError(
+                        f"{name}:{positions[key]}: hypernym {hypernym!r} is not an id of this lexicon{hint}"
+                    )
         ring = _ring(sets)
         if ring:
-            raise InputError(f"{name}:{positions[ring[0]]}: a ring of hypernyms: {' → '.join([*ring, ring[0]])}")
+            raise InputError(f"{name}:{positions[ring[0]]}: a cycle of hypernyms: {' → '.join([*ring, ring[0]])}")
         return cls(sets)
 
     @classmethod
@@ -135,7 +137,7 @@ class Synsets:
         return steps
 
     def path_similarity(self, first: str, second: str) -> float:
-        """How near two words stand, from 0 (nothing above both) to 1 (synonyms): of their senses, the nearest two.
+        """The similarity of two words, from 0 (no common hypernym) to 1 (synonyms): that of their two nearest senses.
 
             sim = 1 / (1 + d),     d: steps on the shortest way up from one sense and down to the other
 
@@ -170,7 +172,7 @@ def _parse(line: str, where: str) -> tuple[str, Synset]:
 
 
 def _ring(sets: Mapping[str, Synset]) -> list[str]:
-    """Ids that lead back to the first of them by way of hypernyms; none where there is no ring."""
+    """Ids that form a cycle of hypernyms; none if there is no cycle."""
     done: set[str] = set()
     for start in sets:
         way: dict[str, None] = {}  # from `start` up to where we are
@@ -199,7 +201,7 @@ def _nltk_wordnet() -> Any:
         wordnet.ensure_loaded()
     except LookupError as error:
         raise InputError(
-            "lexicon: wordnet needs NLTK's WordNet data, which is not on this machine; fetch it once with "
-            "`python -m nltk.downloader wordnet`, or name a lexicon file instead"
+            "lexicon: wordnet needs NLTK's WordNet data, which is not on this machine; download it once with "
+            "`python -m nltk.downloader wordnet`, or use a lexicon file instead"
         ) from error
     return wordnet

@@ -70,7 +70,7 @@ def _entries(path: Path) -> list[list[Any]]:
 
 @dataclass(frozen=True)
 class BiasLists:
-    """What hard debiasing is told of a bias, and what its audit asks about.
+    """The word lists that define a bias for hard debiasing, and those of its audit.
 
     Attributes:
         definitional: pairs (or larger sets) that differ in nothing but the bias: woman, man; she, he.

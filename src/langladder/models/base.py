@@ -1,4 +1,4 @@
-"""What every model has, whatever it does: settings, an approach, a count of its parameters, a folder to be kept in.
+"""The base of every model: settings, an approach, a count of its parameters, saving and loading.
 
 Beneath it stand the roles, each with a contract of its own and its shapes: `LanguageModel`, `Translator`, `Classifier`,
 `Tagger`, `Reader`, `Encoder`.
@@ -14,7 +14,7 @@ from langladder.text.words.normalisation import Normalisation
 
 
 class Model(ABC):
-    """Built as `cls(config, …)`; what else it is built with, its role says.
+    """Built as `cls(config, …)`; its role defines the other arguments.
 
     Attributes:
         Config: schema of the settings.
@@ -37,17 +37,17 @@ class Model(ABC):
 
     @classmethod
     def also_given(cls, config: schema.Config) -> str:
-        """What such a model has to be given beside texts and what is asked of them: trees; "" of most."""
+        """Inputs of such a model besides texts and their targets: trees; "" for most."""
         del config
         return ""
 
     @abstractmethod
     def number_of_parameters(self) -> int:
-        """Stored numbers that were estimated or learnt, shared ones counted once."""
+        """Stored numbers that were estimated or learned; shared ones count once."""
 
     @abstractmethod
     def save(self, folder: Path) -> None:
-        """Write `model.safetensors`, `config.json` and what belongs beside them into `folder`, whole or not at all."""
+        """Write `model.safetensors`, `config.json` and the files beside them into `folder`, all or nothing."""
 
     @classmethod
     def load(cls, folder: Path) -> Self:

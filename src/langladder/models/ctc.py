@@ -39,7 +39,7 @@ class CTCConfig(schema.Config):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.width % 2:
-            raise ValueError(f"width={self.width} is odd, and each direction has half of it")
+            raise ValueError(f"width={self.width} is odd; it must be even, because each direction has half of it")
         return self
 
 
@@ -70,7 +70,7 @@ class CTCRecognizer(Network):
         begin_by_remembering(self.rnn)
 
     def forward(self, frames: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-        """frames (B, T, D), lengths (B,) → log y (B, T, A + 1) float32; what stands at padding means nothing."""
+        """frames (B, T, D), lengths (B,) → log y (B, T, A + 1) float32; values at padding are undefined."""
         h, _ = read_rows(self.rnn, frames, lengths)  # (B, T, H)
         return torch.log_softmax(self.head(self.dropout(h)).float(), dim=-1)
 
@@ -85,7 +85,7 @@ class CTCRecognizer(Network):
         return nn.functional.ctc_loss(log_probs, labels, lengths, label_lengths, blank=BLANK, reduction="sum")
 
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
-        """See `Network.trial_loss`: three frames a label."""
+        """See `Network.trial_loss`: three frames per label."""
         own = generator()
         frames = torch.randn(rows, length, self.dimensions, generator=own)
         labels = torch.randint(1, self.labels + 1, (rows, max(1, length // 3)), generator=own)

@@ -1,4 +1,4 @@
-"""A network whose body is another rung's: its settings come from there, and so do its first weights.
+"""A network with the body of another rung: settings and initial weights come from the base.
 
 A rung's file names no sizes: `model.body` is null there, and `begin` puts the settings of the base's network in its
 place. What is saved holds them, and all weights, so that the folder is read without the base.
@@ -22,12 +22,12 @@ from langladder.models.network import Network, network_class, own_tensors
 from langladder.models.units import Read
 
 TOKENIZER = "tokenizer.json"
-"""Beside every base whose body may be taken: the tokens that it speaks."""
+"""The tokenizer file beside every base."""
 INITIAL_STD = 0.02
 
 
 class BodyConfig(Protocol):
-    """Settings of a body: how many layers it has, and what it drops."""
+    """Settings of a body: its number of layers, and its dropout."""
 
     layers: int
     dropout: float
@@ -40,17 +40,17 @@ class GrownConfig(schema.Config):
     """Settings of every network that starts from another rung's."""
 
     pretrained: bool = True
-    """false: the same network from fresh weights, to compare with."""
+    """false: the same network from fresh weights, for comparison."""
     layers_transferred: int | None = Field(default=None, ge=0, le=128)
-    """So many of the base's layers; 0: its embeddings alone; null: all."""
+    """Number of layers from the base; 0: only its embeddings; null: all."""
     body_dropout: float | None = Field(default=None, ge=0, lt=1)
-    """Inside the body while it is trained on; null: as its base's."""
+    """Dropout inside the body during fine-tuning; null: that of its base."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
     """Before the output."""
 
 
 class Grown:
-    """What a network that starts from another rung's says of it; a mixin beside `Network`.
+    """The part of a network that starts from another rung's network; a mixin beside `Network`.
 
     Attributes:
         BODY: the class of the base, and of the body.
@@ -65,17 +65,17 @@ class Grown:
     config: Any
 
     def body(self) -> nn.Module:
-        """The network that is the base's."""
+        """The part that comes from the base."""
         raise NotImplementedError
 
     @classmethod
     def refuses(cls, settings: Mapping[str, object], body: Any) -> str | None:
-        """Why a body of such settings cannot be what a rung of such settings asks for; None where it can."""
+        """Why a base with these settings is unsuitable for a rung with these settings; None if it is suitable."""
         del settings, body
         return None
 
     def copy_weights(self, base: Network) -> None:
-        """Put the base's weights into the body, in place; rows that the base lacks keep their beginning."""
+        """Copy the base's weights into the body, in place; rows that the base lacks keep their initial values."""
         config = self.config
         if not config.pretrained:
             return
@@ -94,9 +94,9 @@ Settings = TypeVar("Settings", bound=GrownConfig)
 
 
 def body_of(body: Body | None, kind: type[Grown]) -> Body:
-    """The settings of the body. Raises InputError where there are none."""
+    """The settings of the body. Raises InputError if there are none."""
     if body is None:
-        raise InputError(f"model.body: null; a {kind.__name__} is made from its base, {kind.FAMILIES}")
+        raise InputError(f"model.body: null; a {kind.__name__} gets it from its base, {kind.FAMILIES}")
     return body
 
 
@@ -109,7 +109,7 @@ def base_for(kind: type[Grown], folder: Path) -> Network:
     found = network_class(folder)
     if not issubclass(found, kind.BODY):
         raise InputError(
-            f"{folder}: a {found.__name__}, and a {kind.__name__} starts from {kind.FAMILIES}; choose another base"
+            f"{folder}: a {found.__name__}, but a {kind.__name__} starts from {kind.FAMILIES}; choose another base"
         )
     return found.load(folder)
 
@@ -129,7 +129,7 @@ def settings_with_body(config: Settings, base: Network, rung: str) -> Settings:
 
 
 def too_many(wanted: int | None, layers: int) -> str | None:
-    """Why so many layers cannot be transferred; None where they can."""
+    """Why this number of layers cannot be transferred; None if it can."""
     if wanted is None or wanted <= layers:
         return None
     return f"model.layers_transferred={wanted}, and its base has {layers} layers; set it to at most {layers}, or null"

@@ -1,4 +1,4 @@
-"""How a rung is made: what a class names as its `maker`, so that whoever makes one need not know which kind it is.
+"""How a rung is made: the `maker` of its class, so that callers need not know the kind of rung.
 
 A maker is a function of a module, named by its dotted path. Only what is made in that way depends on the module: an
 n-gram model on no training loop, a model that begins at random on no reader of word vectors. All makers are called as
@@ -38,23 +38,23 @@ Row = dict[str, float | None]
 
 
 class ModelSettings(Protocol[ModelPart]):
-    """Settings of a rung, as far as a maker reads them that fits a model in one go."""
+    """The settings of a rung that a maker of counted models reads."""
 
     @property
     def model(self) -> ModelPart:
-        """How the model is built."""
+        """Settings of the model."""
 
 
 class NamedSettings(ModelSettings[ModelPart], Protocol[ModelPart]):
-    """Settings of a rung whose name messages have."""
+    """Settings of a rung with a name for messages."""
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Its name."""
 
 
 class TrainingSettings(Protocol[TrainingPart]):
-    """Settings of a rung, as far as a maker reads them that trains a model step by step."""
+    """The settings of a rung that a maker of trained models reads."""
 
     @property
     def training(self) -> TrainingPart:
@@ -63,7 +63,7 @@ class TrainingSettings(Protocol[TrainingPart]):
 
 @dataclass(frozen=True)
 class Run:
-    """One training of a rung, apart from its data and settings.
+    """One training of a rung, without its data and settings.
 
     Attributes:
         seed: of the batches' order and of dropout; of the first weights, too, where the maker builds the model.
@@ -79,7 +79,7 @@ class Run:
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """How training went; the model itself was changed in place.
+    """The result of a training; the model itself was changed in place.
 
     Attributes:
         curve: rows of the learning curve; none where nothing is learnt step by step.

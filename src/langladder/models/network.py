@@ -1,4 +1,4 @@
-"""What every network shares: settings, a count of its parameters, and the folder that it is kept in.
+"""The base of every network: settings, a count of its parameters, saving and loading.
 
 A folder from elsewhere may say anything, so nothing is built to its word alone: the network is first laid out on
 torch's `meta` device, where tensors have shapes and no memory, and compared with the head of `model.safetensors`. The
@@ -18,7 +18,7 @@ from langladder.ground.errors import InputError
 from langladder.models.base import Model
 from langladder.models.saving import ARRAYS, Saved, read_description, write_model
 
-MOST_NAMED = 4  # misfits that a message names
+MOST_NAMED = 4  # number of misfits in a message
 _NAMES = {torch.float32: "F32", torch.int64: "I64", torch.bool: "BOOL", torch.float16: "F16", torch.bfloat16: "BF16"}
 
 
@@ -35,7 +35,7 @@ class Network(nn.Module, Model):
             setattr(self, name, size)
 
     def number_of_parameters(self) -> int:
-        """Trained numbers, shared ones counted once; without buffers such as word counts, which nothing learns."""
+        """Trained numbers, shared ones counted once; without buffers such as word counts, which are not trained."""
         return sum(parameter.numel() for parameter in self.parameters())
 
     @property
@@ -44,19 +44,19 @@ class Network(nn.Module, Model):
         return False
 
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
-        """The training loss on data that are made up (`models.trial`): a scalar to differentiate.
+        """The training loss on artificial data (`models.trial`): a scalar to differentiate.
 
         By it the network is checked and counted: gradients against finite differences, operations, memory.
 
         Args:
             rows: examples; length: positions (tokens, frames) of each.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not say trial_loss, its loss on made-up data")
+        raise NotImplementedError(f"{type(self).__name__} does not define trial_loss, its loss on artificial data")
 
     def products(self, length: int) -> float | None:
-        """Multiplications of a forward pass over one row of `length` positions, its loss included; None: not said.
+        """Multiplications of a forward pass over one row of `length` positions, with its loss; None: unknown.
 
-        Each comes with an addition. What goes by entries is left out, see `nn.products`.
+        Each comes with an addition. Elementwise operations are not counted, see `nn.products`.
         """
         del length
         return None
@@ -68,7 +68,7 @@ class Network(nn.Module, Model):
         write_model(folder, self, self.config, sizes, arrays, self.write_beside)
 
     def write_beside(self, folder: Path) -> None:
-        """Write into its folder what the network cannot be used without: its part of `save`."""
+        """Write the additional files that the network needs into its folder: its part of `save`."""
         del folder
 
     @classmethod
@@ -82,7 +82,7 @@ class Network(nn.Module, Model):
 
 
 def network_class(folder: Path) -> type[Network]:
-    """The class of the network that `folder` holds. Raises InputError where it holds none."""
+    """The class of the network in `folder`. Raises InputError if there is none."""
     kind: type[Network] = read_description(folder, Network, (), "network").kind
     return kind
 
@@ -127,7 +127,7 @@ def outline(saved: Saved, folder: Path) -> Network:
             return network
     except (RuntimeError, ValueError, OverflowError) as error:
         path = Path(folder) / "config.json"
-        raise InputError(f"{path}: makes no network ({str(error).splitlines()[0]})") from error
+        raise InputError(f"{path}: cannot build the network ({str(error).splitlines()[0]})") from error
 
 
 def fill(network: nn.Module, path: Path) -> None:
@@ -138,10 +138,10 @@ def fill(network: nn.Module, path: Path) -> None:
     """
     values = {name: torch.from_numpy(array) for name, array in artefacts.read_arrays(path).items()}
     for name, tensor in values.items():
-        # one pass: a sum is finite unless a number is not, or the numbers are large beyond all use
+        # one pass: a sum is finite unless a number is not, or the numbers are far too large
         if tensor.is_floating_point() and not tensor.sum().isfinite() and not tensor.isfinite().all():
             raise InputError(f"{path}: {name} has a number that is not finite (a training that diverged?)")
-    # not strict, because a shared tensor is named once here and twice in the network
+    # not strict, because a shared tensor has one name here and two in the network
     network.load_state_dict(values, strict=False)
 
 
@@ -157,7 +157,7 @@ class _Layout(TorchFunctionMode):
 
 
 def misfits(plan: dict[str, torch.Tensor], facts: dict[str, artefacts.ArrayFacts]) -> list[str]:
-    """Where what a file holds differs from a network's own tensors, in words; empty where it fits."""
+    """The differences between a file's tensors and a network's, in words; empty if they agree."""
     wrong = [f"lacks {name[:100]}" for name in plan if name not in facts]
     wrong += [f"has {name[:100]}, which is not asked for" for name in facts if name not in plan]
     for name, tensor in plan.items():
@@ -173,11 +173,11 @@ def misfits(plan: dict[str, torch.Tensor], facts: dict[str, artefacts.ArrayFacts
 
 LEARNING = {"dropout", "input_dropout", "word_dropout", "weight_drop", "locked"}
 LEARNING |= {"init", "input_init", "recurrent_init", "forget_bias", "noise_samples", "noise", "noise_power", "preset"}
-"""Settings that say how a network begins and learns: it computes the same without them."""
+"""Settings of initialisation and training, which do not change what a network computes."""
 
 
 def start_from(model: Network, folder: Path, *, rung: str) -> None:
-    """Put the weights of the model that `folder` holds into `model`, in place.
+    """Copy the weights of the model in `folder` into `model`, in place.
 
     Both must be one architecture: the same class, vocabularies, and settings but `LEARNING`. The head of the file is
     compared before any number is read. Call it before training and before a checkpoint is read back.
@@ -203,7 +203,7 @@ def start_from(model: Network, folder: Path, *, rung: str) -> None:
         ]
     if differ or (differ := misfits(own_tensors(model), artefacts.read_array_facts(folder / ARRAYS))):
         raise InputError(
-            f"{rung} cannot begin with {folder}: {'; '.join(differ)}. Make them alike, or choose another base"
+            f"{rung} cannot start from {folder}: {'; '.join(differ)}. Make them equal, or choose another base"
         )
     fill(model, folder / ARRAYS)
 
@@ -211,14 +211,14 @@ def start_from(model: Network, folder: Path, *, rung: str) -> None:
 def with_preset(values: object, presets: Mapping[str, dict[str, object]]) -> object:
     """Settings as given, and below them those of the size that `preset` names. Raises ValueError at another name."""
     if not isinstance(values, dict) or not isinstance(chosen := values.get("preset"), str):
-        return values  # the field's own check tells of other types
+        return values  # the field's own check reports other types
     if chosen not in presets:
         raise ValueError(f"preset={chosen!r}: allowed is {', '.join(presets)}, or null")
     return presets[chosen] | values
 
 
 def check_width(width: int, heads: int, positions: str) -> None:
-    """Raise ValueError unless heads can share the width, and sines and cosines stand in pairs."""
+    """Raise ValueError unless heads divide the width, and sines and cosines come in pairs."""
     if width % heads:
         raise ValueError(f"width={width} is not divisible by heads={heads}: each head takes an equal part")
     if positions == "sinusoidal" and width % 2:

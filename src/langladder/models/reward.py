@@ -50,9 +50,9 @@ from langladder.text.tokenize.specials import EOS, PAD, RESERVED
 from langladder.text.tokenize.tokenizers import Tokenizer
 
 CELLS = 16_384
-"""The most cells (rows × longest) of a batch that is only read."""
+"""Maximum cells (rows × longest) of a batch without training."""
 BEGINNING = 0.1
-"""a, before training: answers differ by some tens of nats, and rewards shall by a few."""
+"""a, before training: answers differ by some tens of nats, and rewards should differ by a few."""
 
 
 class RewardConfig(GrownConfig):
@@ -60,11 +60,11 @@ class RewardConfig(GrownConfig):
 
     body: GPTConfig | None = None
     likelihood: bool = False
-    """Whether the body's output layer stays, and says how likely the response is."""
+    """Whether the body's output layer stays, for the likelihood of the response."""
 
 
 class RewardModel(Grown, Network):
-    """Body → the state at the last token → a number. Built, then told its tokenizer by `equip`."""
+    """Body → the state at the last token → a number. After construction, `equip` sets its tokenizer."""
 
     approach: ClassVar[str] = "Transformer"
     maker: ClassVar[str] = "langladder.tasks.reward.make"
@@ -99,7 +99,7 @@ class RewardModel(Grown, Network):
 
     @property
     def context(self) -> int:
-        """The most tokens of a row."""
+        """Maximum tokens of a row."""
         return self.gpt.context
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
@@ -132,7 +132,7 @@ class RewardModel(Grown, Network):
         return said.new_zeros(rows).index_add(0, row, said)
 
     def equip(self, tokenizer: Tokenizer) -> Self:
-        """Tell the network what its ids mean.
+        """Set the tokenizer of the network.
 
         Raises:
             InputError: the tokenizer is of another size.
@@ -142,7 +142,7 @@ class RewardModel(Grown, Network):
         return self
 
     def check_policy(self, tokenizer: Tokenizer, name: str) -> None:
-        """See that what a policy says means the same here.
+        """Check that a policy's tokens mean the same here.
 
         Args:
             name: of the policy, for the message.
@@ -152,7 +152,7 @@ class RewardModel(Grown, Network):
         """
         if not self.tokenizer.same_as(tokenizer):
             raise InputError(
-                f"{name}: its {TOKENIZER} is not that of the reward model, whose ids would mean other words; train the "
+                f"{name}: its {TOKENIZER} is not that of the reward model, so ids would mean other words; train the "
                 "reward model on a base with the same tokenizer"
             )
 
@@ -176,7 +176,7 @@ class RewardModel(Grown, Network):
         return found
 
     def centre(self, demonstrations: Sequence[Sequence[Message]]) -> None:
-        """Set b so that the demonstrations have a mean reward of 0. Raises InputError where there is none."""
+        """Set b so that the demonstrations have a mean reward of 0. Raises InputError if there are none."""
         if not demonstrations:
             raise InputError("reward model: no demonstration to set the bias by; give some")
         self.bias -= float(self.rewards(demonstrations).mean())

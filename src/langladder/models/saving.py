@@ -1,4 +1,4 @@
-"""How every model is kept: a folder of `model.safetensors` (its arrays) and `config.json` (what it is).
+"""The format of saved models: a folder with `model.safetensors` (arrays) and `config.json` (class and settings).
 
 config.json holds the format version, the class (`_target_`), the vocabulary sizes by name, the settings and, of models
 that read words, how their training text was written (`normalisation`). Only classes of this package, and of those that
@@ -20,7 +20,7 @@ from langladder.text.words.segmentation import CONVENTIONS
 
 ARRAYS = "model.safetensors"
 READING = "reading.json"
-"""Beside a model that reads whole texts: its labels, and what it reads them as."""
+"""The file beside a model of whole texts with its labels and its units."""
 _FOLDERS = {
     "classification": "bert_classifier cnn_lstm fasttext fixed_window gpt_classifier linear_classifier majority"
     " mean_embedding recurrent_classifier textcnn transformer_classifier tree_lstm",
@@ -41,7 +41,7 @@ MOVED |= {
     for name in ("feature_crf", "hmm", "most_frequent", "recurrent", "window")
 }
 MOVED["langladder.models.arpa"] = MOVED["langladder.models.ngrams.arpa_model"] = "langladder.models.ngrams.backoff"
-"""Where the modules are now that models saved earlier name."""
+"""Old module names in saved models → new ones."""
 MOST_IDS = 2**31 - 1  # tokens are stored as int32
 
 
@@ -67,7 +67,7 @@ MODEL = Owner("a model that langladder saved", (ARRAYS, "config.json", *BESIDE),
 
 
 class Saved(NamedTuple):
-    """What a folder says it holds: the class, its checked settings, the vocabulary sizes in the order asked for.
+    """The description of a saved model: class, checked settings, vocabulary sizes in the requested order.
 
     normalisation: how its training text was written, where it reads words.
     """
@@ -137,13 +137,13 @@ def read_description(folder: Path, wanted: type, sizes: Sequence[str], what: str
 
 
 def current_target(target: str) -> str:
-    """The dotted path by which a class is known now that a file may name by an earlier one."""
+    """The current dotted path of a class, for a path that can be an old one."""
     module, _, name = str(target).rpartition(".")
     return f"{MOVED[module]}.{name}" if module in MOVED else target
 
 
 def located(path: Path, target: str) -> type:
-    """The class that a file names. Raises InputError, naming the file, where it may not or there is none such."""
+    """The class in a file. Raises InputError with the file's name if the class is not allowed or does not exist."""
     try:
         kind: type = schema.locate(current_target(target))
     except InputError as error:
@@ -152,7 +152,7 @@ def located(path: Path, target: str) -> type:
 
 
 def checked_size(path: Path, name: str, size: object) -> int:
-    """A size that a file states. Raises InputError, naming the file, unless it is a whole number from 1 to MOST_IDS."""
+    """A size in a file. Raises InputError with the file's name unless it is a whole number from 1 to MOST_IDS."""
     if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= MOST_IDS:
         described = (
             size if isinstance(size, float) else f"a {type(size).__name__}" if not isinstance(size, int) else "it"

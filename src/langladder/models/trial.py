@@ -1,4 +1,4 @@
-"""Made-up data for a network's own loss: what checks of gradients and counts of operations run it on.
+"""Artificial data for a network's own loss, for checks of gradients and counts of operations.
 
 Every network has `trial_loss(rows, length)`, its training loss on such data; here is what it is made of. The same
 arguments give the same data, and the global random state is left alone.

@@ -1,4 +1,4 @@
-"""What a network that reads whole texts reads them as: words or subwords, and their ids.
+"""The units of a network that reads whole texts: words or subwords, and their ids.
 
 Ids 0 to 3 are the specials of the house (`specials`), then come the V − 4 words or subwords, then `<sep>`, `<cls>`,
 `<mask>` as V, V + 1, V + 2. A pair of texts is one row with `<sep>` between the two (Devlin et al. 2019, section 3).
@@ -23,11 +23,11 @@ from langladder.text.words.normalisation import lower
 from langladder.text.words.segmentation import CHOICES, WordChoice, reading, splitter_of
 
 TOKENIZER = "tokenizer.json"
-"""Beside a model that reads subwords."""
+"""The tokenizer file beside a model that reads subwords."""
 
 
 class Read(NamedTuple):
-    """A text as it is read: the pieces for people, and their ids (T,) int32."""
+    """A text as units: the pieces for people, and their ids (T,) int32."""
 
     pieces: list[str]
     ids: np.ndarray
@@ -37,11 +37,11 @@ class Units(ABC):
     """Text → pieces and ids."""
 
     vocab_size: int
-    """V: the specials and what texts are read as."""
+    """V: the number of special tokens and units."""
 
     @property
     def full_vocab_size(self) -> int:
-        """V and the reserved ids behind it: rows of an embedding."""
+        """V and the reserved ids after it: rows of an embedding."""
         return self.vocab_size + len(RESERVED)
 
     @property
@@ -64,10 +64,10 @@ class Units(ABC):
 
     @abstractmethod
     def description(self) -> dict[str, object]:
-        """What `units_from` needs to make them again, as JSON can hold it; a tokenizer is a file beside it."""
+        """The data for `units_from` to restore them, for JSON; a tokenizer is a separate file."""
 
     def save_beside(self, folder: Path) -> None:
-        """Write the files that the description does not hold."""
+        """Write the files that are not in the description."""
         del folder
 
 
@@ -102,11 +102,11 @@ class WordUnits(Units):
         return np.array([known.get(self.folded(word), UNK) for word in words], dtype=np.int32)
 
     def folded(self, word: str) -> str:
-        """The word as the list has it."""
+        """The word in the form of the list."""
         return lower(word) if self.lowercase else word
 
     def with_words(self, words: Iterable[str]) -> Self:
-        """The same with more words behind its own, such as all that have a vector."""
+        """The same with additional words at the end, such as all words with a vector."""
         return replace(self, words=list(dict.fromkeys([*self.words, *map(self.folded, words)])))
 
     def text(self, text: str, *, words: bool = False) -> Read:
@@ -152,7 +152,7 @@ class WordUnits(Units):
 
 @dataclass(frozen=True)
 class SubwordUnits(Units):
-    """The tokens of a tokenizer of the house."""
+    """The tokens of a langladder tokenizer."""
 
     tokenizer: Tokenizer
 
@@ -171,7 +171,7 @@ class SubwordUnits(Units):
         """See `Units.separator`."""
         return self.tokenizer.special_id(RESERVED[0])
 
-    def text(self, text: str, *, words: bool = False) -> Read:  # noqa: ARG002 - subwords know no trees
+    def text(self, text: str, *, words: bool = False) -> Read:  # noqa: ARG002 - subwords have no trees
         """See `Units.text`."""
         ids = self.tokenizer.encode(text)
         return Read([self.tokenizer.piece(int(token)) for token in ids], ids)
@@ -186,7 +186,7 @@ class SubwordUnits(Units):
 
 
 def units_from(path: Path, description: object) -> Units:
-    """The units that a file describes.
+    """The units described by a file.
 
     Args:
         path: the file, for messages; a tokenizer lies beside it.

@@ -1,4 +1,4 @@
-"""What every language model that is fitted by counting shares: one pass over the training stream, no gradients."""
+"""The base of language models that are fitted by counting: one pass over the training stream, no gradients."""
 
 import time
 from abc import abstractmethod
@@ -24,11 +24,11 @@ class CountedLanguageModel(LanguageModel):
     """A language model fitted by counting."""
 
     maker: ClassVar[str] = f"{__name__}.make"
-    _read_arrays = staticmethod(artefacts.read_arrays)  # how `load` reads what `save` wrote
+    _read_arrays = staticmethod(artefacts.read_arrays)  # how `load` reads the arrays of `save`
 
     def warm_up(self, stream: TokenStream) -> None:
-        """Compile what `fit` runs, on the first documents of its text and another model: a clock leaves it out."""
-        with suppress(InputError):  # too little text for some models, but seen by all that they compile
+        """Compile the kernels of `fit` on the first documents, with another model; not part of the measured time."""
+        with suppress(InputError):  # too little text for some models, but enough to compile everything
             type(self)(self.config, self.vocab_size).fit(stream.beginning(WARM_UP_TOKENS))
 
     @abstractmethod
@@ -41,7 +41,7 @@ class CountedLanguageModel(LanguageModel):
 
     @abstractmethod
     def set_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Put back what `arrays` gave. Raises ValueError when names or shapes do not fit."""
+        """Restore the arrays of `arrays`. Raises ValueError if names or shapes do not fit."""
 
     def number_of_parameters(self) -> int:
         """See `LanguageModel.number_of_parameters`."""
@@ -72,7 +72,7 @@ def make(
     *_: object,
     **__: object,
 ) -> TrainingResult:
-    """Fit the model; kernels are compiled before the clock starts. Of `models.making`'s arguments it reads two."""
+    """Fit the model; kernels are compiled before the time is measured. It uses two of `models.making`'s arguments."""
     with working("compiling"):
         model.warm_up(train)
     started = time.perf_counter()

@@ -1,7 +1,7 @@
 """GPT that follows instructions: the network of SFT, and the policy of all that comes after it (Ouyang et al. 2022).
 
-It is a GPT over V + 3 tokens, begun from one over V: the markers of the chat template are three new rows of the
-embedding, N(0, 0.02), learnt from the dialogues. They are read and never said: their scores are −∞, and like BOS they
+It is a GPT over V + 3 tokens, initialised from one over V: the markers of the chat template are three new rows of the
+embedding, N(0, 0.02), learned from the dialogues. They are only inputs: their scores are −∞, and like BOS they
 are given, not predicted, when a text is scored. On plain text it is the language model that it began from.
 
 Shape legend: B rows, T tokens, V words of the text, D width.
@@ -38,7 +38,9 @@ class InstructedGPT(GPT):
                 "output: softmax"
             )
         if vocab_size <= len(NAMES) + len(RESERVED):
-            raise InputError(f"vocab_size: {vocab_size} leaves no word beside {len(NAMES)} specials and the markers")
+            raise InputError(
+                f"vocab_size: {vocab_size} leaves no words besides {len(NAMES)} special tokens and the markers"
+            )
         super().__init__(config, vocab_size)
         self.number_of_words = vocab_size - len(RESERVED)
         self.markers = Markers.behind(self.number_of_words)
@@ -90,7 +92,7 @@ def begin(base: Path, *, seed: int, dropout: float | None = None) -> tuple[Instr
     found = LanguageModel.load(base)
     if not isinstance(found, GPT):
         raise InputError(
-            f"{base}: a {type(found).__name__}, and an InstructedGPT starts from a GPT of the families lm and tune; "
+            f"{base}: a {type(found).__name__}, but an InstructedGPT starts from a GPT of the families lm and tune; "
             "choose another base"
         )
     tokenizer = _tokenizer_of(found, base)

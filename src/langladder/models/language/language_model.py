@@ -1,4 +1,4 @@
-"""The one door of every language model: P(w_1 … w_T) = ∏_t P(w_t | w_1 … w_{t-1}), from unigram to GPT.
+"""The interface of every language model: P(w_1 … w_T) = ∏_t P(w_t | w_1 … w_{t-1}), from unigram to GPT.
 
 A model that offers `log_probs` and `next_log_probs` is scored, compared and sampled from like every other one.
 Conventions: the hidden state after token t scores token t+1; BOS and PAD are given, never predicted; EOS is predicted.
@@ -17,11 +17,11 @@ from langladder.models.base import Model
 from langladder.text.tokenize.specials import BOS, PAD
 
 State = Any
-"""What a model carries from token to token: tensors that only itself knows; None before the first."""
+"""The state of a model between tokens: tensors whose meaning is internal; None before the first token."""
 
 
 class LanguageModel(Model):
-    """Everything that claims to be a language model. Built as `cls(config, vocab_size)`."""
+    """Base of all language models. Built as `cls(config, vocab_size)`."""
 
     vocab_size: int
     SIZES: ClassVar[tuple[str, ...]] = ("vocab_size",)
@@ -65,7 +65,7 @@ def check_tokens(tokens: torch.Tensor, vocab_size: int) -> None:
         raise InputError(f"tokens: {tuple(tokens.shape)} {tokens.dtype}; expected (B, T) torch.int64 with T ≥ 1")
     if tokens.numel() == 0:
         return
-    ids = tokens.numpy(force=True)  # torch would wake its threads
+    ids = tokens.numpy(force=True)  # torch would start its threads
     lowest, highest = ids.min(), ids.max()
     if lowest < 0 or highest >= vocab_size:
         raise InputError(f"tokens: ids {lowest}..{highest}; the model's vocabulary has ids 0..{vocab_size - 1}")

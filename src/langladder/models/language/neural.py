@@ -1,4 +1,4 @@
-"""What every language model trained by gradients shares: the loss, the scores, saving.
+"""The base of language models that are trained by gradient: the loss, the scores, saving.
 
 A network says how tokens become hidden states (`forward`) and how far back it can see (`context`); this class makes
 the rest from it. Networks with carried state read a text from left to right: recurrent ones carry what they remember,
@@ -57,7 +57,7 @@ class NeuralLanguageModel(Network, LanguageModel):
         """
 
     def prepare(self, stream: TokenStream) -> None:
-        """Before training: let the output layer know how often each token is to be predicted in the training stream.
+        """Before training: pass the frequency of each target token in the training stream to the output layer.
 
         Raises:
             InputError: an id outside the vocabulary.
@@ -154,7 +154,7 @@ class NeuralLanguageModel(Network, LanguageModel):
         return hidden, after
 
     def state_of(self, state: State, rows: torch.Tensor) -> State:
-        """The states of some rows (B,), any row as often as it is named: of a tuple of tensors."""
+        """The states of some rows (B,), which can repeat, for a tuple of tensors."""
         return tuple(part.index_select(self.state_rows, rows) for part in state)
 
     def _log_probs_carried(self, tokens: torch.Tensor) -> torch.Tensor:
@@ -205,7 +205,7 @@ def _windows(lengths: list[int], context: int, stride: int) -> list[tuple[int, i
 
 @contextmanager
 def scoring(model: nn.Module, device: str) -> Iterator[None]:
-    """Evaluation mode without autocast; the mode is afterwards as it was."""
+    """Evaluation mode without autocast; restores the mode afterwards."""
     training = model.training
     model.eval()
     try:

@@ -1,4 +1,4 @@
-"""What readers share that are trained by gradient: they start from another rung's network and keep its tokenizer.
+"""The base of readers that are trained by gradient: they start from another rung's network and keep its tokenizer.
 
 A batch is whatever `collate` makes of the rows that `encode` gives: of one question one row or several, each of which
 is trained on by itself.
@@ -22,11 +22,11 @@ from langladder.text.labelled.questions import Question
 from langladder.text.tokenize.tokenizers import Tokenizer
 
 CELLS = 8192
-"""The most cells (rows × longest) of a batch that is only read."""
+"""Maximum cells (rows × longest) of a batch without training."""
 
 
 class HasLength(Protocol):
-    """What is trained on by itself."""
+    """One training example."""
 
     @property
     def length(self) -> int:
@@ -38,14 +38,14 @@ Batch = TypeVar("Batch", bound=tuple[Any, ...])
 
 
 class NetworkReader(Network, Reader, Generic[Row, Batch]):
-    """Built as `cls(config, vocab_size)`, then told its tokenizer by `equip`."""
+    """Built as `cls(config, vocab_size)`; then `equip` sets its tokenizer."""
 
     SIZES: ClassVar[tuple[str, ...]] = ("vocab_size",)
     vocab_size: int
     tokenizer: Tokenizer
 
     def equip(self, tokenizer: Tokenizer) -> Self:
-        """Tell the network how texts are cut."""
+        """Set the tokenizer of the network."""
         assert tokenizer.full_vocab_size == self.vocab_size, (tokenizer.full_vocab_size, self.vocab_size)
         self.tokenizer = tokenizer
         return self

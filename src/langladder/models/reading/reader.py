@@ -90,7 +90,7 @@ def read_threshold(folder: Path) -> float | None:
     """The threshold in reading.json.
 
     Raises:
-        InputError: the file is missing or says something else.
+        InputError: the file is missing or has other content.
     """
     path = Path(folder) / READING
     value = read_json(path)

@@ -48,7 +48,7 @@ class AttentionSeq2Seq(Translator):
         embedding_dim: int = Field(default=256, ge=1, le=8192)
         """E: of the word embeddings and of the readout."""
         score: Literal["additive", "general", "concat"] = "additive"
-        """How well a source position fits the state; those that need equal widths are not to be had (H and 2H)."""
+        """The score of a source position for the state; scores that need equal widths are not available (H and 2H)."""
         attention_width: int = Field(default=128, ge=1, le=8192)
         """A: the hidden layer of the scores additive and concat."""
         layers: int = Field(default=1, ge=1, le=8)

@@ -1,4 +1,4 @@
-"""The one door of every translator: P(y | x) = ∏_t P(y_t | y_<t, x), from the fixed vector to the Transformer.
+"""The interface of every translator: P(y | x) = ∏_t P(y_t | y_<t, x), from the fixed vector to the Transformer.
 
 A network says how a source becomes a `State` (`encode`), how a state gives the next token (`step`), and how a whole
 target is read at once for training (`hidden`). Beam search, training, scoring and saving are the same for all.
@@ -24,7 +24,7 @@ from langladder.text.tokenize.specials import PAD
 
 @dataclass(frozen=True)
 class State:
-    """What decoding carries from step to step: tensors by name, rows first (B, …).
+    """The state of decoding between steps: tensors by name, rows first (B, …).
 
     Attributes:
         source: what is the same for all hypotheses of a sentence (annotations, keys, mask).
@@ -36,12 +36,12 @@ class State:
 
 
 class Translator(Network):
-    """Everything that translates. Built as `cls(config, source_vocab_size, target_vocab_size)`."""
+    """Base of all translators. Built as `cls(config, source_vocab_size, target_vocab_size)`."""
 
     maker: ClassVar[str] = "langladder.tasks.translation.make"
     SIZES = ("source_vocab_size", "target_vocab_size")
     WHAT = "translator"
-    pads: ClassVar[bool] = True  # whether `loss` computes padding: then pairs of like length make a batch
+    pads: ClassVar[bool] = True  # whether `loss` computes padding; then batches have pairs of similar length
     source_vocab_size: int
     target_vocab_size: int
     head: SoftmaxOutput
@@ -72,7 +72,7 @@ class Translator(Network):
         """
 
     def kept(self, source: torch.Tensor, target_in: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
-        """Of `hidden` what stands where `keep` (B, T) bool is true, the first positions of each row: (N, D)."""
+        """The entries of `hidden` where `keep` (B, T) bool is true, the first positions of each row: (N, D)."""
         return kept_rows(self.hidden(source, target_in), keep)
 
     def forward(self, source: torch.Tensor, target_in: torch.Tensor) -> torch.Tensor:
