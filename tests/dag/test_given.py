@@ -70,7 +70,7 @@ def test_what_cannot_be_is_refused_before_anything_runs_all_at_once(tmp_path: Pa
         "given.none: 'input/none' is not a folder",
         "it is a BERT, but a GPTClassifier starts from",
         "a TextCNN starts with word vectors",
-        "a RecurrentTagger begins with word vectors",
+        "a RecurrentTagger starts with word vectors",
         "tunes.gpt_longer.base: 'given/gpt': the base of a rung of tune must be one of lm, tune, embedding",
     ):
         assert said in message, message

@@ -46,7 +46,7 @@ def test_a_search_is_told_the_family_s_figure_or_the_one_that_is_asked_for(searc
     assert sweeps.objective("lm", None, FIGURES | {"validation_perplexity_per_word": math.inf}) == math.inf
     # an earlier run has the curve's last point under the name, the figure under another
     assert sweeps.objective("tagger", None, {"validation_loss": 3.0, "best_validation_loss": 2.0}) == 2.0
-    with pytest.raises(InputError, match=r"objective: nonsense is no figure .* parameters, validation_perplexity"):
+    with pytest.raises(InputError, match=r"objective: nonsense is not a figure .* parameters, validation_perplexity"):
         sweeps.objective("lm", "nonsense", FIGURES)
     with pytest.raises(InputError, match=r"objective: null .* this one has no figures"):
         sweeps.objective(None, None, {})
