@@ -133,6 +133,10 @@ site: setup ## the site, lessons executed → site/index.html (no network needed
 	@NO_MKDOCS_2_WARNING=1 mkdocs build --strict --quiet
 	@echo "site: → site/index.html"
 
+.PHONY: publish
+publish: $(VENV)/ready ## the report, the site (if made) and models of the last run that run in the reader's browser → outputs/publish/
+	@python -m pipeline.site.publish $(ARGS)
+
 .PHONY: lessons
 lessons: setup ## the lessons as notebooks → outputs/lessons/
 	@mkdir -p outputs/lessons; for lesson in lessons/*.py; do \

@@ -1,0 +1,343 @@
+"""The last run as a static folder for any web server: the report, the site, and the ladder in the reader's browser.
+
+    python -m pipeline.site.publish            # → outputs/publish/ (`make publish`)
+    python -m pipeline.site.publish FOLDER
+
+The pages of `browser/` compute in plain JavaScript: models.js holds the equations of one rung of each kind below, and
+reads the safetensors and JSON files of models/ as they are. Nothing is loaded from another host.
+"""
+
+import hashlib
+import json
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple, TypedDict
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from safetensors import safe_open
+
+from langladder.answers.kinds import title_of
+from langladder.ground.artefacts import read_json, write_json, write_text
+from langladder.ground.atomic import Owner, atomic_folder
+from langladder.ground.errors import InputError
+from langladder.models.classification.textcnn import TextCNN
+from langladder.models.language.gpt import GPT
+from langladder.models.language.recurrent import RecurrentLM
+from langladder.models.ngrams.backoff import BackoffLanguageModel
+from langladder.models.saving import located
+from langladder.models.translation.attention_seq2seq import AttentionSeq2Seq
+from langladder.text.storage.tables import read_column
+from langladder.text.tokenize.tokenizers import Tokenizer
+from langladder.text.words.normalisation import STEPS, Normalisation, Replace
+from langladder.text.words.segmentation import conventions_of
+from pipeline import ROOT
+
+OUT = ROOT / "outputs" / "publish"
+BROWSER = Path(__file__).parent / "browser"
+LISTED = "rungs.json"
+MOST_BYTES = 90 << 20  # of a rung's weights: GitHub takes files of 100 MB
+EXAMPLES, LONGEST_EXAMPLE = 3, 240
+PUBLISHED = Owner("a folder that `make publish` wrote", ("*",), lambda folder: (folder / LISTED).is_file())
+
+
+class Kind(NamedTuple):
+    """What the browser runs one rung of.
+
+    Attributes:
+        title: in a sentence.
+        family: the folder below models/.
+        model: its class; None: word vectors.
+        preferred: the rung that is taken where there are several.
+        settings: what models.js holds: key of config.json → allowed values.
+        reads: files beside the weights.
+    """
+
+    title: str
+    family: str
+    model: type | None
+    preferred: str
+    settings: Mapping[str, tuple[object, ...]]
+    reads: tuple[str, ...]
+
+
+SOFTMAX = {"output": ("softmax",)}
+KINDS = {
+    "ngram": Kind("n-gram model", "lm", BackoffLanguageModel, "kneser_ney", {}, ("tokenizer.json",)),
+    "lstm": Kind(
+        "LSTM",
+        "lm",
+        RecurrentLM,
+        "lstm",
+        SOFTMAX | {"cell": ("lstm",), "layer_norm": (False,)},
+        ("tokenizer.json",),
+    ),
+    "gpt": Kind(
+        "GPT",
+        "lm",
+        GPT,
+        "gpt",
+        SOFTMAX | {"norm": ("pre",), "positions": ("learned",), "sparse_window": (None,), "residual": (True,)},
+        ("tokenizer.json",),
+    ),
+    "translator": Kind(
+        "translator with attention",
+        "translator",
+        AttentionSeq2Seq,
+        "attention",
+        {"score": ("additive",)},
+        ("source.json", "target.json"),
+    ),
+    "classifier": Kind(
+        "convolutional classifier",
+        "classifier",
+        TextCNN,
+        "textcnn",
+        {"padding": ("valid",), "pooling": ("max",), "channels": (1,), "pairs": ("joined",)},
+        ("reading.json",),
+    ),
+    "vectors": Kind("word vectors", "embedding", None, "skipgram", {}, ("words.json",)),
+}
+TYPES = {"F32", "I32", "I64"}  # of arrays, that models.js reads
+SHARED = ("page.css", "explorer.css", "common.js")  # of the report and the explorer
+WORDS = ("whitespace", "auto", "apart")  # the readings of a line that tokens.js has
+
+
+class Page(NamedTuple):
+    """A page: its name, its title, what it is for, the kinds that it loads."""
+
+    name: str
+    title: str
+    about: str
+    kinds: tuple[str, ...] = ()
+
+
+PAGES = (
+    Page("index", "The ladder", "A history of language models, trained on one text, running in this browser."),
+    Page(
+        "continue",
+        "Continue a text",
+        "How surprising your text is to each model, what each expects next, and how each goes on.",
+        ("ngram", "lstm", "gpt"),
+    ),
+    Page("translate", "Translate", "A sentence, its translation, and which words were read for each.", ("translator",)),
+    Page("classify", "Classify", "The label of a text, and how sure the model is.", ("classifier",)),
+    Page("words", "Words", "The nearest words to a word, and analogies, by cosine.", ("vectors",)),
+)
+
+
+class Rung(TypedDict):
+    """A rung as the pages know it.
+
+    files: paths in the folder, the weights first. bytes: of each. steps: how texts are normalised without a tokenizer.
+    """
+
+    kind: str
+    name: str
+    title: str
+    config: dict[str, Any]
+    files: list[str]
+    bytes: list[int]
+    steps: list[dict[str, Any]]
+
+
+def publish(root: Path, out: Path) -> dict[str, Rung | str]:
+    """Write the folder.
+
+    Args:
+        root: with models/, and data/, reports/index.html and site/ where they were made.
+
+    Returns:
+        Kind → its rung, or why there is none.
+
+    Raises:
+        InputError: there is no rung at all, or `out` holds something else.
+    """
+    with atomic_folder(out, PUBLISHED) as folder:
+        found = {name: _found(root / "models", kind) for name, kind in KINDS.items()}
+        rungs = {name: one if isinstance(one, str) else _copied(one, name, folder) for name, one in found.items()}
+        if all(isinstance(one, str) for one in found.values()):
+            raise InputError(f"{root / 'models'}: no rung that runs in the browser; `make repro` trains some")
+        _write_pages(folder, rungs, root)
+        write_json(folder / LISTED, rungs)
+        (folder / ".nojekyll").touch()  # GitHub Pages serves the folder as it is
+    return rungs
+
+
+def _found(models: Path, kind: Kind) -> Path | str:
+    """The folder of the rung of a kind that the browser runs, or why there is none."""
+    obstacles = []
+    folders = [path for path in (models / kind.family).glob("*") if path.is_dir()]
+    for folder in sorted(folders, key=lambda path: (path.name != kind.preferred, path.name)):
+        described = {} if kind.model is None else read_json(folder / "config.json")
+        if kind.model is not None and not issubclass(located(folder, str(described["_target_"])), kind.model):
+            continue
+        obstacle = _obstacle(folder, kind, described.get("config", {}))
+        if obstacle is None:
+            return folder
+        obstacles.append(f"{title_of(folder)} has {obstacle}")
+    return f"not in the browser: {obstacles[0]}" if obstacles else "not in this run"
+
+
+def _obstacle(folder: Path, kind: Kind, config: Mapping[str, object]) -> str | None:
+    """Why the browser cannot run a rung; None: it can."""
+    for key, allowed in kind.settings.items():
+        if config.get(key) not in allowed:
+            return f"{key}: {config.get(key)}, and the browser runs {' or '.join(map(str, allowed))}"
+    with safe_open(_weights(folder), framework="numpy") as arrays:
+        types = {arrays.get_slice(name).get_dtype() for name in arrays.keys()}  # noqa: SIM118 - it is no mapping
+        dense = "vectors" in arrays.keys()  # noqa: SIM118
+    if kind.model is None and not dense:
+        return "a sparse matrix, and the browser reads dense vectors"
+    if others := types - TYPES:
+        return f"numbers of type {', '.join(sorted(others))}, and the browser reads {', '.join(sorted(TYPES))}"
+    if (size := _weights(folder).stat().st_size) > MOST_BYTES:
+        return f"{size >> 20} MB of weights, and {MOST_BYTES >> 20} are published at most"
+    for name in set(kind.reads) & {"tokenizer.json", "source.json", "target.json"}:
+        if (found := Tokenizer.load(folder / name).kind) != "bpe_bytes":
+            return f"a tokenizer of kind {found}, and the browser has bpe_bytes (tokenizer: bpe)"
+    if "reading.json" in kind.reads:
+        units = read_json(folder / "reading.json")["units"]
+        if units.get("mode") not in WORDS:
+            return f"words: {units.get('mode', units['kind'])}, and the browser splits by {' or '.join(WORDS)}"
+    return None
+
+
+def _weights(folder: Path) -> Path:
+    return folder / ("vectors.safetensors" if (folder / "words.json").is_file() else "model.safetensors")
+
+
+def _copied(folder: Path, name: str, out: Path) -> Rung:
+    """Copy what the browser reads of a rung; JSON by its content, so that three rungs share their tokenizer."""
+    described = read_json(folder / ("words.json" if name == "vectors" else "config.json"))
+    paths = [f"models/{name}-{folder.name}.safetensors"]
+    (out / "models").mkdir(exist_ok=True)
+    shutil.copyfile(_weights(folder), out / paths[0])
+    for file in KINDS[name].reads:
+        value = read_json(folder / file)
+        text = json.dumps({"words": value["words"]} if name == "vectors" else value, ensure_ascii=False)
+        digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+        paths.append(f"models/{digest}.json")
+        write_text(out / paths[-1], text)
+    steps = Normalisation.checked(described.get("normalisation"), f"{folder}: normalisation")
+    return {
+        "kind": name,
+        "name": folder.name,
+        "title": title_of(folder),
+        "config": described.get("config", {}),
+        "files": paths,
+        "bytes": [(out / path).stat().st_size for path in paths],
+        "steps": _rules(steps),
+    }
+
+
+def _rules(normalisation: Normalisation) -> list[dict[str, Any]]:
+    """The steps as the `normalizers` of a tokenizer.json."""
+    return [
+        {"type": "Replace", "pattern": {"Regex": rule.pattern}, "content": rule.by}
+        if isinstance(rule, Replace)
+        else {"type": "Lowercase" if rule == "lower" else rule}
+        for name in normalisation.names
+        for rule in STEPS[name].rules
+    ]
+
+
+def _write_pages(out: Path, rungs: Mapping[str, Rung | str], root: Path) -> None:
+    environment = Environment(
+        loader=FileSystemLoader(BROWSER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    explorer, report = (files("langladder.faces") / path for path in ("explorer/static", "report/templates"))
+    (out / "static").mkdir()
+    for name in SHARED:
+        source = (report if name == "page.css" else explorer) / name
+        write_text(out / "static" / name, source.read_text(encoding="utf-8"))
+    for script in BROWSER.glob("*.js"):
+        shutil.copyfile(script, out / "static" / script.name)
+    extras = dict(_extras(out, root))
+    found = {kind: rung for kind, rung in rungs.items() if not isinstance(rung, str)}
+    for page in PAGES:
+        text = environment.get_template(f"{page.name}.html.j2").render(
+            page=page,
+            pages=PAGES,
+            extras=extras,
+            kinds=KINDS,
+            rungs={kind: found[kind] for kind in page.kinds if kind in found},
+            missing={kind: rungs[kind] for kind in page.kinds or KINDS if kind not in found},
+            downloads={one.title: _downloads(out, one, found) for one in PAGES if one.kinds},
+            examples=_examples(root / "data"),
+            languages=_languages(root / "data" / "clean"),
+        )
+        write_text(out / f"{page.name}.html", text)
+
+
+def _extras(out: Path, root: Path) -> Iterator[tuple[str, str]]:
+    """Copy the report and the site where they were made: title → path."""
+    if (root / "reports" / "index.html").is_file():
+        (out / "report").mkdir()
+        shutil.copyfile(root / "reports" / "index.html", out / "report" / "index.html")
+        yield "Report", "report/index.html"
+    if (root / "site" / "index.html").is_file():
+        shutil.copytree(root / "site", out / "docs")
+        yield "Docs", "docs/index.html"
+
+
+def _downloads(out: Path, page: Page, rungs: Mapping[str, Rung]) -> list[tuple[str, list[str], int]]:
+    """What a page of models loads: what it is, its files, their bytes together; the sum of all comes last."""
+    scripts = [f"static/{name}" for name in (*SHARED, "asking.js", "models.js", "tokens.js", f"{page.name}.js")]
+    parts = {"styles and scripts": scripts} | {
+        rungs[kind]["title"]: rungs[kind]["files"] for kind in page.kinds if kind in rungs
+    }
+    sizes = {path: (out / path).stat().st_size for paths in parts.values() for path in paths}
+    rows = [(what, sorted(set(paths)), sum(sizes[path] for path in set(paths))) for what, paths in parts.items()]
+    return [*rows, ("together, each file once", [], sum(sizes.values()))]
+
+
+def _examples(data: Path) -> dict[str, list[str]]:
+    """Texts of the test splits that a page proposes, and an analogy; none where there are no data."""
+    found: dict[str, list[str]] = {name: [] for name in ("analogy", *(page.name for page in PAGES))}
+    columns = {"continue": ("text/test", "text"), "translate": ("parallel/test.parquet", "source")}
+    for page, (table, column) in (columns | {"classify": ("labels/test.parquet", "text")}).items():
+        path = data / "clean" / table
+        texts = (text for part in read_column(path, column) for text in part) if path.exists() else ()
+        found[page] = list(islice((text for text in texts if 20 <= len(text) <= LONGEST_EXAMPLE), EXAMPLES))
+    found["continue"] = [" ".join(text.split()[: max(1, len(text.split()) // 2)]) for text in found["continue"]]
+    analogies = data / "raw" / "text" / "truth" / "analogies.txt"
+    for line in analogies.read_text(encoding="utf-8").splitlines() if analogies.is_file() else ():
+        if len(line.split()) == 4 and not line.startswith(":"):
+            return found | {"analogy": line.split()}
+    return found
+
+
+def _languages(clean: Path) -> dict[str, str | None]:
+    sides = {"text": ("text", "text"), "source": ("parallel", "source"), "target": ("parallel", "target")}
+    return {
+        side: conventions_of(clean / folder, name).language
+        for side, (folder, name) in (sides | {"labels": ("labels", "text")}).items()
+        if (clean / folder).is_dir()
+    }
+
+
+def main() -> None:
+    """Publish this checkout's last run."""
+    out = Path(sys.argv[1]) if sys.argv[1:] else OUT
+    try:
+        rungs = publish(ROOT, out)
+    except InputError as error:
+        sys.exit(f"publish: {error}")
+    for kind, rung in rungs.items():
+        if isinstance(rung, str):
+            print(f"publish: {KINDS[kind].title}: {rung}")
+        else:
+            print(f"publish: {rung['title']}: {sum(rung['bytes']) / 1e6:.1f} MB")
+    print(f"publish: → {out}/index.html; to look at it: python -m http.server -d {out}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""The folder of `make publish`: complete, of this host alone, and plain about what is not in it."""
+
+import json
+import re
+import shutil
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from langladder.ground.artefacts import read_json, write_json
+from langladder.ground.errors import InputError
+from pipeline.site.publish import KINDS, PAGES, publish
+from tests.site.small_run import small_run
+
+SVG = "http://www.w3.org/2000/svg"  # a name, not an address
+LINKED = re.compile(r"""(?:href|src)="([^"#]+)"|from "([^"]+)";""")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_run(tmp_path_factory.mktemp("run"))
+
+
+@pytest.fixture(scope="module")
+def out(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("out") / "publish"
+    rungs = publish(run, folder)
+    assert all(isinstance(rung, dict) for rung in rungs.values())
+    return folder
+
+
+def test_everything_that_a_page_needs_is_in_the_folder(out: Path) -> None:
+    files = [file for file in out.rglob("*") if file.suffix in (".html", ".js")]
+    linked = {
+        (file.parent / target).resolve()
+        for file in files
+        for found in LINKED.finditer(file.read_text(encoding="utf-8"))
+        if not (target := found[1] or found[2]).startswith("data:")
+    }
+    assert linked
+    assert all(path.is_file() for path in linked)
+    listed = {
+        path: size
+        for rung in read_json(out / "rungs.json").values()
+        for path, size in zip(rung["files"], rung["bytes"], strict=True)
+    }
+    assert {path: (out / path).stat().st_size for path in listed} == listed
+    assert {path.relative_to(out).as_posix() for path in (out / "models").iterdir()} == set(listed)
+    start = (out / "index.html").read_text(encoding="utf-8")
+    assert all(f'<code class="small faint">{path}</code>' in start for path in listed)
+    assert (out / "report" / "index.html").is_file() and (out / ".nojekyll").is_file()
+
+
+def test_no_page_names_another_host(out: Path) -> None:
+    for file in (file for file in out.rglob("*") if file.suffix in (".html", ".js", ".css")):
+        text = file.read_text(encoding="utf-8").replace(f'"{SVG}"', "")
+        assert not re.search(r"https?:|[\"'(]//|@import", text), file
+        if file.suffix == ".html" and file.parent == out:
+            assert "content=\"default-src 'self';" in text
+
+
+def test_a_page_knows_its_own_rungs_and_says_which_are_not_there(run: Path, tmp_path: Path) -> None:
+    models = tmp_path / "models" / "lm"
+    for name, copied in (("kneser_ney", "kneser_ney"), ("gpt", "gpt"), ("lstm", "of_our_own")):
+        shutil.copytree(run / "models" / "lm" / name, models / copied)
+    described = read_json(models / "gpt" / "config.json")
+    write_json(models / "gpt" / "config.json", described | {"config": described["config"] | {"norm": "post"}})
+    rungs = publish(tmp_path, tmp_path / "out")
+    assert {name for name, rung in rungs.items() if isinstance(rung, dict)} == {"ngram", "lstm"}
+    assert rungs["gpt"] == "not in the browser: gpt has norm: post, and the browser runs pre"
+    pages = {page.name: (tmp_path / "out" / f"{page.name}.html").read_text(encoding="utf-8") for page in PAGES}
+    given = {name: json.loads(unescape(re.findall(r'data-rungs="([^"]*)"', text)[0])) for name, text in pages.items()}
+    assert {name: set(own) for name, own in given.items() if own} == {"continue": {"ngram", "lstm"}}
+    assert "GPT: not in the browser: gpt has norm: post" in pages["continue"]
+    assert "Translator with attention: not in this run." in pages["translate"] and "<form" not in pages["translate"]
+    assert pages["index"].count("not in this run") == len(KINDS) - 3
+    assert "Report" not in pages["index"]
+
+
+def test_only_a_published_folder_is_replaced(run: Path, out: Path, tmp_path: Path) -> None:
+    (out / "left.txt").touch()
+    publish(run, out)
+    assert not (out / "left.txt").exists()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").touch()
+    with pytest.raises(InputError, match="not replaced"):
+        publish(run, tmp_path / "mine")
+    with pytest.raises(InputError, match="no rung that runs in the browser"):
+        publish(tmp_path, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
