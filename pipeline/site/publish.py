@@ -33,7 +33,7 @@ from langladder.models.translation.attention_seq2seq import AttentionSeq2Seq
 from langladder.text.storage.tables import read_column
 from langladder.text.tokenize.tokenizers import Tokenizer
 from langladder.text.words.normalisation import STEPS, Normalisation, Replace
-from langladder.text.words.segmentation import conventions_of
+from langladder.text.words.segmentation import languages_of
 from pipeline import ROOT
 
 OUT = ROOT / "outputs" / "publish"
@@ -48,58 +48,34 @@ class Kind(NamedTuple):
     """What the browser runs one rung of.
 
     Attributes:
-        title: in a sentence.
         family: the folder below models/.
         model: its class; None: word vectors.
         preferred: the rung that is taken where there are several.
-        settings: what models.js holds: key of config.json → allowed values.
         reads: files beside the weights.
+        settings: of config.json, those that models.js has.
     """
 
     title: str
     family: str
     model: type | None
     preferred: str
-    settings: Mapping[str, tuple[object, ...]]
     reads: tuple[str, ...]
+    settings: dict[str, object]
 
 
-SOFTMAX = {"output": ("softmax",)}
+TOKENS, PAIR = ("tokenizer.json",), ("source.json", "target.json")
+RECURRENT = {"cell": "lstm", "layer_norm": False, "output": "softmax"}
+DECODER = {"norm": "pre", "positions": "learned", "sparse_window": None, "residual": True, "output": "softmax"}
+FILTERS = {"padding": "valid", "pooling": "max", "channels": 1, "pairs": "joined"}
 KINDS = {
-    "ngram": Kind("n-gram model", "lm", BackoffLanguageModel, "kneser_ney", {}, ("tokenizer.json",)),
-    "lstm": Kind(
-        "LSTM",
-        "lm",
-        RecurrentLM,
-        "lstm",
-        SOFTMAX | {"cell": ("lstm",), "layer_norm": (False,)},
-        ("tokenizer.json",),
-    ),
-    "gpt": Kind(
-        "GPT",
-        "lm",
-        GPT,
-        "gpt",
-        SOFTMAX | {"norm": ("pre",), "positions": ("learned",), "sparse_window": (None,), "residual": (True,)},
-        ("tokenizer.json",),
-    ),
+    "ngram": Kind("n-gram model", "lm", BackoffLanguageModel, "kneser_ney", TOKENS, {}),
+    "lstm": Kind("LSTM", "lm", RecurrentLM, "lstm", TOKENS, RECURRENT),
+    "gpt": Kind("GPT", "lm", GPT, "gpt", TOKENS, DECODER),
     "translator": Kind(
-        "translator with attention",
-        "translator",
-        AttentionSeq2Seq,
-        "attention",
-        {"score": ("additive",)},
-        ("source.json", "target.json"),
+        "attention translator", "translator", AttentionSeq2Seq, "attention", PAIR, {"score": "additive"}
     ),
-    "classifier": Kind(
-        "convolutional classifier",
-        "classifier",
-        TextCNN,
-        "textcnn",
-        {"padding": ("valid",), "pooling": ("max",), "channels": (1,), "pairs": ("joined",)},
-        ("reading.json",),
-    ),
-    "vectors": Kind("word vectors", "embedding", None, "skipgram", {}, ("words.json",)),
+    "classifier": Kind("convolutional classifier", "classifier", TextCNN, "textcnn", ("reading.json",), FILTERS),
+    "vectors": Kind("word vectors", "embedding", None, "skipgram", ("words.json",), {}),
 }
 TYPES = {"F32", "I32", "I64"}  # of arrays, that models.js reads
 SHARED = ("page.css", "explorer.css", "common.js")  # of the report and the explorer
@@ -184,9 +160,9 @@ def _found(models: Path, kind: Kind) -> Path | str:
 
 def _obstacle(folder: Path, kind: Kind, config: Mapping[str, object]) -> str | None:
     """Why the browser cannot run a rung; None: it can."""
-    for key, allowed in kind.settings.items():
-        if config.get(key) not in allowed:
-            return f"{key}: {config.get(key)}, and the browser runs {' or '.join(map(str, allowed))}"
+    for key, value in kind.settings.items():
+        if config.get(key) != value:
+            return f"{key}: {config.get(key)}, and the browser runs {key}: {value}"
     with safe_open(_weights(folder), framework="numpy") as arrays:
         types = {arrays.get_slice(name).get_dtype() for name in arrays.keys()}  # noqa: SIM118 - it is no mapping
         dense = "vectors" in arrays.keys()  # noqa: SIM118
@@ -196,8 +172,8 @@ def _obstacle(folder: Path, kind: Kind, config: Mapping[str, object]) -> str | N
         return f"numbers of type {', '.join(sorted(others))}, and the browser reads {', '.join(sorted(TYPES))}"
     if (size := _weights(folder).stat().st_size) > MOST_BYTES:
         return f"{size >> 20} MB of weights, and {MOST_BYTES >> 20} are published at most"
-    for name in set(kind.reads) & {"tokenizer.json", "source.json", "target.json"}:
-        if (found := Tokenizer.load(folder / name).kind) != "bpe_bytes":
+    for name in (*TOKENS, *PAIR):
+        if name in kind.reads and (found := Tokenizer.load(folder / name).kind) != "bpe_bytes":
             return f"a tokenizer of kind {found}, and the browser has bpe_bytes (tokenizer: bpe)"
     if "reading.json" in kind.reads:
         units = read_json(folder / "reading.json")["units"]
@@ -272,7 +248,7 @@ def _write_pages(out: Path, rungs: Mapping[str, Rung | str], root: Path) -> None
             missing={kind: rungs[kind] for kind in page.kinds or KINDS if kind not in found},
             downloads={one.title: _downloads(out, one, found) for one in PAGES if one.kinds},
             examples=_examples(root / "data"),
-            languages=_languages(root / "data" / "clean"),
+            languages=languages_of(root / "data" / "clean"),
         )
         write_text(out / f"{page.name}.html", text)
 
@@ -313,15 +289,6 @@ def _examples(data: Path) -> dict[str, list[str]]:
         if len(line.split()) == 4 and not line.startswith(":"):
             return found | {"analogy": line.split()}
     return found
-
-
-def _languages(clean: Path) -> dict[str, str | None]:
-    sides = {"text": ("text", "text"), "source": ("parallel", "source"), "target": ("parallel", "target")}
-    return {
-        side: conventions_of(clean / folder, name).language
-        for side, (folder, name) in (sides | {"labels": ("labels", "text")}).items()
-        if (clean / folder).is_dir()
-    }
 
 
 def main() -> None:

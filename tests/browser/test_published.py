@@ -167,30 +167,24 @@ LOOKS = [("light", 1280), ("dark", 400)]
 
 @pytest.mark.parametrize("look", LOOKS, ids=["light", "dark and narrow"])
 @pytest.mark.parametrize("name", [page.name for page in PAGES])
-def test_every_page_answers_and_loads_its_own_models_only(
+def test_every_page_answers_within_two_seconds_and_loads_its_own_models_only(
     name: str, look: tuple[str, int], visit: Visit, published: str, rungs: tuple[dict[str, Rung | str], Path]
 ) -> None:
     page = visit(f"/{name}.html", *look, base=published)
     kinds = next(one.kinds for one in PAGES if one.name == name)
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})  # the page's own seconds, on a busy machine too
+    page.reload()
     if kinds:
         page.wait_for_selector("#found table")
+    metrics = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
+    assert 0 < metrics["TaskDuration"] < 2
     settled(page)
     loaded = page.evaluate("performance.getEntriesByType('resource').map((one) => new URL(one.name).pathname)")
     own = {f"/{path}" for kind in kinds for path in rungs[0][kind]["files"]}  # type: ignore[index]
     assert {path for path in loaded if path.startswith("/models/")} == own
     assert not findings(page)
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-
-
-@pytest.mark.parametrize("name", [page.name for page in PAGES if page.kinds])
-def test_the_first_answer_takes_less_than_two_seconds(name: str, visit: Visit, published: str) -> None:
-    page = visit(f"/{name}.html", base=published)
-    session = page.context.new_cdp_session(page)
-    session.send("Performance.enable", {"timeDomain": "threadTicks"})  # the browser's, not those that it waits for us
-    page.reload()
-    page.wait_for_selector("#found table")
-    metrics = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
-    assert 0 < metrics["TaskDuration"] < 2
 
 
 @pytest.mark.parametrize("name", ["continue", "translate", "classify"])

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import torch
 
 from langladder.embeddings.base import WordVectors
@@ -13,6 +14,7 @@ from langladder.models.network import Network
 from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.models.translation.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.units import WordUnits
+from langladder.text.storage.tables import write_table
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
@@ -24,7 +26,7 @@ WORDS = ["the", "cat", "dogs", "sleep", ".", "old", "king", "sees"]
 
 
 def small_run(root: Path) -> Path:
-    """models/ and reports/ below a folder."""
+    """models/, data/ and reports/ below a folder."""
     models, written = root / "models", Normalisation(("invisible", "NFC", "lowercase"))
     tokenizer = train_tokenizer(LINES, TokenizerConfig(kind="bpe_bytes", vocab_size=330), normalisation=written)
     V = tokenizer.vocab_size
@@ -53,7 +55,14 @@ def small_run(root: Path) -> Path:
     classifier.equip(units, ["animals", "food", "<b>work</b>"]).save(models / "classifier" / "textcnn")
     matrix = np.random.default_rng(1).normal(size=(len(WORDS), 6)).astype(np.float32)
     WordVectors(WORDS, matrix, normalisation=written).save(models / "embedding" / "skipgram")
-    (root / "reports").mkdir(parents=True)
+    columns = {"text/test": "text", "parallel/test.parquet": "source", "labels/test.parquet": "text"}
+    for table, column in columns.items():
+        rows = pa.table({"document": pa.array(range(len(LINES)), pa.int64()), column: LINES})
+        write_table(root / "data" / "clean" / table, rows)
+    analogies = root / "data" / "raw" / "text" / "truth" / "analogies.txt"
+    analogies.parent.mkdir(parents=True)
+    analogies.write_text(": beasts\ncat sees king sleep\n")
+    (root / "reports").mkdir()
     (root / "reports" / "index.html").write_text("<!doctype html><title>The report</title>")
     return root
 

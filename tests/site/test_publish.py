@@ -11,7 +11,7 @@ import pytest
 from langladder.ground.artefacts import read_json, write_json
 from langladder.ground.errors import InputError
 from pipeline.site.publish import KINDS, PAGES, publish
-from tests.site.small_run import small_run
+from tests.site.small_run import LINES, small_run
 
 SVG = "http://www.w3.org/2000/svg"  # a name, not an address
 LINKED = re.compile(r"""(?:href|src)="([^"#]+)"|from "([^"]+)";""")
@@ -49,6 +49,8 @@ def test_everything_that_a_page_needs_is_in_the_folder(out: Path) -> None:
     assert {path.relative_to(out).as_posix() for path in (out / "models").iterdir()} == set(listed)
     start = (out / "index.html").read_text(encoding="utf-8")
     assert all(f'<code class="small faint">{path}</code>' in start for path in listed)
+    assert f'data-text="{LINES[0]}"' in (out / "translate.html").read_text(encoding="utf-8")
+    assert 'data-text="the dogs that the"' in (out / "continue.html").read_text(encoding="utf-8")
     assert (out / "report" / "index.html").is_file() and (out / ".nojekyll").is_file()
 
 
@@ -68,12 +70,12 @@ def test_a_page_knows_its_own_rungs_and_says_which_are_not_there(run: Path, tmp_
     write_json(models / "gpt" / "config.json", described | {"config": described["config"] | {"norm": "post"}})
     rungs = publish(tmp_path, tmp_path / "out")
     assert {name for name, rung in rungs.items() if isinstance(rung, dict)} == {"ngram", "lstm"}
-    assert rungs["gpt"] == "not in the browser: gpt has norm: post, and the browser runs pre"
+    assert rungs["gpt"] == "not in the browser: gpt has norm: post, and the browser runs norm: pre"
     pages = {page.name: (tmp_path / "out" / f"{page.name}.html").read_text(encoding="utf-8") for page in PAGES}
     given = {name: json.loads(unescape(re.findall(r'data-rungs="([^"]*)"', text)[0])) for name, text in pages.items()}
     assert {name: set(own) for name, own in given.items() if own} == {"continue": {"ngram", "lstm"}}
     assert "GPT: not in the browser: gpt has norm: post" in pages["continue"]
-    assert "Translator with attention: not in this run." in pages["translate"] and "<form" not in pages["translate"]
+    assert "Attention translator: not in this run." in pages["translate"] and "<form" not in pages["translate"]
     assert pages["index"].count("not in this run") == len(KINDS) - 3
     assert "Report" not in pages["index"]
 

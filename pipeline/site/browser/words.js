@@ -16,7 +16,8 @@ answering(async ({ word, a, b, c }, current) => {
   });
   const part = (title, list) => make("section", { class: "column" }, make("h2", {}, title), bars("Cosines, the largest first", ["word", "cosine"], list.map(([text, cosine]) => [text, cosine, cosine.toFixed(4)]), (text) => enclosing(text, "text")));
   const parts = [];
-  if (word.trim()) parts.push(part(`Nearest to “${word.trim()}”`, vectors.nearest(...rows([word]), SHOWN)));
+  const asked = word.trim() || vectors.words.find((one) => one.length > 3) || vectors.words[0];
+  parts.push(part(`Nearest to “${asked}”`, vectors.nearest(...rows([asked]), SHOWN)));
   if ([a, b, c].every((one) => one.trim())) parts.push(part(`“${a}” is to “${b}” as “${c}” is to …`, vectors.analogy(...rows([a, b, c]), SHOWN)));
   found.replaceChildren(...parts);
 });

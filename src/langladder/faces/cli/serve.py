@@ -80,6 +80,7 @@ def explore(models: tuple[Path, ...], host: str, port: int, memory: str, mlflow:
         from langladder.faces.http.guard import LOOPBACK
         from langladder.faces.http.server import run
         from langladder.faces.http.shelf import Shelf
+        from langladder.text.words.segmentation import languages_of
 
     shelf = Shelf.below(models or (Path("models"),), limit, _project_of(models))
     shelf.tracking = mlflow or _tracking_ui()
@@ -87,23 +88,11 @@ def explore(models: tuple[Path, ...], host: str, port: int, memory: str, mlflow:
         raise InputError(f"{', '.join(map(str, models)) or 'models'}: no saved model; run `dvc repro` to make some")
     hosts = LOOPBACK if host in HERE else ("*",)
     run(
-        create(shelf, hosts, languages=_languages(shelf.project / "data" / "clean")),
+        create(shelf, hosts, languages=languages_of(shelf.project / "data" / "clean")),
         host,
         port,
         f"exploring {len(shelf.folders)} models",
     )
-
-
-def _languages(clean: Path) -> dict[str, str | None]:
-    """Side of the corpus → its language, by the folders of the stage `clean`."""
-    from langladder.text.words.segmentation import conventions_of
-
-    sides = {
-        "source": conventions_of(clean / "parallel", "source"),
-        "target": conventions_of(clean / "parallel", "target"),
-    }
-    sides |= {side: conventions_of(clean / side) for side in ("text", "labels", "tags")}
-    return {side: conventions.language for side, conventions in sides.items()}
 
 
 def _tracking_ui() -> str:

@@ -468,3 +468,10 @@ def conventions_of(folder: Path, name: str = TEXT) -> Conventions:
     except (KeyError, TypeError, ValidationError) as error:
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"{path}: not the conventions of {name!r} ({reason})") from error
+
+
+def languages_of(clean: Path) -> dict[str, str | None]:
+    """Side of the data (of pairs `source` and `target`) → its language, by the folders of the stage `clean`."""
+    sides = {side: conventions_of(clean / "parallel", side) for side in ("source", "target")}
+    sides |= {side: conventions_of(clean / side) for side in ("text", "labels", "tags")}
+    return {side: conventions.language for side, conventions in sides.items()}
