@@ -138,10 +138,13 @@ def test_the_translation_and_what_it_reads_are_the_same(run: Path, computed: Any
         np.testing.assert_allclose(found["attention"], read["layers"][0]["weights"][0], atol=6e-4)  # three digits
 
 
-def test_the_label_is_the_same(run: Path, computed: Any) -> None:
+@pytest.mark.parametrize("multi_label", [False, True], ids=["one label", "several"])
+def test_the_label_is_the_same(multi_label: bool, run: Path, computed: Any) -> None:
     model: Any = read_classifier(run / "models" / "classifier" / "textcnn")
+    model.multi_label = multi_label
     texts = [text for text in texts_of(run, "labels/test.parquet", "text") if text.strip()]
-    body = "const { pieces, ids } = model.read(one); return [pieces, [...ids], [...model.logProbs(ids)]]"
+    body = f"model.multiLabel = {str(multi_label).lower()};"
+    body += "const { pieces, ids } = model.read(one); return [pieces, [...ids], [...model.logProbs(ids)]]"
     for text, (pieces, ids, log_probs) in zip(texts, computed("classifier", body, texts), strict=True):
         example = normalised(model, Example(text))
         read = model.as_read(example)

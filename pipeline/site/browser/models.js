@@ -283,6 +283,7 @@ class Translator {
 class TextCNN {
   constructor(config, tensors, reading, normalise) {
     [this.config, this.t, this.labels, this.units, this.normalise] = [config, tensors, reading.labels, reading.units, normalise];
+    this.multiLabel = reading.multi_label === true;
     this.index = new Map(reading.units.words.map((word, place) => [word, EOS + 1 + place]));
   }
 
@@ -293,7 +294,7 @@ class TextCNN {
     return { pieces, ids: pieces.map((word) => this.index.get(folded(word)) ?? UNK) };
   }
 
-  /** log P of each label. */
+  /** log P of each label; of a multi-label classifier each by itself. */
   logProbs(ids) {
     const { t, config: { widths, embedding_dim: D } } = this;
     const x = joined(...ids.map((id) => row(t["embedding.weight"], id, D)));
@@ -303,7 +304,8 @@ class TextCNN {
         linear(t[`convolution.weights.${number}`], text.subarray(i * D, (i + width) * D), t[`convolution.biases.${number}`]));
       return places.reduce((most, values) => most.map((value, f) => Math.max(value, values[f]))).map((value) => Math.max(0, value));
     });
-    return logSoftmax(linear(t["head.weight"], joined(...pooled), t["head.bias"]));
+    const scores = linear(t["head.weight"], joined(...pooled), t["head.bias"]);
+    return this.multiLabel ? scores.map((score) => -Math.log1p(Math.exp(-score))) : logSoftmax(scores);
   }
 }
 
