@@ -75,6 +75,9 @@ class RungTitle(Config):
     base: str | None = None
     reads: str | None = None
     also_given: str = ""
+    idea: str = ""
+    module: str | None = None
+    trains: list[str] = Field(default_factory=list)
 
 
 class ImportedModel(Config):

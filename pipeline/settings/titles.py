@@ -15,7 +15,7 @@ from langladder.families.sides import SIDES
 from langladder.ground.errors import InputError
 from langladder.ground.remote import is_url, located
 from langladder.ground.schema import Config
-from pipeline import ROOT
+from pipeline import LIBRARY, ROOT
 from pipeline.settings import params
 from pipeline.settings.errors import combined, explain
 from pipeline.settings.yaml_files import Values, read_yaml
@@ -29,6 +29,9 @@ class Description(Config):
     claim: str | None = None
     paper: str | None = None
 
+
+NETWORKS = "network", "cell", "rung", "kind", "method"
+"""Settings of a claim's variant that name what it trains."""
 
 CHANGED_IN_PARAMS = "title", "claim", "paper"
 """The part of it that params.yaml can override."""
@@ -57,6 +60,33 @@ def own_growth(family: str, name: str) -> params.Growth:
     with explain(file_of=lambda _: f"conf/{family}/{name}.yaml", prefix=(family,)):
         kind = params.GrowthBeside if families()[family].beside else params.Growth
         return kind.model_validate({key: value for key, value in values.items() if key in kind.model_fields})
+
+
+def idea(file: Path) -> str:
+    """What the file of a rung says above its first key."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    above = lines[: next((place for place, line in enumerate(lines) if not line.startswith("#")), len(lines))]
+    return " ".join(line.lstrip("# ") for line in above)
+
+
+def module_of(family: str, values: Values) -> str | None:
+    """The module of a rung's class; of a rung that has none, that of the function that makes it."""
+    if target := values.get("_target_"):
+        return str(target).rpartition(".")[0]
+    method = f"langladder.tasks.policy.{values.get('method')}"
+    if (LIBRARY / Path(*method.split("."))).with_suffix(".py").is_file():
+        return method
+    maker = families()[family].maker(values) if families()[family].bases else None
+    return maker.rpartition(".")[0] if maker else None
+
+
+def trained_by(values: Values) -> list[str]:
+    """The networks that a claim trains, as its settings name them: those of its variants, else its bases."""
+    said = values.get("settings") or {}
+    bases = [one for one in said.get("bases") or [] if isinstance(one, str)]
+    variants = [one for one in (said.get("variants") or {}).values() if isinstance(one, Mapping)]
+    named = [str(one[key]) for one in variants for key in NETWORKS if isinstance(one.get(key), str)]
+    return list(dict.fromkeys(named or bases))
 
 
 def in_order(rungs: Mapping[str, Iterable[str]]) -> dict[str, dict[str, Description]]:
@@ -89,26 +119,33 @@ def title_of(rung: str) -> str:
 
 
 def titles_of(chosen: params.Choices, settings: Callable[[str, str], Values]) -> dict[str, dict[str, Values]]:
-    """Family → rung, in historical order → title, year, claim, paper, base and additional inputs, for the report.
+    """Family → rung, in historical order → what the report shows of it, see `RungMetadata`.
 
     Args:
         settings: of a family and a rung; if they raise an InputError, the rung's own job reports it.
     """
     dated = in_order({family: chosen.rungs(family) for family in families()})
 
-    def also_given(family: str, name: str) -> str:
+    def also_given(family: str, values: Values) -> str:
         with suppress(InputError):
-            return families()[family].also_given(settings(family, name), title_of)
+            return families()[family].also_given(values, title_of) if values else ""
         return ""
+
+    def composed(family: str, name: str) -> Values:
+        with suppress(InputError):
+            return settings(family, name)
+        return {}
 
     return {
         family: {
             name: described.model_dump()
-            | {"also_given": also_given(family, name)}
+            | {"also_given": also_given(family, values), "idea": idea(params.conf_file(family, name))}
+            | {"module": module_of(family, values), "trains": [] if families()[family].trained else trained_by(values)}
             | {key: value for key, value in chosen.changes(family).get(name, {}).items() if key in CHANGED_IN_PARAMS}
             | {"base": chosen.bases(family).get(name)}
             | ({"reads": chosen.reads(family)[name]} if families()[family].beside else {})
             for name, described in rungs.items()
+            for values in [composed(family, name)]
         }
         for family, rungs in dated.items()
     }

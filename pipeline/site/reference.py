@@ -5,9 +5,10 @@ from pathlib import Path
 
 from langladder.families import families
 from pipeline import ROOT
+from pipeline.settings.titles import idea
 from pipeline.settings.yaml_files import read_yaml
 from pipeline.site.links import fenced
-from pipeline.site.story import escaped, idea, sentences
+from pipeline.site.story import escaped, sentences
 
 SOURCE = ROOT / "src" / "langladder"
 CONF = ROOT / "conf"

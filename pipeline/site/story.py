@@ -3,19 +3,17 @@
 All of it is said elsewhere already (conf/, docstrings, tables), so a new rung appears by itself.
 """
 
-import ast
 import re
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from langladder.faces.report.claims import findings_plot
+from langladder.faces.report.docstrings import docstring
 from langladder.families import families
 from langladder.families.family import AnyFamily
 from pipeline import ROOT
 from pipeline.document import CLAIM_FAMILIES, published
 from pipeline.settings.params import conf_names
-from pipeline.settings.titles import description
+from pipeline.settings.titles import description, idea, module_of
 from pipeline.settings.yaml_files import read_yaml
 from pipeline.site import figures
 from pipeline.site.links import fenced
@@ -95,7 +93,7 @@ def _rung(family: AnyFamily, name: str, shown: dict[str, str]) -> str:
     if said.claim:
         lines += [f"*Claim:* {said.claim}" + (f" ({said.paper})" if said.paper else ""), ""]
     lines += [_figures(family, name, said.title), "", *_plots(name, family)]
-    module = module_of(family.name, name)
+    module = module_of(family.name, settings(family.name, name))
     if module and module not in shown:
         shown[module] = name
         lines += [_folded(f"The equations: `{module}`", f"{sentences(docstring(module))}\n\n{code(module)}", "???+")]
@@ -129,25 +127,6 @@ def _plots(name: str, family: AnyFamily) -> list[str]:
     return [line for svg in drawn if svg for line in (f"<figure>{' '.join(svg.split())}</figure>", "")]
 
 
-def idea(file: Path) -> str:
-    """What the file of a rung says above its first key."""
-    lines = file.read_text(encoding="utf-8").splitlines()
-    above = lines[: next(place for place, line in enumerate(lines) if not line.startswith("#"))]
-    return " ".join(line.lstrip("# ") for line in above)
-
-
-def module_of(family: str, name: str) -> str | None:
-    """The module of a rung's class; of a rung that has none, that of the function that makes it."""
-    said = settings(family, name)
-    if target := said.get("_target_"):
-        return str(target).rpartition(".")[0]
-    method = f"langladder.tasks.policy.{said.get('method')}"
-    if source(method).is_file():
-        return method
-    maker = families()[family].maker(said) if families()[family].bases else None
-    return maker.rpartition(".")[0] if maker else None
-
-
 def settings(family: str, name: str) -> dict[str, Any]:
     """What a rung's file says, on top of those of its folder that it builds on."""
     own: dict[str, Any] = read_yaml(ROOT / "conf" / family / f"{name}.yaml")
@@ -157,18 +136,6 @@ def settings(family: str, name: str) -> dict[str, Any]:
         if group.endswith("@_here_") and rung != "_self_":
             below |= settings(group[1:].partition("@")[0], rung)
     return below | own
-
-
-def source(module: str) -> Path:
-    """The file of a module."""
-    path = ROOT / "src" / Path(*module.split("."))
-    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-
-
-@cache
-def docstring(module: str) -> str:
-    """What a module says of itself, without being imported."""
-    return ast.get_docstring(ast.parse(source(module).read_text(encoding="utf-8"))) or ""
 
 
 def code(module: str) -> str:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from langladder.faces.report.inputs import ReportInputs, load_report
@@ -40,9 +41,17 @@ def report_inputs(described: Mapping[str, Mapping[str, Values]] | None = None, *
         SIDES[side].group for side in ("text", "parallel") if SIDES[side].report in names
     }
     meta = {key: getattr(chosen, key) for key in sorted(keys)} | names
-    return load_report(
+    inputs = load_report(
         ROOT, list(families().values()), described, _timings(described, _runs()), _graph() if graph else [], meta
     )
+    return replace(inputs, code=_beside("src"), guides=_beside("docs"))
+
+
+def _beside(name: str) -> str:
+    """The address of a folder of the checkout, seen from its report, or from that of a ladder in ladders/; "": none."""
+    known = {"src": "langladder", "docs": "README.md"}[name]
+    addresses = (f"{up}{name}/" for up in ("../", "../../../"))
+    return next((address for address in addresses if (ROOT / "reports" / address / known).exists()), "")
 
 
 def _runs() -> "dict[str, list[Run]]":

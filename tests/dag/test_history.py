@@ -11,6 +11,7 @@ from pipeline import ROOT
 from pipeline.settings import params, plan, titles
 from pipeline.settings.compose import Compositions
 from pipeline.settings.schema import with_unwatched
+from pipeline.settings.yaml_files import read_yaml
 
 
 @pytest.mark.parametrize("group", families())
@@ -54,6 +55,18 @@ def test_year_and_title_are_among_the_reports_settings_alone() -> None:
             assert with_unwatched(values)["lm"]["title"] == "LSTM"
         told = compositions.job(plan.Job(plan.stages()["report"], "report", ""))["rungs"]["lm"]["lstm"]
     assert told["year"] == 1997 and told["title"] == "LSTM"
+    assert told["module"] == "langladder.models.language.recurrent" and told["trains"] == []
+    assert told["idea"].startswith("LSTM language model (Hochreiter & Schmidhuber 1997; ")
+
+
+def test_a_claim_is_about_the_networks_of_its_variants_or_its_bases() -> None:
+    def trained(name: str) -> list[str]:
+        return titles.trained_by(read_yaml(ROOT / "conf" / "claim" / f"{name}.yaml"))
+
+    assert trained("attention_by_length") == ["seq2seq", "attention"]
+    assert trained("gradient_flow") == ["rnn", "rnn_orthogonal", "gru", "lstm", "lstm_closed"]
+    assert trained("weight_tying") == ["lstm", "gpt"] and trained("backprop") == []
+    assert titles.module_of("align", {"method": "ppo"}) == "langladder.tasks.policy.ppo"
 
 
 def test_what_a_rung_is_given_beside_the_data_follows_from_its_settings() -> None:

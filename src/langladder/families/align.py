@@ -43,6 +43,7 @@ class AlignFamily(InstructFamily):
     name = "align"
     listed = "aligns"
     title = "Models aligned by rewards or preferences"
+    guide = "instruction.md"
     experiment = "alignment"
     position = 42
     default = "ppo"

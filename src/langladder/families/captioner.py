@@ -19,6 +19,7 @@ class CaptionerFamily(Family[Rung]):
     name = "captioner"
     listed = "captioners"
     title = "Captions"
+    guide = "sequences.md"
     experiment = "captions"
     position = 50
     default = "lstm"

@@ -28,6 +28,7 @@ class ClaimFamily(Family[Claim]):
     name = "claim"
     listed = "claims"
     title = "Claims, measured"
+    guide = "claims.md"
     experiment = "claims"
     report_module = "langladder.faces.report.claims"
     position = 60

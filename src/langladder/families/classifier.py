@@ -39,6 +39,7 @@ class ClassifierFamily(Family[CurvedRung]):
     name = "classifier"
     listed = "classifiers"
     title = "Classifiers"
+    guide = "reading.md"
     experiment = "classifiers"
     report_module = "langladder.faces.report.classifiers"
     position = 20

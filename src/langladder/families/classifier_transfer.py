@@ -13,6 +13,7 @@ class ClassifierTransferFamily(ClassifierFamily):
     name = "classifier_transfer"
     listed = "classifier_transfers"
     title = "Classifiers that grew from other rungs"
+    guide = "fine-tuning.md"
     position = 21
     default = "textcnn_skipgram"
     bases = ("embedding", "lm", "tune", "encoder", "given")

@@ -29,6 +29,7 @@ class WordVectorFamily(Family["WordVectorRung"]):
     name = "embedding"
     listed = "embeddings"
     title = "Word vectors"
+    guide = "vectors.md"
     experiment = "word vectors"
     report_module = "langladder.faces.report.word_vectors"
     position = 30

@@ -29,6 +29,7 @@ class EncoderFamily(Family["EncoderRung"]):
     name = "encoder"
     listed = "encoders"
     title = "Encoders"
+    guide = "transfer.md"
     experiment = "encoders"
     report_module = "langladder.faces.report.language_models"
     position = 12

@@ -208,6 +208,7 @@ class Family(Generic[Settings]):
         title: `Language models`, the title of its table.
         experiment: MLflow's experiment of its runs.
         report_module: the module with the functions that show it in the report, see `faces.report.section`.
+        guide: the page of docs/ about its rungs.
         position: its position in the report; smaller comes earlier.
         default: the rung of a single run or sweep without a choice.
         reads: the folders of the DAG's data that all its rungs read, for the lineage in their provenance.
@@ -232,6 +233,7 @@ class Family(Generic[Settings]):
     title: ClassVar[str]
     experiment: ClassVar[str]
     report_module: ClassVar[str] = ""
+    guide: ClassVar[str] = ""
     position: ClassVar[int]
     default: ClassVar[str]
     reads: ClassVar[tuple[str, ...]] = ()

@@ -54,6 +54,7 @@ class InstructFamily(Family["AnsweringRung"]):
     name = "instruct"
     listed = "instructs"
     title = "Models that follow instructions"
+    guide = "instruction.md"
     experiment = "instructions"
     report_module = "langladder.faces.report.instructed"
     position = 40

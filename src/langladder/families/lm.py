@@ -48,6 +48,7 @@ class LanguageModelFamily(Family["LanguageModelRung"]):
     name = "lm"
     listed = "lms"
     title = "Language models"
+    guide = "language-models.md"
     experiment = "language models"
     report_module = "langladder.faces.report.language_models"
     position = 10

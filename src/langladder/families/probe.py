@@ -17,6 +17,7 @@ class ProbeFamily(ClaimFamily):
 
     name = "probe"
     listed = "probes"
+    guide = "claims.md"
     position = 61
     default = "agreement"
     reads = ("data/tokens/text",)

@@ -24,6 +24,7 @@ class PromptFamily(ClaimFamily):
 
     name = "prompt"
     listed = "prompts"
+    guide = "prompting.md"
     title = "Prompts"
     experiment = "prompts"
     position = 62

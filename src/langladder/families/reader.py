@@ -32,6 +32,7 @@ class ReaderFamily(Family[Rung]):
 
     name = "reader"
     listed = "readers"
+    guide = "questions.md"
     title = "Readers"
     experiment = "readers"
     report_module = "langladder.faces.report.readers"

@@ -12,6 +12,7 @@ class ReaderTransferFamily(ReaderFamily):
 
     name = "reader_transfer"
     listed = "reader_transfers"
+    guide = "questions.md"
     title = "Readers that grew from other rungs"
     position = 28
     default = "bert_span"

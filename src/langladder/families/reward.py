@@ -28,6 +28,7 @@ class RewardFamily(Family["RewardRung"]):
 
     name = "reward"
     listed = "rewards"
+    guide = "instruction.md"
     title = "Reward models"
     experiment = "reward models"
     report_module = "langladder.faces.report.instructed"

@@ -32,6 +32,7 @@ class TaggerFamily(Family[FoldedRung]):
 
     name = "tagger"
     listed = "taggers"
+    guide = "reading.md"
     title = "Taggers"
     experiment = "taggers"
     report_module = "langladder.faces.report.taggers"

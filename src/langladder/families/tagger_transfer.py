@@ -12,6 +12,7 @@ class TaggerTransferFamily(TaggerFamily):
 
     name = "tagger_transfer"
     listed = "tagger_transfers"
+    guide = "fine-tuning.md"
     title = "Taggers that grew from other rungs"
     position = 26
     default = "bilstm_crf_skipgram"

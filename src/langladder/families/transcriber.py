@@ -18,6 +18,7 @@ class TranscriberFamily(Family[Rung]):
 
     name = "transcriber"
     listed = "transcribers"
+    guide = "sequences.md"
     title = "Speech"
     experiment = "speech"
     position = 51

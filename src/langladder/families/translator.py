@@ -21,6 +21,7 @@ class TranslatorFamily(Family[Rung]):
 
     name = "translator"
     listed = "translators"
+    guide = "translation.md"
     title = "Translators"
     experiment = "translation"
     report_module = "langladder.faces.report.translators"

@@ -26,6 +26,7 @@ class TunedFamily(LanguageModelFamily):
 
     name = "tune"
     listed = "tunes"
+    guide = "language-models.md"
     title = "Language models that grew from others"
     position = 11
     default = "gpt_longer"

@@ -189,15 +189,17 @@ def test_a_step_of_history_goes_from_the_best_of_an_approach_to_the_best_of_the_
     """In order of years, whatever the ladder's; a step that lost says so, and so does one inside the ±."""
     net, bag = dated(rung("net", 0.90, 60.0), 2014, "convolutional"), dated(rung("tf-idf", 0.80, 1.5), 1972, "counted")
     weak = dated(rung("weak", 0.60, 1.0), 2013, "convolutional")
-    lost = dated(rung("bert", 0.70, 24.0), 2019, "Transformer")
+    lost = dated(rung("bert", 0.70, 240.0), 2019, "Transformer")
     first = (
         "net is ahead of tf-idf by 10.0 points (accuracy 90.0 % ± 2.0 % instead of 80.0 % ± 2.0 %), for 40 × its "
         "training time."
     )
     assert told(lost, net, weak, bag) == (
-        f"{first} bert is behind net by 20.0 points (accuracy 70.0 % ± 2.0 % instead of 90.0 % ± 2.0 %), for 0.40 × "
+        f"{first} bert is behind net by 20.0 points (accuracy 70.0 % ± 2.0 % instead of 90.0 % ± 2.0 %), for 4.0 × "
         "its training time, so this step did not pay here."
     )
+    cheap = dated(rung("bert", 0.70, 24.0), 2019, "Transformer")
+    assert told(net, cheap).endswith("instead of 90.0 % ± 2.0 %), for 0.40 × its training time.")
     level = dated(rung("bert", 0.81, 1.5), 2019, "Transformer")
     assert told(bag, level).startswith("bert is within the ± of tf-idf (") and told(bag, level).endswith(
         "), in the same training time."

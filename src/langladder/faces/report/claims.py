@@ -49,6 +49,17 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 Claims = Sequence[Entry[ClaimPage]]
 
+ABOUT: Mapping[str, Sequence[str]] = {
+    "foundations": ("lm", "classifier"),
+    "language": ("lm",),
+    "translation": ("translator",),
+    "reading": ("classifier", "tagger"),
+    "tagger_comparison": ("tagger",),
+    "pretraining": ("encoder", "classifier"),
+    "alignment": ("align", "instruct", "reward"),
+}
+"""Package, or module, of experiments → the families whose rungs they are about."""
+
 
 @dataclass(frozen=True)
 class ShownView:
@@ -84,13 +95,46 @@ def pictures(inputs: ReportInputs, family: str) -> Iterable[Picture]:
 
 
 def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
-    """All claims, of experiments and of probes."""
+    """All claims, of experiments and of probes; what was measured of those that are about no rung here."""
     if claims := inputs.rungs_with(family, ClaimPage):
-        yield Section("claims", "Claims, measured", "claims.html.j2", {"claims": claim_views(claims)})
+        elsewhere = {claim.name for found in placed_claims(inputs).values() for claim in found}
+        alone = claim_views([claim for claim in claims if claim.name not in elsewhere])
+        context = {"claims": claim_views(claims, drawn=False), "alone": alone}
+        yield Section("claims", "Claims, measured", "claims.html.j2", context)
 
 
-def claim_views(claims: Claims) -> list[ClaimView]:
-    """In the order of history."""
+def placed_claims(inputs: ReportInputs) -> dict[tuple[str, str], list[Entry[ClaimPage]]]:
+    """The claims that are about rungs of the ladder: (first family that is judged alike, rung; "": all) → claims.
+
+    A claim is about the last of the networks that it trains of which the ladder has a rung of that name, else about
+    all rungs of the first family that its experiments are about.
+    """
+    kinds = {
+        family.name: [rung for rung in inputs.rungs_with(family.name, family.page()) if not rung.inside]
+        for family in inputs.families
+        if family.trained
+    }
+    found: dict[tuple[str, str], list[Entry[ClaimPage]]] = {}
+    for family in inputs.families:
+        for claim in inputs.rungs_with(family.name, ClaimPage):
+            if place := _place(claim, kinds):
+                found.setdefault(place, []).append(claim)
+    return found
+
+
+def _place(claim: Entry[ClaimPage], kinds: Mapping[str, Sequence[Entry[Any]]]) -> tuple[str, str] | None:
+    module = (claim.metadata.module or "").removeprefix("langladder.experiments.")
+    package, _, name = module.partition(".")
+    subjects = ABOUT.get(name) or ABOUT.get(package, ())
+    own = [(kind, rung.name) for kind in subjects for rung in kinds.get(kind, ()) if rung.metadata.module]
+    for trained in reversed(claim.metadata.trains):
+        if place := next((one for one in own if one[1] == trained), None):
+            return place
+    return (own[0][0], "") if own and package != "foundations" else None
+
+
+def claim_views(claims: Claims, *, drawn: bool = True) -> list[ClaimView]:
+    """In the order of history; not `drawn`: without what was found, beside the mark."""
     return [
         ClaimView(
             claim.name,
@@ -98,7 +142,7 @@ def claim_views(claims: Claims) -> list[ClaimView]:
             claim.metadata.claim or claim.title,
             claim.metadata.paper,
             mark([one for one in (claim.page.findings, claim.timing.timed) if one is not None]),
-            list(_parts(claim)),
+            list(_parts(claim)) if drawn else [],
         )
         for claim in claims
     ]

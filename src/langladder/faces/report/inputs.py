@@ -16,7 +16,7 @@ from langladder.evaluation.predictions import Prediction, read_predictions
 from langladder.experiments.findings import Shown
 from langladder.families.family import AnyFamily
 from langladder.families.sides import SIDES
-from langladder.ground.artefacts import read_json
+from langladder.ground.artefacts import read_array_facts, read_json
 from langladder.ground.errors import InputError
 from langladder.text.words.segmentation import TEXT
 
@@ -41,9 +41,14 @@ class Part(BaseModel):
 class RungMetadata(Part):
     """What people call a rung, when it came into the world, what it claims, which rung (`family/name`) it grew from.
 
-    `paper` is where the claim comes from. `reads` is the folder that it reads beside that one: `models/reward/reward`,
-    or data. `also_given`: what it has that others of its table have not (`Family.also_given`). All this is said for the
-    report alone: no rung is made or measured anew for it.
+    All this is said for the report alone: no rung is made or measured anew for it.
+
+    Attributes:
+        paper: where the claim comes from.
+        reads: the folder that it reads beside its base: `models/reward/reward`, or data.
+        also_given: what it has that others of its table have not (`Family.also_given`).
+        idea: what its file says above its first key. module: that of its class, whose docstring has its equations.
+        trains: of a claim, the networks that it trains: `lstm`.
     """
 
     title: str = ""
@@ -53,6 +58,9 @@ class RungMetadata(Part):
     base: str | None = None
     reads: str | None = None
     also_given: str = ""
+    idea: str = ""
+    module: str | None = None
+    trains: list[str] = Field(default_factory=list)
 
 
 class Timing(Part):
@@ -94,6 +102,8 @@ class Entry(Generic[P_co]):
     Attributes:
         alias: its name among others, where one of another family has the same.
         predictions: what it said of the first test items, where its family has such a table.
+        settings: of its class, by name, and arrays: shapes of its weights, by name, where its model is at hand.
+        inside: whether it is a part of another rung: its input embedding.
     """
 
     page: P_co
@@ -102,6 +112,9 @@ class Entry(Generic[P_co]):
     curve: tuple[CurvePoint, ...] = ()
     alias: str = ""
     predictions: Sequence[Prediction] = ()
+    settings: Mapping[str, object] = field(default_factory=dict)
+    arrays: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    inside: bool = False
 
     @property
     def name(self) -> str:
@@ -178,6 +191,8 @@ class ReportInputs:
         rungs: family's name → its rungs in the order of the ladder.
         data, tokenizers: side → report of the stage clean, tokenize.
         languages: text, source and target (of pairs), labels, tags, questions, instructions → BCP 47 tag, where known.
+        code, guides: addresses of the folders of the code and of the guides, seen from the page; "": they are not
+            beside it.
     """
 
     meta: Meta
@@ -187,6 +202,8 @@ class ReportInputs:
     data: Mapping[str, Any] = field(default_factory=dict)
     tokenizers: Mapping[str, Any] = field(default_factory=dict)
     languages: Mapping[str, str | None] = field(default_factory=dict)
+    code: str = ""
+    guides: str = ""
 
     def of(self, family: str) -> Sequence[Entry[Any]]:
         """The rungs of a family."""
@@ -235,6 +252,8 @@ def load_report(
             _check(Timing, timings.get((family, name), {}), f"timings {family} {name}"),
             _curve(root / "curves" / family / f"{name}.csv"),
             predictions=_predictions(root / "reports" / "rungs" / family / f"{name}.parquet"),
+            settings=_settings(root / "models" / family / name, family),
+            arrays=_arrays(root / "models" / family / name),
         )
         for (family, name), page in pages.items()
     }
@@ -270,7 +289,7 @@ def rungs_by_family(families: Sequence[AnyFamily], entries: Mapping[Key, Entry[P
     for family in families:
         for entry in own[family.name]:
             for other, (page, what) in family.inside(entry.page).items():
-                held = Entry(page, RungMetadata(title=f"{entry.title}, {what}"))
+                held = Entry(page, RungMetadata(title=f"{entry.title}, {what}"), inside=True)
                 found[other][family.name] = [*found[other].get(family.name, []), held]
     return {name: with_unique_names(rungs) for name, rungs in found.items()}
 
@@ -306,6 +325,23 @@ def _filtered(root: Path, side: str) -> dict[str, Any]:
 
 def _predictions(path: Path) -> list[Prediction]:
     return read_predictions(path, ROWS) if path.is_file() else []
+
+
+def _settings(model: Path, family: str) -> dict[str, object]:
+    """Of the class of a model, as its provenance has them; {} where it is not here."""
+    file = model / "provenance.json"
+    found: dict[str, Any] = read_json(file) if file.is_file() else {}
+    own = (found.get("settings") or {}).get(family) or {}
+    return {"_target_": own.get("_target_"), **(own.get("model") or {})} if own else {}
+
+
+def _arrays(model: Path) -> dict[str, Sequence[int]]:
+    """Shapes of a model's weights by name; {} where it is not here."""
+    return {
+        name: facts.shape
+        for file in sorted(model.glob("*.safetensors"))
+        for name, facts in read_array_facts(file).items()
+    }
 
 
 def _curve(path: Path) -> tuple[CurvePoint, ...]:

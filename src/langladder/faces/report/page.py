@@ -21,7 +21,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from langladder.faces.report import numbers, predictions
+from langladder.faces.report import numbers, predictions, rung_pages
 from langladder.faces.report.advice import NEAR, Advice, advice
 from langladder.faces.report.bidi import enclosing, isolated, plain
 from langladder.faces.report.graphs import draw_pipeline, family_tree_sections, grouped
@@ -90,8 +90,11 @@ def sections(inputs: ReportInputs, advised: Sequence[Advice]) -> Iterator[Sectio
     """All sections with something to show, in order: the ladder, each family's own, where it all comes from."""
     pictures = [picture for family in inputs.families for picture in family_pictures(family, inputs)]
     near = f"{100 * NEAR:.0f} %"
-    ladder = {"pictures": pictures, "advice": advised, "near": near, "tables": ladder_rows(inputs)}
+    pages = list(rung_pages.sections(inputs))
+    known = {rung.id for section in pages for kind in section.context["kinds"] for rung in kind.rungs}
+    ladder = {"pictures": pictures, "advice": advised, "near": near, "tables": ladder_rows(inputs), "pages": known}
     yield Section("ladder", "The ladder", "ladder.html.j2", ladder)
+    yield from pages
     if curves := list(_curves(inputs)):
         yield Section("curves", "Learning curves", "curves.html.j2", {"curves": curves})
     for family in inputs.families:

@@ -67,7 +67,7 @@ def step(old: Judged, new: Judged, measure: Measure) -> str:
         return _impossible(old, new, measure, cost)
     if old.value == new.value or is_level(old, new):
         within = "as good as" if old.value == new.value else "within the ± of"
-        lost = NO_GAIN if (new.seconds or 0) > (old.seconds or new.seconds or 0) else ""
+        lost = NO_GAIN if old.seconds and new.seconds and new.seconds > old.seconds else ""
         return f"{new.title} is {within} {old.title} ({figures}){cost}{lost}."
     better = measure.sign * (new.value - old.value) > 0
     if title.startswith(("perplexity", "bits")):
@@ -76,7 +76,8 @@ def step(old: Judged, new: Judged, measure: Measure) -> str:
     else:
         gap = measure.width(abs(new.value - old.value)).replace(" %", " points")
         how = f"is {'ahead of' if better else 'behind'} {old.title} by {gap}"
-    lost = "" if better else NO_GAIN
+    cheaper = old.seconds and new.seconds and new.seconds < old.seconds
+    lost = "" if better or cheaper else NO_GAIN
     return f"{new.title} {how} ({figures}){cost}{lost}."
 
 

@@ -1,0 +1,51 @@
+"""What a rung's module and its file in conf/ say of it, taken apart: sentences, papers, equations.
+
+A docstring is prose, with equations and tables in lines that are indented. Papers and years stand in parentheses.
+"""
+
+import ast
+import re
+from contextlib import suppress
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from textwrap import dedent
+
+LEGEND = "Shape legend"
+"""Begins the paragraph that names the letters of shapes: what follows is for who reads the code."""
+_CITED = re.compile(r"\s*\(([^()]*[A-Z][^()]*\b(?:1[89]|20)\d\d[^()]*)\)")
+_END = re.compile(r"(?<=[.!?])\s+(?=[A-ZÀ-Þ\"“`])(?<!et al\. )(?<!vs\. )(?<!e\.g\. )")
+
+
+@cache
+def docstring(module: str) -> str:
+    """What a module says of itself, without being run; "" where it is not installed, or says nothing."""
+    with suppress(ImportError, ValueError, OSError, SyntaxError):
+        spec = find_spec(module)
+        if spec is not None and spec.origin is not None:
+            return ast.get_docstring(ast.parse(Path(spec.origin).read_text(encoding="utf-8"))) or ""
+    return ""
+
+
+def equations(text: str) -> str:
+    """The indented lines of a docstring, a blank line between two blocks."""
+    blocks = [block for block in text.partition(LEGEND)[0].split("\n\n") if block.startswith("    ")]
+    return "\n\n".join(dedent(block.strip("\n")) for block in blocks)
+
+
+def prose(text: str) -> str:
+    """The other paragraphs of a docstring, in a line each."""
+    blocks = [block for block in text.partition(LEGEND)[0].split("\n\n") if block and not block.startswith("    ")]
+    return "\n".join(" ".join(block.split()) for block in blocks)
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a prose without its papers; one that leads to an equation, or follows one, is left out."""
+    found = [one.strip() for line in text.splitlines() for one in _END.split(_CITED.sub("", line))]
+    return [one for one in found if one and not one.endswith(":") and not one[0].islower()]
+
+
+def papers(text: str) -> str:
+    """The papers that a prose names, each once: `Kneser & Ney 1995; Chen & Goodman 1998`."""
+    cited = [one.strip() for group in _CITED.findall(" ".join(text.split())) for one in group.split(";")]
+    return "; ".join(dict.fromkeys(cited))

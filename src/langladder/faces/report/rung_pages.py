@@ -1,0 +1,270 @@
+"""Each rung on a page of its own within the report, closed until asked for.
+
+Its idea, papers and equations come from its file in conf/ and from the docstring of its module; its parts from its
+model; what changed, its figures, samples and mistakes from the run; claims of the literature that it is about stand
+there, too. What a run does not tell is left out.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, NamedTuple
+
+from langladder.evaluation.encoder import EncoderPage
+from langladder.evaluation.language_model import LanguageModelPage
+from langladder.evaluation.page import Page
+from langladder.evaluation.translation import TranslatorPage
+from langladder.evaluation.word_vectors import WordVectorsPage
+from langladder.faces.report import numbers
+from langladder.faces.report.advice import judged, measure_of
+from langladder.faces.report.claims import Claims, ClaimView, claim_views, placed_claims
+from langladder.faces.report.docstrings import docstring, equations, papers, prose, sentences
+from langladder.faces.report.inputs import Entry, ReportInputs
+from langladder.faces.report.predictions import chosen
+from langladder.faces.report.section import Column, Section, family_columns
+from langladder.faces.report.steps import step
+from langladder.families.family import AnyFamily
+
+IDEA, SAMPLES, MISTAKES, CHANGES = 3, 3, 3, 6
+"""Sentences, samples, mistakes, changed settings of a rung."""
+
+LONGEST = 160
+"""Characters of a text."""
+
+MOST = 0.8
+"""A part that has more of the weights than this is taken apart."""
+
+DEEPEST = 4
+"""Names in the path of a part."""
+
+FLOW = "embedding", "position", "segment", "encoder", "bridge", "decoder", "readout", "head", "crf"
+"""What names of parts hold, about in the order in which a text passes them; other parts stand with the encoder."""
+
+
+class Part(NamedTuple):
+    """A part of a model.
+
+    Attributes:
+        shape: of its largest array. numbers: how many it has; share: of all. inside: the parts that it is made of.
+    """
+
+    name: str
+    shape: str
+    numbers: str
+    share: float
+    inside: str
+
+
+class Mistake(NamedTuple):
+    """A test item that went wrong; of a language model a line with its loss."""
+
+    text: str
+    truth: str
+    said: str
+    loss: str
+
+
+@dataclass(frozen=True)
+class RungPage:
+    """One rung; what is empty is left out.
+
+    Attributes:
+        code: the file of its module. before: the rung before it in history.
+        changed: what is different from that one, settings as (name, before, now); step: what that gave.
+        samples: what it was given, and what it made of it.
+    """
+
+    id: str
+    title: str
+    year: int | None
+    idea: str = ""
+    papers: str = ""
+    equations: str = ""
+    code: str = ""
+    guide: str = ""
+    parts: Sequence[Part] = ()
+    base: str = ""
+    before: str = ""
+    changed: Sequence[tuple[str, str, str]] = ()
+    step: str = ""
+    figures: Sequence[tuple[str, str]] = ()
+    samples: Sequence[tuple[str, str]] = ()
+    mistakes: Sequence[Mistake] = ()
+    claims: Sequence[ClaimView] = ()
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Rungs that are judged alike, in order of history, and the claims that are about all of them."""
+
+    title: str
+    rungs: list[RungPage]
+    claims: list[ClaimView] = field(default_factory=list)
+
+
+def sections(inputs: ReportInputs) -> Iterable[Section]:
+    """One, where a rung has anything to tell beside its figures."""
+    claims = placed_claims(inputs)
+    found = [_kind(family, inputs, claims) for family in inputs.families if family.trained]
+    kinds = [kind for kind in found if kind is not None]
+    if kinds:
+        context = {"kinds": kinds, "code_at": inputs.code, "guides_at": inputs.guides}
+        yield Section("rungs", "Rung by rung", "rungs.html.j2", context)
+
+
+def _kind(family: AnyFamily, inputs: ReportInputs, claims: Mapping[tuple[str, str], Claims]) -> Kind | None:
+    rungs = [rung for rung in inputs.rungs_with(family.name, family.page()) if not rung.inside]
+    if not any(rung.metadata.idea or rung.metadata.module for rung in rungs):
+        return None
+    columns = family_columns(family, [rung.page for rung in rungs])
+    titles = {f"{one.name}/{rung.name}": rung.title for one in inputs.families for rung in inputs.of(one.name)}
+    families = {id(rung.page): one for one in inputs.families for rung in inputs.of(one.name)}
+    pages = []
+    for before, rung in zip([None, *rungs], rungs, strict=False):
+        base, own = rung.metadata.base, families[id(rung.page)]
+        grown = titles.get(base, base) if base else ""
+        about = claim_views(claims.get((family.name, rung.name), []))
+        pages.append(_page(rung, before, columns, anchor(own.name, rung.page.name), own.guide, grown, about))
+    return Kind(family.title, pages, claim_views(claims.get((family.name, ""), [])))
+
+
+def anchor(family: str, name: str) -> str:
+    """Where a rung's page begins."""
+    return f"rung-{family}-{name}"
+
+
+def _page(
+    rung: Entry[Any],
+    before: Entry[Any] | None,
+    columns: Sequence[Column[Any]],
+    place: str,
+    guide: str,
+    base: str,
+    claims: Sequence[ClaimView],
+) -> RungPage:
+    about, module = rung.metadata, rung.metadata.module or ""
+    text = docstring(module) if module else ""
+    return RungPage(
+        place,
+        rung.title,
+        about.year,
+        " ".join([*sentences(about.idea), *sentences(prose(text))][:IDEA]),
+        papers(about.idea) or papers(prose(text)),
+        equations(text),
+        f"{module.replace('.', '/')}.py" if module else "",
+        guide,
+        parts(rung.arrays),
+        base,
+        before.title if before else "",
+        list(_changed(before, rung))[:CHANGES] if before else [],
+        _step(before, rung, columns) if before else "",
+        [
+            (column.title, column.show(value))
+            for column in columns
+            if column.brief and (value := column.read(rung.page, rung.timing)) is not None
+        ],
+        [(_cut(given), _cut(made)) for given, made in _samples(rung.page)][:SAMPLES],
+        list(_mistakes(rung)),
+        claims,
+    )
+
+
+# ---- what it is made of ----------------------------------------------------------------------------------------------
+
+
+def parts(arrays: Mapping[str, Sequence[int]]) -> list[Part]:
+    """The parts of a model, about in the order in which a text passes them; one that holds most is taken apart."""
+    total = _size(arrays)
+    groups = _grouped(arrays, 0)
+    for depth in range(1, DEEPEST):
+        taken = [
+            _grouped(found, depth) if _size(found) > MOST * total else {name: found} for name, found in groups.items()
+        ]
+        groups = {name: found for one in taken for name, found in one.items()}
+    return [
+        Part(
+            _called(name, found),
+            " × ".join(f"{size:,}" for size in max(found.values(), key=prod)),
+            numbers.compact(_size(found)),
+            _size(found) / total,
+            ", ".join(_words(inner) for inner in _grouped(found, name.count(".") + 1) if inner != name),
+        )
+        for name, found in sorted(groups.items(), key=lambda one: _place(one[0]))
+    ]
+
+
+def _size(arrays: Mapping[str, Sequence[int]]) -> int:
+    return sum(map(prod, arrays.values()))
+
+
+def _grouped(arrays: Mapping[str, Sequence[int]], depth: int) -> dict[str, dict[str, Sequence[int]]]:
+    """Arrays by the first names in their paths, `depth` + 1 of them; numbers of layers, and the array's own, aside."""
+    found: dict[str, dict[str, Sequence[int]]] = {}
+    for name, shape in arrays.items():
+        path = [part for part in name.split(".") if not part.isdecimal()]
+        inner = path[:-1] if len(path) > 1 else path
+        found.setdefault(".".join(inner[: depth + 1]), {})[name] = shape
+    return found
+
+
+def _called(name: str, arrays: Iterable[str]) -> str:
+    """`2 × blocks` of a part that is there several times."""
+    depth = name.count(".") + 1
+    layers = set[str]()
+    for array in arrays:
+        own = [place for place, part in enumerate(array.split(".")) if not part.isdecimal()]
+        layers |= {part for part in array.split(".")[own[depth - 1] + 1 :][:1] if part.isdecimal()}
+    return f"{len(layers)} × {_words(name)}" if len(layers) > 1 else _words(name)
+
+
+def _words(name: str) -> str:
+    return name.rpartition(".")[2].replace("_", " ")
+
+
+def _place(name: str) -> int:
+    last = name.rpartition(".")[2]
+    return next((place for place, stem in enumerate(FLOW) if stem in last), FLOW.index("encoder"))
+
+
+# ---- what changed, what it makes, what it gets wrong -----------------------------------------------------------------
+
+
+def _changed(before: Entry[Any], rung: Entry[Any]) -> Iterator[tuple[str, str, str]]:
+    """Its approach; of the same class the settings that differ."""
+    if before.approach != rung.approach:
+        yield "approach", before.approach, rung.approach
+    if before.settings.get("_target_") == rung.settings.get("_target_"):
+        for name, value in rung.settings.items():
+            if name in before.settings and before.settings[name] != value:
+                yield name.replace("_", " "), str(before.settings[name]), str(value)
+
+
+def _step(before: Entry[Any], rung: Entry[Any], columns: Sequence[Column[Any]]) -> str:
+    measure = measure_of(columns)
+    both = judged([before, rung], measure) if measure else []
+    return step(both[0], both[1], measure) if measure and len(both) == 2 else ""
+
+
+def _samples(page: Page) -> Iterator[tuple[str, str]]:
+    """What it was given, and what it made of it."""
+    if isinstance(page, LanguageModelPage):
+        yield from ((one.prompt, one.text.removeprefix(one.prompt)) for one in page.samples)
+    elif isinstance(page, TranslatorPage):
+        yield from ((one.source, one.output) for one in page.examples)
+    elif isinstance(page, WordVectorsPage):
+        yield from ((one.word, ", ".join(word for word, _ in one.nearest[:5])) for one in page.neighbours)
+    elif isinstance(page, EncoderPage):
+        for gap in page.gaps:
+            yield f"{gap.before} ___ {gap.after}", ", ".join(guess.word for guess in gap.guesses[:3])
+
+
+def _mistakes(rung: Entry[Any]) -> Iterator[Mistake]:
+    """The surest; of a language model the lines with the highest loss."""
+    wrong = [one for one in chosen(rung.predictions) if not one.right][:MISTAKES]
+    for one in wrong:
+        loss = "" if one.right is not None or one.loss is None else f"{one.loss:.1f} nats"
+        yield Mistake(_cut(one.text), _cut(one.truth), _cut(one.prediction), loss)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
