@@ -9,6 +9,7 @@ reads the safetensors and JSON files of models/ as they are. Nothing is loaded f
 
 import hashlib
 import json
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
@@ -255,13 +256,25 @@ def _write_pages(out: Path, rungs: Mapping[str, Rung | str], root: Path) -> None
 
 def _extras(out: Path, root: Path) -> Iterator[tuple[str, str]]:
     """Copy the report and the site where they were made: title → path."""
-    if (root / "reports" / "index.html").is_file():
-        (out / "report").mkdir()
-        shutil.copyfile(root / "reports" / "index.html", out / "report" / "index.html")
+    report = root / "reports" / "index.html"
+    if report.is_file():
+        guides = (root / "site" / "index.html").is_file()
+        write_text(out / "report" / "index.html", without_checkout(report.read_text(encoding="utf-8"), guides=guides))
         yield "Report", "report/index.html"
     if (root / "site" / "index.html").is_file():
         shutil.copytree(root / "site", out / "docs")
         yield "Docs", "docs/index.html"
+
+
+def without_checkout(report: str, *, guides: bool) -> str:
+    """The report without its links to files of the checkout; those to guides lead to the site, if there is one."""
+
+    def turned(match: re.Match[str]) -> str:
+        folder, name, text = match.groups()
+        site = guides and folder == "docs"
+        return f'<a href="../docs/{name.removesuffix(".md")}.html">{text}</a>' if site else text
+
+    return re.sub(r'<a href="(?:\.\./)+(src|docs)/([^"]+)">(.*?)</a>', turned, report)
 
 
 def _downloads(out: Path, page: Page, rungs: Mapping[str, Rung]) -> list[tuple[str, list[str], int]]:

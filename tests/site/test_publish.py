@@ -10,7 +10,7 @@ import pytest
 
 from langladder.ground.artefacts import read_json, write_json
 from langladder.ground.errors import InputError
-from pipeline.site.publish import KINDS, PAGES, publish
+from pipeline.site.publish import KINDS, PAGES, publish, without_checkout
 from tests.site.small_run import LINES, small_run
 
 SVG = "http://www.w3.org/2000/svg"  # a name, not an address
@@ -91,3 +91,11 @@ def test_only_a_published_folder_is_replaced(run: Path, out: Path, tmp_path: Pat
     with pytest.raises(InputError, match="no rung that runs in the browser"):
         publish(tmp_path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_the_report_has_no_link_to_a_file_that_is_not_published() -> None:
+    links = '<a href="../src/a.py"><code>a.py</code></a> <a href="../../../docs/b.md">b</a> <a href="#c">c</a>'
+    assert without_checkout(links, guides=False) == '<code>a.py</code> b <a href="#c">c</a>'
+    assert without_checkout(links, guides=True) == (
+        '<code>a.py</code> <a href="../docs/b.html">b</a> <a href="#c">c</a>'
+    )
