@@ -61,7 +61,7 @@ class Kind(NamedTuple):
     model: type | None
     preferred: str
     reads: tuple[str, ...]
-    settings: dict[str, object]
+    settings: Mapping[str, object]
 
 
 TOKENS, PAIR = ("tokenizer.json",), ("source.json", "target.json")
@@ -93,14 +93,19 @@ class Page(NamedTuple):
 
 
 PAGES = (
-    Page("index", "The ladder", "A history of language models, trained on one text, running in this browser."),
+    Page("index", "The ladder", "A history of language models, trained on the same data and running in your browser."),
     Page(
         "continue",
         "Continue a text",
-        "How surprising your text is to each model, what each expects next, and how each goes on.",
+        "How surprising your text is to each model, which token each expects next, and a sampled continuation.",
         ("ngram", "lstm", "gpt"),
     ),
-    Page("translate", "Translate", "A sentence, its translation, and which words were read for each.", ("translator",)),
+    Page(
+        "translate",
+        "Translate",
+        "A sentence, its translation, and which source words the model attended to.",
+        ("translator",),
+    ),
     Page("classify", "Classify", "The label of a text, and how sure the model is.", ("classifier",)),
     Page("words", "Words", "The nearest words to a word, and analogies, by cosine.", ("vectors",)),
 )

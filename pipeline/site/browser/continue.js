@@ -52,9 +52,9 @@ answering(async ({ text, models, temperature, seed, most }, current) => {
     const next = language.likeliest(prefix, 6);
     const line = make("p", { class: "text", ...enclosing(text, "text") }, text);
     columns[place].replaceChildren(make("h2", {}, RUNGS[kind].title),
-      make("h3", {}, "How surprising it is ", make("small", { class: "faint" }, `${sum.toFixed(2)} bits`)), make("p", { class: "heat-line", ...enclosing(text, "text") }, ...heat(words)),
-      make("h3", {}, "What comes next"), bars("The likeliest tokens", ["token", "probability"], next.map(([piece, p]) => [piece.trim() || "␣", p, p.toFixed(4)]), (piece) => enclosing(piece, "text")),
-      make("h3", {}, "How it goes on"), line);
+      make("h3", {}, "Surprisal ", make("small", { class: "faint" }, `${sum.toFixed(2)} bits`)), make("p", { class: "heat-line", ...enclosing(text, "text") }, ...heat(words)),
+      make("h3", {}, "Next token"), bars("The likeliest tokens", ["token", "probability"], next.map(([piece, p]) => [piece.trim() || "␣", p, p.toFixed(4)]), (piece) => enclosing(piece, "text")),
+      make("h3", {}, "Sampled text"), line);
     const drawing = [];
     for (const token of language.sample(prefix, { temperature: temperature ?? 1, most: most ?? 30, random: random(seed ?? 0, Object.keys(RUNGS).indexOf(kind)) })) {
       drawing.push(token);

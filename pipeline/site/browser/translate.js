@@ -12,8 +12,7 @@ function table({ source, target, attention }) {
     return one;
   };
   return make("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Attention weights", dir: direction(source.join(" ")) },
-    make("table", { class: "weights" }, make("caption", { dir: "ltr" }, "A row a token of the translation, a column a token of the sentence; each row sums to 1"),
-      make("thead", {}, make("tr", {}, make("td"), ...source.map((text) => make("th", { scope: "col", class: "number", ...enclosing(text, "source") }, text)))),
+    make("table", { class: "weights" }, make("thead", {}, make("tr", {}, make("td"), ...source.map((text) => make("th", { scope: "col", class: "number", ...enclosing(text, "source") }, text)))),
       make("tbody", {}, ...target.map((text, t) => make("tr", {}, make("th", { scope: "row", ...enclosing(text, "target") }, text), ...attention[t].map(cell))))));
 }
 
@@ -26,5 +25,6 @@ answering(async ({ text }, current) => {
   if (tokens > MOST_TOKENS) throw new Error(`the sentence has ${tokens} tokens; at most ${MOST_TOKENS} are translated here: cut it`);
   const answer = translator.translate(sentence);
   found.replaceChildren(make("p", { class: "translation", ...enclosing(answer.text, "target") }, make("strong", {}, answer.text || "(nothing)")),
-    make("p", { class: "small faint" }, `log P = ${answer.logProb.toFixed(4)}, ${answer.ids.length + 1} tokens with the end`), make("h2", {}, "What it reads"), table(answer));
+    make("p", { class: "small faint" }, `log P = ${answer.logProb.toFixed(4)}, ${answer.ids.length + 1} tokens with the end`), make("h2", {}, "Attention"),
+    make("p", { class: "small faint" }, "One row per token of the translation, one column per token of the sentence; each row sums to 1."), table(answer));
 });
