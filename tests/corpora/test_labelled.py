@@ -275,7 +275,7 @@ def test_tags_of_names_bracket_phrases(tmp_path: Path) -> None:
 
 def test_what_cannot_be_drawn_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(labelled, "drawing", lambda _: lambda _: {"text": "the same", "label": "a"})
-    with pytest.raises(InputError, match="examples: there are not so many different texts"):
+    with pytest.raises(InputError, match="examples: there are fewer different texts"):
         write_labels(LabelledWorldConfig(size="tiny", examples=30), tmp_path)
 
 

@@ -71,5 +71,5 @@ def test_same_seed_same_bytes_and_the_report_counts(tmp_path: Path) -> None:
 
 def test_more_paragraphs_than_can_be_new_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("langladder.corpora.paragraphs._paragraph", lambda *_: [Question("a b", "who ?")])
-    with pytest.raises(InputError, match="there are not so many different ones"):
+    with pytest.raises(InputError, match="there are fewer different ones"):
         draw_paragraphs(TINY)

@@ -47,7 +47,7 @@ def test_scenes_come_back_and_the_bytes_are_the_same(drawn: Path, tmp_path: Path
         ("deed", None, "no scene of a world"),
         ("sentence", " ", "no scene of a world"),
         ("sentence", None, "no scene of a world"),
-        ("sentence", "the zeppelin sleeps .", "'zeppelin' is no word that train has"),
+        ("sentence", "the zeppelin sleeps .", "'zeppelin' is not a word of train"),
     ],
 )
 def test_what_is_no_scene_is_named(drawn: Path, tmp_path: Path, column: str, value: str | None, said: str) -> None:

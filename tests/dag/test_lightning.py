@@ -96,7 +96,7 @@ def test_weights_and_biases_offline(project: Path) -> None:
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("trainer.profilr=simple", "trainer.profilr: no flag of pytorch_lightning.Trainer; the nearest: profiler"),
+        ("trainer.profilr=simple", "trainer.profilr: not a flag of pytorch_lightning.Trainer; the nearest: profiler"),
         (
             "trainer.limit_train_batches=2",
             "a run that is resumed would validate at other steps; set training.max_steps",

@@ -85,7 +85,7 @@ def test_a_cluster_of_processes_has_no_more_workers_than_memory_has_room_for() -
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"address": "tcp://127.0.0.1:9"}, "no Dask scheduler"),
+        ({"address": "tcp://127.0.0.1:9"}, "not a Dask scheduler"),
         ({"options": {"colour": "red"}}, "does not start"),
         ({"cluster": "kubernetes"}, "langladder\\[cluster\\]"),
     ],
@@ -99,5 +99,5 @@ def test_a_cluster_that_cannot_be_had_is_said(settings, said, monkeypatch) -> No
 @pytest.mark.parametrize("memory", ["4", "4 gigabytes", "-1GB", "0.1MB", "1kB"])
 def test_what_is_no_amount_of_memory_is_said(memory) -> None:
     assert bytes_of("1.5GiB") == 3 * 2**29
-    with pytest.raises(ValueError, match="write 4GB"):
+    with pytest.raises(ValueError, match="such as 4GB"):
         bytes_of(memory)

@@ -164,7 +164,7 @@ def test_google_set_parity_with_gensim(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a b c d\n", ":1: 'a b c d' stands before"),
+        (b"a b c d\n", ":1: 'a b c d' comes before"),
         (b": s\na b c d\n\na b c\n", ":4: 3 words"),
         (b":\na b c d\n", ":1: a section needs a name"),
         (b": s\n", "has no analogy questions"),

@@ -93,12 +93,12 @@ def test_missing_words_are_counted_and_little_is_null(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("apple\n", ":1: 'apple' stands before"),
+        ("apple\n", ":1: 'apple' comes before"),
         (": a\nx\n: a\ny\n", ":3: a group needs a name of its own"),
         (":\nx\n", ":1: a group needs a name"),
         (": a\nx y\n: b\nz x\n", ":4: 'x' is in the group 'a' already"),
-        (": a\nx y\n", "needs two groups"),
-        ("", "needs two groups"),
+        (": a\nx y\n", "needs at least two groups"),
+        ("", "needs at least two groups"),
     ],
 )
 def test_malformed_files_are_refused(tmp_path: Path, content: str, message: str) -> None:

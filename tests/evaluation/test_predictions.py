@@ -160,7 +160,9 @@ def test_lines_are_compared_by_their_losses() -> None:
 
 
 def test_other_items_are_refused() -> None:
-    with pytest.raises(InputError, match=r"a and b are not of the same test items: item 0 is 't0' there and 'u'"):
+    with pytest.raises(
+        InputError, match=r"a and b do not have the same test items: item 0 is 't0' in the first and 'u'"
+    ):
         compare(rows("1"), [rows("1")[0]._replace(text="u")], ("a", "b"))
     with pytest.raises(InputError, match="a has 2 rows, b 1"):
         compare(rows("11"), rows("1"), ("a", "b"))

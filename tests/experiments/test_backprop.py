@@ -197,7 +197,7 @@ def test_a_graph_names_what_is_there() -> None:
     node = GraphNode(name="a", value="1", gradient="1")
     with pytest.raises(ValidationError, match=r"b is made of \['c'\], not named before it"):
         Graph(title="t", caption="", nodes=[node, GraphNode(name="b", value="1", gradient="1", parents=["c"])])
-    with pytest.raises(ValidationError, match="two nodes of one name"):
+    with pytest.raises(ValidationError, match="two nodes have the same name"):
         Graph(title="t", caption="", nodes=[node, node])
 
 

@@ -201,7 +201,7 @@ def test_every_optimiser_has_the_same_budget() -> None:
     config = comparison("optimisers").config
     assert {change["optimizer"] for change in config.changes().values()} == set(get_args(optimisers.Optimizer))
     rates = {"SGD": {"optimizer": "sgd", "rates": [0.1, 1.0]}, "Adam": {"optimizer": "adam", "rates": [0.1]}}
-    with pytest.raises(ValidationError, match=r"as many for each optimiser.*'SGD': 2, 'Adam': 1"):
+    with pytest.raises(ValidationError, match=r"every optimiser needs the same number.*'SGD': 2, 'Adam': 1"):
         optimisers.OptimisersConfig.model_validate(
             {"bases": ["nnlm"], "variants": rates}
             | {"expect": [{"each": ["Adam"], "is": "better", "than": "SGD", "margin": 0}]}

@@ -214,8 +214,8 @@ def test_how_often_an_answer_is_preferred_golden() -> None:
     [
         ({"variants": {"SFT": {"method": "sft"}}}, "two or more"),
         ({"variants": {"SFT": {"method": "sft"}, "PPO": {"ppo": {"clip": 2}}}}, "clip"),
-        ({"variants": {"SFT": {"method": "sft", "ppo": {"beta": 1}}, "PPO": {}}}, "changes nothing"),
-        ({"expect": [{"each": ["SFT"], "is": "better", "than": "XPO", "margin": 0}]}, "'XPO'.*no variant"),
+        ({"variants": {"SFT": {"method": "sft", "ppo": {"beta": 1}}, "PPO": {}}}, "has no effect"),
+        ({"expect": [{"each": ["SFT"], "is": "better", "than": "XPO", "margin": 0}]}, "'XPO'.*not a variant"),
         ({"expect": [{"each": ["SFT"], "is": "better", "than": "SFT", "margin": 0}]}, "compared with itself"),
         ({"expect": [{"each": ["SFT"], "is": "better", "than": "PPO", "metric": "bleu", "margin": 0}]}, "metric"),
         ({"expect": [{"each": ["SFT"], "is": "nicer", "than": "PPO", "margin": 0}]}, "better"),

@@ -107,9 +107,9 @@ def test_masked_words_are_told_at_one_rate_whatever_was_learnt(data: Data, monke
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"variants": {"one": {}, "other": {"share": 0.4}}}, "'share' is no setting of bert"),
+        ({"variants": {"one": {}, "other": {"share": 0.4}}}, "'share' is not a setting of bert"),
         ({"variants": {"one": {}, "other": {"masking": {"share": 2}}}}, "less than 1"),
-        ({"variants": {"one": {}, "other": {"next_sentence": False}}}, "'next_sentence' is no setting of gpt"),
+        ({"variants": {"one": {}, "other": {"next_sentence": False}}}, "'next_sentence' is not a setting of gpt"),
         ({"metric": "bleu"}, "metric"),
         ({"heads": 3}, "width=16"),
     ],

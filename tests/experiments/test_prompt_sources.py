@@ -99,7 +99,7 @@ def test_labels_without_words_and_fields_that_are_not_there(data: Data) -> None:
     some = PromptFormat(template="{text} {answer}", verbalisers={"positive": "good", "neutral": "so so"})
     with pytest.raises(InputError, match=r"no words for 'negative'.*there are words for positive, neutral"):
         items_of(some, source, data, count=30, options=2, seed=1)
-    with pytest.raises(InputError, match=r"\{word\} is no field of the example; allowed: text, answer"):
+    with pytest.raises(InputError, match=r"\{word\} is not a field of the example; allowed: text, answer"):
         items_of(FORM, source, data, count=3, options=2, seed=1)
 
 

@@ -103,14 +103,14 @@ def test_a_variant_is_a_rung_its_settings_its_training_and_what_it_is_given() ->
         ({"variants": {"plain": {}, "counted": {"rung": "svm"}}}, "'svm' is not one of the rungs"),
         (
             {"variants": {"plain": {"filters": 3}, "counted": {}}},
-            "'filters' is no setting of mean_embedding; allowed: .*width",
+            "'filters' is not a setting of mean_embedding; allowed: .*width",
         ),
-        ({"variants": {"plain": {"rung": "majority", "lr": 0.1}, "counted": {}}}, "'lr' is no setting of majority"),
+        ({"variants": {"plain": {"rung": "majority", "lr": 0.1}, "counted": {}}}, "'lr' is not a setting of majority"),
         ({"variants": {"plain": {"width": 0}, "counted": {}}}, "width: 0 is not allowed"),
         ({"variants": {"plain": {"lr": -1.0}, "counted": {}}}, "lr: -1.0 is not allowed"),
         ({"variants": {"plain": {"shuffled": "yes"}, "counted": {}}}, "shuffled='yes' is not allowed"),
-        ({"variants": {"plain": {"vectors": True}, "counted": {}}}, "'vectors' is no setting of mean_embedding"),
-        ({"model": {"depth": 3}}, "'depth' is no setting of mean_embedding"),
+        ({"variants": {"plain": {"vectors": True}, "counted": {}}}, "'vectors' is not a setting of mean_embedding"),
+        ({"model": {"depth": 3}}, "'depth' is not a setting of mean_embedding"),
         ({"metric": "f1"}, "'accuracy' or 'loss'"),
         (
             {"expect": [{"each": ["plain"], "is": "better", "than": "counted", "metric": "f1", "margin": 0}]},

@@ -247,12 +247,12 @@ def with_model(rung: dict[str, Any], **model: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"bodies": {"gpt": GPT_BODY}}, "rung bert_fine_tuned starts from one BERT; there are 0"),
+        ({"bodies": {"gpt": GPT_BODY}}, "rung bert_fine_tuned needs exactly one BERT; there are 0"),
         (
             {"bodies": {"bert": BERT_BODY, "gpt": GPT_BODY, "big": GPT_BODY}},
-            "rung gpt_fine_tuned starts from one GPT; there are 2",
+            "rung gpt_fine_tuned needs exactly one GPT; there are 2",
         ),
-        ({"rungs": {"mean": MEAN | {"base": "lm/gpt"}}}, "takes no network of its base"),
+        ({"rungs": {"mean": MEAN | {"base": "lm/gpt"}}}, "does not use the network of its base"),
         ({"bodies": {"bert": BERT_BODY | {"_target_": MEAN["_target_"]}}}, "is neither a BERT nor a GPT"),
         ({"bodies": {"bert": with_model(BERT_BODY, width=15), "gpt": GPT_BODY}}, "width=15"),
         ({"bodies": {"bert": BERT_BODY | {"training": {"lr": -1.0}}, "gpt": GPT_BODY}}, "lr: -1.0 is not allowed"),
@@ -276,7 +276,7 @@ def test_settings_that_say_something_wrong_are_refused(changes: dict[str, Any], 
     ("changes", "message"),
     [
         ({"variants": {"none": {"lm_weight": 0.0}, "half": {"lm_weight": 1000.0}}}, "lm_weight: 1000.0 is not allowed"),
-        ({"bases": ["bert"]}, "'lm_weight' is no setting of bert_fine_tuned"),
+        ({"bases": ["bert"]}, "'lm_weight' is not a setting of bert_fine_tuned"),
         ({"counts": [64, 16]}, "rising numbers"),
     ],
 )

@@ -50,7 +50,7 @@ def test_a_folder_read_back_is_the_model(tmp_path: Path, tokenizer: Tokenizer, p
     [
         ({"hidden_act": "relu"}, "hidden_act is 'relu'"),
         ({"model_type": "gpt2"}, "model_type is 'gpt2'"),
-        ({"hidden_size": 16384}, "no multiple of hidden_size"),
+        ({"hidden_size": 16384}, "not a multiple of hidden_size"),
         ({"hidden_size": 16384, "intermediate_size": 65536, "num_attention_heads": 4}, "do not fit config.json"),
         ({"vocab_size": 10**12}, "vocab_size"),
     ],

@@ -94,7 +94,7 @@ def test_golden_pieces_of_a_text(tmp_path: Path) -> None:
 MODEL = tokenizer_json()["model"]
 STRANGE: dict[str, tuple[str, dict[str, Any], str]] = {
     "another end": ("config.json", {"eos_token_id": 5}, "bos_token_id and eos_token_id differ"),
-    "an end that is none": ("config.json", {"eos_token_id": 10**6, "bos_token_id": 10**6}, "1000000 is no token of"),
+    "an end that is none": ("config.json", {"eos_token_id": 10**6, "bos_token_id": 10**6}, "1000000 is not a token of"),
     "another size": ("config.json", {"vocab_size": 10**8}, "they are not of one model"),
     "wide": ("config.json", {"n_embd": 4096}, "wte.weight has shape"),
     "another cut": ("tokenizer.json", {"pre_tokenizer": {"type": "Split"}}, "pre_tokenizer.type: 'Split'"),

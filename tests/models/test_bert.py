@@ -189,7 +189,7 @@ def test_without_pairs_there_is_no_pooler() -> None:
     model = make(next_sentence=False)
     with pytest.raises(InputError, match="has no pooler"):
         model.pooled(torch.zeros(1, 4, 24))
-    with pytest.raises(InputError, match="was not taught which text follows"):
+    with pytest.raises(InputError, match="was not trained to predict which text follows"):
         model.follow_log_probs(gaps(model))
     assert make().number_of_parameters() - model.number_of_parameters() == 24 * 24 + 24 + 2 * 24 + 2
 

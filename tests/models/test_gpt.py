@@ -165,7 +165,7 @@ def test_without_residuals_nothing_passes_a_layer_that_writes_nothing():
 
 
 def test_windows_need_a_second_layer():
-    with pytest.raises(ValidationError, match="second layer is the first sparse one"):
+    with pytest.raises(ValidationError, match="only the second layer is sparse"):
         GPT.Config(layers=1, sparse_window=4)
 
 

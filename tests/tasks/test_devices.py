@@ -108,11 +108,11 @@ def test_only_networks_with_layers_are_shared_out() -> None:
         "model": {},
     }
     settings = families()["lm"].settings(values)
-    with pytest.raises(ValueError, match="a RecurrentLM has no layers to share out; GPT and BERT have"):
+    with pytest.raises(ValueError, match="a RecurrentLM has no layers to shard; GPT and BERT have"):
         settings.model_validate(values | {"training": {"strategy": "fsdp"}})
     with pytest.raises(ValueError, match="muon needs whole matrices"):
         LMTrainingConfig(strategy="fsdp", optimizer="muon")
-    with pytest.raises(InputError, match="a Linear has no layers to share out"):
+    with pytest.raises(InputError, match="a Linear has no layers to shard"):
         check_shards(torch.nn.Linear(1, 1))
 
 
@@ -123,12 +123,12 @@ def test_a_batch_must_be_divided_evenly() -> None:
 
 
 def test_policies_learn_in_one_process() -> None:
-    with pytest.raises(ValueError, match="a policy learns in one process"):
+    with pytest.raises(ValueError, match="a policy is trained in one process"):
         DPOTraining(devices=2)
 
 
 def test_nobody_has_started_the_others() -> None:
-    with pytest.raises(InputError, match="this process is alone; start them all"):
+    with pytest.raises(InputError, match="there is only this process; start all"):
         check_devices(TrainingConfig(devices=2), ranks())
 
 

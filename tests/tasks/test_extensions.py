@@ -139,7 +139,7 @@ def test_every_flag_of_the_trainer_is_taken_or_refused_with_a_reason():
     taken |= {"detect_anomaly", "default_root_dir", "enable_autolog_hparams"}
     assert {*trainer_flags()} == taken | {*FLAGS} and not taken & {*FLAGS}
     for name in FLAGS:
-        with pytest.raises(ValidationError, match=f"trainer.{name} is not taken: "):
+        with pytest.raises(ValidationError, match=f"trainer.{name} is not supported: "):
             LMTrainingConfig(**settings(trainer={name: 1}))
     for name in CALLBACKS:
         assert hasattr(pl.callbacks, name), name
@@ -157,7 +157,7 @@ def test_every_flag_of_the_trainer_is_taken_or_refused_with_a_reason():
         ({"optimizer": "adamm"}, "Input should be 'adamw', 'adam', .* or 'muon'"),
         ({"optimizer": {"_target_": f"{OPTIM}NAdamm"}}, "does not exist"),
         ({"optimizer": {"_target_": f"{OPTIM}NAdam", "beta": 1}}, "NAdam takes no beta; the nearest: betas"),
-        ({"optimizer": {"_target_": f"{OPTIM}LBFGS"}}, "LBFGS is not taken: it computes the loss several times"),
+        ({"optimizer": {"_target_": f"{OPTIM}LBFGS"}}, "LBFGS is not supported: it computes the loss several times"),
         ({"optimizer": {"_target_": "builtins.eval"}}, "is not allowed: a class of torch.optim"),
         ({"optimizer": {"_target_": "mine.optimisers.Fast"}}, "plugins: .mine., or LANGLADDER_PLUGINS=mine"),
         ({"optimizer": {"_target_": "pytorch_lightning.callbacks.Timer"}}, "is not allowed"),

@@ -183,7 +183,7 @@ def test_what_does_not_fit_is_refused_by_config_key(tmp_path: Path) -> None:
         start_from_vectors(lstm, tokenizer, settings("other"))
     for tied in (lstm, gpt(tokenizer, tie_weights=True)):
         with pytest.raises(
-            InputError, match=r"embedding\.weight = head\.weight\) the output layer too.*tie_weights to false"
+            InputError, match=r"embedding\.weight = head\.weight\) also the output layer.*tie_weights to false"
         ):
             start_from_vectors(tied, tokenizer, settings(f"v{D}", frozen=True))
         assert start_from_vectors(tied, tokenizer, settings(f"v{D}")).any()

@@ -174,7 +174,7 @@ def test_epochs_make_steps_and_the_sample_is_spread(tmp_path: Path) -> None:
 def test_what_cannot_be_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"early_stopping=reward: there is no judge"):
         tuned(tmp_path, judge=None)
-    with pytest.raises(InputError, match=r"none to validate with"):
+    with pytest.raises(InputError, match=r"no validation data"):
         tuned(tmp_path, validation=[])
     with pytest.raises(InputError, match="no training dialogue"):
         tuned(tmp_path, train=[])

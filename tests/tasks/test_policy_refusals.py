@@ -28,7 +28,7 @@ def grpo(folder: Path, prompts: Prompts = PROMPTS, watched: Prompts | None = WAT
         (PPOTraining, {"precision": "bf16"}, "precision=bf16: ratios"),
         (PPOTraining, {"clip": 1.0}, "clip"),
         (GRPOTraining, {"samples": 1}, "samples"),
-        (ExpertIterationTraining, {"best": 4}, "best=4 of samples=4 chooses nothing"),
+        (ExpertIterationTraining, {"best": 4}, "best=4 of samples=4: best must be smaller"),
         (ExpertIterationTraining, {"best": 1, "minibatches": 5}, "minibatches=5 exceeds the 4 responses"),
         (DPOTraining, {"label_smoothing": 0.5}, "label_smoothing"),
     ],

@@ -182,7 +182,7 @@ def test_a_step_that_the_scheme_forbids_is_named(tmp_path):
     [
         ([Tagged((), ())], "no training sentence"),
         ([Tagged(("a",), ("?",))], "the tag '\\?' is not one of D, N, V"),
-        ([Tagged(("a", "b"), ("D",))], "not a tag for each word"),
+        ([Tagged(("a", "b"), ("D",))], "the number of tags differs"),
     ],
 )
 def test_sentences_that_cannot_be_learnt_from(train, told, tmp_path):

@@ -91,7 +91,7 @@ def test_a_checkpoint_without_the_weights_kept_beside_it_is_refused(tmp_path, mo
             stop_at(patch, LanguageModelling, 7)
             train("lstm", work, **more)
         (work / name).rename(tmp_path / "elsewhere")
-        with pytest.raises(InputError, match=rf"{name}: missing or incomplete, and the training at step 6 may end"):
+        with pytest.raises(InputError, match=rf"{name}: missing or incomplete, but the training at step 6 may need"):
             train("lstm", work, **more)
         (tmp_path / "elsewhere").rename(work / name)
         assert train("lstm", work, **more)[1].steps == STEPS

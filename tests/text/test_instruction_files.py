@@ -104,7 +104,7 @@ REFUSED: list[tuple[Any, str]] = [
     ({"messages": [turn("user", "a"), turn("user", "b")]}, "message 2: two user turns in a row"),
     ({"messages": [turn("system", "a")]}, "no user turn"),
     ({"messages": []}, "no user turn"),
-    ({"messages": [turn("user", "a")]}, "the user has the last word"),
+    ({"messages": [turn("user", "a")]}, "the last turn is the user's"),
     ({"messages": [turn("assistant", "a"), turn("user", "b")]}, "the assistant speaks first"),
     (
         {"conversations": [{"from": "tool", "value": "a"}]},
@@ -149,7 +149,7 @@ def test_dialogues_that_cannot_be_learnt_from_are_left_out_and_counted(tmp_path:
         "the assistant speaks first": {"count": 1, "first": "a.json, item 3"},
         "two user turns in a row": {"count": 2, "first": "a.json, item 4"},
         "an empty response": {"count": 1, "first": "a.json, item 5"},
-        "the user has the last word": {"count": 1, "first": "a.json, item 6"},
+        "the last turn is the user's": {"count": 1, "first": "a.json, item 6"},
     }
     (folder / "a.json").write_text(json.dumps(rows[1:2]))
     with pytest.raises(InputError, match=r"holds no dialogue; 1 entry skipped: no user turn \(1, first at a\.json"):
@@ -164,7 +164,7 @@ def test_dialogues_that_cannot_be_learnt_from_are_left_out_and_counted(tmp_path:
         ("a.json", b"", r"holds no dialogue \(empty: a.json\)"),
         ("a.json", b"{}", "a list of records is needed"),
         ("a.json", b"[]", r"holds no dialogue \(empty: a.json\)"),
-        ("a.json", b'{"prompt": "a"}\n{"prompt": "b"}\n', "not JSON .* the ending is .jsonl"),
+        ("a.json", b'{"prompt": "a"}\n{"prompt": "b"}\n', "not JSON .* must end in .jsonl"),
         ("a.json", b'["\xff"]', "a.json:1: invalid UTF-8"),
         ("a.json", b"[" * 100_000, "not JSON"),
         ("a.json", b'[{"prompt": "a", "response": "b"}, {"prompt": "a"}]', "a.json, item 2: has no field 'response'"),

@@ -321,7 +321,7 @@ def test_bad_parquet_is_named(folder: Path) -> None:
     refuses(folder, "a.parquet: has no column 'text'; its columns are body")
     refuses(folder, "a.parquet: has no column 'other.text'; its columns are body", field="other.text")
     tables.write_table(folder / "a.parquet", pa.table([["x"], ["y"]], names=["text", "text"]))
-    refuses(folder, "a.parquet: column 'text' stands there 2 times")
+    refuses(folder, "a.parquet: column 'text' occurs 2 times")
 
 
 def test_hub_without_network_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -125,7 +125,7 @@ def test_only_a_folder_of_ours_is_replaced(tmp_path: Path) -> None:
 def test_text_of_an_earlier_layout_is_told(tmp_path: Path) -> None:
     (tmp_path / "clean").mkdir()
     (tmp_path / "clean" / "train.parquet").write_bytes(b"PAR1")
-    with pytest.raises(InputError, match=r"holds train\.parquet, as earlier versions wrote text.*make it again"):
+    with pytest.raises(InputError, match=r"has train\.parquet, the text format of earlier versions.*make it again"):
         tables.read_table(tmp_path / "clean" / "train", shards.TEXT)
 
 

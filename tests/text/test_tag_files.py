@@ -255,7 +255,7 @@ def test_tags_that_look_like_phrases_and_are_of_no_scheme_are_said(folder: Path)
         ("a X\nb Y Z\n", {}, r"a\.txt:2: 3 columns, but the first line has 2"),
         ("a\nb\n", {}, r"a\.txt:1: 1 column\(s\), but number 1 \(from 0\) is needed"),
         ("a\tX\t1\n\tY\t0\n", {"damaged": "strict"}, r"a\.txt:2: an empty word or tag"),
-        ("a X 2\nb Y one\n", {"columns": {"head": 2}}, r"a\.txt:2: head 'one' is no number"),
+        ("a X 2\nb Y one\n", {"columns": {"head": 2}}, r"a\.txt:2: head 'one' is not a number"),
         ("a X 2\nb Y 3\n", {"columns": {"head": 2}}, r"a\.txt:1: the sentence .*word 2 \('b'\) has head 3"),
         ("a X 0\nb Y 0\n", {"columns": {"head": 2}}, r"a\.txt:1: the sentence .*2 words have head 0"),
         ("z X 0\n\na X 0\nb Y 3\nc Z 2\n", {"columns": {"head": 2}}, r"a\.txt:3: the sentence .*in a circle"),

@@ -48,7 +48,7 @@ def test_bad_templates_are_refused(template: str, told: str) -> None:
 
 
 def test_a_missing_field_is_named_with_those_there_are() -> None:
-    with pytest.raises(InputError, match=r"\{premise\} is no field of the example; allowed: text, second, answer"):
+    with pytest.raises(InputError, match=r"\{premise\} is not a field of the example; allowed: text, second, answer"):
         Template("{premise} {answer}").context(FIELDS)
 
 

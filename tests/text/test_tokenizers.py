@@ -171,7 +171,7 @@ def test_strange_added_tokens_are_refused(tmp_path: Path) -> None:
     for added, said in (
         ([sep, cls, mask | {"content": "cat"}], "adds 'cat'; only specials"),
         ([sep, cls, mask | {"special": False}], "adds '< mask >'; only specials"),
-        ([mask | {"id": sep["id"]}, cls, sep | {"id": mask["id"]}], "must go on from"),
+        ([mask | {"id": sep["id"]}, cls, sep | {"id": mask["id"]}], "must continue from"),
     ):
         (tmp_path / "strange.json").write_text(json.dumps(settings | {"added_tokens": added}))
         with pytest.raises(InputError, match=said):
@@ -208,7 +208,7 @@ def test_too_small_vocabularies_are_refused() -> None:
         TokenizerConfig(kind="bpe_bytes", vocab_size=259)
     with pytest.raises(ValidationError, match="at least 5"):
         TokenizerConfig(kind="word", vocab_size=4)
-    with pytest.raises(ValidationError, match="null goes with kind word or character"):
+    with pytest.raises(ValidationError, match="null works with kind word or character"):
         TokenizerConfig(kind="unigram", vocab_size=None)
     with pytest.raises(InputError, match=r"tokenizer\.vocab_size: 30 is less than"):
         train_tokenizer(LINES, TokenizerConfig(kind="bpe_words", vocab_size=30))

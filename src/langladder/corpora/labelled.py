@@ -199,7 +199,7 @@ def _new(drawn: Callable[[Random], Row], rng: Random, text: Callable[[Row], Any]
         row = drawn(rng)
         if text(row) not in before:
             return row
-    raise InputError("examples: there are not so many different texts; ask for fewer, or for a larger size")
+    raise InputError("examples: there are fewer different texts than this; set a lower number, or a larger size")
 
 
 def drawing(config: LabelledWorldConfig | TaggedWorldConfig) -> Callable[[Random], Row]:

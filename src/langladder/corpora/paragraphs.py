@@ -101,7 +101,7 @@ def _new(place: World, config: ParagraphConfig, rng: Random, before: set[str], n
         if questions and questions[0].context not in before:
             before.add(questions[0].context)
             return questions
-    raise InputError("paragraphs: there are not so many different ones; ask for fewer, or for a larger size")
+    raise InputError("paragraphs: there are fewer different ones than this; set a lower number, or a larger size")
 
 
 def _paragraph(place: World, config: ParagraphConfig, rng: Random, name: str) -> list[Question]:

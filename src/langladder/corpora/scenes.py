@@ -341,7 +341,7 @@ def read_scenes(folder: Path) -> Scenes:
     for split in SPLITS[1:]:
         for row, one in enumerate(splits[split]):
             if strange := set(one.sentence.split()) - known:
-                raise InputError(f"{folder / split}.parquet, row {row}: {min(strange)!r} is no word that train has")
+                raise InputError(f"{folder / split}.parquet, row {row}: {min(strange)!r} is not a word of train")
     return Scenes(size, splits)
 
 

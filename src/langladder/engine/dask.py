@@ -117,7 +117,7 @@ def connect(address: str, memory: int | None = None) -> Dask:
         client.wait_for_workers(1, timeout=SECONDS)
     except (OSError, TimeoutError, ValueError, RuntimeError) as error:
         raise InputError(
-            f"engine.address: {address!r} is no Dask scheduler with workers ({str(error)[:200]}); start one "
+            f"engine.address: {address!r} is not a Dask scheduler with workers ({str(error)[:200]}); start one "
             "(`dask scheduler`, `dask worker …`) or set address: null in conf/engine/dask.yaml"
         ) from error
     return Dask(client, memory=memory)
@@ -197,8 +197,8 @@ def _result(future: Any) -> Any:
         return future.result()
     except KilledWorker as error:
         raise InputError(
-            f"engine: every worker that had the same part of the corpus was lost ({str(error)[:200]}); if that was for "
-            "want of memory, set params.yaml: memory lower, or give the workers more"
+            f"engine: every worker that had the same part of the corpus was lost ({str(error)[:200]}); if they ran out "
+            "of memory, lower `memory` in params.yaml, or give the workers more"
         ) from error
 
 
@@ -215,7 +215,7 @@ def _in_folder(
         os.chdir(folder)
     except OSError as error:
         raise InputError(
-            f"engine: a worker on {os.uname().nodename} does not see {folder}; all must share it"
+            f"engine: a worker on {os.uname().nodename} cannot access {folder}; all must share it"
         ) from error
     result, process, peak = call(part)
     return result, platform.node(), process, peak
@@ -280,7 +280,7 @@ def _run(command: str, folder: str, environment: dict[str, str], topic: str) -> 
     from distributed import get_worker
 
     if not Path(folder).is_dir():
-        raise InputError(f"a worker on {platform.node()} does not see {folder}; all must share it (docs/cluster.md)")
+        raise InputError(f"a worker on {platform.node()} cannot access {folder}; all must share it (docs/cluster.md)")
     worker, attempt, lines = get_worker(), uuid.uuid4().hex[:8], list[str]()
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     process = subprocess.Popen(

@@ -59,7 +59,9 @@ def bytes_of(memory: str) -> int:
     found = re.fullmatch(rf"(\d{{1,9}}(?:\.\d{{1,9}})?) ?({'|'.join(UNITS)})", memory)
     amount = int(float(found[1]) * UNITS[found[2]]) if found else 0
     if not UNITS["MB"] <= amount <= MOST:
-        raise ValueError("no amount of memory of 1MB to 1000TB; write 4GB, 500MB or 1.5GiB, or null for no bound")
+        raise ValueError(
+            "must be an amount of memory from 1MB to 1000TB, such as 4GB, 500MB or 1.5GiB, or null for no limit"
+        )
     return amount
 
 

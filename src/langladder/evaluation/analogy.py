@@ -148,7 +148,7 @@ def read_analogies(path: Path) -> list[Section]:
             sections.append(Section(name, []))
             continue
         if not sections:
-            raise InputError(f"{path}:{number}: {text[:60]!r} stands before the first section (a line `: name`)")
+            raise InputError(f"{path}:{number}: {text[:60]!r} comes before the first section (a line `: name`)")
         words = text.split()
         if len(words) != 4:
             raise InputError(f"{path}:{number}: {len(words)} words; a question has four: a b c d")

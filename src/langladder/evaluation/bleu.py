@@ -253,7 +253,7 @@ def _bleu(config: BleuConfig) -> BLEU:
     try:
         return BLEU(tokenize=config.tokenize, lowercase=config.lowercase, force=True)
     except (OSError, RuntimeError) as error:  # flores200 fetches its SentencePiece model the first time
-        raise InputError(f"bleu_tokenize: {config.tokenize!r} cannot be loaded ({error}); set another") from error
+        raise InputError(f"bleu_tokenize: {config.tokenize!r} cannot be loaded ({error}); choose another") from error
 
 
 def _ter(hypotheses: list[str], streams: list[list[str]], bleu: BLEU, config: BleuConfig) -> tuple[float, str]:

@@ -115,14 +115,14 @@ def read_groups(path: Path) -> dict[str, list[str]]:
             groups[name] = []
             continue
         if not name:
-            raise InputError(f"{path}:{number}: {text[:60]!r} stands before the first group (a line `: name`)")
+            raise InputError(f"{path}:{number}: {text[:60]!r} comes before the first group (a line `: name`)")
         for word in text.split():
             if word in of:
                 raise InputError(f"{path}:{number}: {word!r} is in the group {of[word]!r} already")
             of[word] = name
             groups[name].append(word)
     if sum(bool(words) for words in groups.values()) < 2:
-        raise InputError(f"{path}: needs two groups with words at least")
+        raise InputError(f"{path}: needs at least two groups with words")
     return groups
 
 

@@ -322,7 +322,9 @@ class Answering:
     def _gold_score(self, dialogues: Sequence[Dialogue]) -> Score:
         """The gold reward as what chooses. Raises InputError where there is no gold judge either."""
         if self.gold is None:
-            raise InputError(f"n={self.n}: neither a reward model nor a gold judge chooses; let the rung read a model")
+            raise InputError(
+                f"n={self.n}: no reward model and no gold judge to choose; let the rung read a reward model"
+            )
 
         def rewards(prompts: Sequence[Dialogue], texts: Sequence[str]) -> list[float]:
             found = self._judgements(prompts, texts)

@@ -47,7 +47,7 @@ def check_method(method: MapMethod) -> None:
         there = ", ".join(name for name in METHODS if not missing_package(name))
         package = PACKAGES[method][1]
         message = f"map: method {method} needs the package {package}, which is not installed; allowed: {there}"
-        raise InputError(f"{message} (`{line}` brings it)")
+        raise InputError(f"{message} (install it with `{line}`)")
 
 
 PERPLEXITY = 30.0  # of t-SNE: about how many neighbours a word is to have

@@ -166,8 +166,8 @@ def compare(first: Sequence[Prediction], second: Sequence[Prediction], names: tu
     for a, b in zip(first, second, strict=False):
         if (a.item, a.text, a.truth, a.context) != (b.item, b.text, b.truth, b.context):
             raise InputError(
-                f"{names[0]} and {names[1]} are not of the same test items: item {a.item} is {a.text[:60]!r} there and "
-                f"{b.text[:60]!r} here"
+                f"{names[0]} and {names[1]} do not have the same test items: item {a.item} is {a.text[:60]!r} in the "
+                f"first and {b.text[:60]!r} in the second"
             )
     if len(first) != len(second):
         raise InputError(f"{names[0]} has {len(first):,} rows, {names[1]} {len(second):,}: not the same test items")

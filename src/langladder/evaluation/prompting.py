@@ -69,13 +69,13 @@ class PromptFormat(Config):
             raise ValueError(str(error)) from error
         words = list(self.verbalisers.values())
         if twice := [word for word in words if words.count(word) > 1]:
-            raise ValueError(f"verbalisers: {twice[0]!r} stands for two labels; every label needs words of its own")
+            raise ValueError(f"verbalisers: {twice[0]!r} is used for two labels; every label needs different words")
         if len(words) == 1 or not all(word.strip() for word in words):
             raise ValueError(f"verbalisers: {words}: two labels or more, each with words")
         if "calibrated" in self.scorings and template.fields_after:
             raise ValueError(
-                f"scorings: calibrated asks how likely an option is by itself, but {template.fields_after} stand after "
-                "{answer} in the template; allowed: sum, per_token, contextual"
+                f"scorings: calibrated needs the probability of an option by itself, but {template.fields_after} come "
+                "after {answer} in the template; allowed: sum, per_token, contextual"
             )
         return self
 

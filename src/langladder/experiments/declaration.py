@@ -63,11 +63,9 @@ class Expectation(Config):
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
         if bool(self.each) == bool(self.some):
-            raise ValueError(f"each={self.each}, some={self.some}: name variants in one of the two")
+            raise ValueError(f"each={self.each}, some={self.some}: list variants in one of the two")
         if (self.margin is None) == (self.factor is None):
-            raise ValueError(
-                f"margin={self.margin}, factor={self.factor}: say in one of the two which difference counts"
-            )
+            raise ValueError(f"margin={self.margin}, factor={self.factor}: set exactly one of the two")
         return self
 
     @property
@@ -109,13 +107,13 @@ class ComparisonConfig(ExperimentConfig):
     @model_validator(mode="after")
     def _can_be_compared(self) -> Self:
         if bool(self.variants) == bool(self.vary):
-            raise ValueError("give variants (name: settings) or vary (setting: values), one of the two")
+            raise ValueError("give either variants (name: settings) or vary (setting: values)")
         lengths = {key: len(values) for key, values in self.vary.items()}
         if len(set(lengths.values())) > 1:
-            raise ValueError(f"vary: as many values of each setting as of the others; got {lengths}")
+            raise ValueError(f"vary: every setting needs the same number of values; got {lengths}")
         names, count = list(self.changes()), next(iter(lengths.values()), len(self.variants))
         if len(names) < max(2, count):
-            raise ValueError(f"{'vary' if self.vary else 'variants'}={names}: two or more, each another")
+            raise ValueError(f"{'vary' if self.vary else 'variants'}={names}: give two or more different ones")
         for key in ("expect", "given", "timed"):
             for expected in getattr(self, key):
                 self._known(key, expected, names)
@@ -135,7 +133,7 @@ class ComparisonConfig(ExperimentConfig):
         than = {expected.than} if isinstance(expected.than, str) else set()
         if unknown := (set(expected.names) - set(names)) | (than - {*names, *special, *bases}):
             allowed = f"{', '.join(names)}, than: {', '.join(special)}, one of the bases or a number"
-            raise ValueError(f"{key}: {sorted(unknown)} is no variant; allowed: {allowed}")
+            raise ValueError(f"{key}: {sorted(unknown)} is not a variant; allowed: {allowed}")
         if expected.metric is not None and expected.metric not in self.metrics():
             raise ValueError(f"{key}: metric={expected.metric!r} is not allowed: one of {', '.join(self.metrics())}")
         if expected.than in expected.names or (expected.than == BEFORE and names[0] in expected.names):
@@ -174,7 +172,7 @@ class NetworkComparisonConfig(ComparisonConfig):
         for name, change in {"model": self.model, **self.changes()}.items():
             allowed = sorted({*own} if change is self.model else {*own, *training})
             if unknown := [key for key in change if key not in allowed]:
-                raise ValueError(f"{name}: {unknown[0]!r} is no setting of {base}; allowed: {', '.join(allowed)}")
+                raise ValueError(f"{name}: {unknown[0]!r} is not a setting of {base}; allowed: {', '.join(allowed)}")
         for name, change in self.changes().items():
             kind, settings, trained = self.variant(base, change)
             checked(kind.Config, settings, f"{base}, {name}")

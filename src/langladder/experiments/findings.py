@@ -87,7 +87,7 @@ class Graph(Config):
                 raise ValueError(f"graph {self.title!r}: {node.name} is made of {sorted(unknown)}, not named before it")
             seen.add(node.name)
         if len(seen) < len(self.nodes):
-            raise ValueError(f"graph {self.title!r}: two nodes of one name")
+            raise ValueError(f"graph {self.title!r}: two nodes have the same name")
         return self
 
 
@@ -154,7 +154,9 @@ class Findings(Shown):
     @model_validator(mode="after")
     def _figures_can_be_tracked(self) -> Self:
         if odd := [name for name in self.figures if not re.fullmatch(r"[\w\-.]+", name, re.ASCII)]:
-            raise ValueError(f"figures: {odd}: letters, digits, _, - and . only, or no tracking server takes them")
+            raise ValueError(
+                f"figures: {odd}: only letters, digits, _, - and . are allowed, because tracking servers refuse others"
+            )
         return self
 
 

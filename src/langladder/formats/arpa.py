@@ -108,7 +108,7 @@ class Reader:
             sizes.append(int(found[2]))
             if len(sizes) > HIGHEST_ORDER:
                 raise self.wrong(f"an order above {HIGHEST_ORDER}")
-        raise self.wrong("the file ends within its head")
+        raise self.wrong("the file ends within its header")
 
     def section(self, n: int, size: int, highest: bool) -> Section:
         """The n-grams of order n."""

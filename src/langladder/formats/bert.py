@@ -363,7 +363,7 @@ def bert_settings(folder: Path) -> tuple[BERTConfig, JSONObject]:
         raise InputError(f"{path}: lacks {', '.join(sorted(missing))}")
     width, inner = (checked_size(path, name, found[name]) for name in ("hidden_size", "intermediate_size"))
     if inner % width:
-        raise InputError(f"{path}: intermediate_size={inner} is no multiple of hidden_size={width}")
+        raise InputError(f"{path}: intermediate_size={inner} is not a multiple of hidden_size={width}")
     settings = {
         "context": found.get("max_position_embeddings", 512),
         "width": width,

@@ -62,8 +62,8 @@ def read_imported(folder: Path) -> tuple[BERT | GPT, Tokenizer]:
     known = tokenizer.full_vocab_size if isinstance(model, BERT) else tokenizer.vocab_size
     if model.vocab_size == tokenizer.full_vocab_size != known and foreign:
         raise InputError(
-            f"{folder}: a model that follows instructions, as `langladder export` wrote it, which is not read back; "
-            "take the folder that it was exported from"
+            f"{folder}: an exported model that follows instructions cannot be imported again; use the folder that "
+            "it was exported from"
         )
     if model.vocab_size != known:
         raise InputError(f"{folder}: the model has {model.vocab_size} tokens, its tokenizer {known}")

@@ -111,7 +111,7 @@ def _network(folder: Path) -> _Described:
         raise InputError(f"{path}: not a saved model (lacks _target_)")
     kind: Any = located(path, target)
     if not hasattr(kind, "load"):
-        raise InputError(f"{path}: holds a {target}, which is no model")
+        raise InputError(f"{path}: has a {target}, which is not a model")
     sort = next((_BASES[base.__name__] for base in kind.__mro__ if base.__name__ in _BASES), "other")
     model = kind.load(folder)
     what, size = "", f"{model.number_of_parameters():,} parameters"

@@ -215,7 +215,7 @@ def export_onnx_reader(model: NeuralClassifier | BERTTagger, path: Path) -> None
     """
     if isinstance(model, BERTTagger) and model.crf is not None:
         raise InputError(
-            "export to onnx: model.output=crf: a CRF's best path goes by words, which the graph does not know; train "
+            "export to onnx: model.output=crf: a CRF's best path needs words, which the graph does not know; train "
             "with output: softmax"
         )
     graph = _Tagger(model) if isinstance(model, BERTTagger) else _Classifier(model)

@@ -282,7 +282,7 @@ def format_of(path: Path | str) -> Format:
     if "." not in name:
         return "safetensors"
     raise InputError(
-        f"{path}: no format ends so; say which it is to be ({', '.join(FORMATS)}), or end it in .vec or .bin"
+        f"{path}: the name does not determine a format; give one ({', '.join(FORMATS)}), or end it in .vec or .bin"
     )
 
 

@@ -36,7 +36,7 @@ def check_devices(config: TrainingConfig, own: Ranks) -> None:
     wanted = config.devices * config.nodes
     if own.size == 1 and wanted > 1:
         raise InputError(
-            f"training.devices={config.devices}, training.nodes={config.nodes}: this process is alone; start them all "
+            f"training.devices={config.devices}, training.nodes={config.nodes}: there is only this process; start all "
             f"(torchrun --nproc-per-node {config.devices} …, srun), or set both to 1"
         )
     if wanted not in (1, own.size):
@@ -48,7 +48,7 @@ def check_devices(config: TrainingConfig, own: Ranks) -> None:
     there = torch.cuda.device_count()
     if on_gpu(config) and own.local_size > there:
         raise InputError(
-            f"training.devices={own.local_size}: this machine has {there} GPUs; set it to {there} or less, or "
+            f"training.devices={own.local_size}: this machine has {there} GPUs; set it to at most {there}, or "
             "training.accelerator to cpu"
         )
 

@@ -119,9 +119,9 @@ def checked_target(kind: Kind, entry: object) -> Target:
     found = {str(key): value for key, value in entry.items() if key not in ("_partial_", "_convert_", "_recursive_")}
     located = _located(kind, str(found["_target_"]))
     if (name := located.__name__) in (refused := {"callbacks": CALLBACKS, "optimizer": OPTIMIZERS}.get(kind, {})):
-        raise ValueError(f"{name} is not taken: {refused[name]}")
+        raise ValueError(f"{name} is not supported: {refused[name]}")
     if name == "Timer" and found.get("duration") is not None:
-        raise ValueError(f"Timer with a duration is not taken: {BY_CLOCK}")
+        raise ValueError(f"Timer with a duration is not supported: {BY_CLOCK}")
     if kind != "schedule" or "schedulers" not in found:
         _check_arguments(located, found, kind)
     for inner in found.get("schedulers", []) if kind == "schedule" else []:
@@ -152,13 +152,15 @@ def checked_flags(flags: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     for name in flags:
         if name in FLAGS:
-            raise ValueError(f"trainer.{name} is not taken: {FLAGS[name]}")
+            raise ValueError(f"trainer.{name} is not supported: {FLAGS[name]}")
         if name not in (known := trainer_flags()):
             near = get_close_matches(name, [one for one in known if one not in FLAGS], n=3, cutoff=0.5)
             nearest = f"; the nearest: {', '.join(near)}" if near else ""
-            raise ValueError(f"trainer.{name}: no flag of pytorch_lightning.Trainer{nearest}")
+            raise ValueError(f"trainer.{name}: not a flag of pytorch_lightning.Trainer{nearest}")
     if flags.get("deterministic") is False:
-        raise ValueError("trainer.deterministic=false is not taken: a run ends with the same bits; true and warn are")
+        raise ValueError(
+            "trainer.deterministic=false is not supported: a run must end with the same bits; use true or warn"
+        )
     checked = dict(flags)
     if isinstance(profiler := flags.get("profiler"), Mapping):
         checked["profiler"] = checked_target("profiler", profiler)
@@ -251,7 +253,7 @@ def _located(kind: Kind, target: str) -> type:
         raise ValueError(f"_target_: {short(target)} is not allowed: a class of {allowed}{plugins.advice(target)}")
     found = plugins.found(target, homes)
     if not isinstance(found, type) or not issubclass(found, _base(kind)) or found is _base(kind):
-        raise InputError(f"_target_: {target!r} is no {_base(kind).__name__}")
+        raise InputError(f"_target_: {target!r} is not a {_base(kind).__name__}")
     return found
 
 
@@ -276,7 +278,7 @@ def _check_arguments(located: type, entry: Target, kind: Kind) -> None:
         if name not in signature.parameters and not open_ended:
             near = get_close_matches(name, signature.parameters, n=3, cutoff=0.5)
             nearest = f"; the nearest: {', '.join(near)}" if near else ""
-            raise ValueError(f"{located.__name__} takes no {name}{nearest}")
+            raise ValueError(f"{located.__name__} has no argument {name}{nearest}")
     first = 1 if kind in ("optimizer", "schedule") else 0
     for number, (name, one) in enumerate(signature.parameters.items()):
         named = number < first or name in entry or (kind == "schedule" and name in STEPS)

@@ -44,8 +44,8 @@ def begin(
     tokenizer = Tokenizer.load(Path(base) / TOKENIZER)
     if vocab_size not in (tokenizer.vocab_size, tokenizer.full_vocab_size):
         raise InputError(
-            f"{base}: the network has {vocab_size:,} tokens, its {TOKENIZER} {tokenizer.vocab_size:,}; they are "
-            "not of one model"
+            f"{base}: the network has {vocab_size:,} tokens, its {TOKENIZER} {tokenizer.vocab_size:,}; they do "
+            "not belong together"
         )
     network = grown(kind, settings.model, found, tokenizer, *labels, seed=seed, rung=settings.name)
     return network, tokenizer

@@ -123,8 +123,8 @@ def start_embedding(
     sharing = [name for name, part in model.named_parameters(remove_duplicate=False) if part is embedding.weight]
     if frozen and len(sharing) > 1:
         raise InputError(
-            f"input.frozen=true, but model.tie_weights=true makes this table ({' = '.join(sharing)}) the output layer "
-            "too, which must learn: set model.tie_weights to false, or input.frozen to false"
+            f"input.frozen=true, but model.tie_weights=true makes this table ({' = '.join(sharing)}) also the output "
+            "layer, which must be trained: set model.tie_weights to false, or input.frozen to false"
         )
     embedding.weight.requires_grad_(not frozen)
 

@@ -124,7 +124,7 @@ def train_instructed(
     """
     if config.early_stopping == "reward" and (judge is None or not validation):
         raise InputError(
-            "training.early_stopping=reward: there is no judge for these dialogues, or none to validate with; set it "
+            "training.early_stopping=reward: there is no judge, or no validation data, for these dialogues; set it "
             "to validation_loss"
         )
     template = ChatTemplate(tokenizer)
@@ -133,7 +133,7 @@ def train_instructed(
         for side, name in ((repeated(train, config.repeats), "train"), (validation, "validation"))
     )
     if not rows:
-        raise InputError("instructions: no training dialogue that the context has room for; see training.too_long")
+        raise InputError("instructions: no training dialogue fits into the context; see training.too_long")
     sample = None
     if judge is not None and validation:
         sample = JudgedSample.of(validation, config.judged, judge, template, config.max_tokens)

@@ -114,9 +114,7 @@ def mixed_windows(
     if not mix.weight:
         return None
     if text is None:
-        raise InputError(
-            f"training.pretraining.weight={mix.weight}: there is no plain text to learn beside; set it to 0"
-        )
+        raise InputError(f"training.pretraining.weight={mix.weight}: there is no plain text to train on; set it to 0")
     if context is not None and mix.length > context:
         raise InputError(
             f"training.pretraining.length={mix.length} exceeds the model's context of {context} tokens; lower it"

@@ -213,7 +213,7 @@ def learning_rate(config: TrainingConfig, step: int) -> float:
         InputError: the schedule is a class, whose rates depend on the steps before.
     """
     if not isinstance(config.schedule, str):
-        raise InputError(f"training.schedule: {config.schedule['_target_']}: only a name is taken here")
+        raise InputError(f"training.schedule: {config.schedule['_target_']}: only a name is allowed here")
     s, t, w = step, step + 1, config.warmup
     if config.schedule == "noam":
         return config.lr * math.sqrt(w) * min(1 / math.sqrt(t), t / math.pow(w, 1.5))
@@ -400,5 +400,7 @@ def resolve_precision(config: TrainingConfig, *, one_shape: bool = True) -> Prec
     if config.precision == "default":
         return "fp32"
     if config.precision == "bf16" and not native:
-        raise InputError("training.precision=bf16: this machine only emulates it, slowly; set it to fp32 or auto")
+        raise InputError(
+            "training.precision=bf16: this machine only emulates it, which is slow; set it to fp32 or auto"
+        )
     return config.precision

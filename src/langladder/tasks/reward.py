@@ -77,7 +77,7 @@ def train_reward_model(
         for side, name in ((train, "train"), (validation, "validation"))
     )
     if not rows:
-        raise InputError("rankings: no two training responses of different rank that the context has room for")
+        raise InputError("rankings: no two training responses of different rank fit into the context")
     encoded = template.rows([one.messages for one in demonstrations])
     kept = [one.messages for one, row in zip(demonstrations, encoded, strict=True) if len(row.ids) <= model.context]
     if not kept:

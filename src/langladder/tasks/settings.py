@@ -36,7 +36,7 @@ class InputVectors(Config):
     def _something_to_freeze(self) -> Self:
         if self.frozen and self.vectors is None:
             raise ValueError(
-                "frozen=true, but vectors=null: a table of random numbers is not worth freezing; name vectors, or set "
+                "frozen=true, but vectors=null: a table of random numbers must be trained; set vectors, or set "
                 "frozen to false"
             )
         return self
@@ -62,7 +62,7 @@ class TransferInput(ReadingInput):
     @model_validator(mode="after")
     def _something_to_freeze(self) -> Self:
         if self.vectors is not None:
-            raise ValueError(f"vectors={self.vectors!r}: the rung begins with those of its base; set vectors to null")
+            raise ValueError(f"vectors={self.vectors!r}: the rung starts with those of its base; set vectors to null")
         return self
 
 

@@ -79,7 +79,7 @@ def check_shards(network: object) -> None:
     """
     if not getattr(network, "shards", ()):
         raise InputError(
-            f"training.strategy=fsdp: a {type(network).__name__} has no layers to share out; GPT and BERT have. Set it "
+            f"training.strategy=fsdp: a {type(network).__name__} has no layers to shard; GPT and BERT have. Set it "
             "to ddp"
         )
 

@@ -278,7 +278,7 @@ def _check_kept(module: Task, saved: Checkpoint, best: Path, kept: Path) -> None
         missing = best if validated and not best.is_file() else None
     if missing is not None:
         raise InputError(
-            f"{missing}: missing or incomplete, and the training at step {done} may end with its weights; copy it too, "
+            f"{missing}: missing or incomplete, but the training at step {done} may need its weights; copy it too, "
             f"or delete {best.parent} to start afresh"
         )
 

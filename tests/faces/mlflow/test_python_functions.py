@@ -303,12 +303,12 @@ def test_lists_inside_a_row_are_not_taken_for_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (pd.Series(["the"]), "a Series is no table"),
+        (pd.Series(["the"]), "a Series is not a table"),
         ([{"words": "a"}], "row 0: text is missing"),
         ([{"text": "the"}, {"text": None}], "row 1: text is missing"),
         ([{"text": "a" * 100_001}], "100,001 characters"),
         ([{"text": "a\ud800"}], "row 0: text: 'a.*has half a character"),
-        ("the cat", "a str is no table"),
+        ("the cat", "a str is not a table"),
     ],
 )
 def test_what_is_no_row_is_told(rows: Any, message: str, tmp_path: Path) -> None:
@@ -331,7 +331,7 @@ def test_a_folder_from_elsewhere_is_not_trusted(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"is not .model, place, fingerprint"):
         _load_pyfunc(tmp_path)
     (tmp_path / "langladder.json").unlink()
-    with pytest.raises(InputError, match="holds no model that answers rows"):
+    with pytest.raises(InputError, match="no model that can predict"):
         _load_pyfunc(tmp_path)
     write_json(tmp_path / "config.json", {"_target_": "os.path.join"})
     with pytest.raises(InputError, match="is not a class of langladder"):

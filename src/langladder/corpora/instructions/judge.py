@@ -82,7 +82,7 @@ def _read(asked: str | None) -> Asked:
         kind, size = value.pop("kind"), value.pop("size")
     except (ValueError, RecursionError, AttributeError, KeyError, TypeError) as error:
         raise InputError(
-            f"asked: {str(asked)[:60]!r} is no request of microworld's; the gold judge knows no other instructions "
+            f"asked: {str(asked)[:60]!r} is not a request of microworld; the gold judge only knows its instructions "
             "(conf/instructions: microworld)"
         ) from error
     if kind not in KINDS or size not in SIZES:

@@ -60,7 +60,7 @@ class Variant(schema.Config):
     def _changes_its_own(self) -> Self:
         for method, changes in (("ppo", self.ppo), ("dpo", self.dpo)):
             if changes and self.method != method:
-                raise ValueError(f"method={self.method}: {method}={changes} changes nothing; remove it")
+                raise ValueError(f"method={self.method}: {method}={changes} has no effect; remove it")
         return self
 
 

@@ -57,7 +57,7 @@ class OptimisersConfig(ComparisonConfig):
     def _one_budget(self) -> Self:
         counts = {name: len(Variant.model_validate(change).rates) for name, change in self.variants.items()}
         if len(set(counts.values())) > 1:
-            raise ValueError(f"rates: as many for each optimiser, or the search is not fair; got {counts}")
+            raise ValueError(f"rates: every optimiser needs the same number, or the search is not fair; got {counts}")
         return self
 
 

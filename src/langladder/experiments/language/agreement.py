@@ -67,7 +67,7 @@ def read_pairs(path: Path, most: int) -> dict[int, list[tuple[str, str]]]:
         InputError: no such file, or a line that is no pair (names file and line).
     """
     if not path.is_file():
-        raise InputError(f"{path}: no such file; set params.yaml: paths.agreement, or take agreement out of probes")
+        raise InputError(f"{path}: no such file; set paths.agreement in params.yaml, or remove agreement from probes")
     pairs: dict[int, list[tuple[str, str]]] = defaultdict(list)
     try:
         lines = path.read_text(encoding="utf-8").splitlines()

@@ -45,7 +45,7 @@ class PromptTask(PromptFormat, ExperimentConfig):
     @model_validator(mode="after")
     def _shots_rise(self) -> Self:
         if sorted(set(self.shots)) != self.shots or self.shots[0] < 0:
-            raise ValueError(f"shots={self.shots}: rising numbers, 0 or more")
+            raise ValueError(f"shots={self.shots}: must be rising numbers, 0 or more")
         if self.expects == "examples help" and (self.shots[0] != 0 or len(self.shots) < 2):
             raise ValueError(f"shots={self.shots}: to see whether examples help, 0 and another number are needed")
         return self
@@ -244,6 +244,6 @@ def _open(one: Drawn, others: Sequence[str], count: int, random: Random) -> Item
         return Item(one.fields, one.options, one.options.index(one.answer), one.ceiling)
     wrong = [other for other in others if other != one.answer]
     if not wrong:
-        raise InputError(f"prompt: {one.answer!r} is the only answer there is; name options, or verbalisers")
+        raise InputError(f"prompt: {one.answer!r} is the only answer; add options, or verbalisers")
     options = sorted([one.answer, *random.sample(wrong, min(len(wrong), count - 1))])
     return Item(one.fields, tuple(options), options.index(one.answer), one.ceiling)

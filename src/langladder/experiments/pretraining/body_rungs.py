@@ -77,7 +77,7 @@ class GrownRung(ClassifierRung):
     @model_validator(mode="after")
     def _grows(self) -> Self:
         if not issubclass(self.kind, Grown):
-            raise ValueError(f"rung {self.name}: {self.target} takes no network of its base; name one that does")
+            raise ValueError(f"rung {self.name}: {self.target} does not use the network of its base; use one that does")
         return self
 
 
@@ -93,7 +93,7 @@ class GrowingConfig(ReadingConfig):
         fit = [name for name, body in self.bodies.items() if issubclass(body.kind, rung.kind.BODY)]
         if len(fit) != 1:
             raise ValueError(
-                f"bodies: rung {rung.name} starts from one {rung.kind.BODY.__name__}; there are {len(fit)}"
+                f"bodies: rung {rung.name} needs exactly one {rung.kind.BODY.__name__}; there are {len(fit)}"
             )
         return fit[0]
 

@@ -62,7 +62,7 @@ def drawn_texts(task: Drawing, count: int, *, size: Size, seed: int = 1) -> list
         if len(found) == count:
             return list(found.values())
     raise InputError(
-        f"claim.settings: {count} different texts of {task!r} are not to be had of world={size!r}; set "
+        f"claim.settings: world={size!r} does not have {count} different texts of {task!r}; set "
         "train_texts, single_texts or test_texts lower, or world larger"
     )
 

@@ -54,7 +54,7 @@ class RungComparisonConfig(NetworkComparisonConfig):
             known = {*rung.kind.Config.model_fields, *(TRAINING if rung.training else ()), *self.GIVEN}
             if unknown := [key for key in {**self.model, **rest} if key not in known]:
                 raise ValueError(
-                    f"{name}: {unknown[0]!r} is no setting of {rung.name}; allowed: {', '.join(sorted(known))}"
+                    f"{name}: {unknown[0]!r} is not a setting of {rung.name}; allowed: {', '.join(sorted(known))}"
                 )
             for key, value in self.extra(rest).items():
                 if not isinstance(value, self.GIVEN[key]):

@@ -51,7 +51,7 @@ class ReadingRung(Config):
     def _can_be_used(self) -> Self:
         own = {base.__name__ for base in self.kind.__mro__}
         if self.DOOR not in own:
-            raise ValueError(f"rung {self.name}: {self.target} is no {self.DOOR}")
+            raise ValueError(f"rung {self.name}: {self.target} is not a {self.DOOR}")
         self.config()
         if self.input.vectors is not None:
             raise ValueError(

@@ -421,7 +421,7 @@ def load(path: str | Path, _: Any = None) -> ModelFunction[Any]:
     folder = lies_in(Path(path))
     kind = function_of(folder)
     if kind is None:
-        raise InputError(f"{folder}: holds no model that answers rows; expected a folder such as models/lm/gpt")
+        raise InputError(f"{folder}: no model that can predict; expected a folder such as models/lm/gpt")
     return kind.load(folder)
 
 
@@ -463,6 +463,6 @@ def lies_in(folder: Path) -> Path:
         if isinstance(about, dict) and about.get("fingerprint") == pointer["fingerprint"]:
             return candidate
     raise InputError(
-        f"{path}: the model {pointer['fingerprint']} is not there (any more), and MLflow has no copy of it: "
-        f"`python -m pipeline.runs register {pointer['model']}`, where it is, makes one"
+        f"{path}: the model {pointer['fingerprint']} is not there any more, and MLflow has no copy of it: run "
+        f"`python -m pipeline.runs register {pointer['model']}` where the model is, to make one"
     )

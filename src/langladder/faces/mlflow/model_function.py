@@ -96,7 +96,7 @@ class ModelFunction(ABC, Generic[Model]):
         for name, value in (params or {}).items():
             wanted = {bool: bool, int: Integral, float: Real, str: str}[type(self.parameters[name])]
             if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
-                raise InputError(f"params: {name}: {value!r:.60} is no {type(self.parameters[name]).__name__}")
+                raise InputError(f"params: {name}: {value!r:.60} is not a {type(self.parameters[name]).__name__}")
         frame = hasattr(data, "to_dict") and hasattr(data, "columns")
         rows = [row for record in _records(data, frame) for row in self._spread(record)]
         for number, row in enumerate(rows):
@@ -141,7 +141,7 @@ class ModelFunction(ABC, Generic[Model]):
             elif column.type == "string" and not isinstance(value, str):
                 row[column.name] = None
             if column.required and row.get(column.name) is None:
-                raise InputError(f"row {number}: {column.name} is missing; it wants {self._wanted()}")
+                raise InputError(f"row {number}: {column.name} is missing; needed: {self._wanted()}")
             self._check_texts(f"row {number}: {column.name}", column, row.get(column.name))
 
     @staticmethod
@@ -154,7 +154,7 @@ class ModelFunction(ABC, Generic[Model]):
             texts = [one for part in texts for one in part]
         for text in texts:
             if not isinstance(text, str):
-                raise InputError(f"{where}: {text!r:.60} is no text")
+                raise InputError(f"{where}: {text!r:.60} is not a text")
             if len(text) > MOST_CHARACTERS:
                 raise InputError(f"{where} has {len(text):,} characters of {MOST_CHARACTERS:,}")
             try:
@@ -188,7 +188,7 @@ def _records(data: Any, frame: bool) -> Rows:
         return records
     if isinstance(data, list) and all(isinstance(row, Mapping) for row in data):
         return [dict(row) for row in data]
-    raise InputError(f"a {type(data).__name__} is no table; give a data frame, or rows by name")
+    raise InputError(f"a {type(data).__name__} is not a table; give a data frame, or rows by name")
 
 
 def _depth(value: object) -> int:

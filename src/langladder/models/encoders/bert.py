@@ -229,7 +229,7 @@ class BERT(Encoder):
     def follow_log_probs(self, batch: Masked) -> torch.Tensor:
         """log P(the second text follows), log P(it comes from elsewhere) of each row: (B, 2) float32."""
         if self.pooler is None:
-            raise InputError("model.next_sentence=false: this encoder was not taught which text follows which")
+            raise InputError("model.next_sentence=false: this encoder was not trained to predict which text follows")
         with scoring(self, batch.tokens.device.type):
             return torch.log_softmax(self._next(self._read(batch)[1]).float(), dim=-1)
 

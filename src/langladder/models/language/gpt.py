@@ -114,7 +114,7 @@ class GPTConfig(OutputConfig):
         check_width(self.width, self.heads, self.positions)
         if self.sparse_window is not None and self.layers < 2:
             raise ValueError(
-                f"sparse_window={self.sparse_window} with layers=1: the second layer is the first sparse one"
+                f"sparse_window={self.sparse_window} with layers=1: only the second layer is sparse; use more layers"
             )
         return self
 

@@ -161,7 +161,7 @@ def tag_ids(sentences: Sequence[Tagged], tags: Sequence[str]) -> np.ndarray:
     found = []
     for sentence in sentences:
         if sentence.tags is None or len(sentence.tags) != len(sentence.words):
-            raise InputError(f"{' '.join(sentence.words)[:60]!r}: not a tag for each word")
+            raise InputError(f"{' '.join(sentence.words)[:60]!r}: the number of tags differs from the number of words")
         for word, tag in zip(sentence.words, sentence.tags, strict=True):
             if tag not in ids:
                 raise InputError(f"{word[:60]!r}: the tag {tag[:60]!r} is not one of {', '.join(tags)[:200]}")

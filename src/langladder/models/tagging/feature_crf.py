@@ -136,10 +136,10 @@ class FeatureCRF(CountedTagger):
             raise ValueError(f"transitions has shape {arrays['transitions'].shape}, expected {(K, K)}")
         whole = bounds.dtype == columns.dtype == np.int64 and values.dtype == np.float64
         if not whole or bounds.shape != (F + 1,) or columns.ndim != 1 or columns.shape != values.shape:
-            raise ValueError("bounds, columns and values are no sparse matrix")
+            raise ValueError("bounds, columns and values are not a sparse matrix")
         ordered = bounds[0] == 0 and bounds[-1] == len(columns) and (np.diff(bounds) >= 0).all()
         if not ordered or (len(columns) and not 0 <= columns.min() <= columns.max() < K):
-            raise ValueError("bounds or columns lie outside")
+            raise ValueError("bounds or columns are out of range")
         self.features = {name: row for row, name in enumerate(lists["features"])}
         self.weights = csr_matrix((values, columns, bounds), shape=(F, K))
         self.transitions = arrays["transitions"]

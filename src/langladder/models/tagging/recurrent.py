@@ -36,7 +36,9 @@ class RecurrentTaggerConfig(NeuralTaggerConfig):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.bidirectional and self.width % 2:
-            raise ValueError(f"width={self.width} is odd, and each of two directions has half of it")
+            raise ValueError(
+                f"width={self.width} is odd; it must be even, because each of two directions has half of it"
+            )
         return self
 
 

@@ -59,7 +59,7 @@ class CaptionerConfig(schema.Config):
     def _check(self) -> Self:
         if self.tied and self.width != self.embedding_dim:
             raise ValueError(
-                f"tied=true: the state (width={self.width}) meets the word embedding "
+                f"tied=true: the state (width={self.width}) must be as wide as the word embedding "
                 f"(embedding_dim={self.embedding_dim}); make them equal, or set tied to false"
             )
         return self

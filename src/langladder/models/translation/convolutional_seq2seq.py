@@ -60,7 +60,7 @@ class ConvolutionalSeq2SeqConfig(schema.Config):
     def _check(self) -> Self:
         if self.kernel % 2 == 0:
             raise ValueError(
-                f"kernel={self.kernel} is even: an encoder position sees as far to the left as to the right"
+                f"kernel={self.kernel} is even: it must be odd, so that a position sees equally far left and right"
             )
         if self.positions == "sinusoidal" and self.embedding_dim % 2:
             raise ValueError(f"embedding_dim={self.embedding_dim} is odd: sinusoidal positions come in pairs")

@@ -53,7 +53,7 @@ class Seq2SeqConfig(RecurrentTranslatorConfig):
             raise ValueError("context_each_step=true: the output reads the context too; set readout to tanh or maxout")
         if self.tied and self.readout == "none" and self.width != self.embedding_dim:
             raise ValueError(
-                f"tied=true with readout=none: the state (width={self.width}) meets the target embedding "
+                f"tied=true with readout=none: the state (width={self.width}) must be as wide as the target embedding "
                 f"(embedding_dim={self.embedding_dim}); make them equal, or set readout to tanh, or tied to false"
             )
         return self

@@ -26,17 +26,15 @@ class PolicyTraining(TrainingConfig):
     def _can_be_stopped(self) -> Self:
         if self.patience is not None and self.keep == "last":
             raise ValueError(
-                f"patience={self.patience} with keep=last: it watches the measure that the weights are kept by; set "
+                f"patience={self.patience} with keep=last: patience needs the measure that selects the weights; set "
                 "keep to validation_reward or validation_loss, or patience to null"
             )
         if self.devices * self.nodes > 1:
             raise ValueError(
-                f"devices={self.devices}, nodes={self.nodes}: a policy learns in one process; set both to 1"
+                f"devices={self.devices}, nodes={self.nodes}: a policy is trained in one process; set both to 1"
             )
         if self.precision != "fp32":
-            raise ValueError(
-                f"precision={self.precision}: ratios of probabilities need their last bits; set it to fp32"
-            )
+            raise ValueError(f"precision={self.precision}: ratios of probabilities need full precision; set it to fp32")
         return self
 
 
@@ -68,7 +66,7 @@ class OnPolicyTraining(PolicyTraining):
     @model_validator(mode="after")
     def _divides(self) -> Self:
         if self.minibatches > self.kept:
-            raise ValueError(f"minibatches={self.minibatches} exceeds the {self.kept} responses that are learnt from")
+            raise ValueError(f"minibatches={self.minibatches} exceeds the {self.kept} responses for training")
         if self.batches_per_rollout % self.accumulate:
             raise ValueError(
                 f"accumulate={self.accumulate} does not divide inner_epochs × minibatches = {self.batches_per_rollout}:"
@@ -136,7 +134,7 @@ class ExpertIterationTraining(OnPolicyTraining):
     @model_validator(mode="after")
     def _chooses(self) -> Self:
         if self.best >= self.samples:
-            raise ValueError(f"best={self.best} of samples={self.samples} chooses nothing; best must be the smaller")
+            raise ValueError(f"best={self.best} of samples={self.samples}: best must be smaller than samples")
         return self
 
 

@@ -57,7 +57,9 @@ def train_ppo(
     torch.manual_seed(run.seed)
     if config.critic == "reward":
         if reward_model is None:
-            raise InputError("training.critic=reward: the rewards are of no reward model; set it to own or shared")
+            raise InputError(
+                "training.critic=reward: the rewards do not come from a reward model; set it to own or shared"
+            )
         critic = critic_from(reward_model)
     else:
         critic = make_critic(policy, shared=config.critic == "shared")
@@ -109,7 +111,7 @@ def train_dpo(
             `train_task`.
     """
     if not train:
-        raise InputError("dpo: no training pairs that the base's context has room for; see the stage `prefer`")
+        raise InputError("dpo: no training pairs fit into the base's context; see the stage `prefer`")
     check_pairs([*train, *validation], policy.context)
     task = DPO(policy, config, held_out)
     _check_held_out(task, policy, bool(validation))

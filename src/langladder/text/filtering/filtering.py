@@ -94,7 +94,7 @@ class MixtureConfig(Config):
     @model_validator(mode="after")
     def _names_are_free(self) -> Self:
         if "text" in self.others:
-            raise ValueError("others: 'text' is the corpus itself; call this one otherwise")
+            raise ValueError("others: 'text' is the corpus itself; use another name")
         return self
 
 

@@ -371,7 +371,7 @@ def dialogues_of(row: Any, where: str, *, keep_one: bool = False) -> list[Dialog
     """
     if not isinstance(row, dict) or not {"prompt", "instruction", *_LISTS} & set(row):
         have = ", ".join(map(str, row))[:200] if isinstance(row, dict) else type(row).__name__
-        raise InputError(f"{where}: neither of {FORMS}; it has {have or 'nothing'}")
+        raise InputError(f"{where}: expected {FORMS}; it has {have or 'nothing'}")
     if "chosen" in row:
         prompt = _prompt(row, where)
         chosen, rejected = (text_field(row, name, where).strip() for name in ("chosen", "rejected"))
@@ -403,7 +403,7 @@ def _dialogue(messages: Iterable[Message], where: str) -> Dialogue:
     except InputError as error:
         raise UnfitDialogueError(str(error)) from error
     if dialogue.response is None:
-        raise UnfitDialogueError(f"{where}: the user has the last word; a response to it is needed")
+        raise UnfitDialogueError(f"{where}: the last turn is the user's; it needs a response")
     return dialogue
 
 
@@ -447,6 +447,6 @@ def _text(message: Any, where: str) -> str:
     for number, part in enumerate(message[field], start=1):
         kind = part.get("type") if isinstance(part, dict) else type(part).__name__
         if kind not in TEXT_PARTS:
-            raise InputError(f"{where}: part {number} of {field} is of type {str(kind)[:60]!r}; text alone is read")
+            raise InputError(f"{where}: part {number} of {field} is of type {str(kind)[:60]!r}; only text is supported")
         texts.append(text_field(part, "text", f"{where}: part {number}"))
     return "\n".join(texts)

@@ -158,8 +158,8 @@ def read_tags(source: TaggedSource, out_folder: Path) -> ReadReport:
             longest = max(longest, kept.longest)
         if counts.get("all", {}).get("sentences") == 1 and longest[0] > ALONE:
             raise InputError(
-                f"{source.path}: one sentence of {longest[0]:,} words in all files; a blank line ends a sentence; put "
-                "blank lines in, or give more sentences"
+                f"{source.path}: one sentence of {longest[0]:,} words in all files; a blank line ends a sentence; add "
+                "blank lines, or give more sentences"
             )
     if longest[0] > LONG:
         where = _relative(source, longest[1])
@@ -239,7 +239,7 @@ def checked_tags(sentence: Sentence, tags: Sequence[str], scheme: str) -> tuple[
     for number, tag in enumerate(tags):
         if not _IOB[scheme].fullmatch(tag):
             raise InputError(
-                f"{sentence.where(number)}: {tag[:40]!r} is no tag of {scheme}; set scheme: none (conf/tags)"
+                f"{sentence.where(number)}: {tag[:40]!r} is not a tag of {scheme}; set scheme: none (conf/tags)"
             )
     if scheme == "IOB1":
         return to_iob2(tags)
@@ -445,7 +445,7 @@ def heads_of(sentence: Sentence, columns: TagColumns) -> tuple[int, ...] | None:
     for word, value in enumerate(sentence.column(columns.head)):
         if not (value.isascii() and value.isdecimal() and len(value) < 10):
             raise InputError(
-                f"{sentence.where(word)}: head {value[:40]!r} is no number; the number of a word, 0 for the root"
+                f"{sentence.where(word)}: head {value[:40]!r} is not a number; write a word's number, or 0 for the root"
             )
         heads.append(int(value))
     try:

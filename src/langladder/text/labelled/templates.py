@@ -63,8 +63,8 @@ class Markers(NamedTuple):
         """
         if tokenizer.full_vocab_size != tokenizer.vocab_size + len(RESERVED):
             raise InputError(
-                f"tokenizer: {', '.join(RESERVED)} are inside its {tokenizer.vocab_size:,} tokens, and dialogues "
-                "need them behind it; train the tokenizer anew (stage `tokenize`)"
+                f"tokenizer: {', '.join(RESERVED)} are inside its {tokenizer.vocab_size:,} tokens, but dialogues "
+                "need them after these; train the tokenizer again (stage `tokenize`)"
             )
         return cls.behind(tokenizer.vocab_size)
 
@@ -115,7 +115,7 @@ class ChatTemplate:
         for dialogue in dialogues:
             if not dialogue or dialogue[-1].role != USER:
                 last = dialogue[-1].role if dialogue else "nobody"
-                raise InputError(f"prompt: the last turn is of {last}; a prompt ends with a turn of the {USER}")
+                raise InputError(f"prompt: the last turn is of {last}; a prompt must end with a turn of the {USER}")
         return [np.append(row.ids, np.int32(self.markers.assistant)) for row in self.rows(dialogues)]
 
     def response(self, ids: Iterable[int]) -> str:
@@ -180,7 +180,8 @@ class Template:
     def _filled(self, parts: Sequence[TemplatePart], values: Mapping[str, str]) -> str:
         if missing := [name for _, name in parts if name not in (None, ANSWER, *values)]:
             raise InputError(
-                f"template: {{{missing[0]}}} is no field of the example; allowed: {', '.join(values)[:200]}, {ANSWER}"
+                f"template: {{{missing[0]}}} is not a field of the example; "
+                f"allowed: {', '.join(values)[:200]}, {ANSWER}"
             )
         return "".join(text + ("" if name in (None, ANSWER) else values[str(name)]) for text, name in parts)
 

@@ -161,7 +161,7 @@ def reading(path: File | str) -> Iterator[IO[bytes]]:
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file") from error
     except IsADirectoryError as error:
-        raise InputError(f"{path}: a folder, where a file is needed") from error
+        raise InputError(f"{path}: a folder, but a file is needed") from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"{path}: damaged gzip file ({error}); fetch it again") from error
     except OSError as error:
@@ -361,7 +361,7 @@ def whole_json(file: File, facts: FileFacts, max_bytes: int, encoding: str) -> A
         where, reason = f"{file}:{error.lineno}", error.msg
     except (ValueError, RecursionError) as error:  # very long integers; deeply nested lists
         where, reason = f"{file}", str(error)[:100]
-    raise InputError(f"{where}: not JSON ({reason}); of one record a line the ending is .jsonl")
+    raise InputError(f"{where}: not JSON ({reason}); a file with one record per line must end in .jsonl")
 
 
 def text_field(row: Any, field: str, where: str) -> str:
@@ -422,7 +422,7 @@ def _parquet_columns(file: File, names: list[str], fields: list[str]) -> list[st
             have = ", ".join(names)
             raise InputError(f"{file}: has no column {name!r}; its columns are {have[:200] or 'none'}")
         if names.count(column) > 1:
-            raise InputError(f"{file}: column {column!r} stands there {names.count(column)} times; rename all but one")
+            raise InputError(f"{file}: column {column!r} occurs {names.count(column)} times; rename all but one")
         columns.append(column)
     return list(dict.fromkeys(columns))
 
@@ -455,7 +455,7 @@ def known(name: str) -> str:
         readable = False
     if not readable:
         allowed = "utf-8, gb18030, shift_jis, cp1251, latin-1, utf-16, …"
-        raise ValueError(f"{name[:40]!r} is no encoding that is read; {allowed}")
+        raise ValueError(f"{name[:40]!r} is not a supported encoding; {allowed}")
     return found
 
 

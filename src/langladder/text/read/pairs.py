@@ -62,7 +62,9 @@ class ParallelSource(FileSource):
                 "layout is 'two_files'"
             )
         if self.languages is not None and (self.layout != "auto" or self.languages[0] == self.languages[1]):
-            raise ValueError(f"languages: {self.languages} with layout: {self.layout!r}; two endings, and layout: auto")
+            raise ValueError(
+                f"languages: {self.languages} with layout: {self.layout!r}; give two endings, and layout: auto"
+            )
         if self.target_files is not None:
             check_splits("target_files", self.target_files)
             if _keys(self.files) != _keys(self.target_files):
@@ -209,7 +211,7 @@ def _columns(file: File, number: int, line: str, columns: list[int]) -> tuple[st
     cells = line.split("\t")
     if max(columns) >= len(cells):
         raise InputError(
-            f"{file}:{number}: {len(cells)} tab-separated column(s), but columns: {columns} are needed; a pair a line, "
+            f"{file}:{number}: {len(cells)} tab-separated column(s), but columns: {columns} needed; one pair per line, "
             "source TAB target (conf/parallel)"
         )
     return cells[columns[0]], cells[columns[1]]

@@ -86,7 +86,7 @@ def shard_files(table: Path) -> list[Path]:
     if not (table / STATE).is_file():
         if (table.parent / f"{table.name}.parquet").is_file():
             raise InputError(
-                f"{table.parent}: holds {table.name}.parquet, as earlier versions wrote text; text now stands in "
+                f"{table.parent}: has {table.name}.parquet, the text format of earlier versions; text is now stored in "
                 "shards: make it again (stages `corpus`, `filter` and `clean`)"
             )
         raise InputError(f"{table}: no such file, nor a folder of shards; make the text first (stage `corpus`)")

@@ -86,7 +86,7 @@ def gpt2_tokens(folder: Path, *, end: object, pad: object = None) -> PretrainedT
     check_ids(path, vocabulary)
     tokens = sorted(vocabulary, key=vocabulary.__getitem__)
     if type(end) is not int or not 0 <= end < len(tokens):
-        raise InputError(f"{folder}/config.json: eos_token_id: {str(end)[:20]} is no token of {path.name}")
+        raise InputError(f"{folder}/config.json: eos_token_id: {str(end)[:20]} is not a token of {path.name}")
     alphabet = {*pre_tokenizers.ByteLevel.alphabet()}
     padding = pad if type(pad) is int and pad != end and 0 <= pad < len(tokens) and tokens[pad] not in own else -1
     others = [token for number, token in enumerate(tokens) if number not in (end, padding)]
@@ -95,10 +95,10 @@ def gpt2_tokens(folder: Path, *, end: object, pad: object = None) -> PretrainedT
     if missing := alphabet - {*others}:
         raise InputError(f"{path}: lacks {len(missing)} of the 256 bytes as tokens: no byte-level BPE")
     if strange := next((token for token in others if not token or {*token} - alphabet), None):
-        raise InputError(f"{path}: the token {strange[:60]!r} is no run of bytes")
+        raise InputError(f"{path}: the token {strange[:60]!r} is not a sequence of bytes")
     ours = {token: number for number, token in enumerate([*SPELLINGS, *others])}
     if len(ours) < len(theirs):
-        raise InputError(f"{path}: adds a token that is spelt like another")
+        raise InputError(f"{path}: adds a token with the spelling of another")
     if incomplete := next((pair for pair in merges if any(part not in ours for part in (*pair, "".join(pair)))), None):
         raise InputError(f"{path}: merges {' '.join(incomplete)[:60]!r}, of which its tokens lack a part or the whole")
     tokenizer = Tokenizer(assemble("bpe_bytes", models.BPE(vocab=ours, merges=merges), cutting="gpt2"), "bpe_bytes")
@@ -325,7 +325,7 @@ def added_beside(folder: Path) -> list[JSONObject]:
 
 def _number(path: Path, text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 12):
-        raise InputError(f"{path}: added_tokens_decoder: {text[:20]!r} is no id")
+        raise InputError(f"{path}: added_tokens_decoder: {text[:20]!r} is not an id")
     return int(text)
 
 

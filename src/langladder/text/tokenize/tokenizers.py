@@ -86,7 +86,9 @@ class TokenizerConfig(Config):
     def _reserves_for_itself(cls, values: object) -> object:
         if isinstance(values, dict) and "extra_specials" in values:
             reserved = f"{', '.join(RESERVED[:-1])} and {RESERVED[-1]} behind its vocabulary"
-            raise ValueError(f"extra_specials: is no setting any more: every tokenizer reserves {reserved}; remove it")
+            raise ValueError(
+                f"extra_specials: no longer a setting, because every tokenizer reserves {reserved}; remove it"
+            )
         return values
 
     @field_validator("kind")
@@ -100,7 +102,7 @@ class TokenizerConfig(Config):
     def _has_room(self) -> Self:
         if self.vocab_size is None:
             if self.kind not in ("word", "character"):
-                raise ValueError(f"vocab_size: null goes with kind word or character only, not {self.kind!r}")
+                raise ValueError(f"vocab_size: null works with kind word or character only, not {self.kind!r}")
             return self
         least = len(SPELLINGS) + (256 if self.kind == "bpe_bytes" else 1)
         if self.vocab_size < least:
@@ -301,7 +303,7 @@ def _reserve(backend: hf.Tokenizer) -> dict[int, str]:
     names = {ids[spelling(name)]: name for name in RESERVED}
     behind = [token for token in names if token >= size]  # a tokenizer that was asked for one has it inside
     if behind != [*range(size, size + len(behind))]:
-        raise InputError(f"tokenizer: {', '.join(RESERVED)} have ids {[*names]}; they must go on from {size}")
+        raise InputError(f"tokenizer: {', '.join(RESERVED)} have ids {[*names]}; they must continue from {size}")
     return names
 
 

@@ -251,7 +251,7 @@ class Normalisation:
         while position < len(parts):
             fitting = [name for name, own in _as_json().items() if parts[position : position + len(own)] == own]
             if not fitting:
-                raise InputError(f"normalizer: {str(parts[position])[:80]} is no step of this project")
+                raise InputError(f"normalizer: {str(parts[position])[:80]} is not a step of this project")
             names.append(max(fitting, key=lambda name: len(_as_json()[name])))
             position += len(_as_json()[names[-1]])
         return cls.checked(names, "normalizer")
