@@ -83,7 +83,7 @@ def test_path_similarity_golden() -> None:
     [
         ("a", r"lex:1: 'a' is not `id <tab> words"),
         ("# only comments\n\n", "lex: has no synonym sets"),
-        ("a\tx\nb\ty\tc\nbb\tz\tB", r"lex:2: hypernym 'c' is no id"),
+        ("a\tx\nb\ty\tc\nbb\tz\tB", r"lex:2: hypernym 'c' is not an id"),
         ("a\tx\n\na\ty", "lex:3: synonym set 'a' was given in line 1"),
         ("root\tr\na\tx\tb root\nb\ty\tc\nc\tz\ta", "lex:2: a cycle of hypernyms: a → b → c → a"),
         ("a\tx\ta", "lex:1: a cycle of hypernyms: a → a"),

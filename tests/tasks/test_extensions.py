@@ -152,7 +152,7 @@ def test_every_flag_of_the_trainer_is_taken_or_refused_with_a_reason():
     [
         ({"trainer": {"profilr": "simple"}}, "trainer.profilr: no flag of .*; the nearest: profiler"),
         ({"trainer": {"profiler": "simpl"}}, "trainer: Lightning says: .*profiler"),
-        ({"trainer": {"deterministic": False}}, "ends with the same bits"),
+        ({"trainer": {"deterministic": False}}, "end with the same bits"),
         ({"trainer": {"profiler": {"_target_": "os.system", "command": "true"}}}, "is not allowed: a class of"),
         ({"optimizer": "adamm"}, "Input should be 'adamw', 'adam', .* or 'muon'"),
         ({"optimizer": {"_target_": f"{OPTIM}NAdamm"}}, "does not exist"),

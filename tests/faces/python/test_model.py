@@ -157,7 +157,7 @@ def test_what_a_model_lacks_is_said_in_a_line(project: Path, tmp_path: Path) -> 
         wrong: Any = texts
         with pytest.raises(ll.InputError, match=message):
             gpt.score(wrong)
-    with pytest.raises(ll.InputError, match="holds no model"):
+    with pytest.raises(ll.InputError, match="no model that can predict"):
         ll.load(tmp_path)
     assert "translate" not in dir(gpt) and {"score", "embed", "predict"} <= {*dir(gpt)} and "score" in repr(gpt)
 
