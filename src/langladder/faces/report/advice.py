@@ -70,6 +70,7 @@ class Measure(NamedTuple):
 
     @property
     def sign(self) -> int:
+        """1 where higher is better, else −1."""
         return 1 if self.column.better == "higher" else -1
 
     def figure(self, rung: Judged) -> str:
