@@ -32,6 +32,7 @@ from pipeline import INSTALLED, ROOT
 from pipeline.ladder import LADDERS
 from pipeline.settings import params
 from pipeline.settings.titles import in_order
+from pipeline.settings.yaml_files import read_yaml
 from pipeline.summary import MARKDOWN
 
 CLAIM_FAMILIES = "claim", "probe"
@@ -158,30 +159,80 @@ TABLES = ROOT / "docs" / "results" / "default.md"
 """The tables of the default ladder; README.md has the first of them."""
 
 RUNGS = ROOT / "src" / "langladder" / "faces" / "python" / "rungs.json"
-TRAINED_IN_PYTHON = ("lm", "embedding", "classifier", "tagger")
+TRAINED_IN_PYTHON = (
+    *("lm", "embedding", "encoder", "translator", "classifier", "tagger", "reader"),
+    *("classifier_transfer", "tagger_transfer", "reader_transfer"),
+)
 """Families that `ll.train` has."""
-OWN_FILES = {"corpus": "text", "labels": "text", "tags": "columns"}
+OWN_FILES = {"corpus": "text", "parallel": "text", "labels": "text", "tags": "columns", "questions": "squad"}
 """Group → the choice in conf/ that reads the user's files."""
+SIZED = re.compile(r"\$\{size\.(\w+)\}|\$\{(warmup):\$\{\.max_steps\}\}")
+STEPS = re.compile(r"\$\{steps:(\d+)\}")
 
 
 def rung_settings() -> dict[str, dict[str, Any]]:
-    """The defaults of conf/ for the user's files, and for each rung that `ll.train` can train on them."""
+    """The defaults of conf/ for the user's files, and for each rung that `ll.train` can train on them.
+
+    `sizes` are the files of conf/size; `sized` maps each setting that depends on the size to its number there.
+    """
     from hydra import initialize_config_dir  # which takes its time
 
     from pipeline.settings.compose import Compositions, plain
 
-    listed = {families()[family].listed: params.conf_names(family) for family in TRAINED_IN_PYTHON}
+    listed = {families()[family].listed: _as_listed(family) for family in TRAINED_IN_PYTHON}
+    sizes = {name: read_yaml(ROOT / "conf" / "size" / f"{name}.yaml") for name in params.conf_names("size")}
     found: dict[str, dict[str, Any]] = {}
+    sized: dict[str, dict[str, dict[str, str | int]]] = {}
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
         compositions = Compositions(params.usual(OWN_FILES | listed))
-        for side in ("text", "labels", "tags"):
-            whole = plain(compositions.of(f"side={side}"), without=list(families()))
+        for side in ("text", "parallel", "labels", "tags", "questions"):
+            config = compositions.of(f"side={side}")
+            whole = plain(config, without=list(families()))
             source = {key: value for key, value in whole[SIDES[side].group]["source"].items() if key != "path"}
-            found[side] = {"source": source, "clean": whole["clean"][side]}
+            found[side] = {"source": source} | ({"clean": whole["clean"][side]} if side in whole["clean"] else {})
+            if SIDES[side].tokenized:
+                found[side]["tokenizer"] = whole["tokenizer"]
+                sized[side] = {"tokenizer": _sized(config.tokenizer)}
             if side == "text":
-                found[side] |= {"tokenizer": whole["tokenizer"], "words": whole["words"]}
+                found[side]["words"] = whole["words"]
+                sized[side]["words"] = _sized(config.words)
+            if side == "parallel":
+                found[side]["shared_tokenizer"] = whole["shared_tokenizer"]
         for family in TRAINED_IN_PYTHON:
-            found[family] = {name: compositions.rung(family, name) for name in params.conf_names(family)}
+            names = params.conf_names(family)
+            found[family] = {name: compositions.rung(family, name) for name in names}
+            sized[family] = {name: _sized(compositions.of(f"{family}={name}")[family]) for name in names}
+    return found | {"sizes": sizes, "sized": sized}
+
+
+def _as_listed(family: str) -> Any:
+    """All rungs of a family, as params.yaml lists them."""
+    names = params.conf_names(family)
+    if not families()[family].bases:
+        return names
+    return {name: {"base": read_yaml(ROOT / "conf" / family / f"{name}.yaml")["base"]} for name in names}
+
+
+def _sized(config: Any) -> dict[str, str | int]:
+    """Dotted key → the number of conf/size that it is; of `${steps:2000}` 2000.
+
+    Raises:
+        InputError: a number of conf/size stands inside another value.
+    """
+    from omegaconf import OmegaConf
+
+    found: dict[str, str | int] = {}
+    waiting: list[tuple[str, Any]] = [("", OmegaConf.to_container(config, resolve=False))]
+    for above, values in waiting:
+        for key, value in values.items() if isinstance(values, dict) else ():
+            if isinstance(value, dict):
+                waiting.append((f"{above}{key}.", value))
+            elif match := SIZED.fullmatch(str(value)):
+                found[f"{above}{key}"] = match[1] or match[2]
+            elif match := STEPS.fullmatch(str(value)):
+                found[f"{above}{key}"] = int(match[1])
+            elif re.search(r"\$\{(size\.|steps:|warmup:)", str(value)):
+                raise InputError(f"{above}{key}: {value}: a number of conf/size inside a value; let it be the value")
     return found
 
 

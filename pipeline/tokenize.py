@@ -13,10 +13,10 @@ from langladder.text.tokenize.tokenizer_training import (
     count_characters_of,
     few_tokens,
     report_on,
+    train_pair_tokenizers,
     train_tokenizer,
 )
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
-from langladder.text.words.normalisation import Normalisation
 from langladder.text.words.segmentation import conventions_of
 from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.schema import TokenizeJob
@@ -34,14 +34,7 @@ def tokenize_text(job: TokenizeJob, clean: Path, folder: Path) -> dict[str, Any]
 
 def tokenize_pairs(job: TokenizeJob, clean: Path, folder: Path) -> dict[str, Any]:
     """Train one tokenizer for both languages, or one for each."""
-    sides = [["source", "target"]] * 2 if job.shared_tokenizer else [["source"], ["target"]]
-    samples = [Sample.of(training_sides(clean, side).shards(), job.tokenizer.sample_bytes) for side in sides]
-    written = [conventions_of(clean, side).normalisation for side in ("source", "target")]
-    if job.shared_tokenizer and written[0] != written[1]:  # a shared tokenizer cannot know which side it reads
-        written = [Normalisation(tuple(name for name in written[0].names if name in written[1].names))]
-    pairs = list(zip(samples, written, strict=False))[: 2 - job.shared_tokenizer]
-    source, *other = [train_tokenizer(sample, job.tokenizer, names) for sample, names in pairs]
-    target = other[0] if other else source
+    (source, target), samples = train_pair_tokenizers(clean, job.tokenizer, shared=job.shared_tokenizer)
     splits = encode_pairs(clean, source, target, folder)
     reports = {
         side: sample.report()

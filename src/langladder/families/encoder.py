@@ -69,18 +69,23 @@ model.hidden(tokens, segments)  # (B, T) ids, (B, T) 0 or 1 → states of every 
         """The encoded text and its tokenizer."""
         return {"tokens": TOKENS}
 
-    def train(self, rung: "EncoderRung", job: "Job", make: Make) -> Trained:
-        """On text with gaps."""
+    def train(self, rung: "EncoderRung", job: "Job", make: Make, root: Path = Path()) -> Trained:
+        """On text with gaps.
+
+        Args:
+            root: the folder that holds data/.
+        """
         import torch
 
         from langladder.text.tokenize.tokenizers import Tokenizer
         from langladder.text.words.segmentation import CONVENTIONS
 
         torch.manual_seed(job.seed)
-        tokenizer = Tokenizer.load(TOKENIZER)
+        tokenizer = Tokenizer.load(root / TOKENIZER)
         model = locate(rung.target)(rung.model, tokenizer.full_vocab_size)
-        result = make(model, tokenizer, *streams(), settings=rung)
-        return Trained(model, result, *validated(model, result), copies_of(TOKENIZER, TOKENS / CONVENTIONS))
+        result = make(model, tokenizer, *streams(root), settings=rung)
+        beside = copies_of(root / TOKENIZER, root / TOKENS / CONVENTIONS)
+        return Trained(model, result, *validated(model, result), beside)
 
     def evaluation_inputs(self, rung: "EncoderRung", job: "Job") -> dict[str, Path]:
         """The test text, encoded and as text."""

@@ -68,11 +68,15 @@ model.answers(asked, best=3)  # for each question: text, start (a character of t
         """The questions."""
         return {"questions": QUESTIONS}
 
-    def train(self, rung: "Rung", job: "Job", make: Make) -> Trained:
-        """Train on the training questions, validate on the validation questions; start from its base, if it has one."""
+    def train(self, rung: "Rung", job: "Job", make: Make, root: Path = Path()) -> Trained:
+        """Train on the training questions, validate on the validation questions; start from its base, if it has one.
+
+        Args:
+            root: the folder that holds data/.
+        """
         from langladder.text.labelled.questions import read_questions
 
-        train, validation = (read_questions(QUESTIONS / f"{split}.parquet") for split in ("train", "validation"))
+        train, validation = (read_questions(root / QUESTIONS / f"{split}.parquet") for split in ("train", "validation"))
         model, result = make(locate(rung.target), train, validation, settings=rung, base=base_of(rung))
         figures, message = validated(model, result)
         return Trained(model, result, figures | {"train_questions": len(train), "threshold": model.threshold}, message)

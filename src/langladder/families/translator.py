@@ -53,8 +53,12 @@ model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EO
         """The encoded pairs and their tokenizers."""
         return {"tokens": TOKENS}
 
-    def train(self, rung: "Rung", job: "Job", make: Make) -> Trained:
-        """On pairs of sentences."""
+    def train(self, rung: "Rung", job: "Job", make: Make, root: Path = Path()) -> Trained:
+        """On pairs of sentences.
+
+        Args:
+            root: the folder that holds data/.
+        """
         import torch
 
         from langladder.evaluation.bleu import bleu_config
@@ -63,13 +67,14 @@ model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EO
         from langladder.text.words.segmentation import CONVENTIONS
 
         torch.manual_seed(job.seed)
-        files = [TOKENS / f"{side}.json" for side in ("source", "target")]
+        tokens = root / TOKENS
+        files = [tokens / f"{side}.json" for side in ("source", "target")]
         tokenizers = [Tokenizer.load(file) for file in files]
         model = locate(rung.target)(rung.model, *(tokenizer.vocab_size for tokenizer in tokenizers))
-        pairs = [PairStream.open(TOKENS / f"{split}.arrow") for split in ("train", "validation")]
-        bleu = bleu_config(TOKENS, job.bleu_tokenize or "auto").tokenize
+        pairs = [PairStream.open(tokens / f"{split}.arrow") for split in ("train", "validation")]
+        bleu = bleu_config(tokens, job.bleu_tokenize or "auto").tokenize
         result = make(model, tokenizers, *pairs, settings=rung, bleu_tokenize=bleu)
-        return Trained(model, result, *validated(model, result), copies_of(*files, TOKENS / CONVENTIONS))
+        return Trained(model, result, *validated(model, result), copies_of(*files, tokens / CONVENTIONS))
 
     def evaluation_inputs(self, rung: "Rung", job: "Job") -> dict[str, Path]:
         """The test sentences, encoded and as text."""

@@ -90,6 +90,68 @@ def test_other_families_are_trained_too(tmp_path: Path) -> None:
     assert network.kind == "tagger" and set(network.tag("the cat").tags) <= {"D", "N", "V", "P"}
 
 
+@pytest.mark.long
+def test_rungs_that_grow_from_models_of_ones_own(tmp_path: Path) -> None:
+    """An encoder and what is made of it: a classifier, a tagger, a reader; and word vectors, given as a folder."""
+    tiny: dict[str, Any] = {"size": "tiny", "steps": 2}
+    bert = ll.train("roberta_mini", text=TEXT, **tiny)
+    assert len(bert.fill("the <mask> sees a dog .", best=3).gaps[0]) == 3
+    texts = [(line, "yes" if "king" in line else "no") for line in TEXT]
+    grown = ll.train("bert_fine_tuned", labels=texts, base=bert, folder=tmp_path / "fine", **tiny)
+    assert grown.network.config.body == bert.network.config and ll.load(tmp_path / "fine").kind == "classifier"
+    started = ll.train("bert_fine_tuned", labels=texts, base=bert.folder, seed=1, **tiny)
+    assert started.classify(TEXT[0]).labels == grown.classify(TEXT[0]).labels
+    fresh = ll.train("bert_scratch", labels=texts, base=bert, **tiny)
+    assert fresh.classify(TEXT[0]).labels != grown.classify(TEXT[0]).labels
+    sentences = [list(zip(line.split(), ("D", "N", "V", "D", "N", "P"), strict=True)) for line in TEXT]
+    assert len(ll.train("bert_tagger", tags=sentences, base=bert, **tiny).tag("the king sees").tags) == 3
+    asked = [(line, "who ?", line.split()[1]) for line in TEXT]
+    assert ll.train("bert_span", questions=asked, base=bert, **tiny).kind == "reader"
+    vectors = ll.train("skipgram", text=TEXT, size="tiny", data={"words.min_count": 1}, folder=tmp_path / "vectors")
+    assert vectors.embed("king").vector.shape == (32,)
+    begun = ll.train("textcnn_skipgram", labels=texts, base=tmp_path / "vectors", **tiny)
+    assert begun.network.config.embedding_dim == 32
+    for rung, base, why in (
+        (
+            "bert_fine_tuned",
+            ll.train("add_k", text=TEXT),
+            "AddK, not a Network; give a model, or its folder, of: embedding, lm",
+        ),
+        ("gpt_fine_tuned", bert, "it is a BERT, and a GPTClassifier grows from a GPT"),
+    ):
+        with pytest.raises(ll.InputError, match=rf"classifier_transfer\.{rung}: base: .*{why}"):
+            ll.train(rung, labels=texts, base=base)
+
+
+def test_translators_of_files_and_pairs_are_the_same(tmp_path: Path) -> None:
+    pairs = [(line, " ".join(reversed(line.split()))) for line in TEXT]
+    (tmp_path / "pairs.tsv").write_text("".join(f"{one}\t{other}\n" for one, other in pairs))
+    found = [ll.train("attention", pairs=given, size="tiny", steps=3) for given in (pairs, tmp_path / "pairs.tsv")]
+    assert found[0].translate(TEXT[0], max_length=6) == found[1].translate(TEXT[0], max_length=6)
+    assert found[0].tokenizer.vocab_size <= 600 and found[0].network.config.width == 64
+    with pytest.raises(ll.InputError, match=r"translator\.attention: base: attention grows from no other model"):
+        ll.train("attention", pairs=pairs, base=found[0])
+
+
+def test_sizes_are_those_of_conf() -> None:
+    """As Hydra composes them; of small they are what stands in the file."""
+    from hydra import initialize_config_dir
+
+    from pipeline import ROOT
+    from pipeline.settings import params
+    from pipeline.settings.compose import Compositions
+
+    listed = {"lm": ["gpt"], "classifier": ["tree_lstm_n_ary"], "tagger": ["bilstm_crf"]}
+    names: dict[str, Any] = {"lms": listed["lm"], "classifiers": listed["classifier"], "taggers": listed["tagger"]}
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        wanted = Compositions(params.usual(names | {"size": "tiny"}))
+        for family, (name,) in listed.items():
+            assert training.sized(family, name, "tiny") == wanted.rung(family, name), name
+            assert (
+                training.sized(family, name, "small") == training.defaults()[family][name] != wanted.rung(family, name)
+            )
+
+
 def test_texts_with_several_labels() -> None:
     texts = [(line, [noun for noun in ("king", "dog") if noun in line]) for line in TEXT]
     model = ll.train("logistic", labels=texts)
@@ -119,7 +181,7 @@ def test_what_was_trained_is_saved_where_nothing_lies(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"rung": "lstm"}, "no data given; give one of text, labels, tags"),
+        ({"rung": "lstm"}, "no data given; give one of text, pairs, labels, tags"),
         ({"rung": "lstm", "text": TEXT, "tags": []}, "text and tags given; give one of"),
         ({"rung": "lstn", "text": TEXT}, "'lstn' is no rung that is trained on text; there are .*kneser_ney.*skipgram"),
         ({"rung": "hmm", "text": TEXT}, "'hmm' is no rung that is trained on text"),
@@ -131,6 +193,23 @@ def test_what_was_trained_is_saved_where_nothing_lies(tmp_path: Path) -> None:
         ({"rung": "lstm", "text": "nowhere.txt"}, "'nowhere.txt' does not exist"),
         ({"rung": "logistic", "labels": ["good", "bad"]}, r"neither a path nor \(text, label\) pairs"),
         ({"rung": "textcnn", "labels": [("a", "b")], "settings": {"input.units": "subwords"}}, "wants the tokenizer"),
+        ({"rung": "lstm", "text": TEXT, "size": "huge"}, "size: 'huge' is not allowed; there are base, medium, small"),
+        ({"rung": "seq2seq", "pairs": ["a", "b"]}, r"neither a path nor \(source, target\) pairs"),
+        ({"rung": "lstm", "pairs": [("a", "b")]}, "'lstm' is no rung that is trained on pairs; there are attention,"),
+        (
+            {"rung": "bert_fine_tuned", "labels": [("a", "b")]},
+            r"base: missing; give a model.*: embedding, lm, tune, enc",
+        ),
+        ({"rung": "bert_tagger", "tags": [[("a", "b")]], "base": "nowhere"}, "nowhere: no such folder; give a model"),
+        ({"rung": "textcnn", "labels": [("a", "b")], "base": "."}, "grows from no other model.* choose of .*skipgram"),
+        (
+            {"rung": "sliding_window", "questions": [("a b", "what?", "c")]},
+            "'what\\?': the paragraph does not hold .*'c'",
+        ),
+        (
+            {"rung": "sliding_window", "questions": [("a", "b")]},
+            r"neither a path nor \(paragraph, question, answer\) tr",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(given: dict[str, Any], message: str) -> None:

@@ -2,7 +2,10 @@
 
 It does what the stages `corpus`, `clean`, `tokenize` or `vocab`, and `train` do, by the same functions, in a folder
 that goes afterwards. The settings of each rung stand in `rungs.json` (written by `python -m pipeline.document rungs`):
-those of conf/ at size small.
+those of conf/ at size small, and which of them conf/size changes.
+
+Families that are made from what other rungs have written, or whose data only microworld has (tunes, instruction tuning,
+rewards, alignment, captions, speech), are trained by `dvc repro` alone.
 """
 
 import json
@@ -20,32 +23,37 @@ from langladder.counts.cooccurrence import AnyCounting, store_counts
 from langladder.faces.python.model import Model
 from langladder.families import families
 from langladder.families.embedding import COUNTS, WORDS
-from langladder.families.family import Make, Trained
-from langladder.families.lm import TOKENS
+from langladder.families.family import Make, Trained, takes_weights
 from langladder.families.sides import SIDES
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
 from langladder.ground.schema import checked, locate_function
 from langladder.models.making import Row, Run
 from langladder.text.labelled.label_files import LIST
-from langladder.text.tokenize.encoding import encode_corpus, training_text
-from langladder.text.tokenize.tokenizer_training import Sample, train_tokenizer
+from langladder.text.tokenize.encoding import encode_corpus, encode_pairs, training_text
+from langladder.text.tokenize.tokenizer_training import Sample, train_pair_tokenizers, train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
 from langladder.text.words.segmentation import conventions_of
 from langladder.text.words.vocabulary import VocabularyConfig, WordCorpus, encode_words
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
-    "text": ("lm", "embedding"),
-    "labels": ("classifier",),
-    "tags": ("tagger",),
+    "text": ("lm", "embedding", "encoder"),
+    "pairs": ("translator",),
+    "labels": ("classifier", "classifier_transfer"),
+    "tags": ("tagger", "tagger_transfer"),
+    "questions": ("reader", "reader_transfer"),
 }
-"""Side of the data → the families that are trained on it."""
+"""What data are given as → the families that are trained on them."""
+SIDE = {"pairs": "parallel"}
+"""Their side, where it has another name."""
 SETS = (list, tuple, set, frozenset)
 """What the labels of a multi-label text may come in."""
 Settings = dict[str, Any]
 Texts = str | Path | Sequence[str]
 Labels = str | Path | Sequence[tuple[str, str | Sequence[str]]]
 Tags = str | Path | Sequence[Sequence[tuple[str, str]]]
+Pairs = str | Path | Sequence[tuple[str, str]]
+Questions = str | Path | Sequence[tuple[str, str, str] | Mapping[str, object]]
 
 
 class _Family(Protocol):
@@ -56,13 +64,18 @@ class _Family(Protocol):
 
 
 class _Rung(NamedTuple):
-    """What is to be trained: the side of its data, its family, its checked settings, the function that makes it."""
+    """What is to be trained: what its data are given as, its family, its settings, the function that makes it."""
 
-    side: str
+    given: str
     family: str
     settings: Any
     maker: str
     values: Settings
+
+    @property
+    def side(self) -> str:
+        """The side of its data."""
+        return SIDE.get(self.given, self.given)
 
 
 class TrainedModel(Model):
@@ -93,22 +106,33 @@ def train(
     rung: str,
     *,
     text: Texts | None = None,
+    pairs: Pairs | None = None,
     labels: Labels | None = None,
     tags: Tags | None = None,
+    questions: Questions | None = None,
+    base: str | Path | Model | None = None,
+    size: str = "small",
     steps: int | None = None,
     seed: int = 1,
     folder: str | Path | None = None,
     settings: Mapping[str, object] | None = None,
     data: Mapping[str, object] | None = None,
 ) -> TrainedModel:
-    """Train a rung on data of one's own. Give one of `text`, `labels`, `tags`; it says which family the rung is of.
+    """Train a rung on data of one's own. Give one of `text`, `pairs`, `labels`, `tags`, `questions`.
 
     Args:
-        rung: a name of conf/lm or conf/embedding (with `text`), conf/classifier (`labels`), conf/tagger (`tags`).
+        rung: a name of conf/lm, conf/embedding or conf/encoder (with `text`), conf/translator (`pairs`),
+            conf/classifier (`labels`), conf/tagger (`tags`), conf/reader (`questions`); with `base` also of
+            conf/classifier_transfer, conf/tagger_transfer, conf/reader_transfer.
         text: a file or folder, as `corpus: text` reads it, or lines.
+        pairs: a file or folder, as `parallel: text` reads it, or (source, target) pairs.
         labels: a file or folder, as `labels: text` reads it, or (text, label) pairs; of multi-label texts (text, list
             of labels) pairs.
         tags: a file or folder, as `tags: columns` reads it, or sentences of (word, tag) pairs.
+        questions: a file or folder, as `questions: squad` reads it, or (paragraph, question, answer) triples, the
+            answer being a part of the paragraph; or dictionaries with context, question, answers and options.
+        base: the model that a rung of conf/*_transfer grows from, or its folder: an encoder, word vectors, …
+        size: tiny, small, medium or base: the numbers of conf/size.
         steps: of what is trained by gradient; None: as the rung has it.
         seed: every random choice follows from it.
         folder: where the model is saved; None: nowhere, until `save`.
@@ -129,26 +153,40 @@ def train(
     >>> texts = [(f"{name} is {how}", label) for name in names for how, label in (("kind", "good"), ("mean", "bad"))]
     >>> ll.train("logistic", labels=texts).classify(["dona is kind", "anli is mean"]).to_frame()["label"].tolist()
     ['good', 'bad']
+
+    An encoder of one's own text, and a classifier that grows from it:
+
+    >>> bert = ll.train("roberta_mini", text=text, size="tiny", steps=2)
+    >>> ll.train("bert_fine_tuned", labels=texts, base=bert, steps=2).classify("dona is kind").label in ("good", "bad")
+    True
+    >>> pairs = [(line, line.upper()) for line in text]
+    >>> ll.train("seq2seq", pairs=pairs, size="tiny", steps=2).translate("anna sees caro .").source
+    'anna sees caro .'
+    >>> asked = [(f"{name} sleeps . {name} eats soup .", "who sleeps ?", name) for name in names]
+    >>> ll.train("sliding_window", questions=asked).answer("who sleeps ?", "anna sleeps .").text
+    'anna'
     """
-    given = {side: value for side, value in (("text", text), ("labels", labels), ("tags", tags)) if value is not None}
+    values = {"text": text, "pairs": pairs, "labels": labels, "tags": tags, "questions": questions}
+    given = {name: value for name, value in values.items() if value is not None}
     if len(given) != 1:
-        raise InputError(f"train: {' and '.join(given) or 'no data'} given; give one of text, labels, tags")
-    [(side, source)] = given.items()
-    chosen = _chosen(side, rung, dict(settings or {}), steps)
+        raise InputError(f"train: {' and '.join(given) or 'no data'} given; give one of {', '.join(FAMILIES)}")
+    [(name, source)] = given.items()
+    chosen = _chosen(name, rung, dict(settings or {}), steps, size, base)
     kept = None
     if folder is None:
         kept = tempfile.TemporaryDirectory(prefix="langladder-")
         folder = Path(kept.name) / rung
     with tempfile.TemporaryDirectory(prefix="langladder-") as work:
         root = Path(work)
-        _prepare(root, chosen, source, dict(data or {}), seed)
+        _prepare(root, chosen, source, dict(data or {}), seed, size)
 
         def make(start: Any, *given: Any, **more: Any) -> Any:
             run = Run(seed, root / "checkpoints")
             return locate_function(chosen.maker)(start, *given, run=run, **more)
 
         family = cast(_Family, families()[chosen.family])
-        trained = family.train(chosen.settings, SimpleNamespace(seed=seed), make, root=root)
+        job = SimpleNamespace(seed=seed, bleu_tokenize=None)
+        trained = family.train(chosen.settings, job, make, root=root)
         with atomic_folder(Path(folder)) as temporary:
             trained.model.save(temporary)
             if trained.beside:
@@ -160,32 +198,91 @@ def train(
 
 @cache
 def defaults() -> dict[str, dict[str, Settings]]:
-    """Side → how its data are read; family → rung → its settings: those of conf/ at size small."""
+    """Side → how its data are read; family → rung → its settings: those of conf/ at size small.
+
+    `sizes` are the numbers of conf/size, `sized` says which setting is which of them.
+    """
     found: dict[str, dict[str, Settings]] = json.loads((files(__package__) / "rungs.json").read_text(encoding="utf-8"))
     return found
 
 
-def _chosen(side: str, name: str, changes: Settings, steps: int | None) -> _Rung:
+def sized(part: str, name: str, size: str) -> Settings:
+    """Settings at a size, a copy.
+
+    Args:
+        part: a family, and the name of a rung; or a side, and tokenizer or words.
+
+    Raises:
+        InputError: there is no such size.
+    """
+    numbers = defaults()["sizes"].get(size)
+    if numbers is None:
+        raise InputError(f"train: size: {size!r} is not allowed; there are {', '.join(defaults()['sizes'])}")
+    found: Settings = deepcopy(defaults()[part][name])
+    changes = {
+        key: max(2, round(number * numbers["effort"])) if isinstance(number, int) else numbers[number]
+        for key, number in defaults()["sized"].get(part, {}).get(name, {}).items()
+    }
+    if "training.warmup_steps" in changes:  # the size's, at most half of the steps
+        steps = changes.get("training.max_steps", found["training"]["max_steps"])
+        changes["training.warmup_steps"] = min(numbers["warmup"], steps // 2)
+    _change(found, changes, name)
+    return found
+
+
+def _chosen(
+    given: str, name: str, changes: Settings, steps: int | None, size: str, base: str | Path | Model | None
+) -> _Rung:
     """The rung with its changes.
 
     Raises:
-        InputError: there is none of that name, or its settings are not allowed.
+        InputError: there is none of that name, its settings are not allowed, or its base is missing or does not fit.
     """
-    family = next((one for one in FAMILIES[side] if name in defaults()[one]), None)
+    family = next((one for one in FAMILIES[given] if name in defaults()[one]), None)
     if family is None:
-        names = ", ".join(known for one in FAMILIES[side] for known in defaults()[one])
-        raise InputError(f"train: {name[:80]!r} is no rung that is trained on {side}; there are {names}")
-    values = deepcopy(defaults()[family][name])
+        names = ", ".join(known for one in FAMILIES[given] for known in defaults()[one])
+        raise InputError(f"train: {name[:80]!r} is no rung that is trained on {given}; there are {names}")
+    values = sized(family, name, size)
     if steps is not None:
         if "training" not in values:
             raise InputError(f"train: steps: {steps}, but {name} is not trained by steps; leave it out")
         values["training"]["max_steps"] = steps
     _change(values, changes, name)
     where = f"train: {family}.{name}"
+    if bases := families()[family].bases:
+        values["base"] = _base(base, values, family, f"{where}: base", bases)
+    elif base is not None:
+        grown = ", ".join(known for one in FAMILIES[given] if families()[one].bases for known in defaults()[one])
+        raise InputError(f"{where}: base: {name} grows from no other model; leave it out, or choose of {grown or '–'}")
     if values.get("input", {}).get("units") == "subwords":
         raise InputError(f"{where}.input.units: 'subwords' wants the tokenizer of a text; use dvc repro, or words")
     found = checked(families()[family].settings(values), values, where)
-    return _Rung(side, family, found, str(families()[family].maker(values)), values)
+    return _Rung(given, family, found, str(families()[family].maker(values)), values)
+
+
+def _base(base: str | Path | Model | None, values: Settings, family: str, where: str, bases: Sequence[str]) -> str:
+    """The folder of the model that a rung grows from.
+
+    Raises:
+        InputError: none is given, or one that does not fit.
+    """
+    from langladder.formats.imported import described  # which imports PyTorch
+
+    kinds = ", ".join(one for one in bases if one != "given")
+    if base is None:
+        raise InputError(f"{where}: missing; give a model, or its folder, of: {kinds}")
+    folder = (base.folder if isinstance(base, Model) else Path(base)).resolve()
+    if not folder.is_dir():
+        raise InputError(f"{where}: {folder}: no such folder; give a model, or its folder, of: {kinds}")
+    if takes_weights(families()[family].rung_class(values)):
+        try:
+            kind, config = described(folder)
+        except InputError as error:
+            raise InputError(f"{where}: {error}; give a model, or its folder, of: {kinds}") from error
+        there = {"_target_": f"{kind.__module__}.{kind.__qualname__}", "model": config.model_dump(mode="json")}
+        if why := families()[family].grows(values | {"base": str(folder)}, there):
+            raise InputError(f"{where}: {folder}: {why}")
+    return str(folder)
 
 
 def _change(values: Settings, changes: Mapping[str, object], name: str) -> None:
@@ -204,7 +301,7 @@ def _change(values: Settings, changes: Mapping[str, object], name: str) -> None:
         inner[last] = value
 
 
-def _prepare(root: Path, chosen: _Rung, source: object, changes: Settings, seed: int) -> None:
+def _prepare(root: Path, chosen: _Rung, source: object, changes: Settings, seed: int, size: str) -> None:
     """Make in `root`/data what the family reads, as the stages do.
 
     Raises:
@@ -212,6 +309,9 @@ def _prepare(root: Path, chosen: _Rung, source: object, changes: Settings, seed:
     """
     side = SIDES[chosen.side]
     values = deepcopy(defaults()[chosen.side])
+    values |= {part: sized(chosen.side, part, size) for part in ("tokenizer", "words") if part in values}
+    if chosen.side == "questions":
+        values["source"]["seed"] = seed
     _change(values, changes, "data")
     if strange := values.keys() - defaults()[chosen.side].keys():
         raise InputError(f"train: data: {min(strange)!r} is none of {', '.join(defaults()[chosen.side])}")
@@ -220,22 +320,19 @@ def _prepare(root: Path, chosen: _Rung, source: object, changes: Settings, seed:
         path = str(source)
     else:
         rows: Any = list(source) if isinstance(source, Iterable) else source
-        path = str(_written(root, chosen.side, rows))
+        path = str(_written(root, chosen.given, rows))
         if chosen.side == "labels" and any(isinstance(label, SETS) for _, label in rows):
             values["source"]["multi_label"] = LIST
     settings = checked(pkgutil.resolve_name(reading.settings), values["source"] | {"path": path}, "train: data: source")
     raw, clean = root / "data" / "raw" / side.name, root / "data" / "clean" / side.name
     with atomic_folder(raw) as temporary:
         locate_function(reading.function)(settings, temporary)
-    cleaning = checked(pkgutil.resolve_name(side.cleaning), values["clean"], "train: data: clean")
-    with atomic_folder(clean) as temporary:
-        locate_function(side.clean)(raw, temporary, cleaning, seed)
-    if chosen.family == "lm":
-        config = checked(TokenizerConfig, values["tokenizer"], "train: data: tokenizer")
-        sample = Sample.of(training_text(clean).shards(), config.sample_bytes)
-        tokenizer = train_tokenizer(sample, config, conventions_of(clean).normalisation)
-        with atomic_folder(root / TOKENS) as temporary:
-            encode_corpus(clean, tokenizer, temporary)
+    if "clean" in values:
+        cleaning = checked(pkgutil.resolve_name(side.cleaning), values["clean"], "train: data: clean")
+        with atomic_folder(clean) as temporary:
+            locate_function(side.clean)(raw, temporary, cleaning, seed)
+    if side.tokenized and chosen.family != "embedding":
+        _tokenize(root, chosen.side, checked(TokenizerConfig, values["tokenizer"], "train: data: tokenizer"), values)
     if chosen.family == "embedding":
         with atomic_folder(root / WORDS) as temporary:
             encode_words(clean, checked(VocabularyConfig, values["words"], "train: data: words"), temporary)
@@ -245,29 +342,73 @@ def _prepare(root: Path, chosen: _Rung, source: object, changes: Settings, seed:
                 pass
 
 
+def _tokenize(root: Path, side: str, config: TokenizerConfig, values: Settings) -> None:
+    """Train the tokenizer, or both, and encode the text, or the pairs."""
+    clean = root / "data" / "clean" / side
+    with atomic_folder(root / "data" / "tokens" / side) as temporary:
+        if side == "text":
+            sample = Sample.of(training_text(clean).shards(), config.sample_bytes)
+            tokenizer = train_tokenizer(sample, config, conventions_of(clean).normalisation)
+            encode_corpus(clean, tokenizer, temporary)
+        else:
+            shared = bool(values["shared_tokenizer"])
+            (source, target), _ = train_pair_tokenizers(clean, config, shared=shared)
+            encode_pairs(clean, source, target, temporary)
+
+
 def _plain(label: object) -> str | list[str]:
     """A label, or the labels of a multi-label text, as JSON can hold them."""
     return list(map(str, label)) if isinstance(label, SETS) else str(label)
 
 
-def _written(root: Path, side: str, source: Any) -> Path:
+FORMS = {
+    "text": "lines",
+    "pairs": "(source, target) pairs",
+    "labels": "(text, label) pairs",
+    "tags": "lists of (word, tag) pairs",
+    "questions": "(paragraph, question, answer) triples",
+}
+"""What data are given as → what they may be instead of a path."""
+
+
+def _question(given: Any) -> Mapping[str, object]:
+    """A question as jsonl has it.
+
+    Raises:
+        InputError: the answer is no part of the paragraph.
+    """
+    if isinstance(given, Mapping):
+        return given
+    context, question, answer = given
+    if (start := context.find(answer)) < 0:
+        raise InputError(f"train: questions: {question[:60]!r}: the paragraph does not hold the answer {answer[:60]!r}")
+    return {"context": context, "question": question, "answers": [{"text": answer, "start": start}]}
+
+
+def _written(root: Path, given: str, source: Any) -> Path:
     """What was given as Python values, as a file that the side's reader reads.
 
     Raises:
         InputError: it is not of that form.
     """
-    wanted = {"text": "lines", "labels": "(text, label) pairs", "tags": "lists of (word, tag) pairs"}[side]
     try:
-        if side == "text":
+        if given == "text":
             lines, name = [" ".join(line.splitlines()) for line in source], "text.txt"
-        elif side == "labels":
+        elif given == "pairs":
+            lines = [json.dumps({"source": str(one), "target": str(other)}) for one, other in source]
+            name = "pairs.jsonl"
+        elif given == "questions":
+            lines, name = [json.dumps(_question(one)) for one in source], "questions.jsonl"
+        elif given == "labels":
             lines = [json.dumps({"text": str(text), "label": _plain(label)}) for text, label in source]
             name = "labels.jsonl"
         else:
             lines = ["\n".join(f"{word}\t{tag}" for word, tag in one) + "\n" for one in source]
             name = "tags.tsv"
+    except InputError:
+        raise
     except (TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"train: {side}: neither a path nor {wanted}") from error
+        raise InputError(f"train: {given}: neither a path nor {FORMS[given]}") from error
     file = root / "given" / name
     file.parent.mkdir()
     file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

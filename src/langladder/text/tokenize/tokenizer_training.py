@@ -41,6 +41,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any, NamedTuple, Self, SupportsInt, TypedDict
 
 import numpy as np
@@ -52,7 +53,7 @@ from langladder.engine.base import current
 from langladder.ground.errors import InputError
 from langladder.ground.progress import working
 from langladder.text.storage.tables import TableLines, line_batches
-from langladder.text.tokenize.encoding import encode_lines
+from langladder.text.tokenize.encoding import encode_lines, training_sides
 from langladder.text.tokenize.specials import SPELLINGS, UNK
 from langladder.text.tokenize.tokenizers import (
     CONTINUES,
@@ -63,7 +64,7 @@ from langladder.text.tokenize.tokenizers import (
     check_morfessor,
 )
 from langladder.text.words.normalisation import Normalisation
-from langladder.text.words.segmentation import Conventions, WordChoice, splitter_of
+from langladder.text.words.segmentation import Conventions, WordChoice, conventions_of, splitter_of
 
 # ---- characters
 
@@ -198,6 +199,24 @@ def _check_room(size: int, characters: int, config: TokenizerConfig) -> None:
             f"{characters:,} characters and the specials need; raise it, lower tokenizer.character_coverage, or use "
             "kind bpe_bytes"
         )
+
+
+def train_pair_tokenizers(
+    clean_folder: Path, config: TokenizerConfig, *, shared: bool
+) -> tuple[list[Tokenizer], list[Sample]]:
+    """Tokenizers of the source and the target of a clean parallel corpus, with what each was trained on.
+
+    Args:
+        shared: one tokenizer of both sides, for either.
+    """
+    sides = [["source", "target"]] * 2 if shared else [["source"], ["target"]]
+    samples = [Sample.of(training_sides(clean_folder, side).shards(), config.sample_bytes) for side in sides]
+    written = [conventions_of(clean_folder, side).normalisation for side in ("source", "target")]
+    if shared and written[0] != written[1]:  # one tokenizer cannot know which side it reads
+        written = [Normalisation(tuple(name for name in written[0].names if name in written[1].names))]
+    pairs = list(zip(samples, written, strict=False))[: 2 - shared]
+    found = [train_tokenizer(sample, config, names) for sample, names in pairs]
+    return [found[0], found[-1]], samples
 
 
 def few_tokens(tokenizer: Tokenizer, config: TokenizerConfig) -> str | None:
