@@ -117,7 +117,7 @@ def test_rungs_that_grow_from_models_of_ones_own(tmp_path: Path) -> None:
             ll.train("add_k", text=TEXT),
             "AddK, not a Network; give a model, or its folder, of: embedding, lm",
         ),
-        ("gpt_fine_tuned", bert, "it is a BERT, and a GPTClassifier grows from a GPT"),
+        ("gpt_fine_tuned", bert, "it is a BERT, but a GPTClassifier starts from a GPT"),
     ):
         with pytest.raises(ll.InputError, match=rf"classifier_transfer\.{rung}: base: .*{why}"):
             ll.train(rung, labels=texts, base=base)

@@ -166,19 +166,23 @@ def train(
     >>> ll.train("sliding_window", questions=asked).answer("who sleeps ?", "anna sleeps .").text
     'anna'
     """
-    values = {"text": text, "pairs": pairs, "labels": labels, "tags": tags, "questions": questions}
-    given = {name: value for name, value in values.items() if value is not None}
-    if len(given) != 1:
-        raise InputError(f"train: {' and '.join(given) or 'no data'} given; give one of {', '.join(FAMILIES)}")
-    [(name, source)] = given.items()
+    name, source = _only({"text": text, "pairs": pairs, "labels": labels, "tags": tags, "questions": questions})
     chosen = _chosen(name, rung, dict(settings or {}), steps, size, base)
     kept = None
     if folder is None:
         kept = tempfile.TemporaryDirectory(prefix="langladder-")
         folder = Path(kept.name) / rung
+    trained = _trained(chosen, source, dict(data or {}), seed, size, Path(folder))
+    model = TrainedModel(Path(folder))
+    model.figures, model.curve, model._kept = dict(trained.figures), trained.result.curve, kept
+    return model
+
+
+def _trained(chosen: _Rung, source: object, data: Settings, seed: int, size: str, folder: Path) -> Trained:
+    """Prepare the data in a folder that is deleted afterwards, train the rung and save it."""
     with tempfile.TemporaryDirectory(prefix="langladder-") as work:
         root = Path(work)
-        _prepare(root, chosen, source, dict(data or {}), seed, size)
+        _prepare(root, chosen, source, data, seed, size)
 
         def make(start: Any, *given: Any, **more: Any) -> Any:
             run = Run(seed, root / "checkpoints")
@@ -187,13 +191,24 @@ def train(
         family = cast(_Family, families()[chosen.family])
         job = SimpleNamespace(seed=seed, bleu_tokenize=None)
         trained = family.train(chosen.settings, job, make, root=root)
-        with atomic_folder(Path(folder)) as temporary:
+        with atomic_folder(folder) as temporary:
             trained.model.save(temporary)
             if trained.beside:
                 trained.beside(temporary)
-    model = TrainedModel(Path(folder))
-    model.figures, model.curve, model._kept = dict(trained.figures), trained.result.curve, kept
-    return model
+    return trained
+
+
+def _only(data: Mapping[str, object]) -> tuple[str, object]:
+    """The one kind of data that is not None, by its name.
+
+    Raises:
+        InputError: there is none, or there are several.
+    """
+    given = {name: value for name, value in data.items() if value is not None}
+    if len(given) != 1:
+        raise InputError(f"train: {' and '.join(given) or 'no data'} given; give one of {', '.join(FAMILIES)}")
+    [found] = given.items()
+    return found
 
 
 @cache
@@ -314,7 +329,7 @@ def _prepare(root: Path, chosen: _Rung, source: object, changes: Settings, seed:
         values["source"]["seed"] = seed
     _change(values, changes, "data")
     if strange := values.keys() - defaults()[chosen.side].keys():
-        raise InputError(f"train: data: {min(strange)!r} is none of {', '.join(defaults()[chosen.side])}")
+        raise InputError(f"train: data: {min(strange)!r} is not one of {', '.join(defaults()[chosen.side])}")
     reading = side.sources["files"]
     if isinstance(source, str | Path):
         path = str(source)
