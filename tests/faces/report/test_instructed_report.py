@@ -1,6 +1,7 @@
 """Instructed models in the report: tournament, over-optimisation, kinds, tax, dialogues, reward models, all escaped."""
 
 import math
+import re
 from dataclasses import replace
 from itertools import pairwise
 
@@ -44,7 +45,8 @@ def test_the_page_shows_them_and_escapes_what_they_say(html: str) -> None:
     ):
         assert heading in html
     assert "&lt;script&gt;" in html and "<script>alert" not in html
-    assert "Best at following instructions: <strong>PPO, whose answers have a mean gold reward of 0.8" in html
+    assert "PPO, whose answers have a mean gold reward of 0.8" in str(shown.headline(whole(), "instruct"))
+    assert re.search(r"<th scope=\"row\">Models that follow instructions</th><td><strong>[^<]+</strong></td>", html)
     assert "(nothing)" in html
 
 

@@ -10,6 +10,7 @@ import pytest
 from small_run_files import embedding, entry, language_model, report_of, with_rungs
 
 from langladder.evaluation.language_model import LanguageModelPage
+from langladder.faces.report import language_models
 from langladder.faces.report.inputs import CurvePoint, Entry, Meta, ReportInputs
 from langladder.faces.report.page import build_page, code, write_page
 from langladder.faces.report.tables import ladder_summary
@@ -129,9 +130,13 @@ def test_page_is_the_same_for_the_same_inputs(page: str, inputs: ReportInputs, t
     assert not re.search(r"\d{4}-\d\d-\d\dT|matplotlib\.org", page)
 
 
-def test_page_says_what_was_found(page: str) -> None:
+def test_page_says_what_was_found(page: str, inputs: ReportInputs) -> None:
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page))
     assert "is GPT with 34.10 (the floor is 31.42)" in text
+    assert language_models.headline(inputs, "lm") == (
+        "Best language model on this text",
+        "GPT, with perplexity per word 34.10, 8.5 % above the floor",
+    )
     assert "国王" in text
     assert "queen 0.91, prince 0.83" in text
     assert "68.8 % (80 of 100)" in text

@@ -5,7 +5,7 @@ declares, without `sections` nothing stands beside it.
 
     columns(pages)          the columns of its table, for these rungs
     loss(page)              by which a rung is better the lower it is; None where nothing was measured
-    headline(inputs, name)  a sentence at the head of the report: what is best, and which rung it is
+    headline(inputs, name)  what is best, and which rung it is: a sentence at the head of the explorer's ladder
     pictures(inputs, name)  drawings above the tables
     sections(inputs, name)  its part of the report: sections that have something to show
 """
