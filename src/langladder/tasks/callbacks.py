@@ -1,23 +1,23 @@
 """Callbacks of a training run: the learning curve, the progress bar, checkpoints, and the mean of the last ones.
 
-The curve has two figures to look at first where training fails:
+The curve has two figures to check first if training fails:
 
     gradient norm     ‖g‖ of all gradients together, before clipping
-    update ratio      ‖θ′ − θ‖ / ‖θ‖: the step that the optimiser made of it, as a share of the weights
+    update ratio      ‖θ′ − θ‖ / ‖θ‖: the optimiser's step relative to the weights
 
-A norm that grows without end explodes, one that goes to 0 vanishes; a ratio about 1e-3 is usual, far more destroys what
-was learnt, far less learns nothing (a rule of thumb, not a law). Both are measured at the steps that make a row of the
-learning curve, and change nothing: they only read. Of a parameter with more than SAMPLE entries the ratio is taken of
-every k-th one, which stands for k, so that a large table costs no copy of itself.
+If the norm grows without limit, gradients explode; if it goes to 0, they vanish. A ratio of about 1e-3 is usual; a much
+larger one destroys what was learned, a much smaller one learns nothing (a rule of thumb). Both are only measured at
+steps with a row of the learning curve, and do not affect training. For a parameter with more than SAMPLE entries, the
+ratio uses every k-th entry, so that a large table is not copied.
 
-A run may end with the mean of its last checkpoints (Vaswani et al. 2017, section 6.1: the last 5 of a base model, 20 of
+A run can end with the mean of its last checkpoints (Vaswani et al. 2017, section 6.1: the last 5 of a base model, 20 of
 a big one):
 
     θ̄ = (1/n) Σ_{i=1..n} θ(s_i),   s_1 < … < s_n the last n steps at which the run validated
 
-The paper's checkpoints lie ten minutes apart; here they lie `validate_every` steps apart, so that the result is a
-function of the settings. A step's snapshot depends on nothing but that step, so a run that was killed writes the same
-one again.
+The paper's checkpoints are ten minutes apart; here they are `validate_every` steps apart, so that the result is a
+function of the settings. A step's snapshot depends only on that step, so a run that was killed writes the same one
+again.
 """
 
 # ruff: noqa: ARG002 - Lightning fixes the arguments of its hooks
@@ -66,7 +66,7 @@ class UpdateSize(Callback):
             self._norm, self._before = gradient_norm(pl_module), sampled(pl_module)
 
     def measured(self, module: nn.Module) -> dict[str, float | None]:
-        """`gradient_norm` and `update_ratio` of the update just made; None for what is not finite."""
+        """`gradient_norm` and `update_ratio` of the last update; None for values that are not finite."""
         if self._norm is None:
             return {}
         found = {"gradient_norm": float(self._norm), "update_ratio": update_ratio(self._before, module)}
@@ -163,7 +163,7 @@ class Recorder(Callback):
             logger.log_metrics({"train_loss": loss, "lr": rate} | finite, step=step)
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Put what was measured into the step's row."""
+        """Add the measurements to the step's row."""
         if trainer.sanity_checking or not self.rows:
             return
         found = trainer.callback_metrics
@@ -173,12 +173,12 @@ class Recorder(Callback):
             logger.log_metrics(measures, step=task_of(pl_module).steps_done)
 
     def state_dict(self) -> dict[str, object]:
-        """The curve and what has been added up since its last row."""
+        """The curve and the sums since its last row."""
         names = ("rows", "batches", "tokens", "seconds")
         return {name: getattr(self, name) for name in names} | {"total": self._mean_total()}
 
     def _mean_total(self) -> torch.Tensor:
-        """The losses added up: of several processes the mean, each's part being so many times as large."""
+        """The summed losses; with several processes the mean, because each part is scaled by their number."""
         return summed(self.total) / ranks().size if ranks().size > 1 else self.total
 
     def load_state_dict(self, state_dict: dict[str, object]) -> None:
@@ -192,7 +192,7 @@ def validations(rows: list[Row]) -> list[Row]:
 
 
 def best_row(rows: list[Row], module: Task) -> Row:
-    """The first of the best validations; empty where there was none. What is not a number is the worst."""
+    """The first of the best validations; empty if there was none. NaN is the worst value."""
     sign = 1.0 if module.mode == "min" else -1.0
 
     def badness(row: Row) -> float:
@@ -205,8 +205,8 @@ def best_row(rows: list[Row], module: Task) -> Row:
 class BestWeights(Checkpoint):
     """Keeps the weights of the best validation so far.
 
-    Which one is the best, the recorded curve says. So this callback has no state of its own, and a run goes on as it
-    was in another folder (Lightning's `ModelCheckpoint` forgets its best score where its absolute path has changed).
+    The recorded curve determines the best one. So this callback has no state, and a run continues unchanged
+    in another folder (Lightning's `ModelCheckpoint` forgets its best score if its absolute path has changed).
     """
 
     def __init__(self, path: Path, recorder: Recorder) -> None:

@@ -1,9 +1,8 @@
-"""The processes that train one model: how many, and what each computes on. (Loads no Lightning.)
+"""The processes that train one model: their number, and the device of each. (Does not load Lightning.)
 
-Each process holds the model and learns from its rows of every batch (`data.batches`). The loss of its rows is weighed
-so that the mean of all gradients, which DDP takes, is the gradient of the whole batch: the curve is that of one device.
-Nobody is started here: torchrun, Slurm or a stage of the pipeline starts the processes and says which is which, see
-`ranks`.
+Each process has the model and trains on its rows of every batch (`data.batches`). The loss of its rows is weighted so
+that the mean of all gradients, which DDP computes, is the gradient of the whole batch: the curve is that of one device.
+This module starts no processes: torchrun, Slurm or a stage of the pipeline starts and numbers them, see `ranks`.
 """
 
 import os
@@ -24,7 +23,7 @@ OLDEST = (7, 0)
 
 
 def check_devices(config: TrainingConfig, own: Ranks) -> None:
-    """Refuse what this machine has not, or what nobody has started.
+    """Refuse devices that this machine does not have, and processes that were not started.
 
     Args:
         own: the processes that there are.
@@ -65,7 +64,7 @@ def compiles(config: TrainingConfig, *, one_graph: bool) -> bool:
 
 
 def has_compiler() -> bool:
-    """Whether the GPU and the machine have what `torch.compile` needs: Triton, and a C compiler for its launchers."""
+    """Whether the requirements of `torch.compile` are met: Triton, and a C compiler for its launchers."""
     compilers = (os.environ.get("CC", ""), "gcc", "clang")
     recent = torch.cuda.get_device_capability() >= OLDEST
     return recent and find_spec("triton") is not None and any(map(shutil.which, compilers))
@@ -73,7 +72,7 @@ def has_compiler() -> bool:
 
 @contextmanager
 def joined(config: TrainingConfig) -> Iterator[None]:
-    """Meet the other processes, where there are some; on processors, all of a machine share the threads of one.
+    """Connect to the other processes, if any; on processors, all processes of a machine share the threads of one.
 
     Raises:
         InputError: see `check_devices`.
@@ -94,7 +93,7 @@ def joined(config: TrainingConfig) -> Iterator[None]:
 
 @contextmanager
 def tensor_cores(config: TrainingConfig) -> Iterator[None]:
-    """On a GPU, multiply what is in fp32 in TF32, unless fp32 is asked for; a choice of the caller's stays."""
+    """On a GPU, use TF32 for fp32 products, unless fp32 is requested; a choice of the caller is kept."""
     before = torch.get_float32_matmul_precision()
     if on_gpu(config) and config.precision != "fp32" and before == "highest":
         torch.set_float32_matmul_precision("high")

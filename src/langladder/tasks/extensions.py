@@ -1,4 +1,4 @@
-"""What a project adds to a training: flags of Lightning's Trainer, callbacks, loggers, an optimiser, a schedule.
+"""Additions of a project to a training: flags of Lightning's Trainer, callbacks, loggers, an optimiser, a schedule.
 
 Each but the flags is an entry `{_target_: dotted.path.of.AClass, argument: value, …}`, as Hydra's users write them. A
 path leads into torch.optim, Lightning's callbacks, loggers and profilers, langladder, or a package that the user has
@@ -44,7 +44,7 @@ HOMES: dict[Kind, tuple[str, ...]] = {
 """The packages whose classes each may be, beside those of plugins."""
 ALIASES = {"lightning.pytorch.": "pytorch_lightning.", "lightning.": "pytorch_lightning."}
 STEPS = ("T_max", "total_steps")
-"""Arguments of schedules that are the steps of the run where they are not given."""
+"""Arguments of schedules whose default is the number of steps of the run."""
 
 REPORTS = ("pytorch_lightning.profilers.profiler", "pytorch_lightning.callbacks.model_summary")
 """Loggers that print a table which somebody has asked for."""
@@ -86,7 +86,7 @@ FLAGS = {
     "reload_dataloaders_every_n_epochs": "batches are functions of (seed, step)",
     "model_registry": "models are registered in MLflow",
 }
-"""Flags of the Trainer that are not taken, each with what to set instead or why."""
+"""Flags of the Trainer that are not supported, each with the setting to use instead or the reason."""
 CALLBACKS = {
     "EarlyStopping": "a run that is resumed after its end would go on; set training.patience",
     "StochasticWeightAveraging": "it counts epochs, which are here stretches up to a validation; set "
@@ -288,7 +288,7 @@ def _check_arguments(located: type, entry: Target, kind: Kind) -> None:
 
 @contextmanager
 def quiet() -> "Iterator[None]":
-    """Keep Lightning from reporting on devices, tips and worker processes; what was asked for is still printed."""
+    """Keep Lightning from printing devices, tips and worker processes; requested output is still printed."""
     wanted = dict.fromkeys(("pytorch_lightning", "lightning", "lightning_fabric"), logging.ERROR)
     wanted |= dict.fromkeys(REPORTS, logging.INFO)
     loggers = [logging.getLogger(name) for name in wanted]

@@ -1,10 +1,10 @@
 """Training a sequence model that begins with word vectors made elsewhere, in its input embedding.
 
-Each token that is a whole word begins with the vector of that word, as it is (neither scaled nor centred); every other
-token, specials among them, keeps its random beginning. The table is then trained on like all else, or frozen as a
+Each token that is a whole word starts with the vector of that word, unchanged (neither scaled nor centred); every other
+token, also a special one, keeps its random values. The table is then trained like all other weights, or frozen as a
 whole, see `inputs`.
 
-With tied weights the output layer is the same table: it begins with the vectors as well, and cannot be frozen.
+With tied weights the output layer is the same table: it also starts with the vectors, and cannot be frozen.
 """
 
 from dataclasses import replace
@@ -27,7 +27,7 @@ from langladder.text.tokenize.tokenizers import Tokenizer, word_tokens
 def start_from_vectors(
     model: NeuralLanguageModel, tokenizer: Tokenizer, settings: InputVectors, damage: Damage | None = None
 ) -> np.ndarray:
-    """Put word vectors into the model's input embedding, in place, and freeze it where asked to.
+    """Copy word vectors into the model's input embedding, in place, and freeze it if requested.
 
     Call it before training and before a checkpoint is read back.
 
@@ -35,7 +35,7 @@ def start_from_vectors(
         damage: counts the damaged entries of the vectors; None: by the policy of the settings.
 
     Returns:
-        covered (V,) bool: the tokens that begin with a vector; none where `settings.vectors` is null.
+        covered (V,) bool: the tokens that start with a vector; none if `settings.vectors` is null.
 
     Raises:
         InputError: no input embedding, another dimension, no word in common, or frozen with tied weights.
@@ -81,7 +81,7 @@ def make_tuned(
     base: Path, tokenizer: Tokenizer, train: TokenStream, validation: TokenStream, *, settings: TunedSettings, run: Run
 ) -> tuple[NeuralLanguageModel, TrainingResult]:
     """A language model of the rung's settings that begins with the word vectors of the rung in `base`; see `make`."""
-    assert settings.target is not None  # word vectors are no network
+    assert settings.target is not None  # word vectors are not a network
     model: NeuralLanguageModel = locate(settings.target)(settings.model, tokenizer.vocab_size)
     start_from_vectors(model, tokenizer, InputVectors(vectors=str(base)))
     return model, language_modelling.make(model, tokenizer, train, validation, settings=settings, run=run)

@@ -1,12 +1,12 @@
-"""What networks read, and the word vectors that their input tables begin with. (Loads no Lightning.)
+"""The input of networks, and the word vectors that their input tables start with. (Does not load Lightning.)
 
-The table is trained on like all else ("non-static"), or frozen as a whole, its random rows too ("static"; Kim 2014,
+The table is trained like all other weights ("non-static"), or frozen with its random rows ("static"; Kim 2014,
 "Convolutional Neural Networks for Sentence Classification", section 3.1).
 
-Of networks that read whole texts, each word or subword with a vector begins with it; all others keep their random
-beginning. All vectors are multiplied by one number, so that what the network reads is of the size that it was laid out
-for: trained vectors are often many times longer, and then move too little. Words that have a vector but are in no
-training text get a row too: a test text may hold them.
+In networks that read whole texts, each word or subword with a vector starts with it; all others keep their random
+values. All vectors are multiplied by one number, so that their scale fits the network: trained vectors are often many
+times longer, and would then change too little. Words with a vector that are in no training text also get a row, because
+a test text can have them.
 
 Shape legend: V ids, D dimensions of the table, N rows with a vector.
 """
@@ -30,7 +30,7 @@ from langladder.text.tokenize.tokenizers import Tokenizer, word_tokens
 from langladder.text.words.normalisation import lower
 
 Table = tuple[np.ndarray, np.ndarray]
-"""Vectors (V, D) float32, 0 where there is none, and where there is one (V,) bool."""
+"""Vectors (V, D) float32, 0 for ids without one, and (V,) bool for ids with one."""
 
 
 def units_for(
@@ -41,7 +41,7 @@ def units_for(
     vectors: Path | WordVectors | None = None,
     damage: Damage | None = None,
 ) -> tuple[Units, Table | None]:
-    """The units of a rung, and the vectors of its ids where it begins with some.
+    """The units of a rung, and the vectors of its ids if it starts with vectors.
 
     Args:
         tokenizer: of the text, for subwords. vectors: to begin with, or their path, instead of those that the settings
@@ -80,7 +80,7 @@ def units_for(
 
 
 def table_of(units: Units, vectors: WordVectors) -> Table:
-    """The vector of each id, by the word as it stands or, failing that, in another case."""
+    """The vector of each id, by the word itself or else in another case."""
     if isinstance(units, SubwordUnits):
         names = word_tokens(units.tokenizer)
     else:
@@ -97,7 +97,7 @@ def table_of(units: Units, vectors: WordVectors) -> Table:
 
 
 def spellings(vectors: WordVectors, fold: Callable[[str], str]) -> dict[str, str]:
-    """Folded word → the word as the vectors have it; of several spellings the most frequent, which comes first."""
+    """Folded word → the word in the vectors; of several spellings the most frequent, which comes first."""
     found: dict[str, str] = {}
     for word in vectors.words:
         found.setdefault(fold(word), word)

@@ -3,12 +3,12 @@
     L = −(1/N) Σ_t log P(r_t | prompt, r_<t) − (γ/M) Σ_t log P(w_t | w_<t)
 
 The first sum is over the N tokens of the responses, each response's EOS among them. The second is over the M tokens of
-windows of plain text, learnt beside: without them (γ = 0) a small network forgets what the text says, facts among it.
-The paper mixes the text into PPO alone (PPO-ptx). What the user says is read and not learnt.
+windows of plain text: without them (γ = 0) a small network forgets the content of the text, such as facts. The paper
+mixes text only into PPO (PPO-ptx). The user's turns are inputs, not targets.
 
-Rows lie end to end without padding and read nothing of each other (`GPT.packed`). Validation measures the loss and,
-where there is a judge, the mean reward of greedy answers: the paper's models overfit by the loss after one epoch, and
-are still preferred more after several, so the reward chooses.
+Rows are packed without padding and do not attend to each other (`GPT.packed`). Validation measures the loss and,
+if there is a judge, the mean reward of greedy answers: the paper's models overfit by the loss after one epoch, but
+labellers prefer later ones, so the reward selects the weights.
 """
 
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ class InstructionTuning(Task):
             self.monitor, self.mode = REWARD, "max"
 
     def loss(self, batch: DialogueBatch) -> torch.Tensor:
-        """Mean cross-entropy of the learnt tokens, in nats, and γ times that of plain text."""
+        """Mean cross-entropy of the target tokens, in nats, and γ times that of plain text."""
         return torch.stack(self.means(batch)).sum()
 
     def means(self, batch: DialogueBatch) -> tuple[torch.Tensor, ...]:
@@ -67,7 +67,7 @@ class InstructionTuning(Task):
 
     @torch.no_grad()
     def evaluate(self, batch: DialogueBatch) -> tuple[float, int]:
-        """Summed negative log-likelihood of the learnt tokens, and their number."""
+        """Summed negative log-likelihood of the target tokens, and their number."""
         with scoring(self.model, self.device.type):
             hidden, layout = self.model.packed(batch.tokens)
             targets = layout.pack(batch.targets)
@@ -76,13 +76,13 @@ class InstructionTuning(Task):
         return -float(scores.sum(dtype=torch.float64)), int(learnt.sum())
 
     def measures(self) -> dict[str, float]:
-        """The mean reward of greedy answers, where there is a judge."""
+        """The mean reward of greedy answers, if there is a judge."""
         return {} if self.sample is None else {REWARD: self.sample.reward(self.model)}
 
 
 @dataclass(frozen=True)
 class JudgedSample:
-    """Prompts to answer at each validation, and who judges the answers."""
+    """Prompts to answer at each validation, and the judge of the answers."""
 
     prompts: list[Dialogue]
     judge: Judge

@@ -10,9 +10,9 @@ enough, and are products only:
 
     X₀ = U / ‖U‖_F,   X ← a X + (b A + c A²) X   with A = X Xᵀ
 
-Embeddings, output layers over the vocabulary, biases and gains are no hidden matrices: AdamW moves them. So that a
-projection stored together with others (Q, K and V, the gates of an LSTM) has directions of its own, a matrix whose one
-side is a small multiple of the other is taken as that many squares.
+Embeddings, output layers over the vocabulary, biases and gains are not hidden matrices: AdamW trains them. So that a
+projection stored together with others (Q, K and V, the gates of an LSTM) has its own directions, a matrix whose one
+side is a small multiple of the other is treated as that many squares.
 
 `torch.optim.Muon` is the same rule, but iterates in bfloat16: where a processor only emulates that, a step of 40
 matrices of 256 × 256 took 6.9 s there, 0.2 s here. It leaves the squares together, and other parameters to others.
@@ -46,7 +46,7 @@ class Muon(torch.optim.AdamW):
         super().__init__([{"hidden": False} | group for group in groups], lr=lr, betas=betas, eps=eps, fused=fused)
 
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]  # overloads
-        """One update. What Muon has moved is without a gradient afterwards, and so left alone by AdamW."""
+        """One update. Muon removes the gradients of its parameters, so AdamW skips them."""
         loss = None
         if closure is not None:
             with torch.enable_grad():

@@ -1,4 +1,4 @@
-"""Training settings of each task, apart from the tasks so that checking settings loads no Lightning."""
+"""Training settings of each task, in a separate module so that checking settings does not load Lightning."""
 
 import math
 from typing import Literal, Protocol, Self, TypeVar
@@ -43,12 +43,12 @@ class InputVectors(Config):
 
 
 class ReadingInput(InputVectors):
-    """What a network that reads whole texts reads them as, and where its input embedding begins."""
+    """The units of a network that reads whole texts, and the initial values of its input embedding."""
 
     units: Literal["words", "subwords"] = "words"
     """subwords: the tokens of the text's tokenizer (stage `tokenize`)."""
     words: InstalledWords = "auto"
-    """What counts as a word; leaves of trees and words of tagged sentences are taken as they are."""
+    """The definition of a word; leaves of trees and words of tagged sentences are not changed."""
     lowercase: bool = True
     spread: float | None = Field(default=None, gt=0, le=10)
     """Standard deviation of the vectors' numbers, to which they are scaled; null: D^−½, as random rows have."""
@@ -67,7 +67,7 @@ class TransferInput(ReadingInput):
 
 
 class EpochTraining(TrainingConfig):
-    """Training settings of what passes over its examples a few times."""
+    """Training settings of tasks with a few epochs over their examples."""
 
     batch_size: int = Field(default=32, ge=1, le=2**20)
     """Examples per step: texts, dialogues, or prompts with their answers."""
@@ -77,7 +77,7 @@ class EpochTraining(TrainingConfig):
     """How often to validate, evenly spread; instead of validate_every."""
 
     def of(self, examples: int) -> Self:
-        """The same for so many training examples: steps for the epochs, and when to validate."""
+        """The same for a number of training examples: steps for the epochs, and when to validate."""
         steps = self.max_steps
         if self.epochs is not None:
             steps = min(steps, max(1, math.ceil(self.epochs * examples / (self.batch_size * self.accumulate))))
@@ -89,7 +89,7 @@ class ReadingTraining(EpochTraining):
     """Training settings of classifiers and readers."""
 
     early_stopping: Literal["validation_loss", "accuracy"] = "accuracy"
-    """What the best weights are chosen by, and `patience` watches."""
+    """The measure that selects the best weights, also used by `patience`."""
     label_smoothing: float = Field(default=0.0, ge=0, lt=1)
 
 
@@ -102,7 +102,7 @@ class ClassifierTraining(ReadingTraining):
 
 
 class PretrainingMix(Config):
-    """Plain text that is learnt beside, against forgetting, as in PPO-ptx (Ouyang et al. 2022, section 3.5)."""
+    """Plain text to train on as well, against forgetting, as in PPO-ptx (Ouyang et al. 2022, section 3.5)."""
 
     weight: float = Field(default=0.0, ge=0, le=1000)
     """γ of the mean cross-entropy in nats per token; 0: none. The paper's 27.8 belongs to losses weighed otherwise."""
@@ -116,7 +116,7 @@ class InstructionTraining(EpochTraining):
     """Training settings of supervised fine-tuning on dialogues."""
 
     early_stopping: Literal["validation_loss", "reward"] = "reward"
-    """What the best weights are chosen by, and `patience` watches; reward: that of greedy answers, by a judge."""
+    """The measure that selects the best weights, also for `patience`; reward: of greedy answers, by a judge."""
     label_smoothing: float = Field(default=0.0, ge=0, lt=1)
     judged: int = Field(default=200, ge=1)
     """Validation prompts, evenly spread, that are answered and judged at each validation."""
@@ -125,7 +125,7 @@ class InstructionTraining(EpochTraining):
     too_long: Literal["refuse", "leave_out"] = "refuse"
     """Dialogues that exceed the model's context."""
     repeats: int = Field(default=1, ge=1)
-    """How often at most an epoch has a dialogue of a rare kind, so that all kinds come about as often; 1: once."""
+    """Maximum repeats per epoch of dialogues of rare kinds, to balance the kinds; 1: no repeats."""
     pretraining: PretrainingMix = PretrainingMix()
 
 
@@ -133,7 +133,7 @@ class RewardTraining(EpochTraining):
     """Training settings of reward models."""
 
     early_stopping: Literal["validation_loss", "accuracy"] = "accuracy"
-    """What the best weights are chosen by, and `patience` watches; accuracy: of the validation pairs."""
+    """The measure that selects the best weights, also used by `patience`; accuracy: of the validation pairs."""
     pairs: Literal["together", "apart"] = "together"
     """together: all pairs of a prompt in one batch, each response read once an epoch; apart: each pair an example."""
     too_long: Literal["refuse", "leave_out"] = "refuse"
@@ -158,7 +158,7 @@ class TranslationTraining(TrainingConfig):
     scheduled_sampling: float = Field(default=0.0, ge=0, le=1)
     """Share of the decoder's input words that are its own, reached linearly at the last step; 0 = teacher forcing."""
     early_stopping: Literal["validation_loss", "bleu"] = "validation_loss"
-    """What `patience` watches and the best weights are chosen by; bleu: of greedy translations."""
+    """The measure that selects the best weights, also used by `patience`; bleu: of greedy translations."""
     bleu_pairs: int = Field(default=200, ge=1)
     """Validation pairs, evenly spread, that are translated for early_stopping=bleu."""
 
@@ -190,7 +190,7 @@ class EncoderEvaluation(Config):
 
 
 class ReadAs(Config):
-    """What a tagger reads words as."""
+    """The units of a tagger."""
 
     lowercase: bool = True
     """Whether case is folded in the list of words; letters and shapes see it in any case."""
@@ -201,11 +201,11 @@ class ReadAs(Config):
 
 
 class TaggerInput(ReadAs, InputVectors):
-    """And where its input embedding begins."""
+    """And the initial values of its input embedding."""
 
 
 class TaggerTransferInput(ReadAs):
-    """Likewise, where it begins with the vectors of another rung."""
+    """The same for a rung that starts with the vectors of another rung."""
 
     vectors: None = None  # its base says which
     frozen: bool = False  # true: they are not trained
@@ -215,7 +215,7 @@ class TaggingTraining(EpochTraining):
     """Training settings of every tagger; `batch_size` counts sentences."""
 
     early_stopping: Literal["auto", "entity_f1", "accuracy", "validation_loss"] = "auto"
-    """What the best weights are chosen by, and `patience` watches; auto: entity_f1 where tags bracket phrases (IOB2,
+    """The measure that selects the best weights, also for `patience`; auto: entity_f1 if tags bracket phrases (IOB2,
     IOBES), because the share of right words says little where most of them are O; accuracy otherwise."""
 
 
@@ -233,11 +233,11 @@ TrainingPart = TypeVar("TrainingPart", covariant=True)
 
 
 class InputSettings(TrainingSettings[TrainingPart], Protocol[InputPart, TrainingPart]):
-    """Settings of a rung, as far as a maker reads them whose input table may begin with word vectors."""
+    """The settings of a rung for makers of networks whose input table can start with word vectors."""
 
     @property
     def input(self) -> InputPart:
-        """What it reads, and what its input table begins with."""
+        """Its units, and the initial values of its input table."""
 
 
 class ReadingSettings(
@@ -259,11 +259,11 @@ class InstructedSettings(TrainingSettings[InstructionTraining], Protocol):
 
 
 class TunedSettings(TrainingSettings[LMTrainingConfig], Protocol):
-    """Settings of a language model that begins with what another rung has learnt; `model` where `target` is set."""
+    """Settings of a language model that starts from another rung; `model` if `target` is set."""
 
     @property
     def name(self) -> str:
-        """What it is called, for messages."""
+        """Its name, for messages."""
 
     @property
     def target(self) -> str | None:

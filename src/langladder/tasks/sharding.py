@@ -1,9 +1,9 @@
 """FSDP: each process keeps a part of every matrix, its gradient and the optimiser's state (Rajbhandari et al. 2020).
 
-A layer's weights are gathered when it is about to compute, and let go after it (PyTorch's `fully_shard`), so that no
-device needs room for all of them with their Adam moments. The network that is trained is a copy with such weights; the
-one that was given gets the whole weights at the end, and is saved as ever. So are checkpoints: any number of processes,
-one among them, goes on from them.
+A layer's weights are gathered before it computes, and released after it (PyTorch's `fully_shard`), so that no device
+needs memory for all of them with their Adam moments. Training uses a copy of the network with such weights; the given
+network gets the whole weights at the end, and is saved as usual. Checkpoints also have whole weights, so any number of
+processes, even one, can continue from them.
 """
 
 import copy
@@ -20,11 +20,11 @@ from langladder.models.network import Network
 from langladder.tasks.optimisation import whole
 
 READS = ("log_probs", "losses", "target_log_probs", "follow_log_probs")
-"""What tasks ask of a network besides `forward`: before it, too, the weights are to be gathered."""
+"""Methods of a network besides `forward` that tasks call, and that also need gathered weights."""
 
 
 class Sharded(DDPStrategy):
-    """Lightning's strategy: all as DDP has it, but for what a process keeps."""
+    """Lightning's strategy: like DDP, except for the weights that a process keeps."""
 
     def configure_ddp(self) -> None:
         """Put the copy in the network's place, on its device.

@@ -1,6 +1,6 @@
-"""Speech recognition with CTC: noisy frames → characters, whose places nobody knows.
+"""Speech recognition with CTC: noisy frames → characters, without an alignment.
 
-The likelihood of the labels, summed over all alignments, is what is learnt by:
+The loss is the negative log-likelihood of the labels, summed over all alignments:
 
 L = −(1/N) Σ log P(l | x)   over the utterances of a batch, N its characters
 """

@@ -1,16 +1,15 @@
-"""What is being learnt, apart from how: a task holds a network and says its loss on a batch.
+"""A task has a network and defines its loss on a batch; the training loop is separate.
 
-A task is a LightningModule like any other (`training_step`, `validation_step`, `configure_optimizers`, `log`) but for
-what Lightning does otherwise than a run needs that ends with the same bits wherever it was interrupted, and in however
-many processes it trains:
+A task is a LightningModule (`training_step`, `validation_step`, `configure_optimizers`, `log`). It differs from
+Lightning's defaults so that a run ends with the same bits wherever it was interrupted, and for any number of processes:
 
-    accumulation   in `training_step`: batches are weighted by the terms that each loss is the mean of, over all
-                   processes (`StepBatches.terms`); the Trainer would weigh them alike
+    accumulation   in `training_step`: batches are weighted by the number of terms in their mean loss, over all
+                   processes (`StepBatches.terms`); the Trainer would weight them equally
     clipping       `configure_gradient_clipping`: Lightning's refuses fused optimisers in bf16
-    counters       a checkpoint holds the step alone, from which batches, dropout and rates follow; Lightning's loops
-                   would skip batches that the loader of a resumed run does not give again
-    curve          the `Recorder` hands it to loggers: Lightning would log a validation at the step before, and training
-                   at multiples of `log_every_n_steps` alone
+    counters       a checkpoint only has the step, from which batches, dropout and rates follow; Lightning's loops
+                   would skip batches that the loader of a resumed run does not yield again
+    curve          the `Recorder` passes it to loggers: Lightning would log a validation one step earlier, and training
+                   only at multiples of `log_every_n_steps`
 """
 
 from abc import abstractmethod
@@ -42,14 +41,14 @@ MONITOR = "validation_loss"
 
 
 class Task(pl.LightningModule):
-    """What is being learnt. Subclasses hold the network and say its loss; the rest is the same for every task.
+    """Base of all tasks. Subclasses have the network and define its loss; the rest is the same for every task.
 
     Attributes:
-        monitor: the measure of a validation that says which weights are best.
+        monitor: the validation measure that selects the best weights.
         mode: whether its lowest (min) or its highest value (max) is the best.
-        unit: what its speed is counted in.
+        unit: the unit of its speed.
         rate: the learning rate of the last update.
-        tally: what `evaluate` counts besides in a validation, for `measures`.
+        tally: additional counts of `evaluate` in a validation, for `measures`.
     """
 
     monitor: str = MONITOR
@@ -84,15 +83,15 @@ class Task(pl.LightningModule):
         """(summed loss, number of terms) of a validation batch; the validation loss is the ratio of their sums."""
 
     def measures(self) -> dict[str, float]:
-        """What a validation measures besides the loss, by names that begin with `validation_`."""
+        """Validation measures besides the loss, with names that begin with `validation_`."""
         return {}
 
     def carried(self) -> object:
-        """What goes from step to step besides the weights (e.g. a hidden state): tensors and their collections."""
+        """The state between steps besides the weights (e.g. a hidden state): tensors and their collections."""
         return None
 
     def set_carried(self, carried: Any) -> None:
-        """Put back what `carried` gave, in whatever number of processes."""
+        """Restore the state of `carried`, for any number of processes."""
 
     def configure_optimizers(self) -> OptimizerLRSchedulerConfig:
         """See `make_optimizer` and `make_schedule`."""
@@ -115,7 +114,7 @@ class Task(pl.LightningModule):
     def on_fit_start(self) -> None:
         """Settle a question that torch otherwise asks on the terminal: gradients by rows need no checking.
 
-        What is compiled is the loss, not the network, so that weights keep their names in all files.
+        The loss is compiled, not the network, so that weights keep their names in all files.
         """
         torch.sparse.check_sparse_tensor_invariants.disable()  # type: ignore[no-untyped-call]
         self._compiled = None
@@ -143,7 +142,7 @@ class Task(pl.LightningModule):
             self.rate = float(self.trainer.optimizers[0].param_groups[0]["lr"])
 
     def transfer_batch_to_device(self, batch: object, device: torch.device, dataloader_idx: int) -> object:
-        """As it is on a CPU: Lightning would take a batch of trees apart, number by number, to find nothing to move."""
+        """Unchanged on a CPU: Lightning would traverse a batch of trees, number by number, and find nothing to move."""
         return batch if device.type == "cpu" else super().transfer_batch_to_device(batch, device, dataloader_idx)
 
     def configure_gradient_clipping(self, *_: object, **__: object) -> None:
@@ -209,7 +208,7 @@ class Task(pl.LightningModule):
         numbers = summed(torch.tensor([self.tally[name] for name in names], dtype=torch.float64))
         self.tally = Counter({name: int(number) for name, number in zip(names, numbers.tolist(), strict=True)})
         measures = from_first({MONITOR: total / max(1, count)} | self.measures())
-        for name, value in measures.items():  # the recorder hands them to loggers, with the step that they belong to
+        for name, value in measures.items():  # the recorder passes them to loggers with their step
             tensor = torch.tensor(value, dtype=torch.float64, device=self.device)
             self.log(name, tensor, prog_bar=name == MONITOR, logger=False, batch_size=1)
         if self.trainer.state.fn == TrainerFn.FITTING:
@@ -218,7 +217,7 @@ class Task(pl.LightningModule):
                     one.scheduler.step(measures[self.monitor])
 
     def _of_all(self) -> list[tuple[float, int]]:
-        """What all processes have found, in the order of the batches, whatever their number."""
+        """The results of all processes, in the order of the batches, for any number of processes."""
         if ranks().size == 1:
             return self._found
         most = int(max(gathered(torch.tensor([len(self._found)])))[0])
@@ -240,13 +239,13 @@ class Task(pl.LightningModule):
         self.set_carried(checkpoint["carried"])
 
     def run(self) -> dict[str, object]:
-        """What must be the same for a checkpoint to be continued."""
+        """Everything that must be equal to continue from a checkpoint."""
         free = {"progress", "profiler", "log_every", "checkpoint_every", "logger"}
         free |= {*MACHINE}
         return {"seed": self.seed, "config": self.config.model_dump(mode="json", exclude=free)}
 
 
 def task_of(module: pl.LightningModule) -> Task:
-    """The module that Lightning hands to callbacks, as what it is."""
+    """The module that Lightning passes to callbacks, as a task."""
     assert isinstance(module, Task)
     return module

@@ -1,6 +1,6 @@
-"""One training loop for every task: a `Task` says what the loss is, `train_task` runs it under one Lightning Trainer.
+"""One training loop for every task: a `Task` defines the loss, `train_task` runs it with a Lightning Trainer.
 
-A run that is killed at any moment and started again ends with the same bits as one that was not, because everything a
+A run that is killed at any moment and restarted ends with the same bits as an uninterrupted run, because everything a
 step depends on is either in the checkpoint (weights, optimiser, carried state, curve, early stopping) or a pure
 function of (seed, step): the batch, the learning rate, and the random numbers of dropout.
 """
@@ -52,12 +52,12 @@ from langladder.tasks.task import MONITOR, Task
 def train_task(module: Task, batches: StepBatches[Any], config: TrainingConfig, run: Run) -> TrainingResult:
     """Train `module`; it ends with its best validation weights (its last ones without validation).
 
-    With `average_checkpoints` above 1 it ends with the mean weights of its last validations instead.
+    With `average_checkpoints` above 1, it ends with the mean weights of its last validations instead.
 
     Args:
         batches: training batch of each step, and the validation batches.
-        run: its seed is of dropout; batches and initial weights have their own. Where its folder of checkpoints holds
-            one of this very run, training goes on from there.
+        run: its seed is for dropout; batches and initial weights have their own. If its folder of checkpoints has
+            one of this run, training continues from it.
 
     Raises:
         InputError: the checkpoint belongs to another run, early stopping without validation data, training diverged.
@@ -121,7 +121,7 @@ def _callbacks(module: Task, recorder: Recorder, checkpoints: Path, validates: b
     if config.progress and first():
         callbacks.append(StepBar(config, recorder))
     if config.patience is not None:
-        # At the validation, not at the end of Lightning's epoch: the checkpoint of this very step is to hold the count.
+        # At the validation, not at the end of Lightning's epoch, so that the checkpoint of this step has the count.
         stops = EarlyStopping(
             module.monitor, patience=config.patience, mode=module.mode, check_on_train_epoch_end=False
         )
@@ -169,7 +169,7 @@ def _trainer(
 
 @contextmanager
 def _refusals_of_lightning() -> Iterator[None]:
-    """What Lightning refuses is an error in the settings, for example a callback that needs a logger."""
+    """Errors from Lightning become errors in the settings, for example a callback that needs a logger."""
     try:
         yield
     except MisconfigurationException as error:
@@ -229,7 +229,7 @@ def pinned_ahead(updates: Iterator[Update]) -> Iterator[Update]:
 
 
 def _pinned(value: Any) -> Any:
-    """All tensors of a batch in pinned memory; what is none, as it is."""
+    """A batch with all tensors in pinned memory; other objects are unchanged."""
     if isinstance(value, torch.Tensor):
         return value.pin_memory()
     if isinstance(value, dict):
@@ -264,10 +264,10 @@ def _read_own(module: Task, path: Path) -> Checkpoint:
 
 
 def _check_kept(module: Task, saved: Checkpoint, best: Path, kept: Path) -> None:
-    """Refuse to go on where the weights that the run may end with are no longer beside its checkpoint.
+    """Refuse to continue if weights that the run may end with are no longer beside its checkpoint.
 
     Raises:
-        InputError: they are missing, as where the checkpoint alone was copied.
+        InputError: they are missing, for example if only the checkpoint was copied.
     """
     config, done = module.config, int(saved["steps_done"])
     if config.average_checkpoints > 1:
@@ -310,7 +310,7 @@ def _reproducible() -> Iterator[None]:
     deterministic: Any = torch.utils.deterministic
     before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
     filling = deterministic.fill_uninitialized_memory
-    deterministic.fill_uninitialized_memory = False  # only guards against reading unset memory; costs time
+    deterministic.fill_uninitialized_memory = False  # only protects from reading unset memory, and costs time
     try:
         with torch.random.fork_rng():
             yield
@@ -386,7 +386,7 @@ def trainer_settings(config: TrainingConfig, *, one_graph: bool = False) -> Trai
     own, files = ranks(), SafetensorsCheckpointIO()
     if own.size == 1:
         return {"accelerator": config.accelerator, "devices": 1, "plugins": [files, LightningEnvironment()]}
-    # Elsewhere a batch need not touch every parameter on every process. Buffers are constants.
+    # In other tasks a batch may not use every parameter on every process. Buffers are constants.
     kind = Sharded if config.strategy == "fsdp" else DDPStrategy
     strategy = kind(find_unused_parameters=not one_graph, broadcast_buffers=False, gradient_as_bucket_view=True)
     return {

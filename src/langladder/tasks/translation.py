@@ -5,14 +5,14 @@
 With label smoothing ε the target distribution of the training loss is (1 − ε)·onehot + ε/V (Szegedy et al. 2016); the
 validation loss is always the plain one, so that exp of it is a perplexity.
 
-Teacher forcing shows the decoder right words only, and its own mistakes when it is used. Scheduled sampling (Bengio
-et al. 2015) mixes the two: before each step of training the model writes the target's words anew from left to right,
-and each given word is replaced, with probability ε, by one drawn from what the model itself expects after the words
-so far, drawn ones among them. The loss is then taken as ever, against the true words, all positions at once; as in
-the paper no gradient passes the draw. ε rises linearly with the steps (the paper's linear decay).
+With teacher forcing, the decoder only sees correct words in training, but its own mistakes in use. Scheduled sampling
+(Bengio et al. 2015) mixes the two: before each training step, the model rewrites the target from left to right, and
+each word is replaced, with probability ε, by a sample from the model's own prediction after the words so far, including
+replaced ones. The loss is then computed as usual, against the true words, for all positions at once; as in the paper,
+no gradient passes through the samples. ε rises linearly with the steps (the paper's linear decay).
 
-The weights of the lowest validation loss need not translate best. With early_stopping=bleu, each validation also
-translates some of its pairs greedily, and the weights of the highest BLEU are kept.
+The weights with the lowest validation loss may not translate best. With early_stopping=bleu, each validation also
+translates some of its pairs greedily, and the weights with the highest BLEU are kept.
 """
 
 import math
@@ -52,7 +52,7 @@ class TranslationTask(Task):
         self.steps = config.max_steps
 
     def loss(self, batch: PairBatch) -> torch.Tensor:
-        """Mean loss a target token, smoothed if asked for."""
+        """Mean loss per target token, with label smoothing if set."""
         # the step is read for sampling alone: torch.compile would make a graph of each step's number
         share = self.sampling * self.steps_done / self.steps if self.sampling else 0.0
         inputs = mixed_words(self.model, batch, share) if share else None
@@ -80,7 +80,7 @@ class BleuSample:
     sources: list[np.ndarray]
     references: list[str]
     tokenizer: Tokenizer
-    bleu_tokenize: str = "13a"  # sacreBLEU's name for what BLEU counts as a word
+    bleu_tokenize: str = "13a"  # sacreBLEU's name for the tokenisation of BLEU
 
     @classmethod
     def of(cls, pairs: PairStream, count: int, tokenizer: Tokenizer, bleu_tokenize: str = "13a") -> Self:
@@ -98,7 +98,7 @@ class BleuSample:
 
 @torch.no_grad()
 def mixed_words(model: Translator, batch: PairBatch, share: float) -> torch.Tensor:
-    """What the decoder is given, (B, T): the target without its last column, a `share` of its words the model's own.
+    """The decoder's input, (B, T): the target without its last column, with a `share` of words from the model itself.
 
     The draws are made without dropout. BOS, EOS and PAD are neither replaced nor drawn.
     """

@@ -20,7 +20,7 @@ class WordVectorTask(Task):
     def __init__(self, network: SkipGram, training: TrainingConfig) -> None:
         super().__init__(training)
         self.network = network
-        # These optimisers leave alone what a batch does not touch, so that a step need not cost more with more words.
+        # These optimisers skip rows that a batch does not use, so the cost of a step does not grow with the words.
         network.sparse = (
             training.optimizer in ("adagrad", "sgd")
             and not training.clip_norm
@@ -34,7 +34,7 @@ class WordVectorTask(Task):
         return loss
 
     def evaluate(self, batch: dict[str, torch.Tensor]) -> tuple[float, int]:
-        """Word vectors are judged by analogies and similarities, not by held-out loss: there is no validation."""
+        """Word vectors are evaluated on analogies and similarities, not by held-out loss: there is no validation."""
         raise NotImplementedError
 
 
