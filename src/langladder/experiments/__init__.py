@@ -1,1 +1,1 @@
-"""Claims of the literature as measured experiments: one module an experiment, its settings in conf/."""
+"""Claims of the literature as experiments: one module per experiment, its settings in conf/."""

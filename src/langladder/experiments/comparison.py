@@ -1,4 +1,4 @@
-"""The form that most claims have: some networks, one thing changed at a time, the same steps, several seeds.
+"""The form of most claims: some networks, one change at a time, the same number of steps, several seeds.
 
 A file of conf/claim says it, and what would refute it:
 
@@ -49,13 +49,13 @@ from langladder.experiments.statistics import (
 )
 
 LEAST = 1e-12
-"""Of a metric whose logarithm is taken."""
+"""Lower limit of a metric whose logarithm is taken."""
 MANY = 8
-"""Means beyond which a sentence names only those that something is expected of."""
+"""Above this number of means, a sentence only lists those with an expectation."""
 
 
 class Measured(NamedTuple):
-    """Networks that only the seed tells apart.
+    """Networks that differ only in the seed.
 
     Attributes:
         parameters: of each; 0: of no interest.
@@ -78,38 +78,38 @@ class Measured(NamedTuple):
         return spread(finite(self.values[metric]))
 
     def sides(self, metric: str) -> Any:
-        """What is compared: (S, N) where it is kept, or else (S,)."""
+        """The compared values: (S, N) if values per text are kept, else (S,)."""
         return self.items.get(metric, self.values[metric])
 
 
 C = TypeVar("C", bound=ComparisonConfig)
 Found = Mapping[str, Mapping[str, Measured]]
-"""Title of a base → variant → what was measured."""
+"""Title of a base → variant → measurements."""
 Levels = Mapping[str, float]
-"""Metric → its baseline: what counting or guessing gets."""
+"""Metric → its baseline: the result of counting or guessing."""
 Values = Mapping[str, float | np.ndarray | Mapping[Any, float]]
-"""Metric → value; or (N,), what each test text gets, whose mean is the value; or of a curve, place → value."""
+"""Metric → value; or (N,) values per test text, whose mean is the value; or for a curve, position → value."""
 Change = Mapping[str, Any]
-"""The settings of a variant: they are checked by the class of the network or by `VARIANT`, whatever they are."""
+"""The settings of a variant, checked by the class of the network or by `VARIANT`."""
 Scored = tuple[int, Values]
-"""Parameters of a trained network, and what was measured of it."""
+"""Parameters of a trained network, and its measurements."""
 Measure = Callable[[Any, Change, int], Scored]
-"""Base, settings of the variant, seed → what was measured."""
+"""Base, settings of the variant, seed → measurements."""
 
 
 class Comparison(Experiment[C]):
-    """Each base with each variant of its settings, a network a seed."""
+    """Each base with each variant of its settings, one network per seed."""
 
     metrics: ClassVar[dict[str, Metric]]
     titles: Mapping[Any, str] = {}
-    """Base → what a reader is shown for it, where that is not its name."""
+    """Base → its title, if it differs from its name."""
 
     @abstractmethod
     def measure(self, data: Data, seeds: range) -> Measure:
-        """What trains and measures one network; `seeds` are all that will be asked for."""
+        """The function that trains and measures one network; `seeds` are all seeds that will be used."""
 
     def levels(self, data: Data) -> Levels:
-        """Metric → what one gets by counting (words or labels, or n-grams) or guessing; who has learnt beats it."""
+        """Metric → the result of counting (words or labels, or n-grams) or guessing; a trained network must beat it."""
         del data
         return {}
 
@@ -127,15 +127,15 @@ class Comparison(Experiment[C]):
         return self.findings(found, self.levels(data))
 
     def title(self, base: Any) -> str:
-        """What a reader is shown for a base."""
+        """The title of a base."""
         return self.titles.get(base, str(base))
 
     def variant_title(self, variant: str) -> str:
-        """What a reader is shown for a variant: its name; for numbers also what they are of."""
+        """The title of a variant: its name; for numbers also their quantity."""
         return f"{self.config.what} {variant}" if self._numbers() else variant
 
     def findings(self, found: Found, levels: Levels | None = None) -> Findings:
-        """The claim holds where all that is expected comes out, for every base, if all bases have learnt."""
+        """The claim holds if all expectations hold for every base, and all bases have learned."""
         config, columns, levels = self.config, self._columns(), {**self.config.baseline, **(levels or {})}
         fields = self._fields(
             found, config.expect, [config.metric, *(key for key in columns if key != config.metric)], levels
@@ -149,14 +149,14 @@ class Comparison(Experiment[C]):
         return Findings(**fields, figures=figures, timed=self.timed(found))
 
     def timed(self, found: Found) -> Shown | None:
-        """What the machine's speed decides, of the metrics by the clock; None: nothing."""
+        """The results of timed metrics, which depend on the machine's speed; None: none."""
         clock = [key for key, metric in self.metrics.items() if metric.clock]
         return Shown(**self._fields(found, self.config.timed, clock, {})) if self.config.timed else None
 
     def _fields(
         self, found: Found, expect: Sequence[Expectation], columns: list[str], levels: Levels
     ) -> dict[str, Any]:
-        """The fields of `Shown`: a table of these metrics, of which the first is the one that the sentence names."""
+        """The fields of `Shown`: a table of these metrics; the first one is in the sentence."""
         key, label = columns[0], self.metrics[columns[0]].label
         expected = [
             self.judged(one, found[base], found, levels, lead=self._lead(base)) for base, one in self._each(expect)
@@ -203,7 +203,7 @@ class Comparison(Experiment[C]):
         levels: Levels | None = None,
         lead: str = "",
     ) -> tuple[Verdict, str]:
-        """What is expected of a base's variants, and the numbers that say whether it came out.
+        """The expectations for a base's variants, and the numbers that decide them.
 
         Args:
             found, levels: where the other side may be.
@@ -224,7 +224,7 @@ class Comparison(Experiment[C]):
         return (every if expected.each else some)(verdicts.values()), "; ".join(said[name] for name in shown)
 
     def _lead(self, base: str) -> str:
-        """The title of a base before what is said of it, where there are several."""
+        """The title of a base as a prefix, if there are several bases."""
         return f"{base} " if len(self.config.bases) > 1 else ""
 
     def _columns(self) -> list[str]:
@@ -232,12 +232,12 @@ class Comparison(Experiment[C]):
         return [key for key, metric in self.metrics.items() if metric.scalar]
 
     def _each(self, expected: Iterable[Expectation]) -> Iterator[tuple[str, Expectation]]:
-        """Title of a base, and what is expected of it."""
+        """Title of a base, and its expectation."""
         for base in self.config.bases:
             yield from ((self.title(base), one) for one in expected if not one.of or str(base) in one.of)
 
     def _looked_at(self, base: str, expect: Iterable[Expectation]) -> set[str]:
-        """The variants of a base that something is expected of, and those beside them."""
+        """The variants of a base with an expectation, and those that they are compared with."""
         names, found = list(self.config.changes()), set[str]()
         for title, expected in self._each(expect):
             if title == base:
@@ -247,14 +247,14 @@ class Comparison(Experiment[C]):
         return found
 
     def _cost(self, one: Measured, key: str) -> float:
-        """The mean, less where it is better; of a network that has diverged, infinite."""
+        """The mean with the sign that makes lower better; infinite if a network has diverged."""
         value = mean(one.values[key])
         return math.inf if math.isnan(value) else -value if self.metrics[key].more_is_better else value
 
     def _other(
         self, expected: Expectation, name: str, by: Mapping[str, Measured], found: Found, levels: Levels
     ) -> tuple[Measured | float, str]:
-        """What a variant is compared with, and how a reader is shown it."""
+        """The other side of a comparison, and its title."""
         than, key, names = expected.than, expected.metric or self.config.metric, list(by)
         if isinstance(than, float | int):
             return float(than), f"{than:g}"
@@ -271,7 +271,7 @@ class Comparison(Experiment[C]):
         return by[than], self.variant_title(than)
 
     def _gain(self, one: Measured, other: Measured | float, key: str, expected: Expectation) -> Difference:
-        """How much better one is than another."""
+        """The difference between two variants; positive if the first is better."""
         sides = [one.sides(key), other.sides(key) if isinstance(other, Measured) else other]
         unequal = isinstance(other, Measured) and (key in one.items) != (key in other.items)
         if isinstance(other, Measured) and (unequal or expected.factor is not None):
@@ -283,7 +283,7 @@ class Comparison(Experiment[C]):
         return difference(sides[0], sides[1], 1 - (1 - CONFIDENCE) / max(1, len(expected.some)))
 
     def _gates(self, found: Found, levels: Levels) -> Iterator[Verdict]:
-        """What must be so before anything is judged: what is given, and that the networks have learnt."""
+        """The conditions of a verdict: those in `given`, and that the networks have learned."""
         config = self.config
         for base, given in self._each(config.given):
             verdict, said = self.judged(given, found[base], found, levels, lead=self._lead(base))
@@ -307,12 +307,12 @@ class Comparison(Experiment[C]):
         return gate(found[name].sides(key), level, f"{what} has not learnt: its {metric.label}")
 
     def _numbers(self) -> list[float]:
-        """What varies, where it is numbers."""
+        """The varied quantity, if it is numeric."""
         values = next(iter(self.config.vary.values()), [])
         return values if all(isinstance(value, int | float) for value in values) else []
 
     def _plots(self, key: str, found: Found, levels: Levels) -> Iterator[Plot]:
-        """Of a metric over the variants, a line a base; of a curve one a base, a line a variant."""
+        """Plots of a metric over the variants, a line per base; for a curve a plot per base, a line per variant."""
         metric, what = self.metrics[key], self.config.what
         if metric.along:
             for base, by in found.items():
@@ -353,7 +353,7 @@ class Comparison(Experiment[C]):
 
 
 def gathered(values: Sequence[Values], metrics: Iterable[str], parameters: int) -> Measured:
-    """What was measured of the networks of a variant, of each its `Values`."""
+    """The measurements of a variant's networks, from the `Values` of each."""
     items, found, curves = dict[str, np.ndarray](), dict[str, list[float]](), dict[str, dict[Any, list[float]]]()
     for metric in metrics:
         kept: list[Any] = [one[metric] for one in values if metric in one]
@@ -375,12 +375,12 @@ def _number(value: float) -> str:
 
 
 def _positive(curve: Mapping[Any, list[float]]) -> dict[Any, list[float]]:
-    """What a log axis can show."""
+    """The value for a log axis."""
     return {place: [value if value > 0 else math.nan for value in values] for place, values in curve.items()}
 
 
 def _statement(apart: Difference, expected: Expectation, *, points: bool) -> str:
-    """A difference as it was measured, in points where it is one of shares."""
+    """A difference as text, in points for shares."""
     if expected.factor is not None:
         middle, low, high = (f"{100 * (math.exp(min(value, 700.0)) - 1):+.1f}" for value in apart[:3])
         return f"{middle} % ({low} to {high})" if math.isfinite(apart.low) else f"{middle} % (one seed)"

@@ -1,4 +1,4 @@
-"""What a claim's file says: what is trained, what varies, what must come out; see `comparison`."""
+"""The file of a claim: the training, the variants, the expectations; see `comparison`."""
 
 import math
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ TRAINING |= {"batch_size", "sequence_length", "batch_tokens"}
 
 
 class Metric(NamedTuple):
-    """What is measured of a trained network: its column and axis, and whether more of it is better.
+    """A metric of a trained network: its column and axis, and whether higher is better.
 
     Attributes:
         along: of a curve, what its places are; it has a plot for each base, and no column.
@@ -42,7 +42,7 @@ class Metric(NamedTuple):
 
 
 class Expectation(Config):
-    """What must come out: each of some variants, or some one of them, is better, worse or as good as another.
+    """An expectation: each of some variants, or at least one, is better, worse or as good as another.
 
     Attributes:
         of: bases of which it is said; none: all.
@@ -70,11 +70,11 @@ class Expectation(Config):
 
     @property
     def names(self) -> list[str]:
-        """The variants that are looked at."""
+        """The variants of the expectation."""
         return self.each or self.some
 
     def judged(self, gain: Difference) -> Verdict:
-        """gain: of the variant, positive where it is better; of logarithms where a factor is given."""
+        """gain: of the variant, positive if it is better; of logarithms if a factor is given."""
         by = self.margin if self.factor is None else math.log(self.factor)
         assert by is not None
         gain = gain if self.outcome in ("better", "as good") else -gain
@@ -82,10 +82,10 @@ class Expectation(Config):
 
 
 class ComparisonConfig(ExperimentConfig):
-    """Settings of `Comparison`; subclasses have what is trained, how, and the metrics."""
+    """Settings of `Comparison`; subclasses define the networks, the training and the metrics."""
 
     VARIANT: ClassVar[type[Config]] = Config
-    """The settings that a variant may have, checked before anything runs."""
+    """The possible settings of a variant, checked before anything runs."""
     bases: list[Any] = Field(min_length=1)
     variants: dict[str, dict[str, object]] = Field(default={})
     vary: dict[str, list[Any]] = Field(default={})
@@ -122,11 +122,11 @@ class ComparisonConfig(ExperimentConfig):
         return self
 
     def metrics(self) -> tuple[str, ...]:
-        """Those that something can be expected of."""
+        """The metrics that an expectation can use."""
         return get_args(type(self).model_fields["metric"].annotation)
 
     def _known(self, key: str, expected: Expectation, names: list[str]) -> None:
-        """Whether all that an expectation names is there."""
+        """Check that everything named in an expectation exists."""
         bases, special = list(map(str, self.bases)), [BEST, BEFORE, BASELINE]
         if unknown := set(expected.of) - set(bases):
             raise ValueError(f"{key}: of={sorted(unknown)} is not one of the bases; allowed: {', '.join(bases)}")
@@ -140,16 +140,16 @@ class ComparisonConfig(ExperimentConfig):
             raise ValueError(f"{key}: {expected.than!r} is compared with itself")
 
     def _check(self, base: Any) -> None:
-        """Every variant's settings are there, and can be had together."""
+        """Check that every variant's settings exist and are compatible."""
         for name, change in self.changes().items():
             checked(self.VARIANT, change, f"{base}, {name}")
 
 
 class NetworkComparisonConfig(ComparisonConfig):
-    """Settings of a comparison whose variants have settings of a network and of its training."""
+    """Settings of a comparison with variants of the network and its training."""
 
     TRAINED: ClassVar[frozenset[str]] = frozenset(TRAINING)
-    """Settings of training that a variant may have."""
+    """The training settings that a variant can change."""
     model: dict[str, object] = Field(default={})  # settings of the network that all variants have
 
     def small(self, base: Any) -> tuple[Any, dict[str, object]]:
@@ -157,7 +157,7 @@ class NetworkComparisonConfig(ComparisonConfig):
         raise NotImplementedError
 
     def training(self, **changes: object) -> Config:
-        """How a network is trained, with changes to single settings."""
+        """The training of a network, with changes to single settings."""
         raise NotImplementedError
 
     def variant(self, base: Any, change: Mapping[str, object]) -> tuple[Any, dict[str, object], dict[str, object]]:

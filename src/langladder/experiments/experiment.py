@@ -1,4 +1,4 @@
-"""The contract of every experiment: settings in, findings out.
+"""The interface of every experiment: settings in, findings out.
 
 `run` measures; it may train small models of its own (ladder `experiment`) or look into the trained ones of the ladder
 (ladder `probe`). The same data, settings and seed give the same findings, but for `Findings.timed`.
@@ -24,12 +24,12 @@ from langladder.text.tokenize.tokenizers import Tokenizer
 Progress = Callable[[str], None]
 Split = Literal["train", "validation", "test"]
 Source = Literal["tokens/text", "tokens/parallel", "clean/text", "clean/labels", "clean/tags", "agreement", "models"]
-"""What an experiment may read: a folder below data/, the file of `paths.agreement`, the trained language models."""
+"""Possible inputs of an experiment: a folder in data/, the file of `paths.agreement`, trained language models."""
 
 
 @dataclass(frozen=True)
 class Data:
-    """What an experiment may read. Nothing is opened before it is asked for.
+    """The data of an experiment. Nothing is opened before it is used.
 
     Attributes:
         text, parallel: folders of the stage `tokenize`.
@@ -59,7 +59,7 @@ class Data:
         return PairStream.open(self.parallel / f"{split}.arrow")
 
     def lines(self, split: Split) -> Iterator[str]:
-        """One split of the monolingual text as it was cleaned, line by line."""
+        """One split of the cleaned monolingual text, line by line."""
         for lines in read_column(self.clean / split, "text"):
             yield from lines
 
@@ -80,7 +80,7 @@ class Data:
         return read_labels(self.tags)
 
     def title_of(self, model: str) -> str:
-        """What a reader is shown for one of `models`."""
+        """The title of one of `models`."""
         return self.titles.get(model, model)
 
     def tokenizer(self) -> Tokenizer:
@@ -89,7 +89,7 @@ class Data:
 
 
 class ExperimentConfig(schema.Config):
-    """Settings that every experiment has. Numbers of steps in the others are those of `effort` 1."""
+    """Settings of every experiment. Numbers of steps in other settings are for `effort` 1."""
 
     effort: float = Field(default=1.0, gt=0, le=1000)  # how much more, or less, to train and to repeat; set by the size
 
@@ -103,7 +103,7 @@ class ExperimentConfig(schema.Config):
 
 
 class RepeatedConfig(ExperimentConfig):
-    """Settings of an experiment that trains every network once a seed, and judges differences over the seeds."""
+    """Settings of an experiment that trains every network once per seed, and tests differences over the seeds."""
 
     seeds: int = Field(default=LEAST_SEEDS, ge=1, le=100)
     margin: float = Field(default=0.0, ge=0)  # the least difference that counts, in what the experiment judges
@@ -129,7 +129,7 @@ class Experiment(ABC, Generic[C]):
         self.config = config
 
     def run(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """Measure and judge; below effort 1 nothing is judged.
+        """Measure and give a verdict; below effort 1 there is no verdict.
 
         Args:
             seed: of everything random.
@@ -147,4 +147,4 @@ class Experiment(ABC, Generic[C]):
 
     @abstractmethod
     def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
-        """What `run` does, whatever the effort."""
+        """The implementation of `run`, at any effort."""

@@ -1,4 +1,4 @@
-"""What an experiment found: a sentence made from the measured numbers, a table, and plots as plain data.
+"""The findings of an experiment: a sentence made from the measured numbers, a table, and plots as plain data.
 
 Nothing here draws: `reporting` does. What the machine's speed decides (`timed`) stands apart from what the seed
 decides, because only the latter is the same in every run.
@@ -15,7 +15,7 @@ from langladder.experiments.statistics import Verdict, finite, mean, spread
 from langladder.ground.schema import Config
 
 DIGITS = 6
-"""Significant digits that are kept: more than any of these measurements is worth."""
+"""Significant digits to keep: more than any of these measurements justifies."""
 
 
 def _measured(values: object) -> object:
@@ -26,11 +26,11 @@ def _measured(values: object) -> object:
 
 
 Numbers = Annotated[dict[str, float], BeforeValidator(_measured)]
-"""Name → value, rounded; what is infinite or no number is left out, never replaced."""
+"""Name → value, rounded; infinite values and NaN are left out, never replaced."""
 
 
 class Series(Config):
-    """One line or set of marks: x (N,) numbers or categories, y (N,) with None where nothing was measured."""
+    """One line or set of marks: x (N,) numbers or categories, y (N,) with None for missing values."""
 
     name: str
     x: list[float] | list[str]
@@ -63,7 +63,7 @@ class Plot(Config):
 
 
 class GraphNode(Config):
-    """One node of a graph of computation: its value and gradient as text, and the names of what it was made of."""
+    """One node of a computation graph: its value and gradient as text, and the names of its inputs."""
 
     name: str
     operation: str = ""
@@ -73,7 +73,7 @@ class GraphNode(Config):
 
 
 class Graph(Config):
-    """A graph of computation, each node after those that it was made of."""
+    """A computation graph, each node after its inputs."""
 
     title: str
     caption: str
@@ -95,7 +95,7 @@ Outcome = Literal["holds", "refuted", "not tested"]
 
 
 class Compared(Config):
-    """A difference that a verdict rests on, in favour of the claim where it is positive.
+    """A difference that a verdict rests on; positive values support the claim.
 
     Attributes:
         what: is compared with what; blank where the claim has one comparison.
@@ -113,7 +113,7 @@ class Compared(Config):
 
 
 class Shown(Config):
-    """A sentence with what it rests on; `holds` says whether the claim does (None: it was not tested, for a reason)."""
+    """A sentence with its evidence; `holds`: whether the claim holds (None: not tested, with a reason)."""
 
     holds: bool | None
     reason: str = ""
@@ -132,7 +132,7 @@ class Shown(Config):
 
     @property
     def outcome(self) -> Outcome:
-        """What the claim came to, in a word."""
+        """The verdict in a word."""
         return "not tested" if self.holds is None else "holds" if self.holds else "refuted"
 
     @property
@@ -141,12 +141,12 @@ class Shown(Config):
         return self.verdict.removeprefix(opening(Verdict(self.holds, self.reason)))
 
     def untested(self, reason: str) -> dict[str, object]:
-        """What changes where these numbers are to decide nothing, for `model_copy`."""
+        """The changes for `model_copy` if these numbers must not give a verdict."""
         return {**opened(Verdict(None, reason), self.found), "rests_on": self.rests_on}
 
 
 class Findings(Shown):
-    """What an experiment found; `figures` go to the metrics."""
+    """The findings of an experiment; `figures` go to the metrics."""
 
     figures: Numbers  # see `figure`
     timed: Shown | None = None  # what depends on the machine's speed: never in a file that DVC hashes
@@ -166,7 +166,7 @@ def figure(*parts: str) -> str:
 
 
 def curves(shown: Shown) -> list[dict[str, float]]:
-    """What is drawn over whole numbers (labels, examples, parameters, steps) as rows of learning curves.
+    """Plots over whole numbers (labels, examples, parameters, steps) as rows of learning curves.
 
     Each has its place as `step`, and `<plot>/<series>`, both as in `figure`; of two alike the later has a number.
     """
@@ -193,7 +193,7 @@ def series(
     y: Iterable[float | None],
     error: Iterable[float | None] | None = None,
 ) -> Series:
-    """A series with its numbers rounded, what is infinite or no number left out."""
+    """A series with rounded numbers, without infinite values and NaN."""
     places: list[float] | list[str] = [str(value) for value in x] if _names(x) else [float(value) for value in x]
     return Series(
         name=name, x=places, y=list(map(rounded, y)), error=None if error is None else list(map(rounded, error))
@@ -205,12 +205,12 @@ def _names(x: Sequence[float] | Sequence[str]) -> bool:
 
 
 def rounded(value: float | None) -> float | None:
-    """To DIGITS significant digits; None for what is infinite or no number."""
+    """To DIGITS significant digits; None for infinite values and NaN."""
     return None if value is None or not math.isfinite(value) else float(f"{value:.{DIGITS}g}")
 
 
 class Opened(TypedDict):
-    """What the fields of `Shown` say of a verdict."""
+    """The fields of `Shown` for a verdict."""
 
     holds: bool | None
     reason: str
@@ -219,11 +219,11 @@ class Opened(TypedDict):
 
 
 Grid = Mapping[str, Mapping[Any, Sequence[float]]]
-"""What most experiments measure: title of a line → place along x → a value a seed."""
+"""The usual measurements: title of a line → position on x → one value per seed."""
 
 
 def lines(grid: Grid) -> list[Series]:
-    """A line each: means over the seeds, with their spread."""
+    """One line each: means over the seeds, with their spread."""
     return [series(name, list(by), map(mean, by.values()), _spreads(by.values())) for name, by in grid.items()]
 
 
@@ -240,7 +240,7 @@ def opening(verdict: Verdict) -> str:
 
 
 def opened(verdict: Verdict, found: str) -> Opened:
-    """A verdict, and the sentence of its numbers, which opens with it: `Findings(**opened(verdict, …), …)`."""
+    """A verdict, and the sentence of its numbers, which begins with it: `Findings(**opened(verdict, …), …)`."""
     rests_on = [
         Compared(
             what=one.what,

@@ -1,4 +1,4 @@
-"""The page of a claim: what was found, and which work found it."""
+"""The page of a claim: its findings, and the fingerprint of the job."""
 
 from typing import ClassVar
 
@@ -7,7 +7,7 @@ from langladder.experiments.findings import Findings
 
 
 class ClaimPage(Page):
-    """Of an experiment or a probe; what the machine's speed decides is in the run of that fingerprint."""
+    """The page of an experiment or a probe; results that depend on the machine's speed are in its run."""
 
     headlines: ClassVar[tuple[str, ...]] = ("outcome",)
 

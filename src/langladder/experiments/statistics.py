@@ -1,4 +1,4 @@
-"""Means and spreads over seeds, differences with intervals, and what these decide.
+"""Means and spreads over seeds, differences with intervals, and verdicts.
 
 A difference d is measured once a seed, on the same N test texts where there are any. Both are drawn at random, so the
 variance of the mean has a part of each, and Student's t has the degrees of freedom of Welch and Satterthwaite:
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 LEAST_SEEDS = 5
-"""Below these Student's t of a spread is too wide, and a spread too often small by chance, to decide anything."""
+"""Minimum number of seeds: with fewer, Student's t is too wide, and a spread is too often small by chance."""
 CONFIDENCE = 0.95
 Z = 1.96
 
@@ -48,7 +48,7 @@ def some(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def _joined(found: list[Verdict], *, decisive: bool) -> Verdict:
-    """What one of them being `decisive` decides; else the reasons of those that are open, else the opposite."""
+    """The verdict if one of them is `decisive`; else the reasons of the open ones, else the opposite."""
     rests_on = tuple(judged for one in found for judged in one.rests_on)
     if any(one.holds is decisive for one in found):
         return Verdict(decisive, "", rests_on)
@@ -57,13 +57,13 @@ def _joined(found: list[Verdict], *, decisive: bool) -> Verdict:
 
 
 def gated(gates: Iterable[Verdict], verdict: Verdict) -> Verdict:
-    """The verdict where all gates hold; else not tested, for the reason that a gate gives."""
+    """The verdict if all gates hold; else not tested, with the reason of a gate."""
     closed = list(dict.fromkeys(gate.reason for gate in gates if not gate.holds))
     return Verdict(None, "; ".join(closed), verdict.rests_on) if closed else verdict
 
 
 class Difference(NamedTuple):
-    """The mean of one less that of another, with a 95 % interval. `seeds` None: of one model, over test items alone."""
+    """The difference of two means, with a 95 % interval. `seeds` None: of one model, over test items only."""
 
     mean: float
     low: float
@@ -106,7 +106,7 @@ class Difference(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A difference, in favour of the claim where it is positive, and the least that counts."""
+    """A difference, positive in favour of the claim, and the smallest one that counts."""
 
     difference: Difference
     by: float
@@ -156,19 +156,19 @@ def of_one_model(first: ArrayLike, second: ArrayLike) -> Difference:
 
 
 def above(values: ArrayLike, level: float, what: str) -> Verdict:
-    """A gate: values, one a seed, lie above a level, by their interval."""
+    """A gate: values, one per seed, are above a level, by their interval."""
     gap = difference(values, level)
     return _gate(gap.exceeds(), f"{what} {gap.mean + level:.3g} is not above {level:.3g}, by its interval")
 
 
 def below(values: ArrayLike, level: float, what: str) -> Verdict:
-    """A gate: values, one a seed, lie below a level, by their interval."""
+    """A gate: values, one per seed, are below a level, by their interval."""
     gap = difference(values, level)
     return _gate((-gap).exceeds(), f"{what} {gap.mean + level:.3g} is not below {level:.3g}, by its interval")
 
 
 def _gate(beats: Verdict, closed: str) -> Verdict:
-    """Holds where the level is beaten; else not tested, for the reason `closed` and what is lacking to know."""
+    """Holds if the level is beaten; else not tested, with the reason `closed` or too little power."""
     return Verdict(True) if beats.holds else Verdict(None, f"{closed} ({beats.reason})" if beats.reason else closed)
 
 
@@ -178,7 +178,7 @@ def mean(values: Sequence[float]) -> float:
 
 
 def finite(values: Sequence[float]) -> list[float]:
-    """Those that are numbers: of a run that has diverged there may be none."""
+    """The values that are numbers; a diverged run can have none."""
     return [value for value in values if math.isfinite(value)]
 
 

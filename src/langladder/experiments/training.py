@@ -1,4 +1,4 @@
-"""A bare training loop for small networks: no checkpoints, no logger, no Lightning to wait for; fp32 on the CPU.
+"""A simple training loop for small networks: no checkpoints, no logger, no Lightning; fp32 on the CPU.
 
 Optimisers, learning rates and batches are those of the ladder (`tasks.optimisation`, `data.language_modelling`), so
 what an experiment trains is what the ladder would, only smaller.
@@ -27,7 +27,7 @@ def train(
     config: TrainingConfig,
     watch: Callable[[int], None] | None = None,
 ) -> list[float]:
-    """Train in place for `max_steps`, or until the loss is no number; the network ends in evaluation mode.
+    """Train in place for `max_steps`, or until the loss is NaN; the network ends in evaluation mode.
 
     Args:
         loss: step → scalar to differentiate.
@@ -64,7 +64,7 @@ def train_language_model(
     seed: int,
     watch: Callable[[int], None] | None = None,
 ) -> list[float]:
-    """Next-token prediction on the stream, as `tasks.language_modelling` does it; see `train`.
+    """Next-token prediction on the stream, like `tasks.language_modelling`; see `train`.
 
     Raises:
         InputError: the text is smaller than one batch.
@@ -95,7 +95,7 @@ def loss_a_token(model: LanguageModel, text: TokenStream, *, tokens: int) -> flo
 
 
 def unigram_loss(ids: np.ndarray) -> float:
-    """Entropy in nats of tokens by their frequency, EOS among them: what one loses who knows it and nothing else."""
+    """Entropy in nats of token frequencies, with EOS: the loss of a model that only knows these frequencies."""
     count = count_ids(ids)
     count[BOS] = 0
     share = count[count > 0] / count.sum()

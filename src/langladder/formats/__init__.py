@@ -1,1 +1,1 @@
-"""What is taken away: word vectors and models in the formats that other tools read, and their cards."""
+"""Export: word vectors and models in the formats of other tools, and their cards."""

@@ -47,7 +47,7 @@ CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1b\x7f]")  # the others part fields
 
 
 class Section:
-    """The lines of one order as they stand in the file."""
+    """The lines of one order in the file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -57,7 +57,7 @@ class Section:
 
 
 class Reader:
-    """The file, line by line, knowing where it is."""
+    """The file, line by line, with its position."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.number = path, 0
@@ -87,7 +87,7 @@ class Reader:
             raise self.wrong(f"not UTF-8 ({error.reason})") from error
 
     def sizes(self) -> list[int]:
-        """n-grams of each order, from the head of the file."""
+        """The number of n-grams of each order, from the header of the file."""
         for line in self.lines:  # anything may stand before \data\
             if line.strip() == b"\\data\\":
                 break
@@ -316,7 +316,7 @@ def _joined(separator: str, *columns: pa.Array | pa.Scalar) -> pa.Array:
 
 
 def _logarithms(natural: np.ndarray) -> pa.Array:
-    """Natural logarithms as text to base 10, with the digits that tell one float32 from the next."""
+    """Natural logarithms as text to base 10, with enough digits for float32."""
     base10 = np.where(np.isneginf(natural), ZERO, natural / math.log(10)) + 0.0
     return pc.cast(pa.array(base10.astype(np.float32)), pa.large_string())
 
@@ -361,7 +361,7 @@ def read_arpa(path: Path, tokens: Sequence[str] | None = None) -> tuple[ArpaMode
 
 
 def _complete(section: Section) -> None:
-    """Add <unk> where the words of order 1 lack it; raise InputError where they lack <s> or </s>."""
+    """Add <unk> if the words of order 1 lack it; raise InputError if they lack <s> or </s>."""
     words = {word for (word,), _ in section.rows}
     for token in (BOS, EOS):
         if MARKS[token].encode() not in words:

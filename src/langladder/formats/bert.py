@@ -170,7 +170,7 @@ def export_fine_tuned(model: Fine, folder: Path) -> None:
 
 
 def misfit(model: Fine) -> str | None:
-    """Why transformers has no such head; None where it has."""
+    """Why transformers does not support this head; None if it does."""
     config = model.config
     if config.layers != "last":
         return (
@@ -229,18 +229,18 @@ _MUST_BE: dict[str, tuple[object, tuple[object, ...]]] = {  # BERT's default, wh
     "tie_word_embeddings": (True, (True,)),
 }
 FLOATS = ("F32", "F16", "BF16")
-"""What weights may be stored as; all are read as single precision."""
+"""Supported types of stored weights; all are read as single precision."""
 NEVER = -1e4
-"""A score that gives a word no probability: exp of it is 0."""
+"""A score that gives a word probability 0, because its exp is 0."""
 _TABLE, _BIAS = "bert.embeddings.word_embeddings.weight", "cls.predictions.bias"
 _SAME = {"cls.predictions.decoder.weight": _TABLE, "cls.predictions.decoder.bias": _BIAS}
-"""What some folders hold once more, or hold instead."""
+"""Alternative or additional names in some folders."""
 _HEADS = ("classifier.", "qa_outputs.")
-"""What stands on top of the body in folders of a classifier, a tagger, a reader: it is not read."""
+"""Heads in the folders of classifiers, taggers and readers; they are not read."""
 
 
 def import_bert(folder: Path) -> BERT:
-    """Read a folder whose tokens are this house's: PAD 0, and `<sep>`, `<cls>`, `<mask>` at the end.
+    """Read a folder with langladder's tokens: PAD 0, and `<sep>`, `<cls>`, `<mask>` at the end.
 
     Raises:
         InputError: files are missing, the weights do not fit the settings, or the settings are not those of this BERT.
@@ -298,7 +298,7 @@ def _read(folder: Path) -> tuple[BERTConfig, dict[str, np.ndarray], Any]:
 
 
 def weights_file(folder: Path) -> Path:
-    """The file of the weights. Raises InputError where there are others in its place."""
+    """The file of the weights. Raises InputError if there are other files instead."""
     others = [file.name for ending in ("*.bin", "*.safetensors", "*.h5") for file in sorted(folder.glob(ending))]
     if others and ARRAYS not in others:
         raise InputError(
@@ -309,7 +309,7 @@ def weights_file(folder: Path) -> Path:
 
 
 def check_finite(arrays: dict[str, np.ndarray], path: Path) -> None:
-    """Raise InputError where a number is not finite."""
+    """Raise InputError if a number is not finite."""
     for name, array in arrays.items():
         if not np.isfinite(array).all():
             raise InputError(f"{path}: {name} has a number that is not finite (a training that diverged?)")
@@ -335,18 +335,18 @@ def _renamed(facts: dict[str, ArrayFacts]) -> dict[str, str]:
 
 
 def _may_lack(name: str, there: dict[str, ArrayFacts]) -> bool:
-    """Whether a weight is not there and need not be: those of the words' scores, or of the pairs', all together."""
+    """Whether a weight is missing and optional: all weights of the words' scores, or of the pairs' scores."""
     part = next((part for part in ("cls.predictions.", "cls.seq_relationship.") if name.startswith(part)), None)
     return part is not None and not any(one.startswith(part) for one in there)
 
 
 def _may_be_spare(name: str) -> bool:
-    """What is not read: numbers 0, 1, 2, …; what occurs twice; heads; what judges pairs without a pooler."""
+    """Weights that are not read: numbers 0, 1, 2, …; duplicates; heads; the pairs' scores without a pooler."""
     return name in (*_SAME, "bert.embeddings.position_ids") or name.startswith(("cls.seq_relationship.", *_HEADS))
 
 
 def bert_settings(folder: Path) -> tuple[BERTConfig, JSONObject]:
-    """The settings that config.json describes, with a pooler, and all that it says.
+    """The settings from config.json, with a pooler, and its whole content.
 
     Raises:
         InputError: the file is missing, or describes another network than this BERT.

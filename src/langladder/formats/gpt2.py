@@ -79,7 +79,7 @@ def export_gpt2(model: GPT, tokenizer: Tokenizer, folder: Path) -> None:
 
 
 def gpt2_arrays(model: GPT) -> dict[str, np.ndarray]:
-    """The weights under GPT-2's names, in its layout; `lm_head.weight` only where it is not the input table."""
+    """The weights under GPT-2's names, in its layout; `lm_head.weight` only if it is not the input table."""
     arrays, output = {}, model.head.get_parameter("weight")
     for name, tensor, transposed in gpt2_names(model):
         value = tensor.detach().float()
@@ -170,11 +170,11 @@ _OURS: dict[str, tuple[object, tuple[object, ...]]] = {
 }
 _TABLE, _OUTPUT = "wte.weight", "lm_head.weight"
 _HEADS = ("score.", "classifier.", "qa_outputs.", "multiple_choice_head.")
-"""What stands on top of the body in folders of a classifier, a tagger, a reader: it is not read."""
+"""Heads in the folders of classifiers, taggers and readers; they are not read."""
 
 
 def import_gpt2(folder: Path) -> GPT:
-    """Read a folder of GPT-2's weights whose special tokens are this house's (PAD 0, BOS 2, EOS 3).
+    """Read a folder of GPT-2's weights with langladder's special tokens (PAD 0, BOS 2, EOS 3).
 
     Raises:
         InputError: files are missing, the weights do not fit the settings, or the settings are not those of this GPT.
@@ -208,7 +208,7 @@ def import_foreign_gpt2(folder: Path) -> tuple[GPT, Tokenizer]:
 
 
 def gpt2_settings(folder: Path) -> tuple[GPTConfig, int, JSONObject]:
-    """The settings that config.json describes, the number of tokens, and all that it says.
+    """The settings from config.json, the number of tokens, and its whole content.
 
     Raises:
         InputError: the file is missing, or describes another network than this GPT.

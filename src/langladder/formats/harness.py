@@ -1,4 +1,4 @@
-"""Our language models under EleutherAI's lm-evaluation-harness: the three questions that its tasks ask.
+"""Our language models in EleutherAI's lm-evaluation-harness: the three requests of its tasks.
 
     from lm_eval import simple_evaluate
     from langladder.formats.harness import harness_model
@@ -26,13 +26,13 @@ MAX_TOKENS = 256
 
 
 class Answering:
-    """What a harness may ask of a model: texts in, log-probabilities in nats and texts out."""
+    """The requests of the harness to a model: texts in, log-probabilities in nats and texts out."""
 
     def __init__(self, model: LanguageModel, tokenizer: Tokenizer) -> None:
         self.model, self.tokenizer = model, tokenizer
 
     def log_probs(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, bool]]:
-        """(context, continuation) → log P(continuation | context), and whether it is what greedy decoding says."""
+        """(context, continuation) → log P(continuation | context), and whether it is the result of greedy decoding."""
         items = self._items(pairs)
         sums = [float(values[0]) for values in score_options(self.model, items)]
         longest = max((len(one.options[0]) for one in items), default=0)
@@ -51,7 +51,7 @@ class Answering:
         return [float(next(found)[0]) if len(row) > 1 else 0.0 for row in rows]
 
     def continuations(self, items: Sequence[tuple[str, JSONObject]]) -> list[str]:
-        """(context, {"until", "max_gen_toks"}) → what the model says next, up to the first of the texts of `until`."""
+        """(context, {"until", "max_gen_toks"}) → the continuation, up to the first of the texts of `until`."""
         found = []
         for context, settings in items:
             tokens = int(settings.get("max_gen_toks", MAX_TOKENS))
@@ -85,7 +85,7 @@ def harness_model(folder: Path) -> Any:
     answering = Answering(LanguageModel.load(folder), Tokenizer.load(Path(folder) / "tokenizer.json"))
 
     class HarnessModel(contract):  # type: ignore[misc]  # untyped, and not here
-        """The harness' contract; its requests carry their arguments in `args`."""
+        """The interface of the harness; its requests have their arguments in `args`."""
 
         def loglikelihood(self, requests: list[Any]) -> list[tuple[float, bool]]:
             return answering.log_probs([request.args for request in requests])

@@ -1,4 +1,4 @@
-"""A network that was trained elsewhere, with its tokenizer, from whatever folder it came in.
+"""A network that was trained elsewhere, with its tokenizer, from a folder of any supported format.
 
 BERT for transformers      `formats.bert`; with its own tokens or with this project's
 GPT-2 for transformers     `formats.gpt2`; the same
@@ -22,11 +22,11 @@ from langladder.text.tokenize.tokenizers import Tokenizer
 
 KINDS: tuple[type[Network], ...] = (BERT, GPT)
 FILES = ("config.json", ARRAYS, "tokenizer.json", "vocab.txt", "vocab.json", "merges.txt", "tokenizer_config.json")
-"""What is read of a folder, where it is there."""
+"""The files of a folder that are read, if they exist."""
 
 
 def described(folder: Path) -> tuple[type[Network], Config]:
-    """The class and the settings of the network that a folder holds, by its config.json alone.
+    """The class and the settings of the network in a folder, from its config.json only.
 
     Raises:
         InputError: there is none, or one that nothing here starts from.
@@ -71,7 +71,7 @@ def read_imported(folder: Path) -> tuple[BERT | GPT, Tokenizer]:
 
 
 def _has_our_specials(folder: Path) -> bool:
-    """Whether the tokenizer of a folder has this house's specials."""
+    """Whether the tokenizer of a folder has langladder's special tokens."""
     path = folder / "tokenizer.json"
     found: Any = read_json(path) if path.exists() else {}
     for key in ("model", "vocab"):

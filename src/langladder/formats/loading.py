@@ -1,4 +1,4 @@
-"""How each foreign format is loaded: the example of its model card. `{folder}` is what the reader calls it.
+"""How to load each foreign format: the example for its model card. `{folder}` is replaced by the folder.
 
 How a model of the house is loaded, its family says (`langladder.families`).
 """

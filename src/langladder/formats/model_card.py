@@ -1,4 +1,4 @@
-"""A model card: what a saved model is, what it was trained on, how it scores, how to load it (Mitchell et al. 2019).
+"""The model card of a saved model: description, training data, scores, how to load it (Mitchell et al. 2019).
 
 Language models, translators, word vectors and the rest alike. Everything stands in the model's own folder
 (config.json or words.json, tokenizers, provenance.json); the scores are given.
@@ -34,7 +34,7 @@ _NAMED = 12  # labels that are named one by one
 
 @dataclass(frozen=True)
 class _Described:
-    """What a folder's files say: the model's class, a sentence, its settings."""
+    """The content of a folder's files: the model's class, a sentence, its settings."""
 
     kind: type
     summary: str
@@ -149,7 +149,7 @@ def _labels(labels: Sequence[str], what: str) -> str:
 
 
 def _reads(model: object) -> str:
-    """What a classifier takes a text for."""
+    """The units of a classifier."""
     if (units := getattr(model, "units", None)) is None:
         return "It does not look at the text"
     words = getattr(units, "words", None)
@@ -206,7 +206,7 @@ def _training(about: JSONObject, job: JSONObject) -> list[str]:
 
 
 def _base(base: object) -> str:
-    """A rung that the model grew from, with the hashes of the data that it was made of."""
+    """A rung in the model's lineage, with the hashes of its data."""
     rung = base if isinstance(base, dict) else {}
     inputs = rung.get("inputs") if isinstance(rung.get("inputs"), dict) else {}
     read = ", ".join(f"{name} `{digest}`" for name, digest in (inputs or {}).items())

@@ -138,7 +138,7 @@ def write_program(
     shapes: Sequence[object],
     declared: Sequence[Mapping[int, str]] = (),
 ) -> None:
-    """One file. All modes stay as they are.
+    """Write one file. All modes are unchanged.
 
     Args:
         shapes: names, for each input, the axes of any size.
@@ -178,7 +178,7 @@ def write_program(
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep the exporter from telling of its own workings."""
+    """Silence the exporter's own messages."""
     logger = logging.getLogger("onnxscript")
     level = logger.level
     logger.setLevel(logging.ERROR)

@@ -50,7 +50,7 @@ def chat_template(before: str) -> str:
 def write_tokenizer(
     path: Path, tokenizer: Tokenizer, *, first: Sequence[int] = (), last: Sequence[int] = (), reserved: bool = False
 ) -> None:
-    """Write tokenizer.json with the V tokens that models predict; `reserved`: also with those behind them.
+    """Write tokenizer.json with the V tokens that models predict; `reserved`: also with the reserved ones after them.
 
     The library then puts the specials `first` before a text and `last` after it.
     """

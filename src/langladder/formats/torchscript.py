@@ -38,7 +38,7 @@ class RecurrentStep(nn.Module):
 
 
 class _Reader(nn.Module):
-    """What the file offers: `first_state` and reading on."""
+    """The interface of the file: `first_state` and a step."""
 
     def __init__(self, step: nn.Module, parts: int, layers: int, width: int, whole: bool) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class _Reader(nn.Module):
 
 @torch.no_grad()
 def export_torchscript(model: RecurrentLM, path: Path) -> None:
-    """Write the file, atomically. The model's mode (training or not) stays as it is."""
+    """Write the file, atomically. The model's mode (training or not) is unchanged."""
     stack = model.cell
     training, whole = model.training, isinstance(stack.layers[0], FusedLayer)
     tokens = torch.full((2, 3 if whole else 1), BOS)

@@ -1,4 +1,4 @@
-"""One way in and one way out for word vectors, whatever the format.
+"""Read and write word vectors in any format.
 
 | format | what | also read by |
 | --- | --- | --- |
@@ -267,7 +267,7 @@ def write_vectors(vectors: WordVectors, path: Path | str, format: Format) -> Non
 
 
 def format_of(path: Path | str) -> Format:
-    """The format that a name to write stands for: .bin, .glove, .glove.txt, .vec, .txt (each also .gz), or a folder.
+    """The format for an output name: .bin, .glove, .glove.txt, .vec, .txt (each also .gz), or a folder.
 
     Raises:
         InputError: none that is known.

@@ -51,7 +51,7 @@ NOT_FINITE = "a number that is not finite"
 
 
 class Entries:
-    """The words that a reader has met, and their vectors; damaged entries are reported to `damage` and left out."""
+    """The words read so far, and their vectors; damaged entries are reported to `damage` and skipped."""
 
     def __init__(self, dim: int, damage: Damage) -> None:
         self.dim, self.damage = dim, damage
@@ -120,7 +120,7 @@ def entry_line(path: Path, file: IO[bytes], number: int, dim: int) -> bytes:
 
 
 def refuse_empty_claims(path: Path, size: int, dim: int, least: int) -> None:
-    """Raise InputError for a header that says more than the file can hold, before memory is taken for it.
+    """Raise InputError for a header with larger sizes than the file can contain, before allocating memory.
 
     Args:
         least: the fewest bytes of an entry.
@@ -134,7 +134,7 @@ def refuse_empty_claims(path: Path, size: int, dim: int, least: int) -> None:
 
 
 def check_words(path: Path, words: Sequence[str]) -> None:
-    """Raise InputError for a word that the formats cannot hold: empty, or with a space or control character inside."""
+    """Raise InputError for a word that the formats cannot represent: empty, or with a space or control character."""
     for word in words:
         if not word or " " in word or CONTROL.search(word.encode()):
             raise InputError(
@@ -151,7 +151,7 @@ def dense_rows(matrix: Matrix) -> Iterator[np.ndarray]:
 
 
 def write_entries(file: IO[bytes], words: Sequence[str], matrix: Matrix) -> None:
-    """One line a word; nine digits bring every float32 back."""
+    """One line per word; nine digits restore every float32."""
     numbers = " ".join(["%.9g"] * matrix.shape[1])
     for word, vector in zip(words, dense_rows(matrix), strict=True):
         file.write(word.encode() + b" " + (numbers % tuple(vector.tolist())).encode() + b"\n")
@@ -192,7 +192,7 @@ def _holds_numbers(fields: list[bytes], dim: int) -> bool:
 
 
 def parse_numbers(position: str, fields: Sequence[bytes]) -> np.ndarray:
-    """The numbers of one line, float32; what is too large becomes infinite.
+    """The numbers of one line, float32; too large ones become infinite.
 
     Raises:
         InputError: one does not parse (names it).
@@ -362,7 +362,7 @@ class _Binary:
         return bytes(word)
 
     def _refuse_shifted(self, before: bytes, values: bytes, word: bytes) -> None:
-        """Raise InputError where the word before held a space, so that its vector was read from a wrong place.
+        """Raise InputError if the previous word had a space, so that its vector was read from a wrong position.
 
         Then the last bytes of its vector stand before the next word. Read in the right place, the numbers are of one
         size; read k bytes too early, they are of any size.
@@ -448,7 +448,7 @@ def _lines(path: Path, file: IO[bytes], dim: int) -> Iterator[bytes]:
 
 
 def _dimension(path: Path) -> int:
-    """What most of the first lines have."""
+    """The most frequent value of the first lines."""
     with reading(path) as file:
         first = (entry_line(path, file, number, LONGEST_LINE) for number in range(1, LINES_LOOKED_AT + 1))
         found = Counter(len(line.split()) - (not line[:1].isspace()) for line in first if line.strip())

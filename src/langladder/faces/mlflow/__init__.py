@@ -1,4 +1,4 @@
-"""Every model of the house as one of MLflow's python functions, in an environment that has nothing but the wheel.
+"""Every model as an MLflow Python function, in an environment with only the wheel.
 
 MLflow imports this package by its name, which its MLmodel file gives as `loader_module`, and calls `_load_pyfunc`. What
 it gets answers `predict(data, params)`; that rows have the columns of the signature MLflow has seen to. The package

@@ -1,4 +1,4 @@
-"""Every kind of model as a python function: what it reads, what it answers with; and the way to it from a folder.
+"""Every kind of model as a Python function: its input and output columns; and how to load it from a folder.
 
 MLflow's folder has `langladder.json` beside its MLmodel: {"model", where in it the model lies, "place", where that was
 written, "fingerprint"}. A registered model is a copy and lies in the folder. One that was only logged stays where the
@@ -64,7 +64,7 @@ POINTER = "langladder.json"
 
 
 def sampling(parameters: Parameters) -> SamplingConfig:
-    """How tokens are drawn: temperature 0 is greedy; 0 of top_k, and 1 of top_p, bound nothing.
+    """Sampling settings: temperature 0 is greedy; top_k 0 and top_p 1 mean no limit.
 
     Raises:
         InputError: a number that is not allowed.
@@ -76,7 +76,7 @@ def sampling(parameters: Parameters) -> SamplingConfig:
 
 
 class LanguageModelFunction(ModelFunction[LoadedModel]):
-    """A language model: how surprising a text is, its end included, and how it goes on where tokens are asked for."""
+    """A language model: the surprisal of a text, its end included, and its continuation if tokens are requested."""
 
     inputs = (SchemaColumn("text"),)
     outputs = (
@@ -92,7 +92,7 @@ class LanguageModelFunction(ModelFunction[LoadedModel]):
         return cls(read_model(folder))
 
     def answer(self, rows: Rows, parameters: Parameters) -> Rows:
-        """Bits of what the model holds for impossible are None."""
+        """Bits are None if the probability is 0."""
         config = sampling(parameters)
         texts = [row["text"] for row in rows]
         found = []
@@ -103,7 +103,7 @@ class LanguageModelFunction(ModelFunction[LoadedModel]):
 
 
 class VectorsFunction(ModelFunction[WordVectors]):
-    """Word vectors: the vector of a text, the mean of its words'; of a word also its neighbours."""
+    """Word vectors: the vector of a text, the mean over its words; for a word also its neighbours."""
 
     inputs = (SchemaColumn("text"),)
     outputs = (
@@ -160,7 +160,7 @@ class EncoderFunction(ModelFunction[LoadedEncoder]):
 
 
 class AssistantFunction(ModelFunction[Assistant]):
-    """What a model answers to an instruction: each row is a dialogue of its own."""
+    """The answer of a model to an instruction: each row is a separate dialogue."""
 
     inputs = (SchemaColumn("text"), SchemaColumn("system", required=False))
     outputs = (SchemaColumn("answer"),)
@@ -169,7 +169,7 @@ class AssistantFunction(ModelFunction[Assistant]):
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """A best-of-n needs the reward model that chooses, where its provenance has it."""
+        """A best-of-n needs its reward model, at the path in its provenance."""
         return cls(read_assistant(folder))
 
     def answer(self, rows: Rows, parameters: Parameters) -> Rows:
@@ -181,7 +181,7 @@ class AssistantFunction(ModelFunction[Assistant]):
 
 
 class RewardFunction(ModelFunction[RewardModel]):
-    """How much a reward model likes an answer to an instruction."""
+    """The reward of an answer to an instruction, by a reward model."""
 
     inputs = (SchemaColumn("text"), SchemaColumn("answer"))
     outputs = (SchemaColumn("reward", "double"),)
@@ -198,7 +198,7 @@ class RewardFunction(ModelFunction[RewardModel]):
 
 
 class ClassifierFunction(ModelFunction[Classifier]):
-    """The labels of a text, or of two, the likeliest first. What reads trees wants a bracketed tree as its text.
+    """The labels of a text, or of two, likeliest first. Classifiers of trees need a bracketed tree as text.
 
     Of a multi-label classifier `label` names all that the text gets, and `probability` is that of the set.
     """
@@ -238,7 +238,7 @@ class ClassifierFunction(ModelFunction[Classifier]):
 
 
 class TaggerFunction(ModelFunction[Tagger]):
-    """The tag of each word of a text, and how likely it is given the whole."""
+    """The tag of each word of a text, with its probability given the whole text."""
 
     inputs = (SchemaColumn("text"),)
     outputs = (
@@ -254,7 +254,7 @@ class TaggerFunction(ModelFunction[Tagger]):
         return cls(read_tagger(folder))
 
     def answer(self, rows: Rows, parameters: Parameters) -> Rows:
-        """Words as the training text has them, or as the parameter says that they are cut."""
+        """Words as in the training text, or split as the parameter says."""
         if parameters["words"] not in CHOICES:
             raise InputError(f"params: words: {parameters['words']!r} is not allowed; one of {', '.join(CHOICES)}")
         found = tag(self.model, [row["text"] for row in rows], TagRequest(words=parameters["words"], explain=True))
@@ -262,7 +262,7 @@ class TaggerFunction(ModelFunction[Tagger]):
 
 
 class ReaderFunction(ModelFunction[Reader]):
-    """The answer to a question that stands in a paragraph, "" for none, or one of the options of those that choose."""
+    """The answer to a question from a paragraph, "" for none, or one of the options if the model chooses."""
 
     inputs = (SchemaColumn("question"), SchemaColumn("context"), SchemaColumn("options", "string", 1, required=False))
     outputs = (
@@ -302,7 +302,7 @@ class ReaderFunction(ModelFunction[Reader]):
 
 
 class TranslatorFunction(ModelFunction[LoadedTranslator]):
-    """The best translation of a sentence that beam search finds; an empty one of an empty one."""
+    """The best translation of a sentence by beam search; empty for an empty sentence."""
 
     inputs = (SchemaColumn("text"),)
     outputs = (SchemaColumn("translation"), SchemaColumn("score", "double", required=False))
@@ -335,7 +335,7 @@ class RecognizerFunction(ModelFunction[CTCRecognizer]):
         return {"frames": [[0.0] * int(read_json(folder / "config.json")["dimensions"])] * 3}
 
     def answer(self, rows: Rows, parameters: Parameters) -> Rows:
-        """The probability is that of the paths which the search found."""
+        """The probability is that of the paths found by the search."""
         config = checked(TranscriptionConfig, dict(parameters), "params")
         spoken = [self._utterance(number, row["frames"]) for number, row in enumerate(rows)]
         best = [prefix_beam_search(one, config.width, config.cutoff)[0] for one in posteriors(self.model, spoken)]
@@ -409,14 +409,14 @@ FUNCTIONS: dict[str, type[ModelFunction[Any]]] = {
     "lm": LanguageModelFunction,
     "embedding": VectorsFunction,
 }
-"""Kind of model, as `answers.kinds` has it → what answers for it."""
+"""Kind of model, as in `answers.kinds` → its function."""
 
 
 def load(path: str | Path, _: Any = None) -> ModelFunction[Any]:
-    """What answers for a model's folder, or for one that MLflow has downloaded.
+    """The function for a model's folder, or for one that MLflow has downloaded.
 
     Raises:
-        InputError: it holds no model, or one that is not here any more.
+        InputError: it has no model, or one that is not here any more.
     """
     folder = lies_in(Path(path))
     kind = function_of(folder)
@@ -443,7 +443,7 @@ def function_of(folder: Path) -> type[ModelFunction[Any]] | None:
 
 
 def lies_in(folder: Path) -> Path:
-    """Where the model of an MLflow folder lies; a folder of the pipeline is where it is."""
+    """The path of the model of an MLflow folder; for a folder of the pipeline, the folder itself."""
     if not (folder / POINTER).is_file():
         return folder
     pointer = read_json(folder / POINTER)

@@ -1,4 +1,4 @@
-"""A kind of model as a python function: which columns it reads, which it answers with, which parameters it has.
+"""A kind of model as a Python function: its input columns, output columns and parameters.
 
 Columns and parameters have the types of MLflow's schemas (https://mlflow.org/docs/latest/ml/model/signatures).
 """
@@ -30,7 +30,7 @@ class SchemaColumn(NamedTuple):
     required: bool = True
 
     def schema(self) -> dict[str, object]:
-        """As MLflow's JSON has it."""
+        """As in MLflow's JSON."""
         found: dict[str, object] = {"type": self.type}
         for _ in range(self.depth):
             found = {"type": "array", "items": found}
@@ -38,12 +38,12 @@ class SchemaColumn(NamedTuple):
 
 
 class ModelFunction(ABC, Generic[Model]):
-    """A loaded model that answers rows."""
+    """A loaded model that predicts rows."""
 
     inputs: ClassVar[tuple[SchemaColumn, ...]]
     outputs: ClassVar[tuple[SchemaColumn, ...]]
     parameters: ClassVar[Parameters] = {}
-    """With their defaults; 0 stands for none where a bound may be absent."""
+    """Parameters with their defaults; 0 means no limit for optional limits."""
     row: ClassVar[Row] = {}
 
     def __init__(self, model: Model) -> None:
@@ -60,7 +60,7 @@ class ModelFunction(ABC, Generic[Model]):
 
     @classmethod
     def example(cls, folder: Path) -> Row:
-        """A row that the model in a folder can answer; `row`, where all models of a kind can answer that."""
+        """An example row for the model in a folder; `row` if it works for all models of the kind."""
         del folder
         return cls.row
 
