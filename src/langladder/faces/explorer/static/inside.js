@@ -79,16 +79,16 @@ function ngram() {
       : !step.seen ? `back-off: ${number(step.backoff)} × ${number(step.below)}`
       : looked.interpolated ? `${number(step.share)} + ${number(step.backoff)} × ${number(step.below)}` : "in the tables";
     const discount = step.discount === null ? "–" : number(Math.abs(step.discount) < 1e-3 ? 0 : step.discount);
-    return make("tr", {}, head(`${step.history.join(" ")} ▸ ${looked.token}`),
+    return make("tr", {}, head(`${step.history.join(" ")} ▸ ${looked.token}`), heat(step.probability, step.probability), bar(step.probability), cell(how),
       ...(counted ? [cell(counts ? whole(counts.history) : "–"), cell(counts ? whole(counts.ngram) : "–"), cell(counts ? `${whole(counts.used)}${counts.before ? " *" : ""}` : "–"), cell(counts ? `${whole(counts.total)}${counts.before ? " *" : ""}` : "–")] : []),
-      ...(looked.interpolated ? [...(counted ? [cell(discount)] : []), cell(step.share)] : []), cell(step.backoff), cell(step.below), cell(how), heat(step.probability, step.probability), bar(step.probability));
+      ...(looked.interpolated ? [...(counted ? [cell(discount)] : []), cell(step.share)] : []), cell(step.backoff), cell(step.below));
   });
-  const heads = ["history ▸ token", ...(counted ? ["times of the history", "times with the token", "a", "Σ a"] : []), ...(looked.interpolated ? [...(counted ? ["D"] : []), "own share (a − D) / Σ a"] : []), "back-off b", "P before", "how", "P now", null];
+  const heads = ["history ▸ token", "P now", null, "how", ...(counted ? ["c(h)", "c(h w)", "a", "Σ a"] : []), ...(looked.interpolated ? [...(counted ? ["D"] : []), "own share (a − D) / Σ a"] : []), "back-off b", "P before"];
   const says = looked.interpolated
     ? `From single words to ${looked.order - 1} words of history. P now = (a − D) / Σ a + b × P before, where the tables have the words; b × P before where they do not. The last line is the model's answer.`
     : `From single words to ${looked.order - 1} words of history. P now is what the tables say of the words; where they do not have them, b × P before. The last line is the model's answer.`;
-  const notes = [counted ? "Counts are made from the training tokens; D follows from them." : "No counts: the training tokens (data/tokens/text) are not beside the models, are too many to search, or are cut by another tokenizer."];
-  if (looked.steps.some((step) => step.counts?.before)) notes.push("* Kneser–Ney counts different words before these, not times.");
+  const notes = [counted ? "c(h) and c(h w): how often the training text has the history, and with the token. a: what this model counts. Counts are made from the training tokens; the discount D follows from them." : "No counts: the training tokens (data/tokens/text) are not beside the models, are too many to search, or are cut by another tokenizer."];
+  if (looked.steps.some((step) => step.counts?.before)) notes.push("* Kneser–Ney counts how many different words come before h w, not how often it occurs.");
   return [section("From single words to the longest history", says, table("Each line takes one word of history more", heads, rows), make("p", { class: "small faint" }, notes.join(" ")))];
 }
 

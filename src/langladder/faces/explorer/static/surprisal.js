@@ -100,7 +100,7 @@ function modelRow(all, answer, place) {
   }
   const words = scored.words.length;
   const told = scored.bits === null ? "ruled out" : `${bits(scored.bits)} bits, ${(2 ** (scored.bits / words)).toFixed(1)} a word as perplexity`;
-  return make("div", { class: "heat" }, make("h3", {}, titleOf(answer.model), " ", make("small", { class: "faint" }, told)), line, panel);
+  return make("div", { class: "heat" }, make("h3", {}, titleOf(answer.model), " ", make("small", { class: "faint" }, told)), all.texts.length === 1 ? noteOn(answer.model) : null, line, panel);
 }
 
 function truthRow(words) {
