@@ -19,7 +19,7 @@ SHOWN = {
     # name → address, colours, width, height
     "ladder": ("/ladder?family=lm&measure=validation_loss", "light", 1000, 720),
     "surprisal": ("/surprisal", "light", 1000, 1180),
-    "inside": ("/inside?model=gpt", "light", 1000, 1180),
+    "inside": ("/inside?model=gpt", "light", 1000, 1480),
     "read": ("/read", "light", 1000, 1180),
     "words": ("/words", "dark", 1000, 760),
     "translate": ("/translate", "light", 1000, 860),

@@ -27,11 +27,11 @@ def test_without_a_report_the_approach_decides(shelf: Shelf) -> None:
 
 def test_the_report_s_years_decide(shelf: Shelf, tmp_path: Path) -> None:
     (tmp_path / "reports").mkdir()
-    years = [{"name": "gpt", "year": 1990}, {"name": "lstm", "year": 1997}, {"name": "kneser_ney", "year": 1995}]
+    years = [{"name": "gpt", "year": 1990}, {"name": "lstm", "year": 1995}, {"name": "kneser_ney", "year": 1995}]
     (tmp_path / "reports" / "ladder.json").write_text(json.dumps({"chosen": {}, "lm": years}))
-    assert list(in_order(shelf, "lm"))[:3] == ["gpt", "kneser_ney", "lstm"]
+    assert list(in_order(shelf, "lm"))[:3] == ["gpt", "lstm", "kneser_ney"]  # of one year: as the report has them
     page = TestClient(create(shelf)).get("/continue").text
-    places = [page.index(f'value="{name}"') for name in ("gpt", "kneser_ney", "lstm")]
+    places = [page.index(f'value="{name}"') for name in ("gpt", "lstm", "kneser_ney")]
     assert places == sorted(places)
 
 

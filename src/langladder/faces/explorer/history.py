@@ -41,10 +41,10 @@ def in_order(shelf: Shelf, *kinds: str) -> dict[str, Path]:
     known = _years(shelf)
     order = ["embedding", *KINDS]
 
-    def place(item: tuple[str, Path]) -> tuple[int, int, int]:
+    def place(item: tuple[str, Path]) -> tuple[int, ...]:
         kind = kind_of(item[1])
-        year, position = known.get(f"{item[1].parent.name}/{item[1].name}", (_year_of(item[1]), LAST))
-        return order.index(kind) if kind in order else len(order), year, position
+        when = known.get(f"{item[1].parent.name}/{item[1].name}", (_year_of(item[1]), LAST))
+        return order.index(kind) if kind in order else len(order), *when
 
     return dict(sorted(found.items(), key=place))
 
@@ -54,7 +54,7 @@ def _year_of(folder: Path) -> int:
 
 
 def _years(shelf: Shelf) -> dict[str, tuple[int, int]]:
-    """`family/name` → the year and the place in its table, by the report of the last run; {} where there is none."""
+    """`family/name` → the year and the place in the report of the last run; {} where there is none."""
     file = shelf.project / "reports" / "ladder.json"
     try:
         return shelf.load("years", file, _read_years)
@@ -64,9 +64,9 @@ def _years(shelf: Shelf) -> dict[str, tuple[int, int]]:
 
 def _read_years(file: Path) -> dict[str, tuple[int, int]]:
     report = read_json(file)
-    found = {}
+    found: dict[str, tuple[int, int]] = {}
     for family, rungs in report.items() if isinstance(report, dict) else ():
-        for position, rung in enumerate(rungs if isinstance(rungs, list) else ()):
+        for rung in rungs if isinstance(rungs, list) else ():
             if isinstance(rung, dict) and isinstance(rung.get("year"), int):
-                found[f"{family}/{rung.get('name')}"] = rung["year"], position
+                found[f"{family}/{rung.get('name')}"] = rung["year"], len(found)
     return found
