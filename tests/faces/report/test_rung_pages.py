@@ -56,12 +56,13 @@ def test_a_docstring_is_taken_apart() -> None:
 def test_the_parts_of_a_model_stand_as_a_text_passes_them() -> None:
     """A part that holds nearly all is taken apart; layers of one kind are counted; shares are of all numbers."""
     inner = {f"body.layers.{i}.{name}.weight": (4, 4) for i in range(3) for name in ("attention", "feed")}
-    found = parts({"head.bias": (2,), **inner, "body.norm.bias": (4,), "body.embedding.weight": (50, 4)})
+    inner |= {"body.norm.bias": (4,), "body.position": (2, 4)}
+    found = parts({"head.bias": (2,), **inner, "body.embedding.weight": (50, 4)})
     assert [(one.name, one.shape, one.numbers, one.inside) for one in found] == [
-        ("embedding", "50 × 4", "200", ""), ("3 × layers", "4 × 4", "96", "attention, feed"), ("norm", "4", "4", ""),
-        ("head", "2", "2", ""),
+        ("embedding", "50 × 4", "200", ""), ("position", "2 × 4", "8", ""),
+        ("3 × layers", "4 × 4", "96", "attention, feed"), ("norm", "4", "4", ""), ("head", "2", "2", ""),
     ]  # fmt: skip
-    assert sum(one.share for one in found) == pytest.approx(1) and found[0].share == pytest.approx(200 / 302)
+    assert sum(one.share for one in found) == pytest.approx(1) and found[0].share == pytest.approx(200 / 310)
     assert parts({}) == []
     assert [one.name for one in parts({"counts": (9, 9), "prior": (3,)})] == ["counts", "prior"]
 
@@ -70,11 +71,17 @@ def test_a_rung_tells_its_idea_what_changed_and_what_it_gets_wrong() -> None:
     settings = {"_target_": "x.RecurrentLM", "cell": "rnn", "width": 8}
     rnn = replace(lm("rnn", 1990, 50.0), settings=settings)
     said = [Prediction(i, f"line {i}", "", "", loss=float(i)) for i in range(9)]
-    lstm = replace(lm("lstm", 1997, 40.0, base="lm/rnn"), settings=settings | {"cell": "lstm"}, predictions=said)
+    idea = "The lstm (Nobody 1990). Recurrent language models: mine."  # as the docstring begins
+    lstm = replace(
+        lm("lstm", 1997, 40.0, base="lm/rnn", idea=idea), settings=settings | {"cell": "lstm"}, predictions=said
+    )
     [kind] = kinds(report_of(lm=[lstm, rnn]))  # history, not the list's order
     first, second = kind.rungs
     assert (first.id, first.before, first.step, first.changed) == ("rung-lm-rnn", "", "", [])
-    assert second.idea.startswith("The lstm. Recurrent language models: ") and second.papers == "Nobody 1990"
+    assert (
+        second.idea.startswith("The lstm. Recurrent language models: mine. The state is carried")
+        and second.papers == "Nobody 1990"
+    )
     assert second.equations.startswith("h_t = cell(") and second.code == "langladder/models/language/recurrent.py"
     assert (second.base, second.before, second.changed) == ("RNN", "RNN", [("cell", "rnn", "lstm")])
     assert second.step.startswith("LSTM predicts 20 % better than RNN (")

@@ -148,7 +148,7 @@ def _page(
         place,
         rung.title,
         about.year,
-        " ".join([*sentences(about.idea), *sentences(prose(text))][:IDEA]),
+        " ".join(_idea(about.idea, prose(text))),
         papers(about.idea) or papers(prose(text)),
         equations(text),
         f"{module.replace('.', '/')}.py" if module else "",
@@ -167,6 +167,14 @@ def _page(
         list(_mistakes(rung)),
         claims,
     )
+
+
+def _idea(*texts: str) -> list[str]:
+    """The first sentences; of two that define the same (`GPT: …`) the first."""
+    found: dict[str, str] = {}
+    for one in (one for text in texts for one in sentences(text)):
+        found.setdefault(one.partition(":")[0], one)
+    return list(found.values())[:IDEA]
 
 
 # ---- what it is made of ----------------------------------------------------------------------------------------------
@@ -202,8 +210,8 @@ def _grouped(arrays: Mapping[str, Sequence[int]], depth: int) -> dict[str, dict[
     found: dict[str, dict[str, Sequence[int]]] = {}
     for name, shape in arrays.items():
         path = [part for part in name.split(".") if not part.isdecimal()]
-        inner = path[:-1] if len(path) > 1 else path
-        found.setdefault(".".join(inner[: depth + 1]), {})[name] = shape
+        own = len(path) > 1 and path[-1].startswith(("weight", "bias"))
+        found.setdefault(".".join(path[: len(path) - own][: depth + 1]), {})[name] = shape
     return found
 
 
