@@ -1,5 +1,7 @@
 """What is typed: unknown words by model, and texts of the run's own test data that pages begin with."""
 
+import json
+import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +15,8 @@ from langladder.faces.http.shelf import Shelf
 from langladder.text.labelled.labelled import LABELLED, TAGGED
 from langladder.text.storage.shards import TEXT
 from langladder.text.storage.tables import PAIRS, write_table
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 from tests.faces.explorer import small_readers
 from tests.faces.explorer.small_translators import PAIRS as TRANSLATED
 from tests.faces.explorer.small_translators import translators
@@ -76,6 +80,24 @@ def test_each_model_is_asked_by_its_own_training_text(client: TestClient) -> Non
     }  # fmt: skip
     tree = unknown(client, "((good) ((zebra) (.)))", "logistic")["logistic"]
     assert [word["text"] for word in tree["unknown"]] == ["zebra"]
+
+
+def test_a_word_is_what_the_training_text_says(client: TestClient, run: Shelf) -> None:
+    folder = run.project / "models" / "classifier" / "pieces"  # of subwords, with no conventions of its own
+    folder.mkdir()
+    target = "langladder.models.classification.bert_classifier.BERTClassifier"
+    (folder / "config.json").write_text(json.dumps({"_target_": target}))
+    train_tokenizer(["a good film ."], TokenizerConfig(kind="bpe_bytes", vocab_size=300)).save(
+        folder / "tokenizer.json"
+    )
+    file = run.project / "data" / "clean" / "labels" / "conventions.json"
+    run.refresh()
+    assert [word["text"] for word in unknown(client, "a good film.", "pieces")["pieces"]["unknown"]] == ["film."]
+    file.write_text(json.dumps({"text": {"words": "apart"}}))
+    assert unknown(client, "a good film.", "pieces")["pieces"]["count"] == 0
+    file.unlink()
+    shutil.rmtree(folder)
+    run.refresh()
 
 
 def test_limits_and_missing_models(client: TestClient) -> None:

@@ -28,6 +28,7 @@ from langladder.text.labelled.questions import QUESTIONS
 from langladder.text.storage.shards import TEXT
 from langladder.text.storage.tables import PAIRS, Row, read_batches
 from langladder.text.words.normalisation import lower
+from langladder.text.words.segmentation import CONVENTIONS, conventions_of
 
 NAME = "typed"
 AT_ONCE = 8
@@ -112,7 +113,7 @@ def _alike(shelf: Shelf, asked: Asked) -> list[Json]:
     for name in dict.fromkeys(asked.models):
         try:
             folder = shelf.find(name)
-            lexicon = shelf.load("lexicon", folder, lexicon_of, SIZE)
+            lexicon = _lexicon(shelf, folder)
             training = _training_words(shelf, folder, lexicon)
         except InputError:
             continue  # its own answer says what is wrong
@@ -122,6 +123,16 @@ def _alike(shelf: Shelf, asked: Asked) -> list[Json]:
         same = found.setdefault(f"{by} {json.dumps(coverage)}", {"models": list[str](), **coverage, "by": by})
         cast("list[str]", same["models"]).append(name)
     return list(found.values())
+
+
+def _lexicon(shelf: Shelf, folder: Path) -> Lexicon:
+    """What a model reads; what a word is says its training text, where the model does not."""
+    lexicon = shelf.load("lexicon", folder, lexicon_of, SIZE)
+    side = SIDES.get(kind_of(folder) or "")
+    if lexicon.tokenizer is None or side is None or (folder / CONVENTIONS).is_file():
+        return lexicon
+    text = "source" if side == "parallel" else "text"
+    return lexicon._replace(words_by=conventions_of(shelf.project / "data" / "clean" / side, text).words)
 
 
 def _training_words(shelf: Shelf, folder: Path, lexicon: Lexicon) -> frozenset[str] | None:
