@@ -1,1 +1,1 @@
-"""One scorer a task: perplexity, BLEU, analogy, similarity."""
+"""One scorer per task: perplexity, BLEU, analogy, similarity."""

@@ -46,7 +46,7 @@ class Section:
 
 
 class AnalogyFigure(Measured):
-    """Answers to some analogy questions: `answered` are those whose words all have vectors, accuracy is among them."""
+    """Answers to analogy questions: `answered` counts those whose words all have vectors; accuracy is over these."""
 
     accuracy: float | None
     interval: Interval | None
@@ -99,7 +99,7 @@ def _half(name: str) -> Metric:
 
 
 class AnalogyTotals(Measured):
-    """All questions together, and their two halves where the set has both."""
+    """All questions together, and both halves if the set has both."""
 
     overall: Annotated[AnalogyFigure, Metrics(only=OVERALL)]
     semantic: Annotated[AnalogyFigure | None, Metrics(only={"accuracy": _half("semantic")})]
@@ -107,7 +107,7 @@ class AnalogyTotals(Measured):
 
 
 class Analogies(AnalogyTotals):
-    """Answers to a question file or a folder of them; `cosmul`: the totals by 3CosMul, where they were asked for."""
+    """Answers to a question file or a folder of them; `cosmul`: the totals by 3CosMul, if requested."""
 
     sections: list[AnalogySection]
     restrict_vocabulary: int | None
@@ -129,7 +129,7 @@ class Analogies(AnalogyTotals):
             logged=False,
         ),
     ]:
-        """Of all questions by 3CosMul; None where it was not asked for."""
+        """The total by 3CosMul; None if not requested."""
         return None if self.cosmul is None else self.cosmul.overall.accuracy
 
 
@@ -159,7 +159,7 @@ def read_analogies(path: Path) -> list[Section]:
 
 
 def is_syntactic(section: str) -> bool:
-    """Whether a section's name says that it asks about syntax."""
+    """Whether a section is about syntax, by its name."""
     return section.startswith("gram") or section in SYNTACTIC
 
 
@@ -174,12 +174,12 @@ def evaluate_analogies(
     """Answer the questions of a file, or of all question files in a folder.
 
     Args:
-        restrict_vocabulary: use the most frequent so many words only.
-        ignore_case: match words whatever their case; of words that differ in case only, the most frequent one stands.
-        method: how the answer is found, see `langladder.embeddings.base`.
+        restrict_vocabulary: only use this many most frequent words.
+        ignore_case: ignore the case of words; of words that differ only in case, the most frequent one is used.
+        method: the method of answering, see `langladder.embeddings.base`.
 
     Returns:
-        The figures; accuracy and interval are None where nothing is answered, the halves unless the set has both.
+        The figures; accuracy and interval are None if nothing is answered, the halves unless the set has both.
 
     Raises:
         InputError: see `read_analogies`; or `restrict_vocabulary` below 1.

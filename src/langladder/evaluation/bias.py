@@ -1,4 +1,4 @@
-"""How much of a bias (of gender, say) word vectors hold, before and after debiasing.
+"""Bias (such as gender bias) in word vectors, before and after debiasing.
 
 Three looks of Bolukbasi et al. 2016 and one of Caliskan et al. 2017, at words that should be neutral (professions):
 
@@ -39,11 +39,11 @@ from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
 from langladder.text.read.lines import filled_lines
 
-FROM_EACH_END = 10  # professions of which analogies are made, from either end of their projections
+FROM_EACH_END = 10  # professions for analogies, from either end of their projections
 
 
 class WeatSet(TypedDict):
-    """A set of words of a test, and how many of them have vectors."""
+    """A set of words of a test, and the number of them with vectors."""
 
     name: str
     words: int
@@ -51,7 +51,7 @@ class WeatSet(TypedDict):
 
 
 class WeatFigures(TypedDict):
-    """Effect size and p-value of a test; exact: every division was looked at. None where they are undefined."""
+    """Effect size and p-value of a test; exact: over all divisions. None if undefined."""
 
     effect_size: float | None
     p_value: float | None
@@ -89,7 +89,7 @@ class BiasAnalogies(TypedDict):
 
 
 class StereotypeFigures(TypedDict):
-    """How projections rank as people's judgements do; ρ is positive where the vectors lean as people do."""
+    """Rank correlation of projections with people's judgements; ρ is positive if they agree."""
 
     spearman: float | None
     interval: Interval | None
@@ -97,7 +97,7 @@ class StereotypeFigures(TypedDict):
 
 
 class BiasAudit(TypedDict):
-    """How much of the bias vectors hold, see `audit`."""
+    """The bias of vectors, see `audit`."""
 
     direct_bias: float | None
     projections: list[tuple[str, float]]
@@ -121,7 +121,7 @@ def debias_and_audit(
 ) -> tuple[WordVectors, BiasReport]:
     """Hard-debiased vectors, and the audit of both: {"explained", "before": …, "after": …}, see `audit`.
 
-    Both are held against the direction found before, and asked the same analogies: about the professions that lean
+    Both are compared with the direction found before, and answer the same analogies: about the professions that lean
     most to either side before.
 
     Returns:
@@ -146,7 +146,7 @@ def audit(vectors: WordVectors, direction: np.ndarray, lists: BiasLists, *, weat
 
     Args:
         direction: (D,), of length 1; points to the first words of the definitional pairs.
-        weat: a file of tests; None: not asked.
+        weat: a file of tests; None: no tests.
 
     Returns:
         {"direct_bias", "projections": [[word, cos]] from −1 to 1, "words", "covered", "stereotype": {"spearman",
@@ -158,7 +158,7 @@ def audit(vectors: WordVectors, direction: np.ndarray, lists: BiasLists, *, weat
     known = [word for word in neutral if word in vectors]
     rows = np.array([vectors.index[word] for word in known], dtype=np.int64)
     cosines = vectors.dense(rows).astype(np.float64) @ direction if len(rows) else np.zeros(0)  # (P,)
-    cosines = cosines.round(6) + 0.0  # what rounding leaves of nothing says nothing
+    cosines = cosines.round(6) + 0.0  # rounding errors of 0 are ignored
     projections = [(known[position], float(cosines[position])) for position in np.argsort(cosines, kind="stable")]
 
     rated = [position for position, word in enumerate(known) if word in lists.stereotypes]
@@ -209,7 +209,7 @@ def explained(vectors: WordVectors, definitional: Sequence[Sequence[str]]) -> li
     return [round(float(share), 6) for share in (squares / squares.sum())[:10]]
 
 
-PERMUTATIONS = 20_000  # where there are more divisions than this, so many are drawn
+PERMUTATIONS = 20_000  # if there are more divisions, this many are drawn
 
 SEED = 0
 
@@ -291,11 +291,11 @@ def evaluate_weat(vectors: WordVectors, path: Path, *, permutations: int = PERMU
     A word is looked up as it is written, then in any case (first, most frequent, spelling).
 
     Args:
-        permutations: divisions asked; all of them where there are no more.
+        permutations: number of divisions; all of them if there are no more.
 
     Returns:
         {"tests": [{"name", "effect_size", "p_value", "exact", "sets": [{"name", "words", "covered"}], "coverage"}]}.
-        The figures are null where an attribute has no known word or a target fewer than two, or all are alike.
+        The figures are null if an attribute has no known word, a target fewer than two, or all are equal.
 
     Raises:
         InputError: see `read_weat`.

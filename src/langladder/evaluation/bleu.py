@@ -51,15 +51,15 @@ TOKENIZER_PACKAGES: dict[str, tuple[tuple[str, ...], str]] = {
 
 
 def tokenizer_installed(tokenizer: BleuChoice) -> bool:
-    """Whether what a tokenizer needs is there."""
+    """Whether the requirements of a tokenizer are installed."""
     return all(find_spec(module) is not None for module in TOKENIZER_PACKAGES.get(tokenizer, ((), ""))[0])
 
 
 def check_tokenizer(tokenizer: BleuChoice) -> None:
-    """See that a tokenizer can be used.
+    """Check that a tokenizer can be used.
 
     Raises:
-        InputError: a package is missing; says how it is installed.
+        InputError: a package is missing; the message says how to install it.
     """
     if not tokenizer_installed(tokenizer):
         modules, command = TOKENIZER_PACKAGES[tokenizer]
@@ -70,7 +70,7 @@ def check_tokenizer(tokenizer: BleuChoice) -> None:
 
 
 def choose_tokenizer(choice: BleuChoice, target: Writing) -> BleuTokenizer:
-    """The tokenizer for a target language that is written so."""
+    """The tokenizer for a target language with this script."""
     if choice != "auto":
         return choice
     if target == "japanese":
@@ -85,7 +85,7 @@ class BleuConfig(Config):
     tokenize: BleuTokenizer = "13a"
     """sacreBLEU's tokenizer: 13a for most languages, zh for Chinese, none for text that is tokenised already."""
     spaced: bool = True
-    """Whether the language parts its words by spaces; if not, TER counts the tokens of `tokenize` in words' stead."""
+    """Whether the language separates words by spaces; if not, TER counts the tokens of `tokenize` instead of words."""
     lowercase: bool = False
     bootstrap: int = Field(default=1000, ge=0)
     """Resamples for the interval; 0 = no interval."""
@@ -102,7 +102,7 @@ class TranslationScores(Measured):
         ter: edits per hundred words of the reference; lower is better.
         exact_match: share of translations equal to one of their references.
         signature, chrf_signature, ter_signature: sacreBLEU's; `pretok` in TER's: what cut its words beforehand.
-        main: the figure to go by, `bleu`; `chrf` where the language does not part its words by spaces.
+        main: the main figure, `bleu`; `chrf` if the language does not separate words by spaces.
     """
 
     sentences: Annotated[int, LOGGED]
@@ -179,10 +179,10 @@ class TranslationScores(Measured):
 
 
 def bleu_config(tokens: Path, choice: BleuChoice = "auto", *, bootstrap: int = 0) -> BleuConfig:
-    """How translations of the sentence pairs in `tokens`, a folder that `encode_pairs` wrote, are scored.
+    """The scoring settings for translations of the sentence pairs in `tokens`, a folder that `encode_pairs` wrote.
 
     Raises:
-        InputError: the tokens do not say how their target is written, or the tokenizer's package is missing.
+        InputError: the tokens do not have the script of their target, or the tokenizer's package is missing.
     """
     target = conventions_of(tokens, "target").writing
     tokenize = choose_tokenizer(choice, target)
@@ -196,7 +196,7 @@ def score_translations(
     """Score translations against their references.
 
     Args:
-        hypotheses: one detokenised translation a sentence.
+        hypotheses: one detokenised translation per sentence.
         references: for each sentence its references, at least one, the same number for all.
 
     Raises:
@@ -252,12 +252,12 @@ def _bleu(config: BleuConfig) -> BLEU:
     check_tokenizer(config.tokenize)
     try:
         return BLEU(tokenize=config.tokenize, lowercase=config.lowercase, force=True)
-    except (OSError, RuntimeError) as error:  # flores200 fetches its SentencePiece model the first time
+    except (OSError, RuntimeError) as error:  # flores200 downloads its SentencePiece model the first time
         raise InputError(f"bleu_tokenize: {config.tokenize!r} cannot be loaded ({error}); choose another") from error
 
 
 def _ter(hypotheses: list[str], streams: list[list[str]], bleu: BLEU, config: BleuConfig) -> tuple[float, str]:
-    """TER and its signature. sacreBLEU's TER takes what stands between spaces for a word, so they are put there."""
+    """TER and its signature. sacreBLEU's TER splits words at spaces, so spaces are inserted."""
     metric, cut = TER(case_sensitive=not config.lowercase), ""
     if not config.spaced:
         hypotheses = [bleu.tokenizer(line) for line in hypotheses]
@@ -272,7 +272,7 @@ def _interval(hypotheses: list[str], streams: list[list[str]], config: BleuConfi
         return None, None
     metric = _bleu(config)
     result = metric.corpus_score(hypotheses, streams, n_bootstrap=config.bootstrap)
-    # sacreBLEU shows the interval in its output only; so many digits are the number itself
+    # sacreBLEU only prints the interval; this many digits are exact
     printed = json.loads(result.format(width=40, signature=str(metric.get_signature()), is_json=True))
     mean, half_width = (printed.get(key, 0.0) for key in ("confidence_mean", "confidence_var"))  # missing if BLEU is 0
     return mean - half_width, mean + half_width

@@ -1,7 +1,7 @@
-"""Captions judged by the grammar: is a sentence one of those that describe the scene, and which facts does it say?
+"""Captions evaluated with the grammar: does the sentence describe the scene, and which facts does it contain?
 
 right      the caption is one of the grammar's sentences for the scene
-facts      share of the scene's answers (who, what, whom, where, …) that are said, in the order of the sentence
+facts      share of the scene's facts (who, what, whom, where, …) in the caption, in the order of the sentence
 BLEU       against all of the grammar's sentences
 """
 
@@ -58,7 +58,7 @@ class QuestionRecall(Measured):
 
 
 class Caption(Measured):
-    """A scene with what the captioner says of it, and every sentence that is right."""
+    """A scene with its caption, and every correct sentence."""
 
     facts: list[str]
     output: str
@@ -67,7 +67,7 @@ class Caption(Measured):
 
 
 class CaptionPage(Page):
-    """Of one captioner. by_question: in the order of the sentence."""
+    """The page of one captioner. by_question: in the order of the sentence."""
 
     detail: ClassVar[Excluded] = {"examples": True}
 
@@ -107,7 +107,7 @@ def evaluate_captions(
 
 
 def _scores(captions: list[str], allowed: list[list[str]], recalled: list[dict[str, bool]]) -> CaptionScores:
-    most = max(map(len, allowed))  # sacreBLEU wants as many references for each: repeats change nothing
+    most = max(map(len, allowed))  # sacreBLEU needs equally many references for each: repeats change nothing
     references = [[choices[i % len(choices)] for i in range(most)] for choices in allowed]
     facts = [is_said for answers in recalled for is_said in answers.values()]
     return CaptionScores(

@@ -1,4 +1,4 @@
-"""Known groups of words: do the vectors find them (purity), and do they see who does not belong (outliers)?
+"""Known groups of words: do the vectors find them (purity), and the word that does not belong (outliers)?
 
 Purity (Manning, Raghavan & Schütze 2008, section 16.3): the vectors, scaled to length 1, are cut into as many clusters
 as there are groups by k-means; each cluster counts the words of its commonest group.
@@ -36,11 +36,11 @@ CLUSTER, OUTLIERS = 8, 8  # words of a group, and outliers to each, as in the pa
 
 DRAWS = 4  # of such words from each group
 
-LEAST_CLUSTER = 3  # known words that a group needs to be asked about
+LEAST_CLUSTER = 3  # minimum known words of a group
 
 
 class OutlierFigure(Measured):
-    """Odd ones out: the share that is found, and the mean of their places (OPP), of so many cases."""
+    """Odd ones out: the share found, the mean of their positions (OPP), and the number of cases."""
 
     accuracy: float | None
     opp: float | None
@@ -54,7 +54,7 @@ class Outliers(OutlierFigure):
 
 
 class WordGroup(OutlierFigure):
-    """One group of words: how many it has and how many of them have vectors; its odd ones out."""
+    """One group of words: its size, the number with vectors, its odd ones out."""
 
     name: str
     words: int
@@ -62,7 +62,7 @@ class WordGroup(OutlierFigure):
 
 
 class Clusters(Measured):
-    """How well known groups of words are kept together; `groups` counts those with a known word."""
+    """The quality of known groups of words in the vectors; `groups` counts those with a known word."""
 
     purity: Annotated[
         float | None,

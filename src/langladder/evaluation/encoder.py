@@ -51,7 +51,7 @@ class GapScores(Measured):
 
     Attributes:
         masked: tokens hidden. accuracy: share of them whose likeliest token is right. cross_entropy: nats per token.
-        pairs: rows of two texts; next_sentence: share of them told right. None of encoders that know no pairs.
+        pairs: rows of two texts; next_sentence: share of correct predictions. None for encoders without pairs.
     """
 
     masked: int
@@ -129,7 +129,7 @@ class Guess(Measured):
 
 
 class Gap(Measured):
-    """A sentence with a gap: what stands before and after it, what stood in it, what the encoder says."""
+    """A sentence with a gap: the text before and after it, the true word, the encoder's predictions."""
 
     before: str
     word: str

@@ -1,4 +1,4 @@
-"""Models of cross-validation judged together: each example by the model of its fold, which was not trained on it.
+"""Models of cross-validation evaluated together: each example by the model of its fold, which was not trained on it.
 
 The pooled figures are those of all N predictions, as if one model had made them; each fold's own figures are beside
 them as m ± s, their mean and standard deviation (n − 1) over the K folds. The intervals are those of the N examples.
@@ -73,7 +73,7 @@ class OutOfFold(NamedTuple, Generic[M, T]):
     known: Sequence[Collection[str]]
 
     def of(self, row: int) -> tuple[M, Collection[str]]:
-        """The model that answers for an example, and the words that it has seen."""
+        """The model for an example, and the words that it has seen."""
         place = int(self.fold[row]) - 1
         return self.models[place], self.known[place]
 
@@ -82,7 +82,7 @@ class OutOfFold(NamedTuple, Generic[M, T]):
         return np.flatnonzero(self.fold == number)
 
     def answers(self, examples: Sequence[B], ask: Callable[[M, list[B]], Iterable[A]]) -> list[A]:
-        """What each example's model says of it."""
+        """The prediction of each example's model."""
         found: dict[int, A] = {}
         for number, model in enumerate(self.models, start=1):
             rows = self.rows(number)

@@ -1,4 +1,4 @@
-"""Gradients of every network against finite differences: is what autograd computes the slope of the loss?
+"""Gradients of every network compared with finite differences.
 
     ∂L/∂θ_i  ≈  (L(θ + ε e_i) − L(θ − ε e_i)) / 2ε          its error falls with ε², until rounding takes over
 
@@ -33,7 +33,7 @@ from langladder.models.network import Network
 
 STEP = 1e-5  # ε
 FLOOR = 1e-4
-LARGEST_ERROR = 1e-4  # what a right gradient may differ by
+LARGEST_ERROR = 1e-4  # maximum error of a correct gradient
 SIZE = 8  # of widths, contexts, vocabularies
 VOCABULARY = 13
 ROWS, LENGTH = 2, 5
@@ -50,12 +50,12 @@ class Checked(NamedTuple):
 
     @property
     def right(self) -> bool:
-        """Whether every entry agrees; not so where one is no number."""
+        """Whether every entry agrees; false if one is NaN."""
         return self.error <= LARGEST_ERROR
 
 
 def check(name: str, network: nn.Module, *, entries: int = 5, seed: int = 0) -> Checked:
-    """Compare the gradients of a network's trial loss; the network is afterwards as it was, but in 64 bits.
+    """Compare the gradients of a network's trial loss; the network is unchanged afterwards, except that it has 64 bits.
 
     Args:
         entries: of each parameter, at least; those whose gradient is 0 are looked at, too.
@@ -89,7 +89,7 @@ def compare(network: nn.Module, loss: Callable[[], torch.Tensor], *, entries: in
                 a, n = float(slope[entry]), _difference(parameter, entry, value)
                 error = abs(a - n) / max(abs(a), abs(n), floor, 1e-300)
                 count += 1
-                if error > worst or not math.isfinite(error):  # what is no number is the worst
+                if error > worst or not math.isfinite(error):  # NaN is the worst
                     worst, where = error if math.isfinite(error) else math.inf, name
     return worst, where, count
 
@@ -125,7 +125,7 @@ class _KeepDouble(TorchFunctionMode):
 
 @contextmanager
 def exact() -> Iterator[None]:
-    """64 bits throughout; the global random state is afterwards as it was."""
+    """64 bits throughout; restores the global random state."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
@@ -189,7 +189,7 @@ def _small(settings: type[Config]) -> dict[str, object]:
 
 
 def _shrunk(name: str, field: FieldInfo) -> int | None:
-    """A small value for what sizes the network; None leaves a setting as it is."""
+    """A small value for a setting of size; None keeps the setting."""
     if type(field.default) is not int or field.default <= SIZE:
         return 2 if name == "layers" and type(field.default) is int else None
     return SIZE

@@ -1,8 +1,8 @@
-"""Judging a model that follows instructions: it answers held-out prompts, and gold judge and reward model say how well.
+"""Evaluate a model that follows instructions: it answers held-out prompts; gold judge and reward model score them.
 
-    test      prompts of the kinds that were shown
-    unseen    kinds that were not
-    reworded  kinds that were shown, in words that were not
+    test      prompts of seen kinds
+    unseen    unseen kinds
+    reworded  seen kinds in new wordings
 
 Every answer is drawn at temperature 1, as policies are trained, with random numbers that depend on the prompt's place
 alone: two models can be compared prompt by prompt.
@@ -55,7 +55,7 @@ SEED = 0
 
 
 class GoldScores(Measured):
-    """What the gold judge says of answers: the mean reward, its parts, and the share with which nothing is wrong."""
+    """The gold judge's scores of answers: the mean reward, its parts, and the share with nothing wrong."""
 
     reward: Annotated[
         float,
@@ -137,7 +137,7 @@ class KindAnswers(Measured):
 
 
 class BestOf(Measured):
-    """What the best of n answers is worth, by what chooses it (the proxy) and by the gold judge."""
+    """The reward of the best of n answers, by the proxy that chooses it and by the gold judge."""
 
     n: int
     kl: float
@@ -166,7 +166,7 @@ class AnswerScores(Measured):
     """Of the answers to a set of prompts, one drawn for each at temperature 1; of best-of-n the chosen ones.
 
     Attributes:
-        gold: None where nobody knows what was asked. greedy: the same of the likeliest tokens; None of best-of-n.
+        gold: None without a gold judge. greedy: the same for greedy answers; None for best-of-n.
         proxy: mean reward of the reward model that the rung reads, or None.
         kl: KL(π ‖ π_base) of whole answers in nats; of best-of-n log n − (n − 1)/n; None of what is not aligned.
         tokens: mean length of an answer, its EOS included. finished: share that ends with EOS.
@@ -209,7 +209,7 @@ class SampleDialogue(Measured):
     """A prompt and the answer that was drawn.
 
     Attributes:
-        prompt: what the user said; where there is more than that, each turn on a line behind its role.
+        prompt: the user's text; for longer dialogues, each turn on a line after its role.
         gold: its reward, and `parts` what that is made of, each in [0, 1]; proxy: by the reward model.
     """
 
@@ -248,12 +248,12 @@ class InstructedPage(Page):
 
 @dataclass(frozen=True)
 class Answering:
-    """How a model answers, and who judges.
+    """The settings of answering and judging.
 
     Attributes:
         base: what the KL is measured to; None: it is not.
-        reward_model: the proxy. gold: None where nobody knows what was asked.
-        n: so many answers are drawn, and the one with the highest proxy is given; 1: the drawn one.
+        reward_model: the proxy. gold: None without a gold judge.
+        n: number of drawn answers, from which the one with the highest proxy reward is chosen; 1: the drawn one.
     """
 
     model: InstructedGPT
@@ -320,7 +320,7 @@ class Answering:
             )
 
     def _gold_score(self, dialogues: Sequence[Dialogue]) -> Score:
-        """The gold reward as what chooses. Raises InputError where there is no gold judge either."""
+        """The gold reward as the chooser. Raises InputError if there is no gold judge either."""
         if self.gold is None:
             raise InputError(
                 f"n={self.n}: no reward model and no gold judge to choose; let the rung read a reward model"
@@ -337,7 +337,7 @@ class Answering:
         return answers(self.model, template, [one.prompt for one in dialogues], config)
 
     def _judgements(self, dialogues: Sequence[Dialogue], texts: Sequence[str]) -> np.ndarray | None:
-        """What the gold judge says of the answers, (N, P) as `PARTS`."""
+        """The gold judge's scores of the answers, (N, P) as `PARTS`."""
         if self.gold is None:
             return None
         found = self.gold([one.answered(text) for one, text in zip(dialogues, texts, strict=True)])

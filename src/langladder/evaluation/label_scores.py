@@ -1,4 +1,4 @@
-"""Scores of predicted labels: which is taken for which, F₁ of each label, and calibration.
+"""Scores of predicted labels: confusions, F₁ of each label, and calibration.
 
     P = n_yy / Σ_g n_gy,   R = n_yy / Σ_s n_ys,   F₁ = 2PR / (P + R);   macro-F₁: the mean over the labels of the test
 
@@ -17,7 +17,7 @@ from langladder.evaluation.page import Measured
 
 
 class LabelScores(Measured):
-    """Of one label. support: how many are of it; said: how many are taken for it."""
+    """The scores of one label. support: number of its items; said: number of predictions."""
 
     label: str
     support: int
@@ -97,7 +97,7 @@ SHARES = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
 
 
 class Answered(Measured):
-    """What comes of answering only where the probability of the answer reaches a threshold.
+    """The accuracy if only answers above a probability threshold are given.
 
     Attributes:
         share: of the items, how many are answered then; those with the threshold's very probability all are.

@@ -1,4 +1,4 @@
-"""All that is measured and shown of one language model: its scores on the test text, and what it writes."""
+"""All results of one language model: its scores on the test text, and its continuations."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
@@ -20,7 +20,7 @@ from langladder.text.words.segmentation import EXTRAS, splitter_of
 
 
 class Sample(Measured):
-    """What a language model wrote after a prompt."""
+    """The continuation of a prompt by a language model."""
 
     prompt: str
     text: str

@@ -1,4 +1,4 @@
-"""Word vectors on a plane, to be looked at; all of vectors scaled to length 1, and without chance between two runs.
+"""Maps of word vectors in two dimensions; vectors are scaled to length 1, and the result is deterministic.
 
     pca     principal components (Pearson 1901): the two directions in which the words differ most. Linear, so that
             pairs which differ in one way lie in parallel; distances mean something, as far as the two explain.
@@ -38,7 +38,7 @@ def missing_package(method: str) -> str | None:
 
 
 def check_method(method: MapMethod) -> None:
-    """Refuse a method whose package is not installed.
+    """Raise an error for a method whose package is not installed.
 
     Raises:
         InputError: says how to install it.

@@ -1,4 +1,4 @@
-"""How much better a classifier would be with more labels: a power law through its errors on parts of those it has.
+"""The predicted gain of a classifier from more labels: a power law fitted to its errors with parts of the labels.
 
 Models trained on an eighth, a quarter, half and all of the n₁ training texts are wrong on shares e of the test texts:
 
@@ -37,7 +37,7 @@ class CurvePoint(Measured):
 
 
 class MoreLabels(Measured):
-    """What twice the labels would give.
+    """The predicted gain from twice the labels.
 
     Attributes:
         points: measured, from few texts to all.

@@ -1,4 +1,4 @@
-"""Reward over how far a policy has gone: the forms that Gao, Schulman & Hilton (2022) fitted, and where they peak.
+"""Reward as a function of the distance of a policy: the curves of Gao, Schulman & Hilton (2022), and their peaks.
 
     d = √KL(π ‖ π_base)
     best-of-n   R(d) = R(0) + d (α − β d)          (section 1, equation 1)

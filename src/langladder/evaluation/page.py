@@ -1,4 +1,4 @@
-"""What evaluation says of a rung: a page a family, written as JSON by its stage and read by the report.
+"""The evaluation of a rung: one page class per family, written as JSON by its stage and read by the report.
 
 A page holds what was measured and nothing for people alone: titles and years are the report's, so that a changed one
 measures nothing again. Shares stand in 0..1 unless a name says per cent; None: not measured.
@@ -39,7 +39,7 @@ TEST = "test"
 
 @dataclass(frozen=True)
 class Metric:
-    """What a figure is called and means.
+    """The title and meaning of a figure.
 
     Attributes:
         title: over its column, and on the model card; none: it is only logged.
@@ -70,11 +70,11 @@ class Metric:
 
 
 LOGGED = Metric()
-"""A figure that is logged and nowhere shown."""
+"""A figure that is only logged."""
 
 
 def parameter_count(sentence: str, *, brief: bool = True, compared: bool = False, logged: bool = True) -> Metric:
-    """The size of a model, in a column behind its scores."""
+    """The size of a model, in a column after its scores."""
     return Metric(
         "parameters",
         sentence,
@@ -197,7 +197,7 @@ def _model(annotation: Any) -> tuple[type[BaseModel], Literal["", "split", "name
 
 
 def figures(page: BaseModel) -> dict[str, Any]:
-    """What is logged of a page: name → value, without what was not measured."""
+    """The logged figures of a page: name → value, without missing ones."""
     found = {
         metric.logged_as(key): metric.read(page, key)
         for metric in declared(type(page))
@@ -228,7 +228,7 @@ class Measured(BaseModel):
 
 
 class Work(Measured):
-    """What a network takes on any machine, see `evaluation.work`.
+    """The operations and memory of a network on any machine, see `evaluation.work`.
 
     Attributes:
         flops: operations of a forward pass, for each position (a token, a frame).
@@ -267,7 +267,7 @@ Excluded: TypeAlias = Mapping[str, Fields | Mapping[str, Fields | Mapping[str, F
 
 
 class Page(Measured):
-    """What every page has: the rung's name, and the approach of its class, under which the report groups rungs.
+    """The base of all pages: the rung's name, and the approach of its class, by which the report groups rungs.
 
     A field of a page with a `Metric` is a figure: a column of the report, a row of the model card, a metric of the run.
 
@@ -294,7 +294,7 @@ class Page(Measured):
 
     @classmethod
     def headline(cls, pages: Sequence["Page"]) -> str | None:
-        """The one figure by which pages of the class are set side by side; None: none of them was measured.
+        """The main figure for comparing pages of the class; None: it was not measured.
 
         It is the first of `headlines` that a page has or, where the class names none, of the metrics that say which end
         is better; the size of a model is not one of these.
@@ -304,5 +304,5 @@ class Page(Measured):
         return next((name for name in names for page in pages if page.figures().get(name) is not None), None)
 
     def summary(self) -> dict[str, Any]:
-        """The page without its detail, as JSON can hold it."""
+        """The page without details, for JSON."""
         return self.model_dump(mode="json", exclude=self.detail)

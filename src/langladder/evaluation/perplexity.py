@@ -8,7 +8,7 @@ With L = −Σ log P(w_t | w_<t) the negative log-likelihood of the test text in
     bits per byte         L / (ln 2 · bytes)    bytes: UTF-8, and one newline a line
 
 Every character of the text is scored once: the ids of a line spell it, EOS stands for its end. Where the text's true
-probability is known, exp(−log P / words) is the entropy floor, which no model beats but by luck of the sample.
+probability is known, exp(−log P / words) is the entropy floor, which a model can only beat by chance of the sample.
 """
 
 import math
@@ -145,7 +145,7 @@ class TextScores(Measured):
         return "perplexity per word", self.perplexity_per_word
 
     def figures(self) -> dict[str, Any]:
-        """What was measured, infinite where it is."""
+        """The figures, which can be infinite."""
         return figures(self)
 
 

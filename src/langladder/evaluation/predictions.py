@@ -1,4 +1,4 @@
-"""What a model said of each test item, as a table: to read, to filter, to compare two models by.
+"""The predictions of a model for each test item, as a table to read, to filter, and to compare two models.
 
 The stage that evaluates a rung writes it beside the rung's page, as Parquet and as CSV with the same columns. A row is
 a text (classifier), a word (tagger), a sentence (translator), a question (reader), a line (language model).
@@ -120,7 +120,7 @@ def _of_csv(row: dict[str, str]) -> Prediction:
 
 
 class Difference(NamedTuple):
-    """A row that two models answer differently well.
+    """An item for which two models differ.
 
     Attributes:
         better: 0 or 1, which of them is better there.
@@ -156,7 +156,7 @@ class Compared(NamedTuple):
 
 
 def compare(first: Sequence[Prediction], second: Sequence[Prediction], names: tuple[str, str]) -> Compared:
-    """Who is right where, and whether the difference means something.
+    """Compare two models item by item, with a significance test.
 
     Raises:
         InputError: the tables are not of the same test items.

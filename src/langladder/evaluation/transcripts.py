@@ -1,8 +1,8 @@
-"""What a CTC recogniser wrote, against what was said: character and word error rates, and whose the errors are.
+"""Transcripts of a CTC recogniser compared with the reference: character and word error rates, and their causes.
 
-    CER = (substituted + deleted + inserted characters) / characters said;   WER the same of words
+    CER = (substituted + deleted + inserted characters) / characters of the reference;   WER the same for words
 
-Both through torchmetrics. A wrong transcript is a search error where the network itself gives what was said a higher
+Both with torchmetrics. A wrong transcript is a search error if the network itself gives the reference a higher
 probability (summed over all alignments, by the forward algorithm), and else a model error.
 """
 
