@@ -187,5 +187,5 @@ def test_same_bits_in_every_run_and_float32_close_to_float64():
 
 def test_an_empty_row_is_refused():
     crf = made()
-    with pytest.raises(InputError, match="0 … 2: a row has 1 to 2 words"):
+    with pytest.raises(InputError, match="0 … 2: a row must have 1 to 2 words"):
         crf(torch.zeros(2, 2, K), torch.zeros(2, 2, dtype=torch.int64), torch.tensor([2, 0]))

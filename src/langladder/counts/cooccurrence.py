@@ -1,4 +1,4 @@
-"""Which words co-occur, and which words stand in which documents: counts of a text as sparse matrices.
+"""Which words co-occur, and which words occur in which documents: counts of a text as sparse matrices.
 
 Term–term counts in a window:
 
@@ -101,14 +101,14 @@ class CooccurrenceConfig(Counting):
 
     @property
     def scale(self) -> int:
-        """In how many units a pair of neighbours is counted, so that other distances have (nearly) whole numbers."""
+        """Units per pair of neighbours, so that other distances have (nearly) whole numbers."""
         if self.weighting == "flat":
             return 1
         multiple = math.lcm(*range(1, self.window + 1))
         return multiple if multiple <= 1 << 20 else FINE  # up to 16 words: exact; beyond: to 2⁻³² · d / 2
 
     def units(self) -> np.ndarray:
-        """What a pair counts at the distances 1 … m, (m,) int64: weight(d) = units / scale."""
+        """The units of a pair at the distances 1 … m, (m,) int64: weight(d) = units / scale."""
         if self.weighting == "flat":
             return np.ones(self.window, dtype=np.int64)
         return np.array([round(self.scale / distance) for distance in range(1, self.window + 1)], dtype=np.int64)
@@ -120,7 +120,7 @@ class CooccurrenceConfig(Counting):
 
 
 class DocumentCounting(Counting):
-    """What counts as a document."""
+    """The definition of a document."""
 
     documents: Literal["documents", "lines"] = "documents"
 
@@ -214,7 +214,7 @@ def _count_pairs(
 
 
 def count_pairs(vocab_size: int, units: np.ndarray, sides: str, threads: int, text: Text, part: Part) -> Rows:
-    """The neighbours of what stands in a part of the text; they may stand outside of it.
+    """The neighbours of the words in a part of the text; they can be outside of it.
 
     Args:
         units: (m,) int64, what a pair counts at each distance.

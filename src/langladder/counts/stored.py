@@ -1,4 +1,4 @@
-"""Counts of a text that are made once and read by every rung that needs the same ones; sparse matrices as files.
+"""Counts of a text that are made once for all rungs that need them; sparse matrices as files.
 
 A `Counting` says what is counted: `CooccurrenceConfig` (term–term) or `DocumentCounting` (term–document). Its `key`, of
 which everything that decides the counts is part, is the name of its file, e.g. `window5-flat-symmetric.parquet`. The
@@ -33,7 +33,7 @@ COLUMNS = [("word", pa.int32()), ("context", pa.int32()), ("count", pa.float64()
 
 
 class Counting(Config, ABC):
-    """What is counted in a text."""
+    """A kind of counts of a text."""
 
     @property
     @abstractmethod
@@ -111,7 +111,7 @@ def read_counts(path: Path) -> csr_matrix:
         with pq.ParquetFile(path) as file:
             schema = file.schema_arrow
             if [(field.name, field.type) for field in schema] != COLUMNS or b"shape" not in (schema.metadata or {}):
-                raise InputError(f"{path}: no table of counts (its columns are {schema.names[:8]})")
+                raise InputError(f"{path}: not a table of counts (its columns are {schema.names[:8]})")
             rows, columns = (int(size) for size in schema.metadata[b"shape"].split())
             lengths = np.zeros(rows, dtype=np.int64)
             contexts, counts = np.empty(file.metadata.num_rows, np.int32), np.empty(file.metadata.num_rows)
@@ -121,13 +121,13 @@ def read_counts(path: Path) -> csr_matrix:
                 word, context, count = (column.to_numpy() for column in group)
                 begin, end = end, end + len(word)
                 if any(column.null_count for column in group) or (word[1:] < word[:-1]).any():
-                    raise InputError(f"{path}: no table of counts (it has nulls, or is not sorted by word)")
+                    raise InputError(f"{path}: not a table of counts (it has nulls, or is not sorted by word)")
                 lengths += np.bincount(word, minlength=rows)
                 contexts[begin:end], counts[begin:end] = context, count
         matrix = csr_matrix((counts, contexts, np.append(0, np.cumsum(lengths))), shape=(rows, columns))
         matrix.check_format(full_check=True)  # compiled code trusts every index
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{path}: no table of counts ({str(error)[:200]})") from error
+        raise InputError(f"{path}: not a table of counts ({str(error)[:200]})") from error
     return matrix
 
 

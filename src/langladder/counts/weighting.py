@@ -1,4 +1,4 @@
-"""Weights that say more than raw counts: tf-idf, PMI and PPMI. Sparse in, sparse out: no dense table is ever made.
+"""Weights of counts: tf-idf, PMI and PPMI. Sparse in, sparse out: there is never a dense table.
 
 tf-idf (Spärck Jones 1972), in scikit-learn's form (`TfidfTransformer`, where rows are documents; here columns are):
 

@@ -41,7 +41,7 @@ class Part(NamedTuple):
 
 
 class ClusteredSoftmax(CountedOutput):
-    """What both forms share: words cut at shares of the vocabulary, and the chain of two softmaxes.
+    """Base of both forms: clusters of words by shares of the vocabulary, and the chain of two softmaxes.
 
     Args:
         width: D.
@@ -112,7 +112,7 @@ class ClusteredSoftmax(CountedOutput):
         return scores
 
     def _places(self, targets: torch.Tensor) -> tuple[torch.Tensor, list[tuple[torch.Tensor, torch.Tensor]]]:
-        """What the first softmax is to choose, (N,), and for each cluster its rows of the batch and their words."""
+        """The targets of the first softmax, (N,), and for each cluster its rows of the batch and their words."""
         self.refresh()
         ranks = self.rank[targets]  # (N,)
         first, clusters = ranks.clone(), []

@@ -40,7 +40,7 @@ def masked_softmax(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 
 
 class Attention(nn.Module, ABC):
-    """A score function: which source positions matter to this query.
+    """A score function: the relevance of source positions for a query.
 
     What does not depend on the query is computed once a sentence, by `keys`; each decoder step pays only for `scores`.
     """
@@ -168,7 +168,7 @@ class LocalAttention(Attention):
 
 
 def make_attention(score: Score, *, query_width: int, memory_width: int, width: int) -> Attention:
-    """The named score function; `width` is A of those that have a hidden layer."""
+    """The score function with a name; `width` is A for those with a hidden layer."""
     if score == "additive":
         return AdditiveAttention(query_width=query_width, memory_width=memory_width, width=width)
     if score == "concat":

@@ -131,7 +131,7 @@ def lstm_step(driven: Tensor, h: Tensor, c: Tensor, weights: CellWeights) -> tup
 def peephole_step(
     driven: Tensor, h: Tensor, c: Tensor, weights: CellWeights, peepholes: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """LSTM whose gates look at the cell (Gers & Schmidhuber 2000), each unit at its own.
+    """LSTM whose gates read the cell state (Gers & Schmidhuber 2000), each unit its own.
 
     driven (B, 4H), h (B, H), c (B, H), peepholes p_i, p_f, p_o (3, H) → h (B, H), c (B, H).
     """

@@ -27,7 +27,7 @@ from langladder.ground.errors import InputError
 from langladder.kernels import crf as kernels
 
 FORBIDDEN = -1e6
-"""Stands for −∞ where torch differentiates a logarithm of a sum: its exponential is exactly 0 in any precision."""
+"""Replaces −∞ when torch differentiates a log-sum-exp: its exponential is exactly 0 in any precision."""
 
 
 def log_partition(emissions: Tensor, lengths: Tensor, transitions: Tensor, start: Tensor, end: Tensor) -> Tensor:
@@ -59,7 +59,7 @@ class Chain(NamedTuple):
 
 
 class Allowed(NamedTuple):
-    """What may follow what: transitions (K, K), start (K,), end (K,), bool."""
+    """Allowed steps: transitions (K, K), start (K,), end (K,), bool."""
 
     transitions: np.ndarray
     start: np.ndarray
@@ -67,7 +67,7 @@ class Allowed(NamedTuple):
 
 
 class CRF(nn.Module):
-    """The transitions of a chain, and what is asked of it. K tags; all transitions are allowed until `allow`."""
+    """The transitions of a chain, and its computations. K tags; all transitions are allowed until `allow`."""
 
     allowed: Tensor
     allowed_start: Tensor
@@ -143,7 +143,7 @@ def path_score(emissions: Tensor, chain: Chain, tags: Tensor, lengths: Tensor) -
 
 
 class _Context(FunctionCtx):
-    """What the backward pass finds."""
+    """The results of the backward pass."""
 
     lattice: "Lattice"
     kinds: list[torch.dtype]
@@ -230,5 +230,5 @@ def _lengths(lengths: Tensor) -> np.ndarray:
 def _check(emissions: Tensor, lengths: Tensor) -> None:
     if len(lengths) and not 1 <= int(lengths.min()) <= int(lengths.max()) <= emissions.shape[1]:
         raise InputError(
-            f"lengths {int(lengths.min())} … {int(lengths.max())}: a row has 1 to {emissions.shape[1]} words"
+            f"lengths {int(lengths.min())} … {int(lengths.max())}: a row must have 1 to {emissions.shape[1]} words"
         )

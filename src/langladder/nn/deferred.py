@@ -21,7 +21,7 @@ from torch.autograd.function import FunctionCtx
 
 
 class Deferred:
-    """W (O, I), or (B, O, I), for one pass forward and backward: made anew for each."""
+    """W (O, I), or (B, O, I), for one forward and backward pass; a new one for each pass."""
 
     def __init__(self, weight: Tensor) -> None:
         self.uses: list[tuple[Tensor, Tensor]] = []
@@ -36,19 +36,19 @@ class Deferred:
 
 
 class _Context(FunctionCtx):
-    """What the backward pass finds."""
+    """The results of the backward pass."""
 
     uses: list[tuple[Tensor, Tensor]]
     saved_tensors: tuple[Tensor, ...]
 
 
 class _Collect(Function):
-    """W as it is; backwards, what all uses have kept. It is asked when the last of them has been."""
+    """Forward: W; backward: the sum over all uses, after the last of them."""
 
     @staticmethod
     def forward(ctx: _Context, weight: Tensor, uses: list[tuple[Tensor, Tensor]]) -> Tensor:
         ctx.uses = uses
-        ctx.set_materialize_grads(False)  # what comes back is nothing, not zeros
+        ctx.set_materialize_grads(False)  # the gradient is None, not zeros
         return weight.view_as(weight)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Hierarchical softmax: a word is a way down a binary tree, so a prediction costs log V decisions instead of V scores.
+"""Hierarchical softmax: a word is a path in a binary tree, so a prediction needs log V decisions instead of V scores.
 
 Morin & Bengio 2005 on a Huffman tree as in Mikolov et al. 2013 (see `nn.huffman`). With one vector v_n and one bias
 b_n an inner node n, and s_j = ±1 the j-th decision of the word's code:
@@ -67,7 +67,7 @@ class HierarchicalSoftmax(CountedOutput):
         return -self._log_probs(hidden, targets).sum()
 
     def products(self) -> float:
-        """See `OutputLayer.products`: a word takes as many decisions as its code is long."""
+        """See `OutputLayer.products`: a word needs as many decisions as the length of its code."""
         self.refresh()
         lengths = (self.signs != 0).sum(dim=1).double()  # (V,)
         return float((lengths * self.counts).sum() / self.counts.sum()) * self.width

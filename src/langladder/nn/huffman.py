@@ -1,4 +1,4 @@
-"""Huffman tree over a vocabulary: frequent words near the root, so that hierarchical softmax takes few decisions.
+"""Huffman tree over a vocabulary: frequent words near the root, so that hierarchical softmax needs few decisions.
 
 Huffman 1952, "A Method for the Construction of Minimum-Redundancy Codes"; as the output layer of a language model:
 Morin and Bengio 2005, and Mikolov et al. 2013, "Distributed Representations …", section 2.1:
@@ -38,7 +38,7 @@ class HuffmanTree:
 
     @classmethod
     def from_counts(cls, counts: np.ndarray) -> Self:
-        """The tree whose Σ_w count(w) · L(w) is the least possible.
+        """The tree with the smallest Σ_w count(w) · L(w).
 
         Ties are settled by place (of equal counts, words before inner nodes, the last of the vocabulary first), so the
         same counts give the same tree.
@@ -61,7 +61,7 @@ class HuffmanTree:
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """(V,) int64: decisions that each word takes."""
+        """(V,) int64: decisions for each word."""
         lengths: np.ndarray = np.diff(self.offsets)
         return lengths
 

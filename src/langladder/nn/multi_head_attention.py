@@ -37,12 +37,12 @@ def attend(
 
 
 def in_float32(x: Tensor) -> Tensor:
-    """x as attention reads it on a CPU; the fused kernel's gradient takes 17 times as long in bfloat16."""
+    """x in the precision for attention on a CPU; the fused kernel's gradient takes 17 times as long in bfloat16."""
     return x.float() if x.device.type == "cpu" and x.dtype == torch.bfloat16 else x
 
 
 class Heads(nn.Module):
-    """What both modules share: cutting the width into heads, the fused kernel, and joining the heads.
+    """Base of both modules: splitting the width into heads, the fused kernel, and joining the heads.
 
     Args:
         heads: h, a divisor of D; dropout: on the attention weights.
@@ -94,7 +94,7 @@ class Heads(nn.Module):
 
 
 class MultiHeadAttention(Heads):
-    """h attentions side by side between any two sequences, each on its own projection.
+    """h attention heads between any two sequences, each with its own projection.
 
     Args:
         width: D. heads: h. dropout: on the attention weights.

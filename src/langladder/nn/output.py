@@ -20,7 +20,7 @@ Output layers that are built on how often each word occurs: a code, an order or 
 The counts are saved with the weights. What follows from them is made when it is first needed, and again after the
 counts change (`set_counts`, or loading a saved model). Until then every word counts once.
 
-A softmax over the words of the text alone, where the vocabulary goes on with ids that are read and never said.
+A softmax over only the words of the text, if the vocabulary also has ids that are inputs but never predicted.
 
     z_v = w_v · h for the V words,   z_v = −∞ for the M ids behind them
 
@@ -43,16 +43,16 @@ from langladder.ground.errors import InputError
 from langladder.nn import packing
 
 SLICE_BYTES = 128 * 2**20
-"""Bytes of float32 logits alive at a time; smaller slices cost time, since each adds to the whole ∂L/∂W."""
+"""Bytes of float32 logits in memory at a time; smaller slices cost time, because each adds to the whole ∂L/∂W."""
 
 BLOCK_WORDS = 2048
-"""Words v of a block on the CPU; a GPU takes all of them at once."""
+"""Words v of a block on the CPU; a GPU processes all of them at once."""
 
 ALIGNED = 64
 """A GPU multiplies by a number of words that this divides: its tensor cores are several times slower with others."""
 
 IGNORED = -100
-"""The target of a position that does not count, for layers that take all positions (`OutputLayer.takes_all`)."""
+"""The target of an ignored position, for layers that process all positions (`OutputLayer.takes_all`)."""
 
 ROUNDING = 1e-6
 """A factor this close to 1 is 1 that was rounded twice."""
@@ -96,7 +96,7 @@ class OutputLayer(nn.Module, ABC):
 
     @abstractmethod
     def products(self) -> float:
-        """Multiplications that the loss of a position takes, in the mean over the words of the training text."""
+        """Multiplications for the loss of a position, on average over the words of the training text."""
 
     def set_counts(self, counts: torch.Tensor) -> None:
         """How often each word occurs in the training text, (V,): for the layers that are built on it."""
@@ -141,7 +141,7 @@ class SoftmaxOutput(OutputLayer):
         return cross_entropy(hidden, self._words(), self.bias, targets, smoothing)
 
     def takes_all(self, x: torch.Tensor) -> bool:
-        """See `OutputLayer.takes_all`: on a GPU, in whose memory all logits, N · V, then stand at once."""
+        """See `OutputLayer.takes_all`: on a GPU, whose memory then has all N · V logits at once."""
         return packing.fixed_shapes(x)
 
     def products(self) -> float:
@@ -190,7 +190,7 @@ def _rows(weight: torch.Tensor) -> int:
 
 
 class _Context(FunctionCtx):
-    """What the backward pass finds: the gradients of the mean, and of how many terms it is."""
+    """The results of the backward pass: the gradients of the mean, and its number of terms."""
 
     grads: tuple[torch.Tensor | None, ...] | None
     terms: int
@@ -232,7 +232,7 @@ class _SlicedCrossEntropy(torch.autograd.Function):
         # Let go of, so that autograd takes them over as the parameters' .grad instead of copying them.
         grads, ctx.grads = ctx.grads, None
         if grads is None:
-            raise RuntimeError("the gradient of the sliced cross-entropy can be taken once")
+            raise RuntimeError("the gradient of the sliced cross-entropy can be computed only once")
         # They are those of the mean; the loss that trains is a mean over the same N nearly always.
         scale = grad_outputs[0] * ctx.terms
         if scale.device.type != "cpu" or abs(float(scale) - 1) > ROUNDING:
@@ -243,7 +243,7 @@ class _SlicedCrossEntropy(torch.autograd.Function):
 
 
 class _Logits(NamedTuple):
-    """What is kept of a slice's logits z (n, V), each (n, 1) float32; blocks: (words, e (n, v), peak m (n, 1))."""
+    """The saved values of a slice's logits z (n, V), each (n, 1) float32; blocks: (words, e (n, v), peak m (n, 1))."""
 
     log_normaliser: torch.Tensor
     target: torch.Tensor
@@ -329,7 +329,7 @@ def _gradient(
 
 
 class CountedOutput(OutputLayer):
-    """An output layer with a buffer `counts` (V,) int64. Subclasses say with `_derive` what follows from it."""
+    """An output layer with a buffer `counts` (V,) int64. Subclasses compute values from it in `_derive`."""
 
     counts: torch.Tensor
 
@@ -344,7 +344,7 @@ class CountedOutput(OutputLayer):
         self._stale = True
 
     def refresh(self) -> None:
-        """Derive what is due. Every use of the layer begins with this."""
+        """Compute derived values if needed. Every use of the layer begins with this."""
         if self._stale:
             with torch.no_grad():
                 self._derive()
@@ -352,7 +352,7 @@ class CountedOutput(OutputLayer):
 
     @abstractmethod
     def _derive(self) -> None:
-        """Make from `counts` what the layer works with, on the counts' device."""
+        """Compute the layer's derived values from `counts`, on the device of the counts."""
 
     def keep(self, name: str, value: torch.Tensor) -> None:
         """Hold a derived tensor: it moves with the module and is not saved."""

@@ -1,4 +1,4 @@
-"""Rows of different lengths without their padding: what goes by positions is computed for the N real ones alone.
+"""Rows of different lengths without padding: positionwise operations are computed only for the N real positions.
 
 A batch (B, T) has B·T places, of which padding takes some. Linear layers, norms and activations read one position at
 a time, so they read the real ones as (N, …), one row behind the other; only attention needs the rows: it knows them by
@@ -14,12 +14,12 @@ from torch import Tensor
 
 
 def fixed_shapes(x: Tensor) -> bool:
-    """Whether no shape may depend on what a tensor holds: on a GPU, which would make the processor wait for it."""
+    """Whether shapes must not depend on tensor values: on a GPU, where the processor would have to wait for them."""
     return x.device.type != "cpu"
 
 
 class Layout(NamedTuple):
-    """Where the real positions of a batch stand.
+    """The real positions of a batch.
 
     Attributes:
         rows, length: B, T.
@@ -47,7 +47,7 @@ class Layout(NamedTuple):
         return cls(rows, length, mask.flatten().nonzero()[:, 0], mask[:, None, None])
 
     def columns(self, device: torch.device) -> Tensor:
-        """Where in its row each real position stands: (N,) int64."""
+        """The index of each real position in its row: (N,) int64."""
         return self.pack(torch.arange(self.length, device=device).expand(self.rows, self.length))
 
     def pack(self, x: Tensor) -> Tensor:
@@ -62,9 +62,9 @@ class Layout(NamedTuple):
         return x.view(self.rows, self.length, -1)
 
     def part(self, x: Tensor, wanted: "Layout") -> Tensor:
-        """Of (N, …) what stands at the places of another layout, all of them real here."""
+        """The entries of (N, …) at the positions of another layout, which are all real here."""
         return x if wanted.positions is None else x.index_select(0, self.rank(wanted.positions))
 
     def rank(self, positions: Tensor) -> Tensor:
-        """Places among the B·T, all of them real → the same among the N."""
+        """Indices among the B·T positions, all real → indices among the N."""
         return positions if self.positions is None else torch.searchsorted(self.positions, positions)

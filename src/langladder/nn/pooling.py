@@ -1,4 +1,4 @@
-"""From one vector a position to one vector a text: five poolings, all of which leave padding out.
+"""From one vector per position to one vector per text: five poolings, all of which ignore padding.
 
     max        ĉ = max_t c_t                                   (Collobert et al. 2011; Kim 2014, section 2)
     mean       ĉ = (1/n) Σ_t c_t

@@ -1,4 +1,4 @@
-"""Convolution over a text: filters of h words in a row, several h side by side (Kim 2014, equation 2).
+"""Convolution over a text: filters over h consecutive words, for several h (Kim 2014, equation 2).
 
     c_i = W_h · [x_{i−l}; … ; x_{i−l+h−1}] + b          l = 0, or as many zeros as stand before the text
 
@@ -113,7 +113,7 @@ class Shape(NamedTuple):
                 yield slice(first, last), slice(first - before + k, last - before + k), columns
 
     def starts(self) -> list[int]:
-        """Where the columns of each width begin."""
+        """The first column of each width."""
         return [0, *accumulate(width * self.filters for width, _, _ in self.sizes)][:-1]
 
 

@@ -1,4 +1,4 @@
-"""What a network without recurrence reads: the word and where it stands.
+"""The input of a network without recurrence: the word and its position.
 
     x_p = scale · E w_p + P_p,   scale = √D (Vaswani et al. 2017, section 3.4)
 
@@ -80,7 +80,7 @@ class TokenEmbedding(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, tokens: torch.Tensor, first: int = 0) -> torch.Tensor:
-        """tokens (B, T) that stand at positions first, first + 1, … → (B, T, D)."""
+        """tokens (B, T) at positions first, first + 1, … → (B, T, D)."""
         x = self.scale * self.word(tokens)  # (B, T, D)
         if self.positions != "none":
             x = x + self._rows(first, first + tokens.shape[1])

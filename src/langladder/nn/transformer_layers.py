@@ -35,14 +35,14 @@ NORM_EPS = 1e-6
 
 
 class Residual(nn.Module):
-    """What stands around a sublayer F: `read` before it, `add` after it."""
+    """The operations around a sublayer F: `read` before it, `add` after it."""
 
     def __init__(self, width: int, dropout: float, *, pre_norm: bool) -> None:
         super().__init__()
         self.norm, self.dropout, self.pre_norm = nn.LayerNorm(width, NORM_EPS), Dropout(dropout), pre_norm
 
     def read(self, x: Tensor) -> Tensor:
-        """What F reads: x, or LN(x)."""
+        """The input of F: x, or LN(x)."""
         a: Tensor = self.norm(x) if self.pre_norm else x
         return a
 
@@ -133,7 +133,7 @@ BERT_NORM_EPS = 1e-12
 
 
 class PackedSelfAttention(Heads):
-    """Every position of a row sees all of them. Arguments as of `MultiHeadAttention`."""
+    """Every position of a row attends to all positions. Arguments as for `MultiHeadAttention`."""
 
     def __init__(self, *, width: int, heads: int, dropout: float) -> None:
         super().__init__(heads=heads, dropout=dropout)

@@ -104,7 +104,7 @@ class Forest(NamedTuple):
 
 
 def compile_tree(tree: Tree, labels: Mapping[str, int]) -> CompiledTree:
-    """A tree as arrays; a node's label that `labels` lacks is none."""
+    """A tree as arrays; labels of nodes that are not in `labels` are ignored."""
     parent, order = np.full(len(tree), -1, dtype=np.int64), np.zeros(len(tree), dtype=np.int64)
     for node, below in enumerate(tree.children):
         for place, child in enumerate(below):
@@ -202,7 +202,7 @@ class TreeCell(nn.Module, ABC):
         return linear(x, self.W, self.b)
 
     def leaf(self, x: Tensor | None, nodes: int) -> State:
-        """Nodes without children: their words x (n, D), or none, → (n, H) each. No gate f is asked."""
+        """Nodes without children: their words x (n, D), or none, → (n, H) each. There is no gate f."""
         rows = 3 * self.width
         driven = self.b[:rows].expand(nodes, -1) if x is None else linear(x, self.W[:rows], self.b[:rows])  # (n, 3H)
         i, o, u = driven.chunk(3, dim=1)
@@ -211,7 +211,7 @@ class TreeCell(nn.Module, ABC):
 
     @abstractmethod
     def matrices(self) -> Matrices:
-        """What multiplies the children's h, for one pass."""
+        """The weights for the children's h, for one pass."""
 
     @abstractmethod
     def join(self, driven: Tensor, children: Children, matrices: Matrices) -> State:

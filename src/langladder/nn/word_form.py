@@ -1,4 +1,4 @@
-"""What a word's letters say of it: a vector from their vectors, by convolution or by an LSTM.
+"""A vector of a word from the vectors of its letters, by convolution or by an LSTM.
 
     cnn    c_i = tanh(W [e_{i−1} ; e_i ; e_{i+1}] + b),   c = max_i c_i     (dos Santos & Zadrozny 2014; Ma & Hovy 2016)
     lstm   c = [→h_C ; ←h_1]                                                  (Lample et al. 2016, section 4.1)

@@ -1,1 +1,1 @@
-"""Encoders, which read a text from both sides."""
+"""Encoders, which read a text in both directions."""

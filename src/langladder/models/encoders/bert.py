@@ -10,7 +10,7 @@ The output matrix is the embedding table. Biases begin as 0, weights as N(0, 0.0
 as √(768 / D) at others, so that a narrow network's attention does not begin flat. `next_sentence: false` leaves the
 pooler and its classifier out (RoBERTa, Liu et al. 2019, section 4.2).
 
-It differs from the authors' code in what is computed, not in the result: padding is left out of all that goes by
+It differs from the authors' code in the computation, not in the result: padding is left out of all operations by
 positions, the last layer's feed-forward network is computed where something is read, and so are the words' scores
 (`nn.packing`, `nn.transformer_layers`, `nn.output`).
 
@@ -199,7 +199,7 @@ class BERT(Encoder):
         return torch.tanh(self.pooler(last[:, 0]))
 
     def transformed(self, hidden: torch.Tensor) -> torch.Tensor:
-        """LN(GELU(W_m x + b_m)), what the words' scores are made of: (…, D) → (…, D)."""
+        """LN(GELU(W_m x + b_m)), the input of the words' scores: (…, D) → (…, D)."""
         result: torch.Tensor = self.transform_norm(self.activation(self.transform(hidden)))
         return result
 
@@ -297,7 +297,7 @@ class BERT(Encoder):
 
     @property
     def initial_std(self) -> float:
-        """Standard deviation with which weights begin."""
+        """Standard deviation of the initial weights."""
         return INITIAL_STD * math.sqrt(PAPERS_WIDTH / self.width)
 
     def _initialise(self) -> None:
@@ -310,5 +310,5 @@ class BERT(Encoder):
 
 
 def _masked(length: int) -> int:
-    """Masked positions of a row, as training has them in the mean."""
+    """Average number of masked positions of a row in training."""
     return max(1, round(MASKED_SHARE * length))

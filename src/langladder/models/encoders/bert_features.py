@@ -1,4 +1,4 @@
-"""What a head reads of BERT: its last layer, a learned mix of all layers, or the last four side by side.
+"""The input of a head on BERT: its last layer, a learned mix of all layers, or the last four concatenated.
 
     last           h_t = x_t^N                                          (Devlin et al. 2019, section 3.2)
     weighted_sum   h_t = γ Σ_j softmax(s)_j x_t^j,  j = 0 … N           (Peters et al. 2018, equation 1)
@@ -35,7 +35,7 @@ class BERTFeaturesConfig(GrownConfig):
 
 
 class BERTFeatures(nn.Module):
-    """Tokens → vectors of R. The body is BERT without what tells masked words and which text follows which."""
+    """Tokens → vectors of R. The body is BERT without its heads for masked words and next sentences."""
 
     def __init__(self, config: BERTFeaturesConfig, vocab_size: int, kind: type[Grown]) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ class BERTFeatures(nn.Module):
         return mixed
 
     def first(self, tokens: torch.Tensor) -> torch.Tensor:
-        """What `forward` gives at `<cls>`: (B, T) → (B, R)."""
+        """The output of `forward` at `<cls>`: (B, T) → (B, R)."""
         if self.mix is None and self.read == [self.encoder.number_of_layers]:
             return self.encoder.first(tokens, segments(tokens, self.encoder.separator))
         states: torch.Tensor = self(tokens)
@@ -79,7 +79,7 @@ class BERTFeatures(nn.Module):
 
 
 class GrownFromBERT(Grown):
-    """What starts from BERT has the attribute `features`."""
+    """Networks that start from BERT have the attribute `features`."""
 
     BODY: ClassVar[type[Network]] = BERT
     FAMILIES: ClassVar[str] = "a rung of the family encoder"

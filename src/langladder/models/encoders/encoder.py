@@ -1,4 +1,4 @@
-"""The one door of every encoder: tokens of one text or two → a vector for each, from the left and the right.
+"""The interface of every encoder: tokens of one text or two → a vector for each, from left and right context.
 
 Whoever puts a head on an encoder (a classifier, a tagger) needs `hidden`, `width` and `number_of_layers`, no more. A
 row is `<cls> a <sep>` or `<cls> a <sep> b <sep>` (Devlin et al. 2019, figure 2), right-padded with PAD; segments are 0
@@ -26,7 +26,7 @@ class Masked(NamedTuple):
     Attributes:
         tokens: (B, T) int64, what the network reads, some tokens hidden; right-padded with PAD.
         segments: (B, T) int64, 0 or 1.
-        positions: (M,) int64, where a token is to be told, among the B·T, ascending.
+        positions: (M,) int64, the tokens to predict among the B·T, ascending.
         targets: (M,) int64, that token.
         strange: (B,) int64, BERT's labels: 0 where the second text follows the first, 1 where it comes from
             elsewhere; (0,) where rows are no pairs.
@@ -74,7 +74,7 @@ class Encoder(Network):
         mask: torch.Tensor | None = None,
         layers: Sequence[int] | None = None,
     ) -> list[torch.Tensor]:
-        """States (B, T, D) of the layers asked for; differentiable, with dropout in training.
+        """States (B, T, D) of the requested layers; differentiable, with dropout in training.
 
         Args:
             tokens: (B, T) int64, T ≤ context.
@@ -88,7 +88,7 @@ class Encoder(Network):
 
     @abstractmethod
     def losses(self, batch: Masked) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Mean cross-entropies: of the masked tokens; of whether second texts follow (None where it knows no pairs)."""
+        """Mean cross-entropies: of the masked tokens; of next sentences (None if it has no pairs)."""
 
     @abstractmethod
     def masked_log_probs(self, batch: Masked) -> torch.Tensor:
@@ -119,7 +119,7 @@ def padded(rows: Sequence[np.ndarray]) -> torch.Tensor:
 
 
 def chosen_layers(layers: Sequence[int] | None, count: int) -> list[int]:
-    """The numbers 0 … N of the layers asked for. Raises InputError where one is none."""
+    """The numbers 0 … N of the requested layers. Raises InputError if one is invalid."""
     if layers is None:
         return list(range(count + 1))
     if wrong := [layer for layer in layers if not -count - 1 <= layer <= count]:

@@ -39,7 +39,7 @@ PART = 1 << 20  # numbers that are checked together
 
 
 class Entry(NamedTuple):
-    """What the tables hold for a token w after a history h.
+    """The entries of the tables for a token w after a history h.
 
     Attributes:
         history: its ids, the oldest first; () for single words.
@@ -104,7 +104,7 @@ class BackoffLanguageModel(CountedLanguageModel):
         return torch.from_numpy(np.stack([self._next(row[row != PAD]) for row in prefix.numpy()]))  # (B, V)
 
     def entries(self, prefix: np.ndarray, token: int) -> list["Entry"]:
-        """What the tables hold for one token after a prefix (length,), by length of the history, the empty one first.
+        """The tables' entries for a token after a prefix (length,), by length of the history, the empty one first.
 
         Read from the first to the last: P is p(h w) where the n-gram is there, else b(h) times the P before it.
         """

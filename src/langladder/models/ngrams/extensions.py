@@ -1,4 +1,4 @@
-"""What the equations of an n-gram model read: some histories and the n-grams that extend them by one word.
+"""The input of the equations of an n-gram model: some histories and the n-grams that extend them by one word.
 
 An equation is written once, for these arrays; whether they are a whole order or a piece of one it need not know (see
 `counts.ngram_pieces`). Nothing in it may depend on where the pieces are cut: a history has all its extensions with it.

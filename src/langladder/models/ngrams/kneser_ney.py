@@ -55,7 +55,7 @@ class KneserNey(OrderwiseModel):
         return continuation_counts(pieces, order)
 
     def discounts(self, n: np.ndarray) -> np.ndarray:
-        """What a count gives away, by itself: (4,) D_0 = 0, D_1, D_2, D_3+, or (2,) D_0, D."""
+        """The discount by count: (4,) D_0 = 0, D_1, D_2, D_3+, or (2,) D_0, D."""
         if self.config.modified:
             return closed_form_discounts(n, self.config.fallback_discounts)
         return np.array([0.0, closed_form_discount(n)])

@@ -1,4 +1,4 @@
-"""What every counted n-gram model shares: settings, pruning, and the way from counts to back-off tables.
+"""Base of counted n-gram models: settings, pruning, and the step from counts to back-off tables.
 
 A method says two things, both about n-grams that occur: the probability p(w | h) of the n-gram h w, and the factor b(h)
 by which the shorter history's probabilities are multiplied for the words never seen after h (`models.ngrams.backoff` is
@@ -41,7 +41,7 @@ class NgramConfig(Config):
 
 
 class PrunableConfig(NgramConfig):
-    """Settings of the n-gram models that can be made smaller."""
+    """Settings of the n-gram models that can be pruned."""
 
     # Drop what occurs no more often than this, for orders 2, 3, …; the last number holds for the orders after it too.
     prune: list[int] = Field(default=[])
@@ -113,7 +113,7 @@ class OrderwiseModel(NgramModel):
         return plain_counts(pieces, order)
 
     def discounts(self, n: np.ndarray) -> np.ndarray:
-        """What is taken from counts of one order, given n_0, n_1, …: how many n-grams of it have each count."""
+        """The discounts of one order, given n_0, n_1, …: the number of its n-grams with each count."""
         return n
 
     @abstractmethod
@@ -174,7 +174,7 @@ def _logarithms(pieces: Pieces, values: np.ndarray, kept: np.ndarray, rows: slic
 
 
 def interpolate(after: Extensions, discount: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """All interpolated models in one: each n-gram gives a part of its count away, which the shorter history spreads.
+    """All interpolated models: each n-gram is discounted, and the shorter history distributes the discount.
 
         p(w | h) = (a(h w) − D(h w)) / Σ_x a(h x) + γ(h) p(w | h′),     γ(h) = Σ_x D(h x) / Σ_x a(h x)
 

@@ -35,7 +35,7 @@ from langladder.text.tokenize.specials import RESERVED, UNK
 from langladder.text.tokenize.tokenizers import Tokenizer, word_pieces
 
 KNOWN_WORDS = 65_536
-"""Words whose pieces are kept at hand."""
+"""Number of words whose pieces are cached."""
 
 
 class BERTTaggerConfig(BERTFeaturesConfig):
@@ -47,7 +47,7 @@ class BERTTaggerConfig(BERTFeaturesConfig):
 
 
 class Pieces(NamedTuple):
-    """A sentence: its pieces (P,) int32, and where in them each of its words begins, (W,) int64."""
+    """A sentence: its pieces (P,) int32, and the first piece of each word, (W,) int64."""
 
     ids: np.ndarray
     firsts: np.ndarray
@@ -88,7 +88,7 @@ class BERTTagger(GrownFromBERT, NetworkTagger[Pieces, PieceBatch]):
         return self.name_tags(tags, constraints=self.config.constraints)
 
     def forward(self, batch: PieceBatch) -> torch.Tensor:
-        """f: (B, W, K). What stands at padding means nothing."""
+        """f: (B, W, K). Values at padding are undefined."""
         h = self.features(batch.tokens).flatten(0, 1)  # (R·T, D)
         f: torch.Tensor = self.head(self.dropout(h[batch.positions]))
         return f
@@ -144,12 +144,12 @@ class BERTTagger(GrownFromBERT, NetworkTagger[Pieces, PieceBatch]):
         return network.equip(tokenizer, tags)
 
     def _cut(self, word: str, opens: bool) -> np.ndarray:
-        """The pieces of a word, at least one, and no more than a row has room for."""
+        """The pieces of a word, at least one, and at most as many as fit into a row."""
         pieces = self.tokenizer.encode(word) if opens else word_pieces(self.tokenizer, [word])[0]
         return pieces[: self.features.encoder.context - 2] if len(pieces) else np.array([UNK], dtype=np.int32)
 
     def _spans(self, one: Pieces) -> list[tuple[int, int]]:
-        """From where to where a sentence's pieces fill a row, cut between words."""
+        """The ranges of a sentence's pieces that fill rows, cut between words."""
         room, ends = self.features.encoder.context - 2, [*one.firsts[1:].tolist(), len(one.ids)]
         spans, start = [], 0
         for first, end in zip(one.firsts.tolist(), ends, strict=True):

@@ -1,4 +1,4 @@
-"""What every tagger shares that is no network: it is fitted to the training sentences in one go, and keeps arrays.
+"""Base of taggers that are not networks: they are fitted to the training sentences at once, and store arrays.
 
 Shape legend: T words, K tags, B sentences.
 """
@@ -55,18 +55,18 @@ class CountedTagger(Tagger):
 
     @abstractmethod
     def restore(self, arrays: Mapping[str, np.ndarray], lists: Mapping[str, list[str]]) -> None:
-        """Put back what `arrays` and `lists` gave. Raises ValueError where they do not fit."""
+        """Restore the results of `arrays` and `lists`. Raises ValueError if they do not fit."""
 
     @abstractmethod
     def scores(self, words: Sequence[str]) -> np.ndarray:
-        """How well each tag fits each word by itself: (T, K) float64, natural logarithms up to a constant a word."""
+        """The score of each tag for each word alone: (T, K) float64, natural logarithms up to a constant per word."""
 
     def chain(self) -> Chain | None:
-        """How well tags follow one another; None where a word's tag depends on the word alone."""
+        """The scores of transitions; None if a word's tag only depends on the word."""
         return None
 
     def tag(self, sentences: Sentences) -> list[list[str]]:
-        """See `Tagger.tag`: Viterbi where there is a chain."""
+        """See `Tagger.tag`: Viterbi if there is a chain."""
         chain = self.chain()
         if chain is None:
             return [[self.tags[tag] for tag in self._scored(words).argmax(axis=1)] for words in sentences]
@@ -78,7 +78,7 @@ class CountedTagger(Tagger):
         return found
 
     def log_probs(self, sentences: Sentences) -> list[np.ndarray]:
-        """See `Tagger.log_probs`: marginals where there is a chain."""
+        """See `Tagger.log_probs`: marginals if there is a chain."""
         chain = self.chain()
         if chain is None:
             return [scores - np.logaddexp.reduce(scores, axis=1)[:, None] for scores in map(self._scored, sentences)]

@@ -1,4 +1,4 @@
-"""A CRF over hand-made features (Lafferty et al. 2001), trained by CRFsuite: what people would use instead.
+"""A CRF over hand-made features (Lafferty et al. 2001), trained by CRFsuite: the usual alternative to a network.
 
     s(x, y) = Σ_t Σ_{f true of word t} w_{f, y_t} + Σ_t A_{y_{t−1} y_t}
 

@@ -50,14 +50,14 @@ class HMM(MostFrequentTag):
                 np.add.at(self.steps, (path[:-1], path[1:]), 1)
 
     def scores(self, words: Sequence[str]) -> np.ndarray:
-        """log P(w | t) up to a constant a word: (T, K)."""
+        """log P(w | t) up to a constant per word: (T, K)."""
         frequency = self.steps.sum(axis=0)[:-1] + 1e-3  # (K,)
         # log P(w | t) = log P(t | w) − log P(t) + log P(w)
         found: np.ndarray = super().scores(words) - np.log(frequency / frequency.sum())
         return found
 
     def chain(self) -> Chain:
-        """log P(t | t′), −∞ where a scheme forbids it."""
+        """log P(t | t′), −∞ if the scheme forbids it."""
         probabilities = transition_probabilities(self.steps)
         allowed = allowed_steps(self.tags) if self.config.constraints else None
         if allowed is not None:

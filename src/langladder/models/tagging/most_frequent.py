@@ -1,4 +1,4 @@
-"""Most frequent tag: each word gets the tag that it has most often, whatever stands beside it.
+"""Most frequent tag: each word gets its most frequent tag, without looking at its neighbours.
 
 The baseline of tagging: 90 % of English words are right by it (Charniak 1997, "Statistical Techniques for Natural
 Language Parsing", section 2). Words that the training text lacks get the tag of words with their ending, or simply the
@@ -93,7 +93,7 @@ class LexicalConfig(schema.Config):
 
 
 class MostFrequentTag(CountedTagger):
-    """P(tag | word) counted; what stands beside a word is not looked at."""
+    """P(tag | word) by counting; the neighbours of a word are ignored."""
 
     Config: ClassVar[type[schema.Config]] = LexicalConfig
     config: LexicalConfig

@@ -1,4 +1,4 @@
-"""What every tagger trained by gradient shares, whatever it reads of a word: the output, the loss, the best tags.
+"""Base of taggers that are trained by gradient, whatever their input: the output, the loss, the best tags.
 
     softmax   P(y | x) = ∏_t softmax(f_t)_{y_t}      each word by itself; the best tags need not go together
     crf       P(y | x) by `nn.crf`                   whole sequences (Collobert et al. 2011, section 3.3.2)
@@ -46,14 +46,14 @@ Batch = TypeVar("Batch", bound=HasLengths)
 
 
 class NetworkTagger(Network, Tagger, Generic[Sentence, Batch]):
-    """Subclasses set `crf`, or None, and call `name_tags` when they are told their tags."""
+    """Subclasses set `crf`, or None, and call `name_tags` when their tags are set."""
 
     number_of_labels: int
     crf: CRF | None
 
     @abstractmethod
     def forward(self, batch: Batch) -> torch.Tensor:
-        """f: (B, T, K). What stands at padding means nothing."""
+        """f: (B, T, K). Values at padding are undefined."""
 
     @abstractmethod
     def encode(self, sentence: Sequence[str]) -> Sentence:
@@ -73,7 +73,7 @@ class NetworkTagger(Network, Tagger, Generic[Sentence, Batch]):
         return batch
 
     def name_tags(self, tags: Sequence[str], *, constraints: bool) -> Self:
-        """Tell the network its tags, and the CRF which may follow which."""
+        """Set the tags of the network, and the allowed transitions of the CRF."""
         self.tags = list(tags)
         allowed = allowed_steps(tags) if constraints else None
         if self.crf is not None and allowed is not None:
@@ -81,7 +81,7 @@ class NetworkTagger(Network, Tagger, Generic[Sentence, Batch]):
         return self
 
     def inside(self, batch: Batch) -> torch.Tensor:
-        """Where there is a word: (B, T) bool."""
+        """True at words: (B, T) bool."""
         lengths: torch.Tensor = batch.lengths
         return torch.arange(int(lengths.max()), device=lengths.device) < lengths[:, None]
 

@@ -1,4 +1,4 @@
-"""What every network that tags shares: what it reads of a word, the output, the loss, saving.
+"""Base of tagging networks: the input of a word, the output, the loss, saving.
 
     x_t = [e_t ; l_t ; c_t ; s_t]     word vector, learned vector of training words, letters, shape (each on request)
     h_1 … h_T = the network's own reading of x_1 … x_T
@@ -65,7 +65,7 @@ class NeuralTaggerConfig(schema.Config):
 
 
 class NeuralTagger(NetworkTagger[Encoded, SentenceBatch]):
-    """Built as `cls(config, ids of all words, of training words, of letters, tags)`, then told what they mean."""
+    """Built as `cls(config, number of all words, training words, letters, tags)`; then their meaning is set."""
 
     maker: ClassVar[str] = "langladder.tasks.tagging.make"
     Config: ClassVar[type[schema.Config]] = NeuralTaggerConfig
@@ -132,7 +132,7 @@ class NeuralTagger(NetworkTagger[Encoded, SentenceBatch]):
         return torch.cat(parts, dim=2).masked_fill((batch.tokens == PAD)[..., None], 0.0)
 
     def forward(self, batch: SentenceBatch) -> torch.Tensor:
-        """f: (B, T, K). What stands at padding means nothing."""
+        """f: (B, T, K). Values at padding are undefined."""
         h = self.read(self.dropout(self.embed(batch)), batch.lengths)  # (B, T, H)
         f: torch.Tensor = self.head(self.dropout(h))
         if self.features is not None and batch.features is not None:
@@ -177,7 +177,7 @@ class NeuralTagger(NetworkTagger[Encoded, SentenceBatch]):
         return np.bincount(np.concatenate([one.ids for one in rows]), minlength=self.vocab_size)
 
     def hide(self, batch: SentenceBatch, rates: torch.Tensor) -> SentenceBatch:
-        """Hide rare words: in the learned table where there is one beside the vectors, else in the only one."""
+        """Hide rare words: in the learned table if there is one besides the vectors, else in the only table."""
         unknown = torch.rand(batch.tokens.shape, device=batch.tokens.device) < rates[batch.learned]
         if self.learned is not None:
             return batch._replace(learned=batch.learned.masked_fill(unknown, UNK))

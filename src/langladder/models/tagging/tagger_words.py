@@ -1,4 +1,4 @@
-"""What a network that tags reads a word as: its id, its letters, its shape.
+"""The input of a tagging network for a word: its id, its letters, its shape.
 
 Ids 0 to 3 are the specials of the house (`specials`), of words and of letters alike: PAD, UNK, and around the letters
 of a word BOS and EOS. Words of the training text come first, so that a table for these alone needs no ids of its own;
@@ -24,7 +24,7 @@ from langladder.text.tokenize.specials import BOS, EOS, NAMES, PAD, UNK
 from langladder.text.words.normalisation import lower
 
 LETTERS = 30
-"""Letters of a word that are read; of a longer one its first and last halves of so many."""
+"""Maximum letters of a word; of a longer word, half of them from its beginning and half from its end."""
 SHAPES = 8
 KEYS = {"words", "training_words", "characters", "lowercase", "digits"}
 _FIRST = len(NAMES)
@@ -144,7 +144,7 @@ class TaggerWords:
         )
 
     def description(self) -> dict[str, object]:
-        """What `words_from` needs to make them again, as JSON can hold it."""
+        """The data for `words_from` to restore them, for JSON."""
         return {key: getattr(self, key) for key in sorted(KEYS)}
 
 
@@ -159,7 +159,7 @@ def _padded_features(rows: Sequence[np.ndarray], length: int) -> torch.Tensor | 
 
 
 def words_from(path: Path, value: JSONObject) -> TaggerWords:
-    """What `description` gave, out of a file.
+    """Restore from the `description` in a file.
 
     Raises:
         InputError: it holds something else.

@@ -1,4 +1,4 @@
-"""Hand-made features of words: the word, its affixes of one to four letters, its shape, and what stands beside it.
+"""Hand-made features of words: the word, its affixes of one to four letters, its shape, and its neighbours.
 
 They are the usual ones (Ratnaparkhi 1996; the tutorials of CRFsuite and scikit-learn). A CRF weighs them directly
 (`feature_crf`); a network takes them besides what it has learnt to read (`neural_tagger`), from a table of few rows, to
