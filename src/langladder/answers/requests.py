@@ -73,7 +73,7 @@ class GenerateRequest(Config):
     top_p: TopP = Field(default=None, description="Draw from the likeliest tokens whose probabilities add up to this.")
     repetition_penalty: RepetitionPenalty = Field(default=1.0, description="Above 1: repeat less.")
     max_tokens: NewTokens = Field(default=50, description="Maximum number of tokens after the prompt.")
-    samples: Shown = Field(default=1, description="Texts of each prompt.")
+    samples: Shown = Field(default=1, description="Number of texts for each prompt.")
     seed: Seed = Field(default=0, description="Same seed, same texts.")
 
     def sampling(self) -> "SamplingConfig":
@@ -87,7 +87,7 @@ class GenerateRequest(Config):
 class FillRequest(Config):
     """How many words for each gap."""
 
-    best: Shown = Field(default=5, description="Words for each gap.")
+    best: Shown = Field(default=5, description="Number of words for each gap.")
 
 
 class TranslateRequest(Config):
@@ -97,16 +97,16 @@ class TranslateRequest(Config):
     alpha: LengthExponent = Field(default=0.7, description="Length normalisation.")
     length_form: LengthForm = "power"
     coverage: Coverage = Field(default=0.0, description="Weight of the coverage penalty.")
-    n_best: Shown = Field(default=1, description="Translations to show.")
-    groups: BeamWidth = Field(default=1, description="Of diverse beam search.")
-    diversity: Diversity = Field(default=0.5, description="Between the groups.")
-    min_length: FewestTokens = Field(default=1, description="Fewest tokens.")
-    max_length: MostTokens = Field(default=200, description="Most tokens.")
+    n_best: Shown = Field(default=1, description="Number of translations to show.")
+    groups: BeamWidth = Field(default=1, description="Number of groups of diverse beam search.")
+    diversity: Diversity = Field(default=0.5, description="Penalty between the groups.")
+    min_length: FewestTokens = Field(default=1, description="Minimum number of tokens.")
+    max_length: MostTokens = Field(default=200, description="Maximum number of tokens.")
     sample: bool = Field(default=False, description="Draw --n-best translations instead of searching.")
-    temperature: Temperature = Field(default=1.0, description="Of --sample.")
-    top_k: TopK = Field(default=None, description="Of --sample.")
-    top_p: TopP = Field(default=None, description="Of --sample.")
-    seed: SmallSeed = Field(default=0, description="Of --sample.")
+    temperature: Temperature = Field(default=1.0, description="Temperature of --sample.")
+    top_k: TopK = Field(default=None, description="Draw from the k likeliest tokens (--sample).")
+    top_p: TopP = Field(default=None, description="Draw from tokens with this total probability (--sample).")
+    seed: SmallSeed = Field(default=0, description="Seed of --sample.")
     attention: bool = Field(default=False, description="Show which source tokens each output token attends to.")
 
     def search(self) -> "BeamConfig | SampleConfig":
@@ -196,15 +196,15 @@ class AnswerRequest(Config):
 class NeighboursRequest(Config):
     """How many neighbours to show, and by which measure."""
 
-    count: int = Field(default=10, ge=1, description="Neighbours of each word.")
-    measure: Literal["cosine", "dot", "euclidean"] = Field(default="cosine", description="What near means.")
+    count: int = Field(default=10, ge=1, description="Number of neighbours of each word.")
+    measure: Literal["cosine", "dot", "euclidean"] = Field(default="cosine", description="Measure of nearness.")
 
 
 class AnalogyRequest(Config):
     """How many answers to a : b = c : ?, and by which method."""
 
     count: int = Field(default=5, ge=1, description="Answers to show.")
-    method: Literal["add", "mul"] = Field(default="add", description="3CosAdd or 3CosMul.")
+    method: Literal["add", "mul"] = Field(default="add", description="Method: 3CosAdd or 3CosMul.")
     restrict: int | None = Field(
         default=None, ge=1, description="Only answer with words among this many most frequent ones."
     )
@@ -224,9 +224,9 @@ class ChatRequest(Config):
     system: str = Field(default="", description="System text before all turns.")
     forget: bool = Field(default=False, description="Each turn begins a new dialogue.")
     sample: bool = Field(default=False, description="Draw each token instead of taking the likeliest one.")
-    temperature: Temperature = Field(default=1.0, description="Of what is drawn.")
-    max_tokens: int = Field(default=40, ge=1, le=8192, description="Most of an answer.")
-    seed: SmallSeed = Field(default=0, description="Of what is drawn.")
+    temperature: Temperature = Field(default=1.0, description="Sampling temperature.")
+    max_tokens: int = Field(default=40, ge=1, le=8192, description="Maximum tokens of an answer.")
+    seed: SmallSeed = Field(default=0, description="Seed of the sampling.")
     best_of: int | None = Field(
         default=None,
         title="N",

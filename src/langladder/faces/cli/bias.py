@@ -32,7 +32,7 @@ def _audit_options(function: Function) -> Function:
     return components(sets(function))
 
 
-@click.group()
+@click.group(short_help="Measure bias in word vectors, and remove it.")
 def bias() -> None:
     """Measure bias in word vectors (weat, audit), and remove it (debias)."""
 

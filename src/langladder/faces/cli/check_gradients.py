@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from langladder.evaluation.gradient_check import Checked
 
 
-@click.command("check-gradients")
+@click.command("check-gradients", short_help="Compare gradients with finite differences.")
 @click.argument("networks", nargs=-1, metavar="[NETWORK | MODEL]...")
 @click.option(
     "--all", "every_choice", is_flag=True, help="Also check each choice of a network's settings (takes a minute)."

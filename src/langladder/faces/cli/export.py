@@ -41,7 +41,7 @@ _NETWORKS = ("config.json", "labels.json", "generation_config.json", "model.*", 
 EXPORT = Owner("a folder that langladder exported", ("README.md", *_TOKENIZERS, *_NETWORKS), _is_export)
 
 
-@click.command()
+@click.command(short_help="Export a model for other tools.")
 @click.argument("model", type=FOLDER)
 @click.argument("out", type=PathOrURL())
 @click.option(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 COPY = Owner("a copy that may be replaced", (), lambda _: False)  # only an empty folder is filled
 
 
-@click.command("import")
+@click.command("import", short_help="Import a language model of another tool.")
 @click.argument("source", type=PathOrURL())
 @click.argument("out", type=FOLDER)
 @click.option(

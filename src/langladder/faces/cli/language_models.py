@@ -141,7 +141,7 @@ def _figure(value: float | None) -> str:
     return f"{value:,.2f}" if value < 1e6 else f"{value:.1e}"
 
 
-@click.command()
+@click.command(short_help="Continue a prompt with each model.")
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...", type=FOLDER)
 @click.option("--prompt", "prompts", multiple=True, default=("",), help="Text to continue; may be given several times.")
 @options(GenerateRequest)
@@ -192,7 +192,13 @@ def generate(models: tuple[Path, ...], prompts: tuple[str, ...], request: Genera
     "--world", type=click.Choice(["tiny", "small", "base"]), default="small", show_default=True,
     help="Size of microworld.",
 )  # fmt: skip
-@click.option("--seed", type=click.IntRange(0, 2**31), default=1, show_default=True, help="Of items and examples.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**31),
+    default=1,
+    show_default=True,
+    help="Seed of the choice of items and examples.",
+)
 @json_option
 def prompt(
     model: Path,

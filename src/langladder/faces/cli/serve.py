@@ -12,7 +12,7 @@ from langladder.ground.errors import InputError, needs
 HERE = ("127.0.0.1", "::1", "localhost")
 
 
-@click.command()
+@click.command(short_help="Serve models with OpenAI's API.")
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...", type=FOLDER)
 @click.option(
     "--host",

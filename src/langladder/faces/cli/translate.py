@@ -28,7 +28,7 @@ WIDEST = 40  # source tokens in a row if the output is a pipe
 @click.command(short_help="Translate sentences, a file, or lines from a pipe.")
 @click.argument("model", type=FOLDER)
 @click.argument("sentences", nargs=-1, metavar="[SENTENCE]...")
-@click.option("-m", "--model", "others", type=FOLDER, multiple=True, help="Another, side by side.")
+@click.option("-m", "--model", "others", type=FOLDER, multiple=True, help="Another model, for comparison.")
 @click.option("-f", "--file", type=FOLDER, help="Sentences to translate, one per line (also .gz).")
 @click.option("-o", "--out", type=FOLDER, help="Write to this file instead of the terminal (also .gz).")
 @options(TranslateRequest)

@@ -115,7 +115,7 @@ def _evaluate_analogies(
     )
 
 
-@click.command()
+@click.command(short_help="Similarity of two words, or of scored pairs.")
 @vectors_argument
 @click.argument("words", nargs=-1, required=True, metavar="WORD WORD | FILE")
 @options(SimilarityRequest)
@@ -202,7 +202,9 @@ def _note_spelling(vectors: "WordVectors", words: Sequence[str]) -> None:
     type=Number(0, 10_000, min_open=True),
     help="Perplexity of t-SNE [default: 30, or less for few words].",
 )
-@click.option("--seed", type=click.IntRange(0, LARGEST_SEED), default=0, show_default=True, help="Of t-SNE, UMAP.")
+@click.option(
+    "--seed", type=click.IntRange(0, LARGEST_SEED), default=0, show_default=True, help="Seed of t-SNE and UMAP."
+)
 @overwrite_option
 @json_option
 def draw_map(
