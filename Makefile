@@ -131,7 +131,6 @@ docs: $(VENV)/ready ## write the generated tables and pictures of README and doc
 .PHONY: site
 site: setup ## the site, lessons executed → site/index.html (no network needed; to serve it: python -m http.server -d site)
 	@NO_MKDOCS_2_WARNING=1 mkdocs build --strict --quiet
-	@echo "site: → site/index.html"
 
 .PHONY: publish
 publish: $(VENV)/ready ## the report, the site (if made) and models of the last run that run in the reader's browser → outputs/publish/

@@ -1,11 +1,11 @@
 # %% [markdown]
-# # Lesson 3: attention by hand
+# # Lesson 4: attention by hand
 #
-# **What does an attention layer compute, number by number, and what can it do before anything was learnt?**
+# **What does an attention layer compute, number by number, and what can it do without training?**
 #
-# You will compute one attention head with a pencil's worth of numbers, break it in the three ways in which it is
-# usually broken (scale, mask, heads), and set the weights of two useful heads by hand: one that looks at the word
-# before, and one that finds a word's translation.
+# You will compute one attention head with numbers that you can check by hand, look at three common mistakes (scale,
+# mask, heads), and set the weights of two useful heads by hand: one looks at the word before, and one finds the
+# translation of a word.
 
 # %%
 import math
@@ -24,8 +24,8 @@ torch.set_printoptions(precision=4, sci_mode=False)
 # %% [markdown]
 # ## Three words, two numbers each
 #
-# Each row of X is a word (the, cat, sat), four numbers long. W_Q makes of a word what it *asks*, W_K what it
-# *offers*:
+# Each row of X is a word (the, cat, sat): four numbers. W_Q turns a word into what it *asks* for (its query), W_K into
+# what it *offers* (its key):
 #
 #     Q = X W_Q,   K = X W_K,   A = softmax(Q Kᵀ / √d)
 
@@ -39,8 +39,8 @@ assert torch.allclose(Q, torch.tensor([[0.41, 0.26], [0.14, 0.21], [0.23, 0.18]]
 assert torch.allclose(K, torch.tensor([[0.11, 0.19], [0.55, 0.45], [0.13, 0.25]]), atol=1e-6)
 
 # %% [markdown]
-# The first question of *the*: 0.41 · 0.11 + 0.26 · 0.19 = 0.0945, divided by √2. Three such scores, a softmax, and
-# the row says how much of each word *the* will read.
+# The score of *the* for itself: 0.41 · 0.11 + 0.26 · 0.19 = 0.0945, divided by √2. The softmax of the three scores of a
+# row says how much *the* reads of each word.
 
 # %%
 scores = Q @ K.T / math.sqrt(2)  # (3, 3)
@@ -50,16 +50,16 @@ assert math.isclose(float(scores[0, 0]) * math.sqrt(2), 0.41 * 0.11 + 0.26 * 0.1
 assert torch.allclose(A[0], torch.tensor([0.3117, 0.3714, 0.3169]), atol=1e-4)
 assert torch.allclose(A.sum(-1), torch.ones(3)), "each row is a distribution"
 
-output, weights = attend(Q, K, X, None)  # the house's equation: the values are here the words themselves
+output, weights = attend(Q, K, X, None)  # the library's function; here the values are the words themselves
 assert torch.allclose(weights, A) and torch.allclose(output, A @ X)
 
 # %% [markdown]
-# **Exercise 1.** Which word does every row read most, and why is the preference so faint?
+# **Exercise 1.** Which word does every row read most, and why is the preference so weak?
 #
 # <details><summary>Answer</summary>
 #
-# The second, *cat*: its key (0.55, 0.45) is the longest and points where all questions point. The scores differ by
-# less than 0.2, and softmax turns a difference δ into a ratio e^δ: at most 1.2.
+# The second, *cat*: its key (0.55, 0.45) is the longest, and points in the direction of all queries. The scores of a
+# row differ by less than 0.2, and softmax turns a difference δ into a ratio e^δ: at most 1.2.
 #
 # </details>
 
@@ -69,9 +69,9 @@ assert (A.argmax(-1) == 1).all() and float(scores.max() - scores.min()) < 0.25
 # %% [markdown]
 # ## Why √d
 #
-# If the entries of q and k have variance 1, the variance of q · k is d: the wider the head, the larger the scores,
-# and the harder the softmax, whose gradient dies where it is hard. Divided by √d the variance is 1 whatever the
-# width.
+# If the entries of q and k are independent, with mean 0 and variance 1, the variance of q · k is d. So a wider head has
+# larger scores, and its softmax gives nearly everything to one word. There the gradient is nearly 0, and nothing is
+# learnt. Divided by √d, the scores have variance 1 whatever the width.
 
 # %%
 torch.manual_seed(0)
@@ -79,7 +79,7 @@ largest = {}
 for d in (4, 64, 512):
     q, k = torch.randn(4000, d), torch.randn(4000, d)
     products = (q * k).sum(-1)
-    many = torch.randn(500, d) @ torch.randn(16, d).T  # 500 questions to 16 keys
+    many = torch.randn(500, d) @ torch.randn(16, d).T  # 500 queries, 16 keys
     largest[d] = [float(table.softmax(-1).max(-1).values.mean()) for table in (many, many / math.sqrt(d))]
     print(
         f"d = {d:3}: variance {products.var():6.1f}, of the scaled {(products / math.sqrt(d)).var():.2f};  "
@@ -91,8 +91,8 @@ assert largest[512][0] > 0.9 and largest[512][1] < 0.4
 # %% [markdown]
 # ## The mask
 #
-# A language model must not look at what it is to predict. Scores of later positions are set to −∞ *before* the
-# softmax.
+# A language model must not see the words that it has to predict. The scores of later positions are set to −∞ *before*
+# the softmax.
 
 # %%
 S = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]])
@@ -107,8 +107,9 @@ assert torch.allclose(masked[1], torch.tensor([0.2689, 0.7311, 0.0]), atol=1e-4)
 #
 # <details><summary>Answer</summary>
 #
-# (1, 0, 0) instead of (1, −∞, −∞): a score of 0 is no prohibition, e⁰ = 1. The weights are 0.576, 0.212, 0.212, so
-# position 1 reads 42 % of its future. Training looks splendid, generation does not.
+# (1, 0, 0) instead of (1, −∞, −∞): a score of 0 does not exclude a word, because e⁰ = 1. The weights are 0.576, 0.212
+# and 0.212, so the first position gives 42 % of its weight to the future. The training loss looks excellent, and the
+# text that the model writes is bad.
 #
 # </details>
 
@@ -119,9 +120,8 @@ assert torch.allclose(leaky[0], torch.tensor([0.5761, 0.2119, 0.2119]), atol=1e-
 # %% [markdown]
 # ## Without positions there is no order
 #
-# Shuffle the words, and the outputs are shuffled in the same way, otherwise nothing changes: attention sees a
-# *set*. What tells positions apart must be added to X. Sinusoids (Vaswani et al. 2017) do it with waves of falling
-# frequency.
+# Shuffle the words, and the outputs are shuffled in the same way; nothing else changes. Attention sees a *set* of
+# words. Their positions must be added to X. Sinusoids (Vaswani et al. 2017) do this with waves of decreasing frequency.
 
 # %%
 turned = torch.tensor([2, 0, 1])
@@ -135,9 +135,9 @@ assert torch.allclose(sinusoidal(3, 4)[1], torch.tensor([0.8415, 0.5403, 0.0100,
 # %% [markdown]
 # ## A head set by hand: the word before
 #
-# From a sinusoid's position p to p − 1 is a rotation, the same for all p: sin(p − 1) and cos(p − 1) are sums of sin
-# p and cos p. So a fixed matrix W_Q turns each position's code into that of the one before, and a head with this
-# W_Q, and K = P, finds it, at every position. Nothing was trained.
+# With sinusoids, the step from position p to p − 1 is a rotation, the same for all p: sin(p − 1) and cos(p − 1) are
+# linear combinations of sin p and cos p. So one fixed matrix W_Q turns the code of each position into the code of the
+# position before. A head with this W_Q and K = P attends to the word before, at every position. Nothing was trained.
 
 # %%
 d = P.shape[1]
@@ -158,8 +158,8 @@ assert (looks[1:].argmax(-1) == torch.arange(47)).all(), "each position looks at
 #
 # <details><summary>Answer</summary>
 #
-# Three rotations: `torch.linalg.matrix_power(back, 3)`, or the angle 3 · rate. That any distance is a linear map is
-# the reason that the paper gives for sinusoids.
+# Three rotations: `torch.linalg.matrix_power(back, 3)`, or the angle 3 · rate. The paper chose sinusoids for this
+# reason: a step of any length is a linear map.
 #
 # </details>
 
@@ -170,8 +170,8 @@ assert (three[3:].argmax(-1) == torch.arange(45)).all()
 # %% [markdown]
 # ## Many heads
 #
-# Several heads look for several things at once: the width D is cut into h parts. The cut has a trap: (T, D) must
-# become (T, h, D/h) and *then* be turned to (h, T, D/h). Reshaped straight to (h, T, D/h) it mixes positions.
+# Several heads look for several things at once: the width D is divided into h parts. There is a common mistake: (T, D)
+# must become (T, h, D/h), and *then* be transposed to (h, T, D/h). A direct reshape to (h, T, D/h) mixes positions.
 
 # %%
 one = torch.arange(12.0).view(1, 3, 4)  # T = 3 positions, D = 4
@@ -183,13 +183,16 @@ assert right[0, 0, 1].tolist() == [4, 5] and wrong[0, 0, 1].tolist() == [2, 3]
 # %% [markdown]
 # ## Attention as a soft dictionary
 #
-# In a translator the questions come from one language and the keys from the other. Let the score of an Esperanto
-# word *o* and an English word *e* be a mere count, Dice's coefficient: of all pairs of sentences that hold one of
-# them, how many hold both?
+# In a translator the queries come from one language and the keys from the other. Here the score of an Esperanto word
+# *o* and an English word *e* is computed by counting, with Dice's coefficient: twice the number of sentence pairs that
+# contain both words, divided by the number that contain *o* plus the number that contain *e*.
 #
 #     score(o, e) = 2 · #(o and e) / (#(o) + #(e))
 #
-# The softmax of these scores, sharpened by a factor of 10, is an alignment of the words:
+# (Jaccard's index J divides #(o and e) by the number of pairs that contain at least one of the two. With Dice's
+# coefficient D, J = D / (2 − D), so both rank the words alike.)
+#
+# The softmax of these scores, multiplied by 10, is an alignment of the words:
 
 # %%
 pairs = generate_parallel(MicroworldConfig(size="tiny", pairs=4_000))["train"]
@@ -207,7 +210,9 @@ def occurrences(lines: list[list[str]]) -> tuple[dict[str, int], np.ndarray]:
 
 (en, has_en), (eo, has_eo) = occurrences(english), occurrences(esperanto)
 together = has_eo.T @ has_en  # (Esperanto words, English words)
-dice = 2 * together / np.add.outer(has_eo.sum(0), has_en.sum(0))
+each = np.add.outer(has_eo.sum(0), has_en.sum(0))
+dice = 2 * together / each
+assert np.allclose(together / (each - together), dice / (2 - dice)), "Jaccard's index"
 
 place = next(i for i, (a, b) in enumerate(zip(english, esperanto, strict=True)) if len(a) == 9 and 6 < len(b) < 10)
 asked, offered = esperanto[place], english[place]
@@ -225,7 +230,7 @@ axes.set(xlabel="English (keys)", ylabel="Esperanto (queries)")
 figure.tight_layout()
 
 # %% [markdown]
-# Is it right? Some words whose translation is known:
+# Is it right? Check some words whose translation is known:
 
 # %%
 spelt = sorted(en)
@@ -235,13 +240,49 @@ print({word: dictionary[word] for word in known})
 assert sum(dictionary[word] == right for word, right in known.items()) >= 6
 
 # %% [markdown]
-# **Exercise 4.** *hundon* is *dog* as well, as an object. Look at `dictionary["hundon"]` and at its score beside
-# that of *hundo*. Which piece of knowledge does a table of whole words lack, and which rung of the ladder has it?
+# **Exercise 4.** *hundon* is *dog*, too, as the object of a sentence. Look at `dictionary["hundon"]` and at its score
+# beside that of *hundo*. What does a table of whole words not know, and which models know it?
 #
 # <details><summary>Answer</summary>
 #
-# For the table *hundo* and *hundon* are two strangers; each must be counted by itself, and the rarer one is less
-# sure. Tokens below the word (BPE, characters) share *hund*; and a trained translator does not score single words
-# but states that have read the sentence, so it knows which of two equal words is meant.
+# For the table, *hundo* and *hundon* are two unrelated words: each is counted by itself, and they share the occurrences
+# of *dog*. Tokens smaller than a word (BPE, characters) share *hund*. And a trained translator does not score single
+# words but states that have read the sentence, so it knows which of two equal words is meant.
 #
 # </details>
+
+# %%
+for word in ("hundo", "hundon"):
+    row = dice[eo[word]]
+    print(f"{word}: {dictionary[word]} {row.max():.2f}, in {int(has_eo[:, eo[word]].sum())} sentences")
+assert dictionary["hundon"] in ("dog", "dogs")
+
+# %% [markdown] handout="true"
+# ## Handout
+#
+# **Goal.** The students can compute one attention head by hand, and explain the scale, the mask, the positions and the
+# heads.
+#
+# | minutes | what |
+# | ---: | --- |
+# | 0–5 | "The animal did not cross the street because **it** was too tired": which word does *it* need to read? |
+# | 5–15 | Three words, two numbers each: Q, K, scores, softmax with a pencil; exercise 1 |
+# | 15–20 | Why √d: guess the largest of 16 weights for d = 512 before you show it |
+# | 20–25 | The mask; exercise 2: find the colleague's mistake |
+# | 25–34 | Shuffle the words: what changes? Positions; the head that looks back; exercise 3 |
+# | 34–45 | Heads and their trap; attention as a soft dictionary, the picture; exercise 4 |
+#
+# **On the board.**
+#
+#     A = softmax(Q Kᵀ / √d)        output = A V
+#
+# The 3 × 3 table of scores with *the*, *cat*, *sat* at both sides, and its upper triangle crossed out for the mask.
+# Beside it a circle with the angle of a position, and an arrow that turns it back by one.
+#
+# **Three questions.**
+#
+# 1. *What does a row of A sum to, and what does a column?* A row to 1, because softmax is taken over the words that are
+#    read. A column to anything.
+# 2. *Why is the mask −∞ and not 0?* Softmax takes e to the score. e⁰ = 1 still reads the word; e^(−∞) = 0 does not.
+# 3. *Which sentence does attention without positions confuse with "dog bites man"?* "man bites dog": the same set of
+#    words.

@@ -1,11 +1,12 @@
 # %% [markdown]
 # # Lesson 1: from counts to vectors
 #
-# **Can one find out what a word means without being told, from nothing but the words that stand beside it?**
+# **Can you find out what a word means from nothing but the words beside it?**
 #
-# You will count which words co-occur, see why raw counts mislead, correct them (PPMI), press thousands of numbers a
-# word into thirty (SVD), and compare with a network that predicts its neighbours (skip-gram). The text comes from
-# *microworld*, the project's own small world, so that "which words are alike" has a known answer to be judged by.
+# You will count which words co-occur, see why raw counts mislead, correct them (PPMI), compress hundreds of numbers per
+# word into 32 (SVD), and compare the result with a network that predicts the neighbours of a word (skip-gram). The text
+# comes from *microworld*, the project's own small world. So it is known which words are alike, and you can judge the
+# vectors.
 
 # %%
 import tempfile
@@ -38,7 +39,7 @@ def as_corpus(lines: list[str], min_count: int = 1) -> WordCorpus:
 # ## One-hot: every word alone
 #
 # The simplest vector of a word is a 1 at its own place and 0 everywhere else. The cosine of any two different words
-# is then 0: *cat* is as far from *dog* as from *milk*. Nothing is known of any word but that it is not another one.
+# is then 0: *cat* is as far from *dog* as from *milk*. These vectors only say that two words are different.
 
 # %%
 toy = as_corpus(["the cat drinks milk", "the dog drinks water", "a cat chases a dog", "a dog chases a cat"])
@@ -50,8 +51,8 @@ assert one_hot.similarity("cat", "dog") == one_hot.similarity("cat", "milk") == 
 # %% [markdown]
 # ## Counts: a word and its neighbours
 #
-# Count, for each pair of words, how often one stands at most two words beside the other (a *window* of 2), never
-# across the end of a line. Row *i* of this table is now the vector of word *i*.
+# Count, for each pair of words, how often they are at most two words apart in the same line (a *window* of 2). Row *i*
+# of this table is now the vector of word *i*.
 
 # %%
 counts = count_cooccurrence(toy.stream.ids, toy.stream.offsets, len(words), CooccurrenceConfig(window=2))
@@ -59,15 +60,15 @@ table = counts.toarray().astype(int)
 print(" " * 7 + " ".join(f"{word:>6}" for word in words))
 for word, row in zip(words, table, strict=True):
     print(f"{word:<7}" + " ".join(f"{number:>6}" for number in row))
-assert (table == table.T).all(), "who stands beside whom is mutual"
+assert (table == table.T).all(), "if a is near b, then b is near a"
 
 # %% [markdown]
-# *The cat drinks milk*: within two words of *cat* stand *the*, *drinks* and *milk*, so these three get one more in
-# the row of *cat*. Two words that never met can now be alike, because they meet the same words:
+# *The cat drinks milk*: *the*, *drinks* and *milk* are within two words of *cat*, so each of them adds 1 to the row of
+# *cat*. Two words that never occur together can now be alike, because they occur with the same words:
 
 # %%
 counted = WordVectors(words, table.astype(np.float32))
-print(f"milk and water stand in {table[words.index('milk'), words.index('water')]} windows together,")
+print(f"milk and water are in {table[words.index('milk'), words.index('water')]} windows together,")
 print(f"and their cosine is {counted.similarity('milk', 'water'):.2f}")
 assert table[words.index("milk"), words.index("water")] == 0 and counted.similarity("milk", "water") > 0.4
 
@@ -76,7 +77,7 @@ assert table[words.index("milk"), words.index("water")] == 0 and counted.similar
 #
 # <details><summary>Answer</summary>
 #
-# *milk* has seen *cat* and *drinks* once each, *water* has seen *dog* and *drinks*. One of the two neighbours is
+# The neighbours of *milk* are *cat* and *drinks*, once each; those of *water* are *dog* and *drinks*. One of the two is
 # shared: the dot product is 1, both lengths are √2, so the cosine is 1 / (√2 · √2) = 0.5.
 #
 # </details>
@@ -87,7 +88,7 @@ assert np.isclose(counted.similarity("milk", "water"), 1 / 2)
 # %% [markdown]
 # ## A larger text
 #
-# 12,000 sentences of microworld, about 120,000 words. Nobody tells the methods below what any of them means.
+# 10,800 sentences of microworld, about 120,000 words. The methods below get this text and nothing else.
 
 # %%
 settings = MicroworldConfig(size="tiny", sentences=12_000)
@@ -102,8 +103,8 @@ for word in ("king", "horse"):
     print(word, "→", ", ".join(f"{other} {cosine:.2f}" for other, cosine in raw.nearest(word, 5)))
 
 # %% [markdown]
-# Not bad, but look at the cosines: nearly everything is at 0.95. Every noun stands beside *the* and *a* all the
-# time, and these few huge counts drown what tells words apart.
+# Not bad, but look at the cosines: nearly all are about 0.95. Every noun occurs with *the* and *a* all the time, and
+# these few huge counts hide the differences between the words.
 
 # %%
 frequent = [corpus.vocabulary.index[word] for word in ("the", "a")]
@@ -115,13 +116,13 @@ assert share > 0.5
 # %% [markdown]
 # ## PPMI: more often than by chance?
 #
-# Positive pointwise mutual information asks not how often two words meet, but how much more often than they would
-# if words were thrown together at random:
+# Positive pointwise mutual information does not ask how often two words occur together, but how much more often than
+# they would in random order:
 #
 #     PPMI(w, c) = max(0, log P(w, c) / (P(w) P(c)))
 #
-# A meeting with *the* is no news: it gets about 0. (The library raises the contexts' frequencies to the power 0.75,
-# as Levy, Goldberg and Dagan 2015 do, so that the rarest contexts do not win instead.)
+# To occur with *the* is not surprising, so it counts about 0. (The library raises the frequencies of the contexts to
+# the power 0.75, as Levy, Goldberg and Dagan 2015 do. Otherwise the rarest contexts would get the largest values.)
 
 # %%
 weighted = ppmi(X)
@@ -137,8 +138,9 @@ assert not set(frequent) & set(best)
 # %% [markdown]
 # ## SVD: a few dimensions that keep the most
 #
-# The table has as many columns as words, most of them 0. The singular value decomposition finds the *k* directions
-# that explain the most of it; no other table of rank *k* has a smaller squared error (Eckart and Young 1936).
+# The table has one column for each word of the vocabulary, and most entries are 0. The singular value decomposition
+# finds the *k* directions that explain most of it. No other table of rank *k* has a smaller squared error (Eckart and
+# Young 1936).
 
 # %%
 U, S, _ = truncated_svd(weighted.astype(np.float32), 32, seed=1)
@@ -153,9 +155,9 @@ assert np.isclose(error**2, lost, rtol=0.01), "what is lost is the square of the
 # %% [markdown]
 # ## Skip-gram: predict the neighbours
 #
-# A network with one table of vectors in and one out: from a word, tell its neighbours apart from words drawn at
-# random (Mikolov et al. 2013). Levy and Goldberg (2014) showed that it, too, factorises PMI: counting and
-# predicting are two ways to one table.
+# A network with two tables of vectors, one for words and one for neighbours. It learns to distinguish the neighbours of
+# a word from words drawn at random (Mikolov et al. 2013). Levy and Goldberg (2014) showed that it also factorises a
+# table of PMI: counting and predicting lead to similar vectors.
 
 # %%
 network = Word2Vec(Word2Vec.Config(architecture="skipgram", output="negative_sampling", dim=32, epochs=10, lr=0.05))
@@ -164,9 +166,9 @@ predicted = network.make(corpus, seed=1, progress=lambda _: None).vectors
 # %% [markdown]
 # ## Which is best? Ask the world
 #
-# microworld knows which words are alike (how close their classes stand in its taxonomy) and which pairs stand in
-# the same relation (*man : king = woman : ?*). The first is judged by Spearman's rank correlation with the cosines,
-# the second by the share of right answers.
+# microworld knows which words are alike (how close their classes are in its taxonomy) and which pairs have the same
+# relation (*man : king = woman : ?*). Similarity is measured by Spearman's rank correlation with the cosines, relations
+# by the share of right answers.
 
 # %%
 with tempfile.TemporaryDirectory() as folder:
@@ -181,7 +183,7 @@ with tempfile.TemporaryDirectory() as folder:
 for name, (rank, right) in figures.items():
     print(f"{name:<10} similarity {rank:.3f}   analogies {right:.0%}")
 assert figures["counts"][0] < figures["PPMI"][0] < figures["SVD"][0], "each step helps similarity"
-assert figures["counts"][1] < figures["PPMI"][1] < figures["skip-gram"][1], "relations are skip-gram's strength"
+assert figures["counts"][1] < figures["PPMI"][1] < figures["skip-gram"][1], "skip-gram is best at relations"
 
 # %% alt="Similarity and analogies of the four kinds of vectors"
 figure, (left, right) = plt.subplots(1, 2, figsize=(8, 2.6))
@@ -192,8 +194,7 @@ right.set(title="analogies answered rightly", xlim=(0, 1))
 figure.tight_layout()
 
 # %% [markdown]
-# No single winner: what is best depends on what you ask. (With five times as much text every figure is higher: the
-# ladder of the README is made of 60,000 sentences.)
+# There is no single winner: which method is best depends on the task.
 #
 # **Exercise 2.** Window 2 or window 10: which gives words of one *kind* (cat, horse), which words of one *topic*?
 # Try `CooccurrenceConfig(window=10)`.
@@ -207,7 +208,7 @@ figure.tight_layout()
 #
 # ## The same in a language you do not read
 #
-# Nothing above knows English. microworld writes each sentence in Esperanto, too:
+# Nothing above depends on English. microworld also writes each sentence in Esperanto:
 
 # %%
 sentences = generate_parallel(MicroworldConfig(size="tiny", pairs=9_000))["train"]["target"].to_pylist()
@@ -222,14 +223,13 @@ for word in ("reĝo", "hundo"):  # king, dog
 assert "reĝino" in [other for other, _ in vectors.nearest("reĝo", 6)], "the queen is near the king"
 
 # %% [markdown]
-# **Exercise 3.** In Esperanto nouns end in *-o*, in the accusative in *-on*. What share of the ten nearest words of
-# each frequent noun has the very same ending? What does that say of a window of 2?
+# **Exercise 3.** In Esperanto nouns end in *-o*, and in *-on* if they are the object. Take the frequent nouns in *-on*:
+# what share of their ten nearest words ends in *-on*, too? What does that say about a window of 2?
 #
 # <details><summary>Answer</summary>
 #
-# Nearly all: `np.mean([other.endswith("on") for word in … for other, _ in vectors.nearest(word, 10)])` is close to
-# 1 for words in *-on*. Case is a matter of the slot, and a small window sees slots. So "similar" here means
-# *replaceable*, form included.
+# Nearly all; the next cell computes it. Whether a noun is the object depends on its place in the sentence, and a small
+# window sees exactly that. So "similar" here means *can replace it*, with the same ending.
 #
 # </details>
 
@@ -238,3 +238,32 @@ accusatives = [word for word in esperanto.vocabulary.words[:200] if word.endswit
 same = np.mean([other.endswith("on") for word in accusatives for other, _ in vectors.nearest(word, 10)])
 print(f"{len(accusatives)} nouns in -on: {same:.0%} of their neighbours end in -on")
 assert same > 0.8
+
+# %% [markdown] handout="true"
+# ## Handout
+#
+# **Goal.** The students can build a table of co-occurrences by hand, say why raw counts mislead, and name what PPMI,
+# SVD and skip-gram do about it.
+#
+# | minutes | what |
+# | ---: | --- |
+# | 0–5 | "A bottle of *tezgüno* is on the table. We make *tezgüno* out of corn." What is it? |
+# | 5–15 | The four sentences of the toy: the class fills the table on the board; exercise 1 |
+# | 15–22 | The larger text: neighbours by raw counts. Why is everything like everything? |
+# | 22–30 | PPMI: compute one value on the board; look at the neighbours again; SVD in one sentence |
+# | 30–38 | Skip-gram, and the two bars. Let the class guess the winner of each before you show them |
+# | 38–45 | Exercises 2 and 3: what does "similar" mean here? |
+#
+# **On the board.** The table of the toy with its eight words, empty, to be filled together. Beside it
+#
+#     PPMI(w, c) = max(0, log P(w, c) / (P(w) P(c)))
+#
+# and two arrows: *milk* and *water*, with the angle between them.
+#
+# **Three questions.**
+#
+# 1. *Why are all cosines of one-hot vectors 0?* Each word has its 1 in a column of its own, so every product is 0.
+# 2. *"the" is beside "king" very often. Why is its PPMI about 0?* "the" is beside every noun: it is there no more often
+#    than chance would have it.
+# 3. *"hot" and "cold" get very similar vectors. Why?* They occur with the same words. Such vectors say what can replace
+#    a word in a sentence, not what means the same.

@@ -3,8 +3,8 @@
 #
 # **How good can a language model be? And if two models cut the text into different pieces, which one is better?**
 #
-# You will build perplexity from a die, score n-grams and an LSTM on microworld, whose true probabilities are known,
-# and see that a model with perplexity 2 can be worse than one with perplexity 15.
+# You will compute the perplexity of a die, score n-grams and an LSTM on microworld, the project's own small world,
+# whose true probabilities are known, and see that a model with perplexity 2 can be worse than one with perplexity 15.
 
 # %%
 import math
@@ -28,12 +28,12 @@ from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 # %% [markdown]
 # ## A die
 #
-# Perplexity is the number of equally likely choices that would be as surprising as what was seen:
+# Perplexity translates surprise into a number of choices: how many equally likely choices would be as surprising?
 #
 #     perplexity = exp( −(1/T) Σ_t ln P(w_t) ) = P(w_1 … w_T)^(−1/T)
 #
-# Whoever guesses a fair die has perplexity 6, whatever falls. It does not matter whether one counts in nats or in
-# bits, as long as the power undoes the logarithm.
+# A model that gives each side of a die 1/6 has perplexity 6, whatever the result. You may use natural logarithms (nats)
+# or logarithms to base 2 (bits), as long as the power has the same base.
 
 
 # %%
@@ -52,22 +52,22 @@ assert math.isclose(2**bits, 4)
 #
 # <details><summary>Answer</summary>
 #
-# Infinite: −ln 0 = ∞, and no other roll can make up for it. A model that rules out what then happens has failed on
-# the whole text. That is why n-grams are smoothed.
+# Infinite: −ln 0 = ∞, and no other roll can make up for it. A model that rules out something that then happens has
+# failed on the whole text. That is why n-grams are smoothed.
 #
 # </details>
 #
 # ## A text whose probabilities are known
 #
-# microworld draws each sentence from a grammar, and says how likely it was. The mean surprisal under these *true*
-# probabilities estimates the entropy of the source; its perplexity is the **entropy floor**. On any other text the
-# floor is unknown, and "perplexity 20" says little about how much there is left to learn.
+# microworld draws each sentence from a grammar, and knows its probability. The mean surprisal under these *true*
+# probabilities estimates the entropy of the source; the perplexity of that is the **entropy floor**. For real text the
+# floor is unknown, and "perplexity 20" says little about how much is left to learn.
 
 # %%
 tables = generate_text(MicroworldConfig(size="tiny", sentences=12_000))
 train, test = (tables[split]["text"].to_pylist() for split in ("train", "test"))
 truth = tables["test"]["log_prob"].to_pylist()  # ln P(sentence), its end included
-words = sum(len(line.split()) + 1 for line in test)  # the end of a line counts as a word: it, too, must be told
+words = sum(len(line.split()) + 1 for line in test)  # the end of a line counts as a word: it must be predicted, too
 for line, log_prob in list(zip(test, truth, strict=True))[:3]:
     print(f"{-log_prob / math.log(2):5.1f} bits  {line}")
 lowest = floor(truth, words)
@@ -75,10 +75,9 @@ print(f"entropy floor: {lowest:.2f} per word, over {len(test)} sentences")
 assert 6 < lowest < 8
 
 # %% [markdown]
-# ## From one word of memory to four
+# ## From no memory to four words
 #
-# Kneser–Ney n-grams, order 1 (no memory) to 5 (four words), on words. Beside them the relative frequencies without
-# smoothing, order 3.
+# Kneser–Ney n-grams of order 1 (no memory) to 5 (four words), and relative frequencies of order 3 without smoothing.
 
 
 # %%
@@ -116,12 +115,12 @@ print(
     f"{unsmoothed.tokens} tokens were ruled out"
 )
 assert curve == sorted(curve, reverse=True), "more memory helps"
-assert curve[3] / curve[4] < 1.03 < curve[0] / curve[1], "and ever less"
+assert curve[3] / curve[4] < 1.03 < curve[0] / curve[1], "but less and less"
 assert math.isinf(unsmoothed.perplexity_per_word) and unsmoothed.impossible_tokens > 1000
 
 # %% [markdown]
-# More memory helps less and less, and far from the floor: longer n-grams are seen too seldom to be counted. A
-# network that *generalises* needs no exact repetition. An LSTM, 600 steps:
+# More memory helps less and less, and the floor is far away: long n-grams are too rare to be counted. A network can
+# *generalise*: it does not need an exact repetition. An LSTM (lesson 3), 600 steps:
 
 # %%
 torch.manual_seed(1)
@@ -146,9 +145,9 @@ figure.tight_layout()
 # %% [markdown]
 # ## What the gap means
 #
-# The logarithm of the ratio of the two perplexities is the mean of ln P_true − ln P_model: an estimate of the
-# Kullback–Leibler divergence per word, which is never negative. *Cross-entropy = entropy + divergence*: training
-# can only lower the second.
+# The logarithm of the ratio of the two perplexities is the mean of ln P_true − ln P_model. It estimates the
+# Kullback–Leibler divergence per word, which is never negative. *Cross-entropy = entropy + divergence*: training can
+# only reduce the divergence.
 
 # %%
 gap = math.log(of_lstm.perplexity_per_word / lowest)
@@ -160,9 +159,9 @@ assert gap > 0
 #
 # <details><summary>Answer</summary>
 #
-# Yes, by luck of the sample: the divergence is an expectation, and a text of 600 sentences is a sample. The floor
-# itself varies with it, as below. On average over texts no model is below; and one that knew the test text by heart
-# would be far below: a way to find leakage.
+# Yes, by luck: the divergence is an expectation, and a text of 600 sentences is a sample. The floor varies with the
+# sample, too, as the next cell shows. On average over texts no model is below the floor. A model that knows the test
+# text by heart would be far below it: this is a way to find leakage.
 #
 # </details>
 
@@ -197,17 +196,17 @@ assert rows["character"].perplexity_per_token < 3 < rows["word"].perplexity_per_
 assert rows["character"].perplexity_per_word > rows["bpe_bytes"].perplexity_per_word > rows["word"].perplexity_per_word
 
 # %% [markdown]
-# Per token, characters win by far: perplexity 2! But a character is a small thing to guess; a word is many of them,
-# and the model must be right about each. Per *word*, or per *byte*, the order is the opposite. Only these two
-# compare models that cut differently, because every character of the text counts exactly once, whoever cuts it.
+# Per token, characters win by far: perplexity 2! But one character is easy to guess, and a word has many of them. Per
+# *word*, or per *byte*, the order is the opposite. Only these two units compare models with different tokens, because
+# every character of the text counts exactly once in them.
 #
 # **Exercise 3.** Work out the perplexity per word of the character model from its perplexity per token. You need
 # the number of tokens, `rows["character"].tokens`, and of words.
 #
 # <details><summary>Answer</summary>
 #
-# The surprisal of the text is the same however it is divided: tokens · ln(per token) = words · ln(per word). So the
-# perplexity per word is perplexity per token to the power tokens / words.
+# The surprisal of the whole text is the same, per token or per word: tokens · ln(perplexity per token) = words ·
+# ln(perplexity per word). So the perplexity per word is the perplexity per token to the power tokens / words.
 #
 # </details>
 
@@ -221,8 +220,9 @@ assert math.isclose(found.bits_per_byte, found.nll_nats / math.log(2) / size["by
 #
 # <details><summary>Answer</summary>
 #
-# It does not score the text: many words share one token, and nobody says which of them it was. The scorer of the
-# house says so beside the figure (`unknown_rate`, and a note). Byte-level BPE knows every byte and has no `<unk>`.
+# It does not predict the text: all words share one token, and the model never says which word it was. The library's
+# scorer therefore reports the share of unknown tokens (`unknown_rate`), with a note. Byte-level BPE knows every byte
+# and has no `<unk>`.
 #
 # </details>
 
@@ -230,3 +230,33 @@ assert math.isclose(found.bits_per_byte, found.nll_nats / math.log(2) / size["by
 for kind in ("word", "bpe_bytes"):
     print(f"{kind}: {rows[kind].unknown_rate:.2%} of the tokens unknown; note: {rows[kind].note}")
 assert rows["bpe_bytes"].unknown_rate == 0
+
+# %% [markdown] handout="true"
+# ## Handout
+#
+# **Goal.** The students can compute a perplexity by hand, say what the entropy floor is, and know which figures of two
+# models may be compared.
+#
+# | minutes | what |
+# | ---: | --- |
+# | 0–7 | Roll a die; everybody writes down probabilities before. Who is surprised least? Perplexity on the board |
+# | 7–12 | Exercise 1: one probability of 0 |
+# | 12–18 | Guess the next word of "the king of france lives in …": why can nobody reach perplexity 1? |
+# | 18–28 | N-grams of order 1 to 5 and the LSTM: let the class draw the curve before you show it |
+# | 28–33 | The gap: entropy + divergence; exercise 2 |
+# | 33–45 | Tokens: which of the three models is best? Vote, show the table, vote again; exercises 3 and 4 |
+#
+# **On the board.**
+#
+#     perplexity = exp( −(1/T) Σ ln P(w_t) )        cross-entropy = entropy + divergence
+#
+# A bar for the LSTM, cut into two parts: at the bottom the entropy (nobody gets below it), on top the divergence (what
+# is left to learn).
+#
+# **Three questions.**
+#
+# 1. *A model gives the right word 1/2, 1/4 and 1/8. Its perplexity?* The cube root of 2 · 4 · 8 = 64, so 4.
+# 2. *Model A: perplexity 3 per character. Model B: 60 per word. Which is better?* Nobody can say before both are
+#    computed per word or per byte. A word of 5 characters and a space would give A 3⁶ = 729 per word.
+# 3. *Why does a perfect model of a die still have perplexity 6?* The die itself is uncertain. The floor is a property
+#    of the text, not of the model.

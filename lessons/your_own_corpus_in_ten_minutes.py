@@ -1,11 +1,11 @@
 # %% [markdown]
-# # Lesson 4: your own corpus in ten minutes
+# # Lesson 8: your own corpus in ten minutes
 #
-# **What does it take to put one's own text, in any language, through the whole ladder?**
+# **How do you train the ladder on a text of your own, in any language?**
 #
-# A folder, three lines of `params.yaml`, one command. Here the text is Chinese, and made in this lesson, so that it
-# can be run anywhere; with a file of yours the steps are the same. What takes ten minutes is reading: size `tiny`
-# runs in one.
+# You need a folder, three lines of `params.yaml` and one command. Here the text is Chinese and made in this lesson, so
+# that the lesson runs anywhere. With your own file the steps are the same. The ten minutes are for reading: at size
+# `tiny` the training takes one.
 
 # %%
 import json
@@ -19,22 +19,17 @@ import sys
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import torch
 
-import langladder
-from langladder.decoding.sampling import SamplingConfig, complete
-from langladder.models.language.language_model import LanguageModel
-from langladder.text.tokenize.specials import BOS, EOS
-from langladder.text.tokenize.tokenizers import Tokenizer
+import langladder as ll
 
 # %% [markdown]
 # ## A project of its own
 #
-# You would work in your checkout. The lesson makes a fresh project beside it, so that your own ladder stays as it
-# is.
+# You would work in your checkout. The lesson makes a fresh copy of the project, so that your own ladder does not
+# change.
 
 # %%
-checkout = Path(langladder.__file__).parents[2]
+checkout = Path(ll.__file__).parents[2]
 project = Path("mine").absolute()
 leave = shutil.ignore_patterns("__pycache__", "cache", "tmp", "*.egg-info")
 for folder in ("conf", "pipeline", "src", ".dvc"):
@@ -47,7 +42,7 @@ print("input/:", *sorted(folder.name for folder in (project / "input").iterdir()
 
 
 def run(*command: str) -> str:
-    """What a command prints; the project's own code comes first."""
+    """The output of a command in the project."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "PYTHONPATH": f"{project / 'src'}{os.pathsep}{project}"}
     environment |= {"DVC_NO_ANALYTICS": "1", "MLFLOW_DISABLE_TELEMETRY": "true"}
@@ -59,9 +54,8 @@ def run(*command: str) -> str:
 # %% [markdown]
 # ## Step 1: text into `input/text/`
 #
-# Any `.txt`, `.jsonl` or `.parquet`, UTF-8. Ours are 3,000 sentences: when, who, where, does what to what. A mere
-# drawing of lots, so that we know how surprising a sentence must be: each of its five lots is told apart from the
-# others.
+# Any `.txt`, `.jsonl` or `.parquet` file in UTF-8. Ours has 3,000 sentences of five parts: when, who, where, does what,
+# to what. Each part is drawn at random from a list. So we know the probability of each sentence.
 
 # %%
 WHEN = ["今天", "昨天", "明天", "早上", "晚上"]
@@ -81,7 +75,7 @@ print(f"{possible:,} different sentences are possible: {math.log2(possible):.1f}
 # %% [markdown]
 # ## Step 2: three lines of `params.yaml`
 #
-# `corpus: text` reads the folder, `size: tiny` is a trial, `lms` names the rungs. A bad value is refused before
+# `corpus: text` reads the folder, `size: tiny` is for a trial, `lms` names the rungs. Wrong values are reported before
 # anything runs: try `corpus: txt`.
 
 # %%
@@ -94,8 +88,8 @@ for key, value in {"corpus": "text", "size": "tiny", "lms": "[kneser_ney, lstm]"
 # %% [markdown]
 # ## Step 3: one command
 #
-# In your checkout: `make repro`, or `dvc repro` for all that is out of date, or, as here, only for what is named:
-# DVC finds out what has to run before it. (The first line tells DVC that this copy is no git repository.)
+# In your checkout: `make repro`. Or `dvc repro` with the names of stages, as here: DVC runs them and the stages that
+# they need. (The first line tells DVC that this copy is not a git repository.)
 
 # %%
 run(sys.executable, "-m", "dvc", "config", "--local", "core.no_scm", "true")
@@ -105,41 +99,41 @@ print(*stages, sep=" → ")
 assert stages[0] == "resolve" and {"corpus@text", "clean@text", "train_lm@lstm"} <= set(stages)
 
 # %% [markdown]
-# Once more, and nothing runs: every stage is cached until something that it reads changes.
+# Run it again, and no stage runs: the outputs of a stage are kept until something that it reads changes.
 
 # %%
 again = run(sys.executable, "-m", "dvc", "repro", "evaluate_lm@kneser_ney", "evaluate_lm@lstm")
 assert not re.findall(r"Running stage '([^']+)'", again)
 
 # %% [markdown]
-# ## What came out
+# ## The result
 #
-# The figures of each rung stand in `metrics/`, the models in `models/`. A word of Chinese text is here one
-# character (`words: auto`; `jieba` cuts real words), so *per word* means per character and end of line. As the lots
-# are known, so is the floor:
+# The figures of each rung are in `metrics/`, the models in `models/`. With `words: auto` a word of Chinese text is one
+# character (`words: jieba` cuts real words). So *per word* means per character here; the end of a line counts as one.
+# We know how the sentences were drawn, so we know the floor:
 
 # %%
 metrics = project / "metrics" / "evaluate_lm"
 figures = {name: json.loads((metrics / f"{name}.json").read_text()) for name in ("kneser_ney", "lstm")}
 characters = sum(len(sentence) + 1 for sentence in sentences)
 floor = math.exp(len(sentences) * math.log(possible) / characters)
-print(f"{'the lots':<12} {floor:6.3f} per character")
+print(f"{'floor':<12} {floor:6.3f} per character")
 for name, scores in figures.items():
     print(f"{name:<12} {scores['perplexity_per_word']:6.3f} per character, {scores['bits_per_byte']:.3f} bits per byte")
-assert all(scores["perplexity_per_word"] > 0.97 * floor for scores in figures.values()), "no model beats the lots"
+assert all(scores["perplexity_per_word"] > 0.97 * floor for scores in figures.values()), "no model beats the truth"
 assert all(scores["perplexity_per_word"] < 1.5 * floor for scores in figures.values()), "both have learnt the grammar"
 
-# %% alt="Perplexity per character of both rungs, and that of the lots"
+# %% alt="Perplexity per character of both rungs, and the floor"
 figure, axes = plt.subplots(figsize=(6, 1.8))
 axes.barh(list(figures), [scores["perplexity_per_word"] for scores in figures.values()], color="#4c72b0")
 axes.axvline(floor, color="#c44e52", linestyle="--")
-axes.set(title="perplexity per character; dashed: the lots")
+axes.set(title="perplexity per character; dashed: the floor")
 figure.tight_layout()
 
 # %% [markdown]
 # ## Use it
 #
-# The folder of a model holds all that it needs, its tokenizer among it. On the command line:
+# The folder of a model contains all that it needs, with its tokenizer. On the command line:
 #
 # ```console
 # $ langladder generate models/lm/lstm --prompt "今天老师" --samples 3
@@ -149,48 +143,40 @@ figure.tight_layout()
 # and in Python:
 
 # %%
-folder = project / "models" / "lm" / "lstm"
-model, tokenizer = LanguageModel.load(folder), Tokenizer.load(folder / "tokenizer.json")
+model = ll.load(project / "models" / "lm" / "lstm")
 for seed in range(3):
-    print(complete(model, tokenizer, "今天老师", SamplingConfig(seed=seed, max_tokens=20)))
+    print(model.generate("今天老师", seed=seed, max_tokens=20).text)
 
-
-def surprisal(sentence: str) -> float:
-    """Bits of a sentence and its end."""
-    ids = torch.tensor([[BOS, *tokenizer.encode(sentence).tolist(), EOS]])
-    return -float(model.log_probs(ids).sum()) / math.log(2)
-
-
-for sentence in ("今天猫在家里看见鱼。", "今天猫在家里鱼看见。"):
-    print(f"{surprisal(sentence):5.1f} bits  {sentence}")
-assert surprisal("今天猫在家里看见鱼。") + 5 < surprisal("今天猫在家里鱼看见。"), "verb before object"
+right, wrong = model.score(["今天猫在家里看见鱼。", "今天猫在家里鱼看见。"])
+for found in (right, wrong):
+    print(f"{found.bits:5.1f} bits  {found.text}")
+assert right.bits + 5 < wrong.bits, "verb before object"
 
 # %% [markdown]
-# **Exercise 1.** A sentence that follows the rules has about the same number of bits, whichever it is. Which
-# number, and why?
+# **Exercise 1.** All sentences that follow the rules have about the same number of bits. Which number, and why?
 #
 # <details><summary>Answer</summary>
 #
-# log₂ of the number of possible sentences: all are equally likely. What the LSTM needs more is what it has not
+# log₂ of the number of possible sentences: all are equally likely. The LSTM needs some bits more, for what it has not
 # learnt.
 #
 # </details>
 
 # %%
 drawn_anew = ["".join(drawn.choice(lot) for lot in lots) + "。" for _ in range(50)]
-mean = sum(map(surprisal, drawn_anew)) / len(drawn_anew)
+mean = sum(found.bits for found in model.score(drawn_anew)) / len(drawn_anew)
 print(f"{mean:.1f} bits on average, {math.log2(possible):.1f} at best")
 assert math.log2(possible) - 0.5 < mean < math.log2(possible) + 5
 
 # %% [markdown]
-# **Exercise 2.** Do it with a text of yours: a novel, chat logs, another script. Thai is written without spaces,
-# too: which two lines of `params.yaml` would give the word vectors real Thai words?
+# **Exercise 2.** Do it with a text of your own: a novel, chat logs, another script. Thai is written without spaces,
+# too: which two lines of `params.yaml` make word vectors of real Thai words?
 #
 # <details><summary>Answer</summary>
 #
-# `corpus: text`, and `words: pythainlp` (after `pip install 'langladder[thai]'`). The language models need nothing:
-# their tokenizer is byte-level BPE, which learns its pieces from the text. The guide *Your own corpus* has all
-# formats, splits, cleaning, and corpora behind URLs.
+# `corpus: text` and `words: pythainlp` (after `pip install 'langladder[thai]'`). The language models need no setting:
+# their tokenizer is byte-level BPE, which learns its tokens from the text. The guide *Your own corpus* describes all
+# formats, splits, cleaning, and corpora from URLs.
 #
 # </details>
 #
@@ -199,6 +185,32 @@ assert math.log2(possible) - 0.5 < mean < math.log2(possible) + 5
 #
 # <details><summary>Answer</summary>
 #
-# All that read the text, from `corpus@text` on; `resolve` does not, since no setting has changed.
+# All stages that read the text, from `corpus@text` on. `resolve` does not run, because no setting has changed.
 #
 # </details>
+
+# %% [markdown] handout="true"
+# ## Handout
+#
+# **Goal.** The students can train rungs of the ladder on their own text, find the figures, and load a model in Python.
+#
+# | minutes | what |
+# | ---: | --- |
+# | 0–5 | What texts do you have? Which question would you ask about them? |
+# | 5–12 | The folder, the three lines, the command; start it |
+# | 12–20 | While it runs: compute the floor of the Chinese sentences on the board |
+# | 20–27 | The figures; run the command again: why does nothing run? Exercise 3 |
+# | 27–35 | Load the model, generate, score a right and a wrong sentence; exercise 1 |
+# | 35–45 | In groups: exercise 2 with a text of their own, as far as time allows; the rest is homework |
+#
+# **On the board.** The chain of stages as boxes: *resolve* → *corpus* → *clean* → *tokenize* → *train* → *evaluate*.
+# Below each one what it reads. Cross out the boxes that need not run again if only the setting of the LSTM changes.
+#
+# **Three questions.**
+#
+# 1. *What decides whether a stage runs again?* Whether something that it reads has changed: a file, a setting, its
+#    code.
+# 2. *Why may you compare the LSTM and the n-gram here by perplexity per word, even with different tokenizers?* Each
+#    character of the test text counts once in both (lesson 2).
+# 3. *Your text has no floor. What can you still say about a model?* How much better it is than the other rungs, on text
+#    that it has not seen, and at what cost.

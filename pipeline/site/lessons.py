@@ -1,16 +1,24 @@
 """The lessons of lessons/, executed: each cell with what it gave, as a page of the site.
 
-A lesson is a Python file in jupytext's percent format: a script that asserts what it says, a notebook for whoever reads
-it. It is executed in a process of its own (nbclient), in an empty folder, once for each state of the lesson and the
-library: the executed notebook is kept in outputs/lessons/.
+A lesson is a Python file in jupytext's percent format: a script that asserts what it says, and a notebook. It is
+executed in a process of its own (nbclient), in an empty folder, once for each state of the lesson and the library: the
+executed notebook is kept in outputs/lessons/. Two lessons are executed at a time, on one core each. A lesson that fails
+or takes too long does not stop the others: its page shows the cells that ran, and what happened. The last cell of a
+lesson, with the metadata `handout`, is a page of its own: one sheet for the teacher.
 """
 
 import hashlib
+import html
+import logging
+import math
 import os
 import re
+import subprocess
 import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from langladder.ground.artefacts import write_text
 from pipeline import ROOT
@@ -18,8 +26,23 @@ from pipeline.site.links import fenced
 
 LESSONS = ROOT / "lessons"
 KEPT = ROOT / "outputs" / "lessons"
-TIMEOUT = 600  # seconds a cell
+LIMIT = 600  # seconds a lesson; on one free core the longest takes a minute
+AT_A_TIME = 2
 DRAWN = "%config InlineBackend.figure_formats = ['svg']"
+
+
+class Outcome(NamedTuple):
+    """An executed lesson.
+
+    Attributes:
+        notebook: its cells, with the output of those that ran.
+        problem: why it did not finish, in one line; empty: it did.
+        raised: whether a cell raised an error, or its process died.
+    """
+
+    notebook: dict[str, Any]
+    problem: str = ""
+    raised: bool = False
 
 
 @cache
@@ -35,26 +58,40 @@ def title(name: str) -> str:
     return found[1] if found else name
 
 
+def execute_all() -> dict[str, str]:
+    """Execute the lessons that changed, and print what is done.
+
+    Returns:
+        Lesson → its problem, of those in which an error was raised.
+    """
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        outcomes = dict(zip(names(), pool.map(executed, names()), strict=True))
+    return {name: outcome.problem for name, outcome in outcomes.items() if outcome.raised}
+
+
 def pages() -> dict[str, str]:
-    """Page → Markdown, the way into the lessons first."""
-    rows = [f"- [{title(name)}]({name}.md)" for name in names()]
+    """Page → Markdown, with the handouts; the list of the lessons first."""
+    rows = [f"- [{title(name)}]({name}.md) ([handout]({name}-handout.md))" for name in names()]
     head = [
         "# Lessons",
         "",
-        "Each is executed while the site is built, and asserts what it says. Exercises have their answers under them.",
-        "They are files of `lessons/`: scripts, and notebooks for whoever opens them as such (`make lessons`).",
+        "Each lesson is a class of 45 minutes. It is executed when the site is built, and asserts the figures in its",
+        "text. The answers to the exercises are folded. The handout is one page for the teacher. The lessons are files",
+        "of `lessons/`: Python scripts, which `make lessons` turns into notebooks.",
         "",
     ]
-    return {"lessons/index.md": "\n".join([*head, *rows, ""])} | {
-        f"lessons/{name}.md": as_markdown(name, executed(name)) for name in names()
-    }
+    return (
+        {"lessons/index.md": "\n".join([*head, *rows, ""])}
+        | {f"lessons/{name}.md": as_markdown(name, executed(name)) for name in names()}
+        | {f"lessons/{name}-handout.md": handout(name) for name in names()}
+    )
 
 
 def pictures() -> dict[str, str]:
     """What the lessons drew: path → SVG; and their notebooks to take away."""
     found = {}
     for name in names():
-        for number, cell in enumerate(executed(name)["cells"]):
+        for number, cell in enumerate(executed(name).notebook["cells"]):
             for picture in (output["data"]["image/svg+xml"] for output in _drawn(cell)):
                 found[f"lessons/{name}-{number}.svg"] = picture
         found[f"lessons/{name}.ipynb"] = as_notebook(name)
@@ -69,48 +106,69 @@ def as_notebook(name: str) -> str:
     return notebook
 
 
-@cache
-def executed(name: str) -> dict[str, Any]:
-    """A lesson's notebook with what its cells gave.
+def handout(name: str) -> str:
+    """The sheet for the teacher, from the last cell of the lesson."""
+    text = (LESSONS / f"{name}.py").read_text(encoding="utf-8").partition('# %% [markdown] handout="true"\n')[2]
+    lines = [re.sub("^# ?", "", line) for line in text.splitlines()]
+    return f"# {title(name)}\n\n" + "\n".join(lines) + f"\n\n[The lesson]({name}.md)\n"
 
-    Raises:
-        nbclient.exceptions.CellExecutionError: a cell fails, or what it asserts is not so.
-    """
+
+@cache
+def executed(name: str) -> Outcome:
+    """A lesson's notebook with the output of its cells, kept from the last time or made now."""
     import jupytext
 
+    where = f"{title(name)}:"
     file = KEPT / f"{name}-{_state(name)}.ipynb"
-    if not file.is_file():
-        text = jupytext.writes(_execute(name), fmt="ipynb")
+    if file.is_file():
+        print(where, "unchanged, not executed again", flush=True)
+        return Outcome(jupytext.read(file))
+    print(where, "executing …", flush=True)
+    begin = time.monotonic()
+    outcome = _execute(name)
+    print(where, outcome.problem or f"done in {time.monotonic() - begin:.0f} s", flush=True)
+    if not outcome.problem:
         for older in KEPT.glob(f"{name}-*.ipynb"):
             older.unlink()
-        write_text(file, text)
-    notebook: dict[str, Any] = jupytext.read(file)
-    return notebook
+        write_text(file, jupytext.writes(outcome.notebook, fmt="ipynb"))
+    return outcome
 
 
-def _execute(name: str) -> Any:
+def _execute(name: str) -> Outcome:
     import jupytext
     from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
     notebook = jupytext.read(LESSONS / f"{name}.py", fmt="py:percent")
     first = next(cell for cell in notebook["cells"] if cell["cell_type"] == "code")
     source = first["source"]
     first["source"] = f"{DRAWN}\n{source}"
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1", "MPLBACKEND": ""}
+    environment = {**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1", "MPLBACKEND": "", "OMP_NUM_THREADS": "1"}
+    end, problem, raised = time.monotonic() + LIMIT, "", False
     with tempfile.TemporaryDirectory() as folder:
         client = NotebookClient(
             notebook,
-            timeout=TIMEOUT,
-            startup_timeout=TIMEOUT,
+            timeout_func=lambda _cell: max(1, math.ceil(end - time.monotonic())),
+            startup_timeout=LIMIT,
             kernel_name="python3",
             resources={"metadata": {"path": folder}},
+            log=logging.getLogger("lessons"),
         )
+        client.log.setLevel(logging.CRITICAL)  # what happened is said once, below
         kernel = client.create_kernel_manager()
         kernel.transport, kernel.ip = "ipc", f"{folder}/kernel"  # sockets in the folder: no port is opened
-        client.execute(env=environment)
+        try:
+            # a process that is stopped at work complains; what a cell writes to stderr is in the notebook
+            client.execute(env=environment, stderr=subprocess.DEVNULL)
+        except CellTimeoutError:
+            problem = f"stopped after {LIMIT} s, the time limit of a lesson (LIMIT in pipeline/site/lessons.py)"
+        except CellExecutionError as error:
+            problem, raised = f"{error.ename}: {error.evalue}".partition("\n")[0], True
+        except RuntimeError as error:  # the process died, or did not start
+            problem, raised = str(error).partition("\n")[0], True
     first["source"] = source
-    return notebook
+    return Outcome(notebook, problem, raised)
 
 
 def _state(name: str) -> str:
@@ -124,10 +182,12 @@ def _state(name: str) -> str:
     return state.hexdigest()[:16]
 
 
-def as_markdown(name: str, notebook: dict[str, Any]) -> str:
-    """An executed notebook as a page."""
+def as_markdown(name: str, outcome: Outcome) -> str:
+    """An executed lesson as a page."""
     parts = []
-    for number, cell in enumerate(notebook["cells"]):
+    for number, cell in enumerate(outcome.notebook["cells"]):
+        if "handout" in cell["metadata"]:
+            continue
         if cell["cell_type"] == "markdown":
             parts.append(cell["source"].replace("<details>", '<details markdown="1">'))
             continue
@@ -136,7 +196,12 @@ def as_markdown(name: str, notebook: dict[str, Any]) -> str:
             parts.append(f'<div class="lesson-output" markdown="1">\n\n{fenced(text, "text")}\n</div>')
         if any(True for _ in _drawn(cell)):
             parts.append(f"![{cell['metadata'].get('alt', 'what the cell draws')}]({name}-{number}.svg)")
-    parts.append(f"This page is `lessons/{name}.py`, executed. To take away: [the notebook]({name}.ipynb).\n")
+    if outcome.problem:
+        parts.insert(1, f'!!! failure "This lesson did not finish"\n\n    {html.escape(outcome.problem)}')
+    parts.append(
+        f"This page is `lessons/{name}.py`, executed. Download [the notebook]({name}.ipynb). "
+        f"For teachers: [the handout]({name}-handout.md).\n"
+    )
     return "\n\n".join(parts)
 
 
@@ -144,6 +209,8 @@ def _printed(output: dict[str, Any]) -> str:
     """What a cell wrote, progress bars left out."""
     if output["output_type"] == "stream":
         return str(output["text"]) if output["name"] == "stdout" else ""
+    if output["output_type"] == "error":
+        return f"{output['ename']}: {output['evalue']}\n"
     data = output.get("data", {})
     return "" if "image/svg+xml" in data else f"{data.get('text/plain', '')}\n"
 

@@ -5,8 +5,10 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -79,24 +81,66 @@ def test_every_lesson_is_executed_and_shown_with_what_it_gave(site: Path) -> Non
         pictures = re.findall(rf'src="({name}-\d+\.svg)"', page)
         assert pictures and all((site / "lessons" / picture).read_text().startswith("<?xml") for picture in pictures)
         assert (site / "lessons" / f"{name}.ipynb").is_file()
+        assert f'href="{name}-handout.html"' in page and "This lesson did not finish" not in page
+        assert "Three questions" not in page, "the answers are on the teacher's page"
+        assert "Three questions" in (site / "lessons" / f"{name}-handout.html").read_text(encoding="utf-8")
 
 
 def test_the_search_knows_rungs_lessons_and_functions(site: Path) -> None:
     index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
     titles = " ".join(re.sub(r"<[^>]*>", "", page["title"]) for page in index["docs"])
-    for title in ("Kneser–Ney 3-gram, 1995", "Lesson 3: attention by hand", "langladder.nn.attention"):
+    for title in ("Kneser–Ney 3-gram, 1995", "Lesson 4: attention by hand", "langladder.nn.attention"):
         assert title in titles
 
 
-def test_a_lesson_whose_claim_does_not_hold_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def lesson(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], lessons.Outcome]:
+    """Execute a lesson of two cells: one that prints 4, and the given one."""
     for package in ("jupytext", "nbclient", "ipykernel"):
         pytest.importorskip(package, reason="the site's packages: pip install 'langladder[site]'")
     monkeypatch.setattr(lessons, "LESSONS", tmp_path)
     monkeypatch.setattr(lessons, "KEPT", tmp_path / "kept")
-    for name, sum_ in (("right", 4), ("wrong", 5)):
+
+    def execute(name: str, cell: str) -> lessons.Outcome:
         cells = "# %% [markdown]\n# # Lesson 1: sums\n\n# %%\nprint(2 + 2)\n"
-        (tmp_path / f"{name}.py").write_text(f"{cells}assert 2 + 2 == {sum_}\n")
-    assert "```text\n4\n```" in lessons.as_markdown("right", lessons.executed("right"))
+        (tmp_path / f"{name}.py").write_text(f"{cells}\n# %%\n{cell}\n")
+        return lessons.executed(name)
+
+    return execute
+
+
+def test_a_lesson_that_holds_is_kept(lesson: Callable[[str, str], lessons.Outcome], tmp_path: Path) -> None:
+    outcome = lesson("right", "assert 2 + 2 == 4")
+    assert not outcome.problem and "```text\n4\n```" in lessons.as_markdown("right", outcome)
     assert list((tmp_path / "kept").iterdir())
-    with pytest.raises(Exception, match="AssertionError"):
-        lessons.executed("wrong")
+
+
+def test_a_lesson_whose_claim_does_not_hold_says_so_on_its_page(
+    lesson: Callable[[str, str], lessons.Outcome], tmp_path: Path
+) -> None:
+    outcome = lesson("wrong", "assert 2 + 2 == 5, 'no <sum>'")
+    assert outcome.raised and outcome.problem == "AssertionError: no <sum>"
+    page = lessons.as_markdown("wrong", outcome)
+    assert "did not finish" in page and "no &lt;sum>" in page.replace("&gt;", ">") and "```text\n4\n```" in page
+    assert not (tmp_path / "kept").exists(), "it is executed again the next time"
+
+
+def test_a_lesson_that_takes_too_long_is_stopped_and_said_in_one_line(
+    lesson: Callable[[str, str], lessons.Outcome], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(lessons, "LIMIT", 8)
+    outcome = lesson("slow", "import time; time.sleep(60)")
+    assert not outcome.raised and outcome.problem.startswith("stopped after 8 s, the time limit")
+    said, errors = capfd.readouterr()
+    assert said.splitlines() == ["Lesson 1: sums: executing …", f"Lesson 1: sums: {outcome.problem}"] and not errors
+
+
+def test_a_site_with_a_failed_lesson_is_written_and_the_command_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    mkdocs = pytest.importorskip("mkdocs.exceptions", reason="the site's packages: pip install 'langladder[site]'")
+    from scripts import site_hook
+
+    config = SimpleNamespace(site_dir="site")
+    site_hook.on_post_build(config)
+    monkeypatch.setitem(site_hook.failed, "sums", "AssertionError: no sum")
+    with pytest.raises(mkdocs.MkDocsException, match=r"the site is built.*lessons/sums.py: AssertionError: no sum"):
+        site_hook.on_post_build(config)

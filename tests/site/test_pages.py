@@ -147,15 +147,37 @@ def test_the_order_of_the_pages_names_each_once() -> None:
     assert set(named) == (written().keys() | {"lessons/index.md"}) - copies
 
 
+def test_lessons_a_class_each_and_one_for_each_step() -> None:
+    assert len(LESSONS) == 8
+
+
+@pytest.mark.parametrize("file", LESSONS, ids=lambda file: file.stem)
+def test_a_handout_fills_45_minutes_and_answers_three_questions(file: Path) -> None:
+    sheet = lessons.handout(file.stem)
+    assert sheet.startswith(f"# {lessons.title(file.stem)}\n") and 120 < len(sheet.split()) < 420, "one page"
+    parts = [sheet.index(f"**{part}**") for part in ("Goal.", "On the board.", "Three questions.")]
+    assert parts == sorted(parts)
+    times = [[int(minute) for minute in row] for row in re.findall(r"(?m)^\| (\d+)–(\d+) \|", sheet)]
+    assert [begin for begin, _ in times] == [0, *(end for _, end in times[:-1])] and times[-1][1] == 45
+    answers = re.findall(r"(?m)^\d\. \*[^*]+\?\* \S", sheet.partition("**Three questions.**")[2].replace("\n   ", " "))
+    assert len(answers) == 3
+
+
 @pytest.mark.parametrize("file", LESSONS, ids=lambda file: file.stem)
 def test_a_lesson_asks_asserts_and_answers(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
-    assert text.count("\n") <= 350
+    assert text.count("\n") <= 420
     assert re.search(r"(?m)^# # Lesson \d: .*\n#\n# \*\*.*\?", text), "a title and a question"
     exercises = len(re.findall(r"(?m)^# \*\*Exercise \d\.\*\*", text))
     assert exercises >= 3 and exercises == text.count("<details>") == text.count("</details>")
     assert sum(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(text))) >= 8
     assert text.count("plt.subplots") == text.count('# %% alt="')
+
+
+def test_the_gpt_of_the_lesson_has_at_most_100_lines() -> None:
+    text = (ROOT / "lessons" / "a_gpt_in_100_lines.py").read_text(encoding="utf-8")
+    [cell] = [cell for cell in text.split("# %%") if "class GPT" in cell]
+    assert "def fit(" in cell and "class Attention" in cell and len(cell.splitlines()) <= 100
 
 
 def test_the_lessons_stand_in_their_order() -> None:
