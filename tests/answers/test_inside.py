@@ -115,6 +115,9 @@ def test_gpt_s_last_layer_gives_its_answer(more: dict[str, object]) -> None:
             torch.testing.assert_close(layer.weights.sum(dim=-1), torch.ones(layer.weights.shape[:2]))
             torch.testing.assert_close(torch.softmax(layer.scores, dim=-1), layer.weights[:, -1])
             assert not torch.triu(layer.weights, diagonal=1).any()
+            reach = layer.queries[:, None] * layer.keys / 2  # |q · k| ≤ |q| |k|, √d = 2
+            assert (layer.scores.masked_fill(layer.scores == -torch.inf, 0).abs() <= reach + 1e-5).all()
+            assert layer.values.shape == layer.keys.shape == (2, len(found.tokens))
         if more.get("norm") != "post":  # the stream is a sum
             first, second = found.layers
             assert second.stream[0] <= first.stream[0] + second.attention[0] + second.feed_forward[0]

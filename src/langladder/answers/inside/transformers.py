@@ -48,6 +48,7 @@ class Layer(NamedTuple):
     Attributes:
         weights: (h, T, T), a row a token that reads.
         scores: (h, T), q · k / √d of the token that is looked at, before the softmax; −∞ where it may not read.
+        queries, keys, values: lengths of the vectors q, (h,), of the token that is looked at, k and v, (h, T), of all.
         attention, feed_forward: (T,) each, lengths of what the two sublayers compute at each token.
         stream: (T,) lengths of the states that the layer leaves behind.
         guess: what the state of the token that is looked at would answer.
@@ -55,6 +56,9 @@ class Layer(NamedTuple):
 
     weights: torch.Tensor
     scores: torch.Tensor
+    queries: torch.Tensor
+    keys: torch.Tensor
+    values: torch.Tensor
     attention: torch.Tensor
     feed_forward: torch.Tensor
     stream: torch.Tensor
@@ -175,20 +179,24 @@ def _inside(
     for number, layer in enumerate(layers):
         x = kept.attention_read[number]
         weights = equation(layer.attention, x[None])  # (h, T, T)
-        scores = _scores(layer.attention, x, place).masked_fill(weights[:, place] == 0, -math.inf)
+        query, key, value = _projected(layer.attention, x)  # (h, T, d) each
+        scores = (key @ query[:, place, :, None])[..., 0] / math.sqrt(query.shape[-1])  # (h, T)
+        scores = scores.masked_fill(weights[:, place] == 0, -math.inf)
+        lengths = (query[:, place].norm(dim=-1), key.norm(dim=-1), value.norm(dim=-1))
         left = kept.left[number]
         wrote, fed = kept.attention[number], kept.feed_forward[number]
         guess = _guess(answer(left[place]), token, hidden)
-        found.append(Layer(weights, scores, wrote.norm(dim=-1), fed.norm(dim=-1), left.norm(dim=-1), guess))
+        found.append(Layer(weights, scores, *lengths, wrote.norm(dim=-1), fed.norm(dim=-1), left.norm(dim=-1), guess))
     embedded = kept.read[0]
     return Inside(tokens, place, embedded.norm(dim=-1), _guess(answer(embedded[place]), token, hidden), found)
 
 
-def _scores(attention: CausalSelfAttention | PackedSelfAttention, x: torch.Tensor, place: int) -> torch.Tensor:
-    """q · k / √d of one token with all: (T, D) → (h, T)."""
-    query, key, _ = (attention.split(part)[0] for part in attention.project(x[None]).chunk(3, dim=-1))  # (h, T, d)
-    scores: torch.Tensor = key @ query[:, place, :, None] / math.sqrt(query.shape[-1])
-    return scores[..., 0]
+def _projected(
+    attention: CausalSelfAttention | PackedSelfAttention, x: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Queries, keys and values of a row: (T, D) → (h, T, d) each."""
+    query, key, value = (attention.split(part)[0] for part in attention.project(x[None]).chunk(3, dim=-1))
+    return query, key, value
 
 
 def _guess(log_probs: torch.Tensor, token: int, hidden: set[int]) -> Guess:

@@ -208,6 +208,9 @@ def _transformer(seen: transformers.Inside, tokenizer: Tokenizer) -> Json:
             {
                 "weights": _rounded(layer.weights, 3),
                 "scores": [[None if one == -np.inf else one for one in head] for head in _rounded(layer.scores)],
+                "queries": _rounded(layer.queries),
+                "keys": _rounded(layer.keys),
+                "values": _rounded(layer.values),
                 "attention": _rounded(layer.attention),
                 "feed_forward": _rounded(layer.feed_forward),
                 "stream": _rounded(layer.stream),

@@ -118,11 +118,15 @@ function attention(names) {
     const parts = [table(`Layer ${Number(layerOf()) + 1}, ${headOf() === "mean" ? "mean of its heads" : `head ${Number(headOf()) + 1}`}: a row a token that reads, a column a token that is read; each row sums to 1`, [null, ...names],
       names.map((name, t) => make("tr", { class: t === looked.at ? "lit" : null }, head(name), ...weights[t].map((value) => heat(value, value, value < 0.005 ? "" : value.toFixed(2))))), { classes: "weights", about: "Attention" })];
     if (headOf() !== "mean") {
-      const scores = layer.scores[Number(headOf())];
+      const h = Number(headOf());
+      const [scores, keys, lengths] = [layer.scores[h], layer.keys[h], layer.values[h]];
       parts.push(table(`What “${plain(names[looked.at])}” reads with this head, in numbers`, [null, ...names], [
-        make("tr", {}, head("q · k / √d"), ...scores.map((one) => cell(one))),
-        make("tr", {}, head("softmax"), ...own.map((one) => heat(one, one))),
-      ], { classes: "weights" }));
+        make("tr", {}, head("length of the key k"), ...keys.map((one) => cell(one))),
+        make("tr", {}, head("score q · k / √d"), ...scores.map((one) => cell(one))),
+        make("tr", {}, head("weight: softmax of the scores"), ...own.map((one) => heat(one, one))),
+        make("tr", {}, head("length of the value v"), ...lengths.map((one) => cell(one))),
+        make("tr", {}, head("weight × length of v"), ...lengths.map((one, s) => heat(own[s] * one, (own[s] * one) / Math.max(...lengths)))),
+      ], { classes: "weights" }), make("p", { class: "small faint" }, `The query q of “${plain(names[looked.at])}” has length ${number(layer.queries[h])}.`));
     }
     const heads = looked.layers.flatMap((one, number) => one.weights.map((weight, h) => make("tr", {}, head(`layer ${number + 1}, head ${h + 1}`), ...weight[looked.at].map((value) => heat(value, value, value < 0.005 ? "" : value.toFixed(2))))));
     parts.push(table(`What every head reads at “${plain(names[looked.at])}”`, [null, ...names], heads, { classes: "weights" }));
