@@ -143,7 +143,12 @@ def test_what_takes_less_memory_than_its_files_says_so(tmp_path: Path) -> None:
     large, small = tmp_path / "large", tmp_path / "small"
     for file in (large, small):
         file.write_bytes(bytes(200))
-    shelf, readings = Shelf.of([], memory=250), []
+    shelf, readings = Shelf.of([], memory=250), list[Path]()
+
+    def read(path: Path) -> int:
+        readings.append(path)
+        return len(readings)
+
     for file, size in ((large, 10), (small, None), (large, 10)):
-        shelf.load("text", file, lambda path: readings.append(path) or len(readings), size)
+        shelf.load("text", file, read, size)
     assert readings == [large, small]  # by their files both would not fit
