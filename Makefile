@@ -61,15 +61,15 @@ test: setup ## set up, then run all tests
 	@pytest -n auto --dist loadfile --no-loadscope-reorder -m "not long and not full and not cluster and not browser"
 
 .PHONY: test-long
-test-long: setup ## every command of the README, own text through the DAG, locks against the index; what repeats make test for every rung
+test-long: setup ## every command of the README, your own text through the DAG, lock files against the index; tests repeated for every rung
 	@pytest -n 2 --dist loadfile --no-loadscope-reorder -m long
 
 .PHONY: test-full
-test-full: setup ## train every rung that conf/ has, twenty steps each, and write the report of the full ladder (ten minutes)
+test-full: setup ## train every rung of conf/, twenty steps each, and write the report of the full ladder (ten minutes)
 	@pytest -m full
 
 .PHONY: test-cluster
-test-cluster: setup ## docs/cluster.md on loopback: schedulers, workers that die, devices, tracking servers (ten minutes)
+test-cluster: setup ## docs/cluster.md on this machine: schedulers, dying workers, devices, tracking servers (ten minutes)
 	@pytest -n 2 --dist loadfile --no-loadscope-reorder -m cluster
 
 # An environment beside .venv that sees all that is in it: some libraries import these wherever they find them, slowly.
@@ -81,11 +81,11 @@ $(VENV)-peers/ready: setup requirements-peers.lock
 	@touch $@
 
 .PHONY: test-peers
-test-peers: $(VENV)-peers/ready ## compare with transformers, ONNX Runtime and KenLM too (160 MB more; compiles KenLM)
+test-peers: $(VENV)-peers/ready ## also compare with transformers, ONNX Runtime and KenLM (160 MB more; compiles KenLM)
 	@$(VENV)-peers/bin/python -m pytest -n auto --dist loadfile -m "not cluster and not long" $$(grep -rl --include='*.py' importorskip tests)
 
 .PHONY: test-browser
-test-browser: $(VENV)-peers/ready ## every page of the explorer in Chromium (BROWSER=install: Debian's, where there is none)
+test-browser: $(VENV)-peers/ready ## every page of the explorer in Chromium (BROWSER=install: install Debian's if there is none)
 	@$(if $(filter install,$(BROWSER)),scripts/chromium)
 	@$(VENV)-peers/bin/python -m pytest -m browser tests/browser
 
@@ -96,7 +96,7 @@ lint: setup ## ruff (lint and format) and mypy --strict
 	@mypy
 
 .PHONY: format
-format: setup ## let ruff mend what it can
+format: setup ## format the code, and fix what ruff can fix
 	@ruff check --fix . ; ruff format .
 
 .PHONY: ui
@@ -105,19 +105,19 @@ ui: $(VENV)/ready ## MLflow UI on http://127.0.0.1:5000 (PORT=… for another po
 	@MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false mlflow ui --backend-store-uri "$$(python -m pipeline.runs uri)" --port $(or $(PORT),5000) --workers 1
 
 .PHONY: explore
-explore: $(VENV)/ready ## ask the models in the browser, on http://127.0.0.1:8300 (PORT=… for another port)
+explore: $(VENV)/ready ## explore the models in the browser, on http://127.0.0.1:8300 (PORT=… for another port)
 	@langladder explore --port $(or $(PORT),8300) $(ARGS)
 
 .PHONY: bench-explorer
-bench-explorer: setup ## fifty users of the explorer at once: how long an answer takes, what memory does (two minutes)
+bench-explorer: setup ## fifty users of the explorer at once: time of an answer, memory (two minutes)
 	@python benchmarks/explorer_load.py $(ARGS)
 
 .PHONY: compare
-compare: $(VENV)/ready ## two ladders side by side: A=HEAD B=. (commits, experiments or folders); SETS=". ladders/mine": rungs × data sets
+compare: $(VENV)/ready ## compare two ladders: A=HEAD B=. (commits, experiments or folders); SETS=". ladders/mine": rungs × data sets
 	@python -m pipeline.compare $(if $(SETS),--across $(SETS),$(or $(A),HEAD) $(or $(B),.)) $(ARGS)
 
 .PHONY: experiments
-experiments: $(VENV)/ready ## the experiments of DVC side by side: what differs, without the hashes of inputs (ARGS=… for dvc exp show)
+experiments: $(VENV)/ready ## compare DVC's experiments: only differences, without the hashes of inputs (ARGS=… for dvc exp show)
 	@dvc exp show --no-pager --only-changed --drop '(conf|data|models|pipeline|reports/rungs|resolved|src)(/.*|$$)|.*\.yaml$$|metrics$$|curves$$' $(ARGS)
 
 .PHONY: sweep
@@ -143,7 +143,7 @@ lessons: setup ## the lessons as notebooks → outputs/lessons/
 	@ls outputs/lessons/*.ipynb | grep -vE -- '-[0-9a-f]{16}'
 
 .PHONY: data
-data: $(VENV)/ready ## fetch the public sets with open licences into input/ (needs a network; LANGLADDER_DATA=… elsewhere)
+data: $(VENV)/ready ## download the public sets with open licences into input/ (needs a network; LANGLADDER_DATA=… for another folder)
 	@python benchmarks/fetch.py
 
 .PHONY: lock
@@ -151,7 +151,7 @@ lock: ## resolve pyproject.toml for every Python and platform, write the lock fi
 	@PYTHON="$(PYTHON)" scripts/lock $(ARGS)
 
 .PHONY: sbom
-sbom: ## what the lock files name, as CycloneDX → outputs/sbom.json
+sbom: ## the contents of the lock files, as CycloneDX → outputs/sbom.json
 	@"$(PYTHON)" scripts/sbom.py outputs/sbom.json
 
 .PHONY: clean
