@@ -150,13 +150,13 @@ def test_every_flag_of_the_trainer_is_taken_or_refused_with_a_reason():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"trainer": {"profilr": "simple"}}, "trainer.profilr: no flag of .*; the nearest: profiler"),
+        ({"trainer": {"profilr": "simple"}}, "trainer.profilr: not a flag of .*; the nearest: profiler"),
         ({"trainer": {"profiler": "simpl"}}, "trainer: Lightning says: .*profiler"),
         ({"trainer": {"deterministic": False}}, "end with the same bits"),
         ({"trainer": {"profiler": {"_target_": "os.system", "command": "true"}}}, "is not allowed: a class of"),
         ({"optimizer": "adamm"}, "Input should be 'adamw', 'adam', .* or 'muon'"),
         ({"optimizer": {"_target_": f"{OPTIM}NAdamm"}}, "does not exist"),
-        ({"optimizer": {"_target_": f"{OPTIM}NAdam", "beta": 1}}, "NAdam takes no beta; the nearest: betas"),
+        ({"optimizer": {"_target_": f"{OPTIM}NAdam", "beta": 1}}, "NAdam has no argument beta; the nearest: betas"),
         ({"optimizer": {"_target_": f"{OPTIM}LBFGS"}}, "LBFGS is not supported: it computes the loss several times"),
         ({"optimizer": {"_target_": "builtins.eval"}}, "is not allowed: a class of torch.optim"),
         ({"optimizer": {"_target_": "mine.optimisers.Fast"}}, "plugins: .mine., or LANGLADDER_PLUGINS=mine"),

@@ -250,7 +250,7 @@ def test_tags_that_look_like_phrases_and_are_of_no_scheme_are_said(folder: Path)
         ("EU B-ORG\nx U-ORG\n", {}, r"a\.txt:2: 'U-ORG' must not follow 'B-ORG' \(BILOU\)"),
         ("EU B-ORG\nx S-ORG\n", {}, r"a\.txt:2: 'S-ORG' must not follow 'B-ORG' \(IOBES\)"),
         ("x S-ORG\nEU B-ORG\n\n", {}, r"a\.txt:2: the end must not follow 'B-ORG' \(IOBES\)"),
-        ("x NN\ny O\n", {"scheme": "IOB2"}, r"a\.txt:1: 'NN' is no tag of IOB2; set scheme: none"),
+        ("x NN\ny O\n", {"scheme": "IOB2"}, r"a\.txt:1: 'NN' is not a tag of IOB2; set scheme: none"),
         ("a X\nb\n", {}, r"a\.txt:2: 1 columns, but the first line has 2"),
         ("a X\nb Y Z\n", {}, r"a\.txt:2: 3 columns, but the first line has 2"),
         ("a\nb\n", {}, r"a\.txt:1: 1 column\(s\), but number 1 \(from 0\) is needed"),
