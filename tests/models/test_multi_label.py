@@ -193,6 +193,8 @@ def test_what_takes_no_sets_of_labels_says_so() -> None:
     assert LinearClassifier.refuses_multi_label(weighed) == "model.class_weights: balanced; allowed: none"
     network = RecurrentClassifier(RecurrentClassifier.Config.model_validate(SMALL), UNITS.full_vocab_size, 3)
     network.equip(UNITS, LABELS, multi_label=True)
+    assert Classification(network, ClassifierTraining()).monitor == "validation_micro_f1"
+    assert Classification(network, ClassifierTraining(early_stopping="validation_loss")).monitor == "validation_loss"
     with pytest.raises(InputError, match="class_weights: balanced, but the texts are multi-label; allowed: none"):
         Classification(network, ClassifierTraining(class_weights="balanced"))
 
