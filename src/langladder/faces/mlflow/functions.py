@@ -223,7 +223,7 @@ class ClassifierFunction(ModelFunction[Classifier]):
     def answer(self, rows: Rows, parameters: Parameters) -> Rows:
         del parameters
         found = classify(self.model, [self._example(row) for row in rows], ClassifyRequest(top=None))
-        answers = []
+        answers: Rows = []
         for one in found:
             labels, probabilities = zip(*one.top, strict=True)
             label, probability = one.best()
