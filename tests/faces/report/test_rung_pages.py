@@ -128,7 +128,9 @@ def test_the_page_links_rungs_code_and_guides_and_escapes_all() -> None:
     assert '<th scope="row"><a href="#rung-lm-lstm">LSTM</a>' in page and "<script>alert" not in page
     assert "Says the &lt;script&gt;" in page and '<li style="--share: 100.0%"><strong>embedding</strong>' in page
     assert "<code>langladder/models/language/recurrent.py</code>" in page and 'href="../' not in page
-    page = build_page(replace(inputs, code="../src/", guides="../docs/"))
+    other = lm("mine", 2026, 30.0, module="my_rung.model")  # of a package elsewhere
+    page = build_page(replace(report_of(lm=[rung, other]), code="../src/", guides="../docs/"))
+    assert "Code: <code>my_rung/model.py</code>" in page
     assert '<a href="../src/langladder/models/language/recurrent.py">' in page
     assert '<a href="../docs/language-models.md">' in page
 
