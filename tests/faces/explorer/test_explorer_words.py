@@ -158,7 +158,7 @@ def test_a_method_that_is_not_installed_is_refused_with_the_line_that_installs_i
     monkeypatch.setitem(maps.PACKAGES, "umap", ("no_such_module", "umap-learn"))
     assert asked("about", {"model": "drawn"})["missing"] == {"umap": "pip install umap-learn"}
     told = asked("map", {"model": "drawn", "count": 10, "method": "umap"}, 400)["error"]["message"]
-    assert "not installed; allowed: pca, tsne (`pip install umap-learn`" in told
+    assert "not installed; allowed: pca, tsne (install it with `pip install umap-learn`)" in told
     result = CliRunner().invoke(app, ["map", "--help"])
     page = (
         (files("langladder.faces.explorer") / "templates" / "words.html.j2")
