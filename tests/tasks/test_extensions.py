@@ -161,7 +161,7 @@ def test_every_flag_of_the_trainer_is_taken_or_refused_with_a_reason():
         ({"optimizer": {"_target_": "builtins.eval"}}, "is not allowed: a class of torch.optim"),
         ({"optimizer": {"_target_": "mine.optimisers.Fast"}}, "plugins: .mine., or LANGLADDER_PLUGINS=mine"),
         ({"optimizer": {"_target_": "pytorch_lightning.callbacks.Timer"}}, "is not allowed"),
-        ({"optimizer": {"_target_": f"{OPTIM}lr_scheduler.StepLR"}}, "is no Optimizer"),
+        ({"optimizer": {"_target_": f"{OPTIM}lr_scheduler.StepLR"}}, "is not a subclass of Optimizer"),
         ({"schedule": {"_target_": f"{OPTIM}lr_scheduler.StepLR"}}, "StepLR needs step_size"),
         ({"callbacks": {"stop": {"_target_": "pytorch_lightning.callbacks.EarlyStopping"}}}, "training.patience"),
         ({"callbacks": {"_target_": "pytorch_lightning.callbacks.Timer"}}, "one entry without a name"),

@@ -253,7 +253,7 @@ def _located(kind: Kind, target: str) -> type:
         raise ValueError(f"_target_: {short(target)} is not allowed: a class of {allowed}{plugins.advice(target)}")
     found = plugins.found(target, homes)
     if not isinstance(found, type) or not issubclass(found, _base(kind)) or found is _base(kind):
-        raise InputError(f"_target_: {target!r} is not a {_base(kind).__name__}")
+        raise InputError(f"_target_: {target!r} is not a subclass of {_base(kind).__name__}")
     return found
 
 
