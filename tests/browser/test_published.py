@@ -37,7 +37,7 @@ ODD = [
     "👩🏽‍🚀🇫🇷 e\u0301 e\u0327\u0301 \u00ad\u200b\u200dx\u0085y\u00a0z\u3000.",
     "الولد كَتَبَ رسالة שלום (עולם)?",
     "a\r\nthe king\u2028sees\x1cthe old\n\ncat .",
-    "(the U.S., J. Smith’s... \"twenty-one\") -- 5%, don't #1.",
+    '(the U.S., J. Smith’s... "twenty-one") -- 5%, don\'t #1.',
     "<unk> < pad > <b>&amp;</b> \\x41 \U0001f600\U00010330",
 ]
 ENGINE = """async ({{ rung, given }}) => {{

@@ -317,7 +317,7 @@ def test_what_is_no_row_is_told(rows: Any, message: str, tmp_path: Path) -> None
         _load_pyfunc(tmp_path / "gpt").predict(rows)
     with pytest.raises(InputError, match="top_k"):
         _load_pyfunc(tmp_path / "gpt").predict([{"text": "the"}], {"top_k": -3})
-    with pytest.raises(InputError, match="params: top_k: None is no int"):
+    with pytest.raises(InputError, match="params: top_k: None is not of type int"):
         _load_pyfunc(tmp_path / "gpt").predict([{"text": "the"}], {"top_k": None})
 
 

@@ -96,7 +96,7 @@ class ModelFunction(ABC, Generic[Model]):
         for name, value in (params or {}).items():
             wanted = {bool: bool, int: Integral, float: Real, str: str}[type(self.parameters[name])]
             if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
-                raise InputError(f"params: {name}: {value!r:.60} is not a {type(self.parameters[name]).__name__}")
+                raise InputError(f"params: {name}: {value!r:.60} is not of type {type(self.parameters[name]).__name__}")
         frame = hasattr(data, "to_dict") and hasattr(data, "columns")
         rows = [row for record in _records(data, frame) for row in self._spread(record)]
         for number, row in enumerate(rows):
