@@ -294,7 +294,7 @@ def test_lists_inside_a_row_are_not_taken_for_rows(tmp_path: Path) -> None:
     assert framed.to_dict("records") == [best] and framed["start"][0] is None  # not NaN, which is no JSON
     with pytest.raises(InputError, match="row 0: options: 'apple' is not a list"):
         model.predict(row | {"options": "apple"})
-    with pytest.raises(InputError, match="row 0: options: 1 is no text"):
+    with pytest.raises(InputError, match="row 0: options: 1 is not a text"):
         model.predict(row | {"options": [1, 2]})
     with pytest.raises(InputError, match="columns of different lengths: question has 3, context has 1"):
         model.predict({"question": ["who"] * 3, "context": "anna ate the apple ."})
