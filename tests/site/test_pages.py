@@ -12,6 +12,7 @@ import yaml
 from langladder.faces.report.docstrings import docstring
 from langladder.families import families
 from pipeline import ROOT
+from pipeline.settings import titles
 from pipeline.settings.params import conf_names
 from pipeline.site import figures, lessons, links, pages, reference, story
 
@@ -35,19 +36,19 @@ def test_every_rung_of_conf_stands_in_the_story(family: str) -> None:
         part = page.split(f"{{#{story.anchor(name)}}}")[1].split("\n## ")[0]
         assert f"## {said['title']}, {said['year']}" in page
         assert f"conf/{family}/{name}.yaml" in part
-        module = story.module_of(family, story.settings(family, name))
+        module = titles.module_of(family, story.settings(family, name))
         assert module and docstring(module) and module in part
         assert ("last run:*" if families()[family].trained else "*Measured") in part
 
 
 def test_a_rung_without_a_class_of_its_own_has_that_which_it_builds_on() -> None:
-    assert story.module_of("encoder", story.settings("encoder", "roberta_mini")) == "langladder.models.encoders.bert"
+    assert titles.module_of("encoder", story.settings("encoder", "roberta_mini")) == "langladder.models.encoders.bert"
     assert (
-        story.module_of("classifier_transfer", story.settings("classifier_transfer", "textcnn_skipgram_frozen"))
+        titles.module_of("classifier_transfer", story.settings("classifier_transfer", "textcnn_skipgram_frozen"))
         == "langladder.models.classification.textcnn"
     )
-    assert story.module_of("align", story.settings("align", "dpo")) == "langladder.tasks.policy.dpo"
-    assert story.module_of("instruct", story.settings("instruct", "sft")) == "langladder.tasks.instruction"
+    assert titles.module_of("align", story.settings("align", "dpo")) == "langladder.tasks.policy.dpo"
+    assert titles.module_of("instruct", story.settings("instruct", "sft")) == "langladder.tasks.instruction"
 
 
 def test_equations_keep_their_lines_and_markers_are_no_tags() -> None:

@@ -55,9 +55,10 @@ def test_a_docstring_is_taken_apart() -> None:
 
 def test_the_parts_of_a_model_stand_as_a_text_passes_them() -> None:
     """A part that holds nearly all is taken apart; layers of one kind are counted; shares are of all numbers."""
+    inner: dict[str, tuple[int, ...]]
     inner = {f"body.layers.{i}.{name}.weight": (4, 4) for i in range(3) for name in ("attention", "feed")}
     inner |= {"body.norm.bias": (4,), "body.position": (2, 4)}
-    found = parts({"head.bias": (2,), **inner, "body.embedding.weight": (50, 4)})
+    found = parts({"head.bias": (2,)} | inner | {"body.embedding.weight": (50, 4)})
     assert [(one.name, one.shape, one.numbers, one.inside) for one in found] == [
         ("embedding", "50 × 4", "200", ""), ("position", "2 × 4", "8", ""),
         ("3 × layers", "4 × 4", "96", "attention, feed"), ("norm", "4", "4", ""), ("head", "2", "2", ""),
