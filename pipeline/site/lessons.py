@@ -145,6 +145,7 @@ def _execute(name: str) -> Outcome:
     first["source"] = f"{DRAWN}\n{source}"
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1", "MPLBACKEND": "", "OMP_NUM_THREADS": "1"}
+    late = f"stopped after {LIMIT} s, the time limit of a lesson (LIMIT in pipeline/site/lessons.py)"
     end, problem, raised = time.monotonic() + LIMIT, "", False
     with tempfile.TemporaryDirectory() as folder:
         client = NotebookClient(
@@ -162,11 +163,13 @@ def _execute(name: str) -> Outcome:
             # a process that is stopped at work complains; what a cell writes to stderr is in the notebook
             client.execute(env=environment, stderr=subprocess.DEVNULL)
         except CellTimeoutError:
-            problem = f"stopped after {LIMIT} s, the time limit of a lesson (LIMIT in pipeline/site/lessons.py)"
+            problem = late
         except CellExecutionError as error:
             problem, raised = f"{error.ename}: {error.evalue}".partition("\n")[0], True
         except RuntimeError as error:  # the process died, or did not start
             problem, raised = str(error).partition("\n")[0], True
+            if time.monotonic() >= end:
+                problem, raised = late, False
     first["source"] = source
     return Outcome(notebook, problem, raised)
 

@@ -128,7 +128,7 @@ def test_a_lesson_whose_claim_does_not_hold_says_so_on_its_page(
 def test_a_lesson_that_takes_too_long_is_stopped_and_said_in_one_line(
     lesson: Callable[[str, str], lessons.Outcome], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(lessons, "LIMIT", 8)
+    monkeypatch.setattr(lessons, "LIMIT", 8)  # a busy machine starts no process in that time: the same words
     outcome = lesson("slow", "import time; time.sleep(60)")
     assert not outcome.raised and outcome.problem.startswith("stopped after 8 s, the time limit")
     said, errors = capfd.readouterr()
