@@ -92,7 +92,7 @@ def test_the_page_shows_all_and_escapes_what_was_written(inputs: ReportInputs) -
         "why</h2>",
         "McNemar&#39;s exact test on 600 test texts, 3\ncomparisons",
         "Its most confident mistakes",
-        "What it says at every node",
+        "Its label at every node",
         "not good</bdi> <span",
         "attention:",
         "0.123 nats",

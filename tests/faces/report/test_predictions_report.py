@@ -24,14 +24,14 @@ def test_rows_of_a_classifier_stand_in_a_table_to_be_filtered(inputs: ReportInpu
     labelled = with_rungs(inputs, "classifier", [entry("classifier", classifier("one"))])
     page = build_page(with_rows(labelled, "classifier", ROWS))
     assert page.count('data-right="wrong"') == page.count('data-right="right"') == 1
-    assert "What they said of the test items" in page and "table.predictions" in page
+    assert "Predictions for the test items" in page and "table.predictions" in page
     assert HOSTILE not in page and "&lt;script&gt;alert(" in page
     assert "0.900" in page and ">2.50<" in page
 
 
 def test_without_predictions_there_is_no_such_section(inputs: ReportInputs) -> None:
     assert not list(sections(inputs))
-    assert "What they said of the test items" not in build_page(inputs)
+    assert "Predictions for the test items" not in build_page(inputs)
 
 
 def test_lines_of_a_language_model_have_their_loss_alone(inputs: ReportInputs) -> None:

@@ -59,8 +59,8 @@ def test_ladder_picture_shows_rungs_and_floor(inputs: ReportInputs) -> None:
 def test_what_context_is_worth_stands_with_the_ladder(inputs: ReportInputs) -> None:
     ladder, _ = pictures(inputs, "lm")
     assert {"entropy floor 31.42", "of the sentence alone"} <= set(texts(str(ladder.svg)))
-    assert "who has read the whole document before (31.42)" in ladder.caption
-    assert "the sentence alone 42.50 (+35.3 ± 3.5 %), the sentence before 41.50 (+32.1 ± 3.5 %)" in ladder.caption
+    assert "It is 31.42 for a reader of the whole document so far" in ladder.caption
+    assert "the sentence alone 42.50 (+35.3 ± 3.5 %), one sentence before it 41.50 (+32.1 ± 3.5 %)" in ladder.caption
     without = replace(inputs, data={})
     ladder, _ = pictures(without, "lm")
     assert "alone" not in ladder.caption and "of the sentence alone" not in texts(str(ladder.svg))

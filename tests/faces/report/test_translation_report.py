@@ -55,7 +55,7 @@ def test_search_errors_by_width_are_drawn(inputs: ReportInputs) -> None:
 
 def test_the_page_shows_precisions_widths_and_other_candidates(inputs: ReportInputs) -> None:
     page = build_page(inputs)
-    assert "How BLEU comes about" in page
+    assert "How BLEU is computed" in page
     assert "<td>97.5 %</td><td>94.5 %</td><td>91.8 %</td><td>89.4 %</td><td>15,531</td><td>15,605</td>" in page
     assert "<td>0.995</td><td>91.2</td>" in page
     assert "Search errors and BLEU by beam width" in page

@@ -77,9 +77,9 @@ def pictures(inputs: ReportInputs, family: str) -> Iterable[Picture]:
         best=best,
         line="best that can be known",
     )
-    caption = "Accuracy of the classifiers with its 95 % interval, the first rung at the foot."
+    caption = "Accuracy of each classifier with its 95 % interval. The oldest rung is at the bottom."
     if best is not None:
-        caption += " The dashed line is the Bayes accuracy: what the source itself leaves open, nobody can know."
+        caption += " The dashed line is the Bayes accuracy, the best that any classifier can reach on average."
     finding = ladder_steps(rungs, page_columns([rung.page for rung in rungs]))
     return [] if svg is None else [Picture(Markup(svg), caption, finding=finding)]
 

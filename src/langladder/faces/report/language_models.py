@@ -87,7 +87,7 @@ def pictures(inputs: ReportInputs, family: str) -> Iterable[Picture]:
     if svg is None:
         return
     name = rungs[0].page.scores.headline[0]
-    caption = f"{name.capitalize()} on the test text, from the oldest rung at the foot to the newest at the top."
+    caption = f"{name.capitalize()} on the test text, from the oldest rung (bottom) to the newest (top)."
     floor = rungs[0].page.scores.floor_perplexity_per_word
     if floor:
         caption += " The dashed line is the entropy floor: the true uncertainty of the text, which no model can beat."
@@ -98,34 +98,34 @@ def pictures(inputs: ReportInputs, family: str) -> Iterable[Picture]:
         title = f"Perplexity per {_unit(rungs)} by position in the document"
         caption = "Perplexity of the lines at each position of the test documents, numbered from 1."
         if any(one.floor for one in rungs[0].page.scores.positions):
-            caption += " The dashed line is the entropy floor, of who has read all lines before."
+            caption += " The dashed line is the entropy floor for a reader of all lines before."
         yield drawn_lines(drawn, title, caption, positions_finding(representatives(rungs, figures)[-2:]))
 
 
 def _windows(inputs: ReportInputs) -> Sequence[Mapping[str, float]]:
-    """The floors of who sees less than the whole document, where the corpus tells them."""
+    """The floors for a reader of less than the whole document, where the corpus knows them."""
     found: Sequence[Mapping[str, float]] = inputs.data.get("text", {}).get("floors", {}).get("windows", ())
     return found
 
 
 def sentence_floor(inputs: ReportInputs) -> float | None:
-    """The floor of who sees a sentence alone; None where the corpus does not tell it."""
+    """The floor for a reader of one sentence alone; None where the corpus does not know it."""
     return next((one["perplexity"] for one in _windows(inputs) if one["sentences"] == 0), None)
 
 
 def _what_context_is_worth(windows: Sequence[Mapping[str, float]], floor: float) -> str:
-    """The floors of who sees less than the whole document."""
+    """The floors for a reader of less than the whole document."""
     if not windows:
         return ""
     shown = []
     for one in windows:
         seen = int(one["sentences"])
-        who = {0: "the sentence alone", 1: "the sentence before"}.get(seen, f"the {seen} sentences before")
+        who = {0: "the sentence alone", 1: "one sentence before it"}.get(seen, f"{seen} sentences before it")
         above = 100 * (one["perplexity"] / floor - 1)
         shown.append(f"{who} {numbers.perplexity(one['perplexity'])} (+{above:.1f} ± {one['error_percent']:.1f} %)")
     return (
-        f" It is that of who has read the whole document before ({numbers.perplexity(floor)}). Of who sees "
-        f"{', '.join(shown)}: the dotted line is that of the sentence alone."
+        f" It is {numbers.perplexity(floor)} for a reader of the whole document so far. With less context it is higher: "
+        f"{', '.join(shown)}. The dotted line is the floor for the sentence alone."
     )
 
 
@@ -255,7 +255,7 @@ def ladder_plot(
 
     Args:
         corpus: name of the text.
-        sentence_floor: the floor of who sees a sentence alone, of documents.
+        sentence_floor: the floor for a reader of one sentence alone, of documents.
         standalone: an SVG file on a white panel (for README and docs) instead of an element of the page.
     """
     if not rungs:

@@ -48,7 +48,7 @@ def sections(inputs: ReportInputs) -> Iterable[Section]:
     """One, of every family that has predictions."""
     tables = [table for family in inputs.families if (table := _table(inputs, family.name, family.title, family.side))]
     if tables:
-        yield Section("predictions", "What they said of the test items", "predictions.html.j2", {"tables": tables})
+        yield Section("predictions", "Predictions for the test items", "predictions.html.j2", {"tables": tables})
 
 
 def _table(inputs: ReportInputs, family: str, title: str, side: str) -> Table | None:
