@@ -124,7 +124,7 @@ def _what_context_is_worth(windows: Sequence[Mapping[str, float]], floor: float)
         above = 100 * (one["perplexity"] / floor - 1)
         shown.append(f"{who} {numbers.perplexity(one['perplexity'])} (+{above:.1f} ± {one['error_percent']:.1f} %)")
     return (
-        f" It is {numbers.perplexity(floor)} for a reader of the whole document so far. With less context it is higher: "
+        f" It is {numbers.perplexity(floor)} for a reader of the whole document so far. With less context: "
         f"{', '.join(shown)}. The dotted line is the floor for the sentence alone."
     )
 
