@@ -140,7 +140,10 @@ def titles_of(chosen: params.Choices, settings: Callable[[str, str], Values]) ->
         family: {
             name: described.model_dump()
             | {"also_given": also_given(family, values), "idea": idea(params.conf_file(family, name))}
-            | {"module": module_of(family, values), "trains": [] if families()[family].trained else trained_by(values)}
+            | {
+                "module": module_of(family, values) if values else None,
+                "trains": [] if families()[family].trained else trained_by(values),
+            }
             | {key: value for key, value in chosen.changes(family).get(name, {}).items() if key in CHANGED_IN_PARAMS}
             | {"base": chosen.bases(family).get(name)}
             | ({"reads": chosen.reads(family)[name]} if families()[family].beside else {})

@@ -453,8 +453,8 @@ def _with(*extra):
             "\n".join(["a0: &a0 {x: 1}", *(f"a{n}: &a{n} {{x: *a{n - 1}}}" for n in range(1, 200))]),
             ["params.yaml:", "settings are nested more than 50 levels deep"],
         ),
-        (f"lm: {'{a: ' * 3000}1{'}' * 3000}", ["params.yaml:", "more than 50 deep"]),
-        (f"lm: {'[' * 100_000}", ["params.yaml:", "more than 50 deep"]),
+        (f"lm: {'{a: ' * 3000}1{'}' * 3000}", ["params.yaml:", "more than 50 levels deep"]),
+        (f"lm: {'[' * 100_000}", ["params.yaml:", "more than 50 levels deep"]),
         (
             "".join(f"z{i + 1}: &z{i + 1} [{', '.join([f'*z{i}' if i else 'x'] * 9)}]\n" for i in range(9)),
             ["params.yaml: more than 100,000 values"],

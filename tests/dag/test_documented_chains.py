@@ -24,7 +24,7 @@ def chains() -> list[Any]:
         text = file.read_text(encoding="utf-8")
         for block in re.finditer(r"(?ms)^```yaml\n(.*?)^```", text):
             values = yaml.safe_load(block[1])
-            if isinstance(values, dict) and {*values} <= known - {"given"} and GROWN & {*values}:
+            if isinstance(values, dict) and {*values} <= known - {"given", "paths"} and GROWN & {*values}:
                 line = text.count("\n", 0, block.start(1)) + 1
                 found.append(pytest.param(values, id=f"{file.relative_to(ROOT)}:{line}"))
     return found

@@ -43,7 +43,7 @@ def test_folders_of_one_name_keep_their_paths(root: Path) -> None:
     ("sources", "says"),
     [
         (["ladders/mine"], "give two or more different sources"),
-        (["ladders/mine", "ladders/mine"], "each once"),
+        (["ladders/mine", "ladders/mine"], "two or more different sources"),
         (["ladders/mine", "ladders"], r"ladders/reports/ladder.json: no such file; run `dvc repro` there first"),
     ],
 )

@@ -71,7 +71,7 @@ def test_what_a_run_has_made_is_a_python_function(registry: Path, job: Any) -> N
         here = ll.load(mlflow.artifacts.download_artifacts(address))
         assert here.name == "lstm" and [one.bits for one in here.score(LINES)] == found["bits"].tolist()
     make(job, seed=2)  # another model in its place
-    with pytest.raises(ValueError, match=r"is not there .any more.*register models/lm/lstm"):
+    with pytest.raises(ValueError, match=r"is not there any more.*register models/lm/lstm"):
         mlflow.pyfunc.load_model(f"models:/{model.model_id}")
 
 

@@ -22,7 +22,7 @@ DISTRIBUTIONS = {
     "torchcrf": ["pytorch-crf"],
     **importlib.metadata.packages_distributions(),
 }  # these two may be absent
-OWN = {"langladder", "pipeline", "tests"}
+OWN = {"langladder", "pipeline", "scripts", "tests"}
 
 
 def names(lines: list[str]) -> set[str]:
@@ -182,8 +182,8 @@ def test_the_core_trains_and_answers_without_any_extra(tmp_path: Path) -> None:
 def test_what_tests_and_benchmarks_import_is_declared() -> None:
     # moto serves S3 on loopback, and what needs it or Morfessor skips without;
     # lm-eval is too heavy for any lock (docs/prompting.md tells how to have it), and no single trl has all functions
-    # that are compared: their tests skip without
-    beside = {"lm-eval", "moto", "morfessor", "trl"}
+    # that are compared: their tests skip without, as those of the site do without mkdocs (of mkdocs-material)
+    beside = {"lm-eval", "mkdocs", "moto", "morfessor", "trl"}
     assert not undeclared(
         imported("tests"), names(declared("dev", "cluster", "pipeline", "peers", "onnx", "maps")) | beside
     )

@@ -148,5 +148,5 @@ def test_more_gpus_than_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORLD_SIZE", "4")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    with pytest.raises(InputError, match="this machine has 2 GPUs; set it to 2 or less"):
+    with pytest.raises(InputError, match="this machine has 2 GPUs; set it to at most 2"):
         check_devices(LMTrainingConfig(batch_size=8, devices=4), ranks())

@@ -69,7 +69,7 @@ def test_a_tagger_learns_beside_its_validation_sentences(tmp_path: Path) -> None
 def test_a_base_whose_tokenizer_is_another_s_is_refused(tmp_path: Path) -> None:
     base = saved_bert(tmp_path / "base")
     train_tokenizer(TEXTS, TokenizerConfig(kind="word", vocab_size=None)).save(base / "tokenizer.json")
-    with pytest.raises(InputError, match="they are not of one model"):
+    with pytest.raises(InputError, match="they do not belong together"):
         begin(BERTClassifier, rung(BERTClassifier), base, len(LABELS), seed=1)
     with pytest.raises(InputError, match=r"nowhere/config\.json"):
         begin(BERTClassifier, rung(BERTClassifier), tmp_path / "nowhere", len(LABELS), seed=1)

@@ -179,7 +179,7 @@ def test_the_web_is_only_read(vectors: Path, tmp_path: Path) -> None:
     with web_server(vectors.parent) as (url, _):
         ask("copy", f"{url}/vectors/words.json", tmp_path / "words.json")
         assert (tmp_path / "words.json").read_bytes() == (vectors / "words.json").read_bytes()
-        assert "is only read" in ask("copy", vectors / "words.json", f"{url}/new.json", code=2)
+        assert "is read-only" in ask("copy", vectors / "words.json", f"{url}/new.json", code=2)
         with (
             pytest.raises(InputError, match=r"127\.0\.0\.1:\d+/vectors/words\.json: bad"),
             fetched(f"{url}/vectors/words.json") as local,

@@ -126,7 +126,7 @@ def test_what_follows_instructions_is_exported_with_its_template(tmp_path: Path)
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert "apply_chat_template" in card and "follows the kinds of instructions that it was trained on" in card
     back = CliRunner().invoke(app, ["import", str(tmp_path / "out"), str(tmp_path / "back")])
-    assert back.exit_code == 2 and "a model that follows instructions" in " ".join(back.stderr.split())
+    assert back.exit_code == 2 and "an exported model that follows instructions" in " ".join(back.stderr.split())
 
 
 @pytest.mark.parametrize("kind", [BERTClassifier, BERTTagger, GPTClassifier])

@@ -100,7 +100,7 @@ def test_chrf_leads_where_words_are_not_separated(inputs: ReportInputs) -> None:
     inputs = with_rungs(inputs, "translator", [replace(rung, page=rung.page.model_copy(update={"scores": chinese}))])
     assert table(inputs)[0] == "chrF" and "BLEU" in table(inputs)
     page = build_page(inputs)
-    assert "nrefs:1|tok:zh" in page and "go by chrF" in page
+    assert "nrefs:1|tok:zh" in page and "prefer chrF" in page
 
 
 def test_families_without_rungs_have_no_table() -> None:
@@ -129,7 +129,7 @@ def test_what_a_rung_is_given_more_stands_in_every_table(inputs: ReportInputs) -
     assert markdown.count("also given") == 1  # in its own table alone
     assert "Kneser–Ney 3-gram (also given gold trees)" in printed(inputs, 160)
     page = build_page(inputs)
-    assert '<td data-value="gold trees">gold trees</td>' in page and "† behind a name" in page
+    assert '<td data-value="gold trees">gold trees</td>' in page and "† after a name" in page
     assert "Kneser–Ney 3-gram †, 1995" in page  # on the plot's axis
     assert 'rung, <span class="faint small">year of the method</span>' in page
     assert ladder_summary(inputs)["lm"][0]["also_given"] == "gold trees"

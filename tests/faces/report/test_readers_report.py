@@ -49,7 +49,7 @@ def test_the_page_marks_spans_and_escapes_paragraphs() -> None:
     assert "&lt;i&gt;in&lt;/i&gt;" in html and "<i>in</i>" not in html and "<mark>paris</mark>" in html
     assert "anna | the girl" in html and "no answer" in html and "Kinds of question" in html
     assert "SPAN (90.0 %) is better than every other rung" in html
-    assert "Those that find spans" in html and "Those that choose among options" not in html  # it is alone
+    assert "Readers that find spans" in html and "Readers that choose among options" not in html  # it is alone
 
 
 def test_columns_stand_where_they_mean_something() -> None:
