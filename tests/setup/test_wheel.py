@@ -260,7 +260,7 @@ def project(elsewhere: Path, tmp_path_factory: pytest.TempPathFactory) -> Projec
     (above / "reviews.csv").write_text("\n".join(lines) + "\n")
     made = Project(elsewhere, above / "mine")
     said = made.run("langladder", "new", "mine", "--data", "reviews.csv", where=above)
-    assert "taken for labels (text: 'review', label: 'stars', delimiter: ';')" in said
+    assert "read as labels (text: 'review', label: 'stars', delimiter: ';')" in said
     made.edit("params.yaml", "size: small ", "size: tiny ")
     made.edit("params.yaml", "debug: none", "debug: fast")
     ran = made.repro()
