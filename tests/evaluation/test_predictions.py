@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import binomtest
+from stated_answers import Says
 
 from langladder.evaluation.classifier import evaluate_classifier
 from langladder.evaluation.perplexity import LineLoss, score
 from langladder.evaluation.predictions import Prediction, compare, read_predictions, write_predictions
 from langladder.evaluation.tagger import evaluate_tagger
 from langladder.ground.errors import InputError
-from langladder.models.classification.classifier import Classifier
 from langladder.models.language.language_model import LanguageModel
 from langladder.models.tagging.counted_tagger import tag_ids
 from langladder.models.tagging.hmm import HMM
@@ -23,22 +23,6 @@ from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS, PAD, UNK
 
 HOSTILE = ['a "quoted"; text, with\tall', "two\nlines", "", "=1+1", "日本語"]
-
-
-class Says(Classifier):
-    """Text `n …` gets row n."""
-
-    def __init__(self, probabilities: Sequence[Sequence[float]], labels: str) -> None:
-        self.probabilities, self.labels = np.array(probabilities), list(labels)
-
-    def log_probs(self, examples: Sequence[Example]) -> np.ndarray:
-        return np.log(self.probabilities[[int(one.text.split()[0]) for one in examples]])
-
-    def number_of_parameters(self) -> int:
-        return 0
-
-    def save(self, folder: Path) -> None:
-        raise NotImplementedError
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])

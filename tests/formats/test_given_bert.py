@@ -221,7 +221,7 @@ STRANGE: dict[str, tuple[Callable[[Path], None], str]] = {
         model_of(vocab={token: place for place, token in enumerate([*VOCABULARY, "< eos >"])}), "'< eos >', which is",
     ),
     "fewer tokens": (
-        model_of(vocab={token: place for place, token in enumerate(VOCABULARY[:-1])}), "they are not of one model",
+        model_of(vocab={token: place for place, token in enumerate(VOCABULARY[:-1])}), "they do not belong together",
     ),
 }  # fmt: skip
 

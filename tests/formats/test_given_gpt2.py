@@ -95,7 +95,7 @@ MODEL = tokenizer_json()["model"]
 STRANGE: dict[str, tuple[str, dict[str, Any], str]] = {
     "another end": ("config.json", {"eos_token_id": 5}, "bos_token_id and eos_token_id differ"),
     "an end that is none": ("config.json", {"eos_token_id": 10**6, "bos_token_id": 10**6}, "1000000 is not a token of"),
-    "another size": ("config.json", {"vocab_size": 10**8}, "they are not of one model"),
+    "another size": ("config.json", {"vocab_size": 10**8}, "they do not belong together"),
     "wide": ("config.json", {"n_embd": 4096}, "wte.weight has shape"),
     "another cut": ("tokenizer.json", {"pre_tokenizer": {"type": "Split"}}, "pre_tokenizer.type: 'Split'"),
     "a space before": (
@@ -164,7 +164,7 @@ def test_half_precision_padding_and_heads_of_a_body(
 def test_rows_of_another_model_are_not_taken_for_padding(tmp_path: Path) -> None:
     folder_of(tmp_path)
     stored(tmp_path, torch.float32, rows=R + 1)
-    with pytest.raises(InputError, match="are not of one model"):
+    with pytest.raises(InputError, match="do not belong together"):
         import_foreign_gpt2(tmp_path)
 
 

@@ -1,6 +1,5 @@
 """Multi-label texts: binary cross-entropy and F₁ against scikit-learn and by hand, every rung that takes them."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score, hamming_loss, log_loss
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import MultinomialNB
+from stated_answers import Says
 
 from langladder.answers.classify import classify
 from langladder.answers.requests import ClassifyRequest
@@ -78,24 +78,6 @@ def data(count: int, seed: int = 0) -> list[Example]:
 TRAIN, TEST = data(150), data(60, 1)
 
 
-class Says(Classifier):
-    """Text `n` gets row n."""
-
-    multi_label = True
-
-    def __init__(self, probabilities: np.ndarray, labels: Sequence[str]) -> None:
-        self.probabilities, self.labels = probabilities, list(labels)
-
-    def log_probs(self, examples: Sequence[Example]) -> np.ndarray:
-        return np.log(self.probabilities[[int(one.text) for one in examples]])
-
-    def number_of_parameters(self) -> int:
-        return 0
-
-    def save(self, folder: Path) -> None:
-        raise NotImplementedError
-
-
 # ---- figures
 
 
@@ -108,7 +90,7 @@ def test_parity_of_figures_with_scikit_learn() -> None:
         for n, row in enumerate(gold)
     ]
     table: list[Prediction] = []
-    page = evaluate_classifier(Says(p, names), test, name="says", table=table)
+    page = evaluate_classifier(Says(p, names, multi_label=True), test, name="says", table=table)
     said, scores = p >= 0.5, page.multi_label
     assert scores is not None and page.confusion == []
     assert page.scores.accuracy == pytest.approx(accuracy_score(gold, said), abs=1e-6)  # the exact match
@@ -126,7 +108,7 @@ def test_parity_of_figures_with_scikit_learn() -> None:
 
 def test_golden_probability_of_a_set_by_hand() -> None:
     """P({a}) = 0.9 · (1 − 0.2) = 0.72; P({}) = 0.1 · 0.8 = 0.08; F₁ = 2 · 1 / (2 + 1)."""
-    page_of = Says(np.array([[0.9, 0.2], [0.4, 0.3]]), "ab")
+    page_of = Says(np.array([[0.9, 0.2], [0.4, 0.3]]), "ab", multi_label=True)
     table: list[Prediction] = []
     page = evaluate_classifier(
         page_of, [Example("0", labels=("a",)), Example("1", labels=("b",))], name="says", table=table
@@ -146,14 +128,13 @@ def test_golden_probability_of_a_set_by_hand() -> None:
 def test_texts_with_one_label_and_with_several_do_not_mix() -> None:
     with pytest.raises(InputError, match=r"'one': has one label \(food\), and other texts a set.*multi_label"):
         is_multi_label([TRAIN[0], Example("one", label="food")])
-    one_label = Says(np.full((1, 2), 0.5), "ab")
-    one_label.multi_label = False
+    one_label, several = (Says(np.full((1, 2), 0.5), "ab", multi_label=given) for given in (False, True))
     with pytest.raises(InputError, match=r"has a set of labels \(a\).*one label each"):
         evaluate_classifier(one_label, [Example("0", labels=("a",))], name="says")
     with pytest.raises(InputError, match=r"has one label.*a set of labels each"):
-        evaluate_classifier(Says(np.full((1, 2), 0.5), "ab"), [Example("0", label="a")], name="says")
+        evaluate_classifier(several, [Example("0", label="a")], name="says")
     with pytest.raises(InputError, match="'c' is not one of the classifier's: a, b"):
-        evaluate_classifier(Says(np.full((1, 2), 0.5), "ab"), [Example("0", labels=("a", "c"))], name="says")
+        evaluate_classifier(several, [Example("0", labels=("a", "c"))], name="says")
 
 
 # ---- what is counted or solved

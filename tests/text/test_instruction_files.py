@@ -118,7 +118,7 @@ REFUSED: list[tuple[Any, str]] = [
     ({"messages": [{"role": "user", "content": ["a"]}]}, "messages 1: part 1 of content is of type 'str'; only text"),
     ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, "messages 1: part 1: has no field 'text'"),
     ({"messages": [{"role": "user"}]}, "messages 1: has no field 'text'"),
-    ({"messages": [{"role": None, "content": "a"}]}, "field 'role' is a NoneType"),
+    ({"messages": [{"role": None, "content": "a"}]}, "field 'role' is of type NoneType"),
     ({"messages": [["user", "a"]]}, "messages 1: has no field 'role'"),
     ({"messages": [turn("user", "\ud800"), turn("assistant", "b")]}, "not valid Unicode"),
     ({"instruction": "a", "instances": [{"input": "", "output": ""}]}, "instance 1: message 2: an empty response"),

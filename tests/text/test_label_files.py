@@ -260,8 +260,8 @@ HEAD = "text\tlabel\n"
         ("a.csv", 'text,label\n"open,1\nx,0\n', {}, r"a\.csv:2: not a table \(unexpected end of data"),
         ("a.jsonl", '{"text": "x", "label": "1"}\n{"text": \n', {}, r"a\.jsonl:2: not JSON"),
         ("a.jsonl", '{"text": "x"}\n', {}, r"a\.jsonl:1: has no field 'label'; it has text"),
-        ("a.jsonl", '{"text": "x", "label": null}\n', {}, r"a\.jsonl:1: field 'label' is a NoneType"),
-        ("a.jsonl", '{"text": "x", "label": true}\n', {}, r"a\.jsonl:1: field 'label' is a bool"),
+        ("a.jsonl", '{"text": "x", "label": null}\n', {}, r"a\.jsonl:1: field 'label' is of type NoneType"),
+        ("a.jsonl", '{"text": "x", "label": true}\n', {}, r"a\.jsonl:1: field 'label' is of type bool"),
         ("a.jsonl", '{"text": "x", "label": "1"}\n', {"text": 0, "label": 1}, r"a\.jsonl: has fields, not columns"),
         ("a.parquet", "no parquet", {}, r"a\.parquet: not a Parquet file"),
         ("a.txt", "x\n", {}, r"a\.txt: its name does not show where the labels are; set layout"),
@@ -294,7 +294,7 @@ def test_bad_files_are_named_with_their_line(
 def test_a_label_that_only_a_held_out_split_has(folder: Path) -> None:
     (folder / "train.tsv").write_text(HEAD + "x\tgood\ny\tbad\n")
     (folder / "test.tsv").write_text(HEAD + "x\tgood\ny\tawful\n")
-    said = r"test\.tsv:3: 'awful' is no label of the training split, which has bad, good"
+    said = r"test\.tsv:3: 'awful' is not a label of the training split, which has bad, good"
     refuses(folder, said, files={"train": "train*", "test": "test*"})
 
 

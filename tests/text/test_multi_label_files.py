@@ -61,19 +61,23 @@ def test_labels_twice_numbers_and_pairs(folder: Path) -> None:
 def test_one_label_and_several_do_not_mix(folder: Path) -> None:
     file = folder / "a.jsonl"
     for sets, how, message in (
-        ([["a"], "b"], "list", r"a\.jsonl:2: field 'label' is a str, but multi_label: list wants a list in every row"),
-        ([["a"], None], "list", r"a\.jsonl:2: field 'label' is a NoneType.*\[\] where a text has no label"),
+        (
+            [["a"], "b"],
+            "list",
+            r"a\.jsonl:2: field 'label' is of type str, but multi_label: list needs a list in every row",
+        ),
+        ([["a"], None], "list", r"a\.jsonl:2: field 'label' is of type NoneType.*\[\] for a text without labels"),
         (["b", ["a"]], None, r"a\.jsonl:2: field 'label' is a list, but multi_label is null.*set multi_label: list"),
         ([["a"]], ";", r"is a list, but multi_label is ';'; set multi_label: list.*params\.yaml: data: {labels:"),
-        ([["a", 1.5]], "list", r"label: field 'label' is a float; text is needed"),
+        ([["a", 1.5]], "list", r"label: field 'label' is of type float; text is needed"),
     ):
         file.write_text(rows(list(sets)))
         refused(lambda how=how: read(folder, multi_label=how), folder, message)  # type: ignore[misc]
     file.rename(folder / "a.tsv")
     (folder / "a.tsv").write_text("text\tlabel\na\tb\n")
-    refused(lambda: read(folder, multi_label="list"), folder, "a cell of a table is no list; give what stands between")
+    refused(lambda: read(folder, multi_label="list"), folder, "a cell of a table is not a list; give the separator")
     (folder / "a.tsv").rename(folder / "a.ptb")
-    refused(lambda: read(folder, multi_label=";"), folder, r"this file has a label a text \(layout: trees\)")
+    refused(lambda: read(folder, multi_label=";"), folder, r"this file has one label per text \(layout: trees\)")
     with pytest.raises(ValidationError, match=r"multi_label: ';' with layout: folders.*columns, fields and auto"):
         LabelledSource(path="x", layout="folders", multi_label=";")
 
@@ -82,7 +86,9 @@ def test_a_held_out_label_must_be_one_of_train(folder: Path) -> None:
     (folder / "train.csv").write_text("text,label\na,x;y\nb,\n")
     (folder / "test.csv").write_text("text,label\nc,y;z\n")
     files = {"train": "train*", "test": "test*"}
-    refused(lambda: read(folder, multi_label=";", files=files), folder, r"test\.csv:2: 'z' is no label of the training")
+    refused(
+        lambda: read(folder, multi_label=";", files=files), folder, r"test\.csv:2: 'z' is not a label of the training"
+    )
 
 
 def test_splits_are_stratified_by_the_rarest_label(tmp_path: Path) -> None:

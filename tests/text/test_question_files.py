@@ -128,7 +128,7 @@ def test_forms_of_answers(folder: Path) -> None:
         ({"context": "a b", "question": "who ?"}, "no field 'answers'"),
         (GOOD | {"context": "  ", "answers": []}, "the context is empty"),
         (GOOD | {"question": ""}, "the question is empty"),
-        (GOOD | {"question": 3}, "field 'question' is a int"),
+        (GOOD | {"question": 3}, "field 'question' is of type int"),
         (GOOD | {"options": ["rome", "berlin"]}, "0 of .* are answers"),
         (GOOD | {"options": ["paris", "paris"]}, "two or more different"),
         (GOOD | {"options": "paris"}, "options is not a list of texts"),

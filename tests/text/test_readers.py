@@ -225,9 +225,9 @@ def test_one_enormous_line_is_refused_without_being_read_whole(folder: Path) -> 
     ("row", "message"),
     [
         ('{"body": "x"}', "a.jsonl:2: has no field 'text'; it has body"),
-        ('{"text": 7}', "a.jsonl:2: field 'text' is a int; text is needed"),
+        ('{"text": 7}', "a.jsonl:2: field 'text' is of type int; text is needed"),
         ('{"text": ', "a.jsonl:2: not JSON"),
-        ('["text"]', "a.jsonl:2: has no field 'text'; it has no fields: it is a list"),
+        ('["text"]', "a.jsonl:2: has no field 'text'; it has no fields: it is of type list"),
     ],
 )
 def test_bad_jsonl_lines_are_named(folder: Path, row: str, message: str) -> None:

@@ -44,7 +44,7 @@ SmallSeed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
 
 
 def sampling_at(temperature: float, **settings: object) -> "SamplingConfig":
-    """How tokens are drawn at a temperature; 0: always the likeliest; a smaller value than the lowest is the lowest."""
+    """How tokens are drawn at a temperature; 0: always the likeliest token; values between 0 and 0.01 mean 0.01."""
     from langladder.decoding.sampling import SamplingConfig
 
     strategy = "sample" if temperature else "greedy"

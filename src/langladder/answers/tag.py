@@ -33,8 +33,8 @@ class TaggedLine:
 def tag(model: Tagger, lines: Sequence[str], request: TagRequest) -> list[TaggedLine]:
     """The words of each line with their tags.
 
-    The model reads normalised words; the answer has the original words, except
-    if invisible characters hide the end of a word.
+    The model reads normalised words; the answer has the original words, except if invisible characters hide
+    the end of a word.
     """
     split = splitter_of(request.words)
     sentences = [split(line) for line in lines]

@@ -136,9 +136,8 @@ def text_vector(vectors: WordVectors, text: str) -> np.ndarray:
         InputError: none of its words has a vector.
     """
     found = []
-    whole = vectors.spelled(
-        text
-    )  # first, because an invisible character after a full stop would keep it attached to its word
+    # the whole text first, because an invisible character after a full stop would keep it attached to its word
+    whole = vectors.spelled(text)
     for word in [whole] if whole in vectors else splitter_of(vectors.words_by)(whole):
         try:
             found.append(vectors[word])

@@ -9,10 +9,10 @@ mean accuracy of a label judge each label by itself.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from langladder.evaluation.folds import FoldScores, OutOfFold
 from langladder.evaluation.label_scores import (
@@ -221,7 +221,7 @@ class ClassifierPage(Page):
     bayes_accuracy: Annotated[float | None, Metric("Bayes accuracy, the best possible accuracy")] = None
     bayes_cross_entropy: float | None = None
     more_labels: MoreLabels | None = None
-    multi_label: Annotated[MultiLabelScores | None, Metrics()] = None
+    multi_label: Annotated[MultiLabelScores | None, Metrics()] = Field(default=None, exclude_if=lambda one: one is None)
     per_label: list[LabelScores]
     confusion: list[list[int]] = Field(default_factory=list)
     reliability: list[Bin] = Field(default_factory=list)
@@ -230,10 +230,6 @@ class ClassifierPage(Page):
     mistakes: list[Decision] = Field(default_factory=list)
     shown: list[Decision] = Field(default_factory=list)
     filters: list[Filter] = Field(default_factory=list)
-
-    @model_serializer(mode="wrap")
-    def _plain(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {key: value for key, value in plain(self).items() if key != "multi_label" or value is not None}
 
     @property
     def below_best(

@@ -99,7 +99,7 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
         if is_multi_label(train) and (why := kind.refuses_multi_label(rung.model)):
             raise InputError(
                 f"{self.name}.{rung.name}: {why}, and the texts are multi-label (params.yaml: data: {{labels: "
-                f"{{multi_label: …}}}}); take {rung.name} out of {self.listed} in params.yaml, or set multi_label: null"
+                f"{{multi_label: …}}}}); remove {rung.name} from {self.listed} in params.yaml, or set multi_label: null"
             )
         model, result = make(kind, labels, train, validation, settings=rung, **paths)
         gold = targets(validation, labels, multi_label=model.multi_label)

@@ -7,14 +7,7 @@ evaluation is in `evaluation.folds` and `evaluation.more_labels`.
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import (
-    Field,
-    SerializerFunctionWrapHandler,
-    ValidationInfo,
-    field_validator,
-    model_serializer,
-    model_validator,
-)
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from langladder.families.family import Rung
 from langladder.ground.schema import Config
@@ -40,12 +33,7 @@ class FoldedRung(Rung):
     """
 
     folds: int = Field(default=1, ge=1, le=MOST_FOLDS, exclude=True)
-    fold: Part | None = None
-
-    @model_serializer(mode="wrap")
-    def _plain(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Remove folds and parts from other trainings."""
-        return {key: value for key, value in plain(self).items() if key not in ("fold", "part") or value is not None}
+    fold: Part | None = Field(default=None, exclude_if=lambda fold: fold is None)
 
     @field_validator("folds")
     @classmethod
@@ -80,7 +68,7 @@ class CurvedRung(FoldedRung):
     """The setting of a classifier to also train on parts of the labels (`more_labels`)."""
 
     learning_curve: bool = Field(default=False, exclude=True)
-    part: Part | None = None
+    part: Part | None = Field(default=None, exclude_if=lambda part: part is None)
 
 
 def checked_folds(folds: int) -> int:

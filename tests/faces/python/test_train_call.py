@@ -3,6 +3,7 @@
 import doctest
 import itertools
 import json
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +130,7 @@ def test_translators_of_files_and_pairs_are_the_same(tmp_path: Path) -> None:
     found = [ll.train("attention", pairs=given, size="tiny", steps=3) for given in (pairs, tmp_path / "pairs.tsv")]
     assert found[0].translate(TEXT[0], max_length=6) == found[1].translate(TEXT[0], max_length=6)
     assert found[0].tokenizer.vocab_size <= 600 and found[0].network.config.width == 64
-    with pytest.raises(ll.InputError, match=r"translator\.attention: base: attention grows from no other model"):
+    with pytest.raises(ll.InputError, match=r"translator\.attention: base: attention starts from no other model"):
         ll.train("attention", pairs=pairs, base=found[0])
 
 
@@ -152,6 +153,15 @@ def test_sizes_are_those_of_conf() -> None:
             )
 
 
+def test_a_warm_up_is_at_most_half_of_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the resolver `warmup` of conf/ has it; no size of conf/size has so long a warm-up."""
+    defaults = deepcopy(training.defaults())
+    defaults["sizes"]["tiny"]["warmup"] = 1000
+    monkeypatch.setattr(training, "defaults", lambda: defaults)
+    found = training.sized("lm", "gpt", "tiny")["training"]
+    assert found["warmup_steps"] == found["max_steps"] // 2 == 150
+
+
 def test_texts_with_several_labels() -> None:
     texts = [(line, [noun for noun in ("king", "dog") if noun in line]) for line in TEXT]
     model = ll.train("logistic", labels=texts)
@@ -161,9 +171,9 @@ def test_texts_with_several_labels() -> None:
     (row,) = model.predict([{"text": "the dog loves the dog ."}])
     assert (row["label"], row["labels"][0]) == ("dog", "dog") and row["probability"] < row["probabilities"][0]
     for rung, why in (("fasttext", "gives each text one label"), ("tree_lstm", "each node of a tree")):
-        with pytest.raises(ll.InputError, match=rf"classifier\.{rung}: .*{why}.*take {rung} out of classifiers"):
+        with pytest.raises(ll.InputError, match=rf"classifier\.{rung}: .*{why}.*remove {rung} from classifiers"):
             ll.train(rung, labels=texts)
-    with pytest.raises(ll.InputError, match="wants a list in every row"):
+    with pytest.raises(ll.InputError, match="needs a list in every row"):
         ll.train("logistic", labels=[*texts, ("a king", "king")])
 
 
@@ -173,6 +183,8 @@ def test_what_was_trained_is_saved_where_nothing_lies(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "kept" / "config.json").read_text())["_target_"].endswith("AddK")
     with pytest.raises(ll.InputError, match="kept"):
         model.save(tmp_path / "kept")
+    with pytest.raises(ll.InputError, match="kept"):
+        ll.train("add_k", text="nowhere.txt", folder=tmp_path / "kept")  # before anything is read or trained
     lay = model.folder
     del model
     assert not lay.exists()  # it lay in a temporary folder
@@ -183,28 +195,31 @@ def test_what_was_trained_is_saved_where_nothing_lies(tmp_path: Path) -> None:
     [
         ({"rung": "lstm"}, "no data given; give one of text, pairs, labels, tags"),
         ({"rung": "lstm", "text": TEXT, "tags": []}, "text and tags given; give one of"),
-        ({"rung": "lstn", "text": TEXT}, "'lstn' is no rung that is trained on text; there are .*kneser_ney.*skipgram"),
-        ({"rung": "hmm", "text": TEXT}, "'hmm' is no rung that is trained on text"),
+        ({"rung": "lstn", "text": TEXT}, "'lstn' is not a rung that is trained on text; rungs: .*kneser_ney.*skipgram"),
+        ({"rung": "hmm", "text": TEXT}, "'hmm' is not a rung that is trained on text"),
         ({"rung": "kneser_ney", "text": TEXT, "steps": 3}, "steps: 3, but kneser_ney is not trained by steps"),
         ({"rung": "lstm", "text": TEXT, "steps": 0}, r"lm\.lstm: training\.max_steps: 0 is not allowed"),
         ({"rung": "lstm", "text": TEXT, "settings": {"model.widht": 3}}, r"lm\.lstm: model\.widht: 3 is not allowed"),
-        ({"rung": "lstm", "text": TEXT, "settings": {"name.of": 3}}, "name.of: name is no group of settings"),
+        ({"rung": "lstm", "text": TEXT, "settings": {"name.of": 3}}, "name.of: name is not a group of settings"),
         ({"rung": "lstm", "text": TEXT, "data": {"tokens.kind": "word"}}, "'tokens' is not one of source, clean"),
         ({"rung": "lstm", "text": "nowhere.txt"}, "'nowhere.txt' does not exist"),
         ({"rung": "logistic", "labels": ["good", "bad"]}, r"neither a path nor \(text, label\) pairs"),
-        ({"rung": "textcnn", "labels": [("a", "b")], "settings": {"input.units": "subwords"}}, "wants the tokenizer"),
-        ({"rung": "lstm", "text": TEXT, "size": "huge"}, "size: 'huge' is not allowed; there are base, medium, small"),
+        ({"rung": "textcnn", "labels": [("a", "b")], "settings": {"input.units": "subwords"}}, "needs the tokenizer"),
+        ({"rung": "lstm", "text": TEXT, "size": "huge"}, "size: 'huge' is not allowed; sizes: base, medium, small"),
         ({"rung": "seq2seq", "pairs": ["a", "b"]}, r"neither a path nor \(source, target\) pairs"),
-        ({"rung": "lstm", "pairs": [("a", "b")]}, "'lstm' is no rung that is trained on pairs; there are attention,"),
+        ({"rung": "lstm", "pairs": [("a", "b")]}, "'lstm' is not a rung that is trained on pairs; rungs: attention,"),
         (
             {"rung": "bert_fine_tuned", "labels": [("a", "b")]},
             r"base: missing; give a model.*: embedding, lm, tune, enc",
         ),
         ({"rung": "bert_tagger", "tags": [[("a", "b")]], "base": "nowhere"}, "nowhere: no such folder; give a model"),
-        ({"rung": "textcnn", "labels": [("a", "b")], "base": "."}, "grows from no other model.* choose of .*skipgram"),
+        (
+            {"rung": "textcnn", "labels": [("a", "b")], "base": "."},
+            "starts from no other model.* choose from .*skipgram",
+        ),
         (
             {"rung": "sliding_window", "questions": [("a b", "what?", "c")]},
-            "'what\\?': the paragraph does not hold .*'c'",
+            "'what\\?': the paragraph does not contain .*'c'",
         ),
         (
             {"rung": "sliding_window", "questions": [("a", "b")]},

@@ -59,7 +59,7 @@ def write_instructions(config: InstructionsConfig, folder: Path) -> dict[str, An
 
 
 def counts(config: InstructionsConfig) -> dict[str, int]:
-    """Split → how many dialogues are needed."""
+    """Split → number of dialogues to make."""
     total = COUNTS[config.size] if config.examples is None else config.examples
     held = min(round(total * HELD_OUT), MOST_HELD_OUT)
     return {split: total - 3 * held if split == "train" else held for split in INSTRUCTION_SPLITS}

@@ -5,7 +5,7 @@ The gold judge: how good an answer to an instruction of microworld is, by its gr
 What people want of an answer is nowhere to be seen, only a model of it (Ouyang et al. 2022, section 5.2). Of
 microworld's instructions it is known: this judge reads the request, never another answer and never a model.
 
-Preferences of a labeller who sees the gold reward, with as much noise as is needed.
+Preferences of a labeller who sees the gold reward, with the noise of the settings.
 
     exact         by the gold reward
     temperature   P(a before b) = σ((r_a − r_b) / T), as Bradley & Terry (1952) have it. Rankings of K by Gumbel noise:

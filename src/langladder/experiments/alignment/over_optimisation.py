@@ -1,4 +1,4 @@
-"""Over-optimisation: the further a policy goes for a proxy, the less it says of what is needed (Gao et al. 2022).
+"""Over-optimisation: a policy that goes too far for a proxy loses gold reward (Gao et al. 2022).
 
 The gold judge ranks the SFT model's answers, reward models learn from the rankings, and policies go for these: by
 best-of-n, where n grows, and by PPO without a price of KL, where training goes on. Both are placed by d = √KL, and the

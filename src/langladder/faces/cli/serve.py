@@ -10,18 +10,20 @@ from langladder.faces.cli.options import FOLDER
 from langladder.ground.errors import InputError, needs
 
 HERE = ("127.0.0.1", "::1", "localhost")
-
-
-@click.command(short_help="Serve models with OpenAI's API.")
-@click.argument("models", nargs=-1, required=True, metavar="MODEL...", type=FOLDER)
-@click.option(
+HOST = click.option(
     "--host",
     default="127.0.0.1",
     show_default=True,
     help="Address to listen on; 0.0.0.0: reachable from other machines.",
 )
+MEMORY = click.option("--memory", default="2GB", show_default=True, help="Memory for models that are kept loaded.")
+
+
+@click.command(short_help="Serve models with OpenAI's API.")
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...", type=FOLDER)
+@HOST
 @click.option("--port", type=click.IntRange(0, 65_535), default=8000, show_default=True, help="0: any free port.")
-@click.option("--memory", default="2GB", show_default=True, help="Memory for models that are kept loaded.")
+@MEMORY
 def serve(models: tuple[Path, ...], host: str, port: int, memory: str) -> None:
     """Serve each MODEL with OpenAI's API for completions, chat and embeddings.
 
@@ -47,14 +49,9 @@ def serve(models: tuple[Path, ...], host: str, port: int, memory: str) -> None:
 
 @click.command()
 @click.argument("models", nargs=-1, metavar="[MODELS]...", type=FOLDER)
-@click.option(
-    "--host",
-    default="127.0.0.1",
-    show_default=True,
-    help="Address to listen on; 0.0.0.0: reachable from other machines.",
-)
+@HOST
 @click.option("--port", type=click.IntRange(0, 65_535), default=8300, show_default=True, help="0: any free port.")
-@click.option("--memory", default="2GB", show_default=True, help="Memory for models that are kept loaded.")
+@MEMORY
 @click.option("--mlflow", metavar="URL", default="", help="Address of MLflow's UI (make ui); rungs link to their runs.")
 def explore(models: tuple[Path, ...], host: str, port: int, memory: str, mlflow: str) -> None:
     """Explore the models of a folder in the browser.

@@ -1,11 +1,11 @@
-"""`ll.train`: a rung of one's own data in one call, without DVC, Hydra or MLflow: for scripts and notebooks.
+"""`ll.train`: train a rung on your own data in one call, without DVC, Hydra or MLflow: for scripts and notebooks.
 
-It does what the stages `corpus`, `clean`, `tokenize` or `vocab`, and `train` do, by the same functions, in a folder
-that goes afterwards. The settings of each rung stand in `rungs.json` (written by `python -m pipeline.document rungs`):
+It does what the stages `corpus`, `clean`, `tokenize` or `vocab`, and `train` do, with the same functions, in a
+temporary folder. The settings of each rung are in `rungs.json` (written by `python -m pipeline.document rungs`):
 those of conf/ at size small, and which of them conf/size changes.
 
-Families that are made from what other rungs have written, or whose data only microworld has (tunes, instruction tuning,
-rewards, alignment, captions, speech), are trained by `dvc repro` alone.
+Families that are made from outputs of other rungs, or whose data only microworld has (tunes, instruction tuning,
+rewards, alignment, captions, speech), are trained by `dvc repro` only.
 """
 
 import json
@@ -25,7 +25,7 @@ from langladder.families import families
 from langladder.families.embedding import COUNTS, WORDS
 from langladder.families.family import Make, Trained, takes_weights
 from langladder.families.sides import SIDES
-from langladder.ground.atomic import atomic_folder
+from langladder.ground.atomic import atomic_folder, check_folder
 from langladder.ground.errors import InputError
 from langladder.ground.schema import checked, locate_function
 from langladder.models.making import Row, Run
@@ -43,11 +43,11 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "tags": ("tagger", "tagger_transfer"),
     "questions": ("reader", "reader_transfer"),
 }
-"""What data are given as → the families that are trained on them."""
+"""Argument for the data → the families that are trained on them."""
 SIDE = {"pairs": "parallel"}
-"""Their side, where it has another name."""
+"""Argument → the side of the pipeline, if it has another name."""
 SETS = (list, tuple, set, frozenset)
-"""What the labels of a multi-label text may come in."""
+"""Types that can hold the labels of a multi-label text."""
 Settings = dict[str, Any]
 Texts = str | Path | Sequence[str]
 Labels = str | Path | Sequence[tuple[str, str | Sequence[str]]]
@@ -57,14 +57,14 @@ Questions = str | Path | Sequence[tuple[str, str, str] | Mapping[str, object]]
 
 
 class _Family(Protocol):
-    """A family whose data may lie in any folder."""
+    """A family whose data can be in any folder."""
 
     def train(self, rung: Any, job: Any, make: Make, root: Path) -> Trained:
         """See `Family.train`."""
 
 
 class _Rung(NamedTuple):
-    """What is to be trained: what its data are given as, its family, its settings, the function that makes it."""
+    """What is trained: the argument for its data, its family, its settings, the function that makes it."""
 
     given: str
     family: str
@@ -79,22 +79,22 @@ class _Rung(NamedTuple):
 
 
 class TrainedModel(Model):
-    """A model with how its training went.
+    """A model with the figures of its training.
 
     Attributes:
-        figures: what it scores on the validation data, its size.
-        curve: rows of the learning curve; none where nothing is learnt step by step.
+        figures: its scores on the validation data, its size.
+        curve: rows of the learning curve; empty if it is not trained in steps.
     """
 
     figures: Mapping[str, object]
     curve: list[Row]
-    _kept: object = None  # the temporary folder that it lies in, which goes with it
+    _kept: object = None  # its temporary folder, deleted with it
 
     def save(self, folder: str | Path) -> None:
-        """Copy it into a folder, which `load`, the command line and the servers read.
+        """Copy it into a folder, for `load`, the command line and the servers.
 
         Raises:
-            InputError: the folder holds something, or cannot be written.
+            InputError: the folder is not empty, or cannot be written.
         """
         import shutil
 
@@ -118,7 +118,7 @@ def train(
     settings: Mapping[str, object] | None = None,
     data: Mapping[str, object] | None = None,
 ) -> TrainedModel:
-    """Train a rung on data of one's own. Give one of `text`, `pairs`, `labels`, `tags`, `questions`.
+    """Train a rung on your own data. Give one of `text`, `pairs`, `labels`, `tags`, `questions`.
 
     Args:
         rung: a name of conf/lm, conf/embedding or conf/encoder (with `text`), conf/translator (`pairs`),
@@ -130,17 +130,17 @@ def train(
             of labels) pairs.
         tags: a file or folder, as `tags: columns` reads it, or sentences of (word, tag) pairs.
         questions: a file or folder, as `questions: squad` reads it, or (paragraph, question, answer) triples, the
-            answer being a part of the paragraph; or dictionaries with context, question, answers and options.
-        base: the model that a rung of conf/*_transfer grows from, or its folder: an encoder, word vectors, …
+            answer must be a part of the paragraph; or dictionaries with context, question, answers and options.
+        base: the model that a rung of conf/*_transfer starts from, or its folder: an encoder, word vectors, …
         size: tiny, small, medium or base: the numbers of conf/size.
-        steps: of what is trained by gradient; None: as the rung has it.
+        steps: of rungs that are trained by gradient; None: the rung's default.
         seed: every random choice follows from it.
-        folder: where the model is saved; None: nowhere, until `save`.
+        folder: where to save the model, new or empty; None: save it later with `save`.
         settings: changes to the rung's settings by dotted keys, e.g. {"model.width": 64, "training.lr": 0.003}.
-        data: the same for how the data are read: source.…, clean.…, and of text tokenizer.… and words.…
+        data: changes to how the data are read: source.…, clean.…, for text also tokenizer.… and words.…
 
     Raises:
-        InputError: no such rung, settings that are not allowed, data that cannot be read.
+        InputError: no such rung, settings that are not allowed, data that cannot be read, or `folder` is not empty.
 
     >>> names = [f"{a}{b}" for a in ("an", "be", "ca", "do") for b in ("na", "ro", "li")]
     >>> text = [f"{one} {does} {other} ." for one in names for does in ("sees", "hears") for other in names]
@@ -154,7 +154,7 @@ def train(
     >>> ll.train("logistic", labels=texts).classify(["dona is kind", "anli is mean"]).to_frame()["label"].tolist()
     ['good', 'bad']
 
-    An encoder of one's own text, and a classifier that grows from it:
+    An encoder of your own text, and a classifier that starts from it:
 
     >>> bert = ll.train("roberta_mini", text=text, size="tiny", steps=2)
     >>> ll.train("bert_fine_tuned", labels=texts, base=bert, steps=2).classify("dona is kind").label in ("good", "bad")
@@ -172,6 +172,7 @@ def train(
     if folder is None:
         kept = tempfile.TemporaryDirectory(prefix="langladder-")
         folder = Path(kept.name) / rung
+    check_folder(Path(folder))
     trained = _trained(chosen, source, dict(data or {}), seed, size, Path(folder))
     model = TrainedModel(Path(folder))
     model.figures, model.curve, model._kept = dict(trained.figures), trained.result.curve, kept
@@ -215,7 +216,7 @@ def _only(data: Mapping[str, object]) -> tuple[str, object]:
 def defaults() -> dict[str, dict[str, Settings]]:
     """Side → how its data are read; family → rung → its settings: those of conf/ at size small.
 
-    `sizes` are the numbers of conf/size, `sized` says which setting is which of them.
+    `sizes` are the numbers of conf/size; `sized` maps a setting to its number there.
     """
     found: dict[str, dict[str, Settings]] = json.loads((files(__package__) / "rungs.json").read_text(encoding="utf-8"))
     return found
@@ -232,7 +233,7 @@ def sized(part: str, name: str, size: str) -> Settings:
     """
     numbers = defaults()["sizes"].get(size)
     if numbers is None:
-        raise InputError(f"train: size: {size!r} is not allowed; there are {', '.join(defaults()['sizes'])}")
+        raise InputError(f"train: size: {size!r} is not allowed; sizes: {', '.join(defaults()['sizes'])}")
     found: Settings = deepcopy(defaults()[part][name])
     changes = {
         key: max(2, round(number * numbers["effort"])) if isinstance(number, int) else numbers[number]
@@ -256,7 +257,7 @@ def _chosen(
     family = next((one for one in FAMILIES[given] if name in defaults()[one]), None)
     if family is None:
         names = ", ".join(known for one in FAMILIES[given] for known in defaults()[one])
-        raise InputError(f"train: {name[:80]!r} is no rung that is trained on {given}; there are {names}")
+        raise InputError(f"train: {name[:80]!r} is not a rung that is trained on {given}; rungs: {names}")
     values = sized(family, name, size)
     if steps is not None:
         if "training" not in values:
@@ -268,15 +269,17 @@ def _chosen(
         values["base"] = _base(base, values, family, f"{where}: base", bases)
     elif base is not None:
         grown = ", ".join(known for one in FAMILIES[given] if families()[one].bases for known in defaults()[one])
-        raise InputError(f"{where}: base: {name} grows from no other model; leave it out, or choose of {grown or '–'}")
+        raise InputError(
+            f"{where}: base: {name} starts from no other model; leave it out, or choose from {grown or '–'}"
+        )
     if values.get("input", {}).get("units") == "subwords":
-        raise InputError(f"{where}.input.units: 'subwords' wants the tokenizer of a text; use dvc repro, or words")
+        raise InputError(f"{where}.input.units: 'subwords' needs the tokenizer of a text; use dvc repro, or words")
     found = checked(families()[family].settings(values), values, where)
     return _Rung(given, family, found, str(families()[family].maker(values)), values)
 
 
 def _base(base: str | Path | Model | None, values: Settings, family: str, where: str, bases: Sequence[str]) -> str:
-    """The folder of the model that a rung grows from.
+    """The folder of the model that a rung starts from.
 
     Raises:
         InputError: none is given, or one that does not fit.
@@ -304,7 +307,7 @@ def _change(values: Settings, changes: Mapping[str, object], name: str) -> None:
     """Set dotted keys, in place.
 
     Raises:
-        InputError: a key leads through what is no group of settings.
+        InputError: a part of a key is not a group of settings.
     """
     for key, value in changes.items():
         *above, last = key.split(".")
@@ -312,7 +315,7 @@ def _change(values: Settings, changes: Mapping[str, object], name: str) -> None:
         for part in above:
             inner = inner.setdefault(part, {})
             if not isinstance(inner, dict):
-                raise InputError(f"train: {name}: {key}: {part} is no group of settings")
+                raise InputError(f"train: {name}: {key}: {part} is not a group of settings")
         inner[last] = value
 
 
@@ -372,7 +375,7 @@ def _tokenize(root: Path, side: str, config: TokenizerConfig, values: Settings) 
 
 
 def _plain(label: object) -> str | list[str]:
-    """A label, or the labels of a multi-label text, as JSON can hold them."""
+    """A label, or the labels of a multi-label text, for JSON."""
     return list(map(str, label)) if isinstance(label, SETS) else str(label)
 
 
@@ -383,25 +386,27 @@ FORMS = {
     "tags": "lists of (word, tag) pairs",
     "questions": "(paragraph, question, answer) triples",
 }
-"""What data are given as → what they may be instead of a path."""
+"""Argument for the data → its form if it is not a path."""
 
 
 def _question(given: Any) -> Mapping[str, object]:
-    """A question as jsonl has it.
+    """A question as in jsonl.
 
     Raises:
-        InputError: the answer is no part of the paragraph.
+        InputError: the answer is not a part of the paragraph.
     """
     if isinstance(given, Mapping):
         return given
     context, question, answer = given
     if (start := context.find(answer)) < 0:
-        raise InputError(f"train: questions: {question[:60]!r}: the paragraph does not hold the answer {answer[:60]!r}")
+        raise InputError(
+            f"train: questions: {question[:60]!r}: the paragraph does not contain the answer {answer[:60]!r}"
+        )
     return {"context": context, "question": question, "answers": [{"text": answer, "start": start}]}
 
 
 def _written(root: Path, given: str, source: Any) -> Path:
-    """What was given as Python values, as a file that the side's reader reads.
+    """Write Python values to a file for the side's reader.
 
     Raises:
         InputError: it is not of that form.

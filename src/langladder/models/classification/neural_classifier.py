@@ -3,8 +3,7 @@
 A network says how a batch of texts becomes scores (`logits`); this class makes the rest from it.
 
     L = −(1/N) Σ_n log softmax(z_n)_{y_n}
-    L = −(1/N) Σ_n Σ_c [y_nc log σ(z_nc) + (1 − y_nc) log σ(−z_nc)]     of multi-label texts: the same scores, one loss
-
+    L = −(1/N) Σ_n Σ_c [y_nc log σ(z_nc) + (1 − y_nc) log σ(−z_nc)]     of multi-label texts: the same scores
 
 The weight of a word for a label is what the label's lead, z_y − (1/C) Σ_c z_c, loses when the word is taken out of the
 text (Zeiler & Fergus 2014, section 4.1; Li, Monroe & Jurafsky 2016): positive where the word speaks for the label. Of

@@ -76,7 +76,7 @@ class Cut(NamedTuple):
 def cut(
     fractions: np.ndarray, words: np.ndarray, config: SplitConfig, own: Sequence[str] = (), unit: str = "documents"
 ) -> Cut:
-    """Cut what is needed, as `config.by` says.
+    """Cut the splits, as `config.by` says.
 
     Args:
         fractions, config, own: as in `assign`.

@@ -66,8 +66,8 @@ class LabelledSource(FoldedSource):
     text: Column = "text"  # columns and fields
     label: Column = "label"
     second: Column | None = None  # the other text, of pairs
-    # null: each text has one label. Else a text has none, one or several: "list" of fields that hold a list, or what
-    # stands between the names of a column or field, such as ";"
+    # null: each text has one label. Else a text has none, one or several: "list" if fields have lists, or the
+    # separator of the names in a column or field, such as ";"
     multi_label: str | None = Field(default=None, min_length=1, max_length=10)
     delimiter: str | None = Field(default=None, min_length=1, max_length=1)  # null: comma of .csv, else tab
     texts: Literal["line", "file"] = "line"  # of folders: what one text is
@@ -160,7 +160,7 @@ def _examples(
             known |= labels
         elif strange := labels - known:
             raise InputError(
-                f"{row.where}: {min(strange)[:60]!r} is no label of the training split, which has "
+                f"{row.where}: {min(strange)[:60]!r} is not a label of the training split, which has "
                 f"{', '.join(ordered(known))[:300]}; fix it, or give it training examples"
             )
         if row.labels is not None:
@@ -197,8 +197,8 @@ def rows(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Label
     layout = _layout(file, source)
     if source.multi_label is not None and layout not in ("columns", "fields"):
         raise InputError(
-            f"{file}: multi_label: {source.multi_label!r}, but this file has a label a text (layout: {layout}); texts "
-            f"with several are read from columns (tsv, csv) and fields (jsonl, parquet) {_CONFIG}"
+            f"{file}: multi_label: {source.multi_label!r}, but this file has one label per text (layout: {layout}); "
+            f"texts with several labels are read from columns (tsv, csv) and fields (jsonl, parquet) {_CONFIG}"
         )
     for row in _LAYOUTS[layout](file, source, facts):
         text, label, labels = _one_line(row.text), _label(row.label, source), row.labels
@@ -239,7 +239,7 @@ def _columns(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[L
     delimiter = source.delimiter or ("," if ending(file) == "csv" else "\t")
     if source.multi_label == LIST:
         raise InputError(
-            f"{file}: multi_label: list, but a cell of a table is no list; give what stands between the labels "
+            f"{file}: multi_label: list, but a cell of a table is not a list; give the separator of the labels "
             + _MULTI_LABEL.format('";"')
         )
     # Between tabs, a quote is a character like any other.
@@ -351,16 +351,16 @@ def _fields(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[La
 
 
 def _mixed(label: object, field: str, where: str, source: LabelledSource) -> str:
-    """Why a label is no list, or is one."""
+    """The error of a label that is a list and must not be, or is not and must be."""
     if isinstance(label, list):
-        set_to = "null, one label a text" if source.multi_label is None else repr(source.multi_label)
+        set_to = "null, one label per text" if source.multi_label is None else repr(source.multi_label)
         return (
             f"{where}: field {field!r} is a list, but multi_label is {set_to}; set multi_label: list and give every "
             f"text a list {_MULTI_LABEL.format('list')}"
         )
     return (
-        f"{where}: field {field!r} is a {type(label).__name__}, but multi_label: list wants a list in every row: [] "
-        f"where a text has no label; one label a text is multi_label: null {_MULTI_LABEL.format('null')}"
+        f"{where}: field {field!r} is of type {type(label).__name__}, but multi_label: list needs a list in every row: "
+        f"[] for a text without labels; if each text has one label, set multi_label: null {_MULTI_LABEL.format('null')}"
     )
 
 

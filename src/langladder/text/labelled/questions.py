@@ -331,7 +331,7 @@ def _squad(file: File, value: Any) -> Iterator[Question]:
 
 def _list(value: Any, key: str, where: str) -> list[Any]:
     if not isinstance(value, dict) or not isinstance(value.get(key), list):
-        have = ", ".join(map(str, value)) if isinstance(value, dict) else f"a {type(value).__name__}"
+        have = ", ".join(map(str, value)) if isinstance(value, dict) else f"type {type(value).__name__}"
         raise InputError(f"{where}: has no list {key!r} (SQuAD's form: data, paragraphs, qas); it has {have[:100]}")
     found: list[Any] = value[key]
     return found

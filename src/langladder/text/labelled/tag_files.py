@@ -75,7 +75,7 @@ class TagColumns(Config):
 
 
 class FoldedSource(FileSource):
-    """Files that are cut into folds where that is needed."""
+    """Files that can be cut into folds."""
 
     # Cross-validation: `folds` parts, of which number `fold` (from 0) is the test split and the rest train.
     folds: int | None = Field(default=None, ge=2, le=1000)

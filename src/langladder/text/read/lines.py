@@ -374,11 +374,11 @@ def text_field(row: Any, field: str, where: str) -> str:
     for name in [field] if isinstance(row, dict) and named(row, field) is not None else field.split("."):
         found = named(value, name) if isinstance(value, dict) else None
         if found is None:
-            have = ", ".join(sorted(row)) if isinstance(row, dict) else f"no fields: it is a {type(row).__name__}"
+            have = ", ".join(sorted(row)) if isinstance(row, dict) else f"no fields: it is of type {type(row).__name__}"
             raise InputError(f"{where}: has no field {field!r}; it has {have[:200]}")
         value = value[found]
     if not isinstance(value, str):
-        raise InputError(f"{where}: field {field!r} is a {type(value).__name__}; text is needed")
+        raise InputError(f"{where}: field {field!r} is of type {type(value).__name__}; text is needed")
     if not value.isascii():
         try:
             value.encode()

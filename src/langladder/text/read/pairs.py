@@ -211,8 +211,8 @@ def _columns(file: File, number: int, line: str, columns: list[int]) -> tuple[st
     cells = line.split("\t")
     if max(columns) >= len(cells):
         raise InputError(
-            f"{file}:{number}: {len(cells)} tab-separated column(s), but columns: {columns} needed; one pair per line, "
-            "source TAB target (conf/parallel)"
+            f"{file}:{number}: {len(cells)} tab-separated column(s), but columns {columns} are needed; one pair per "
+            "line, source TAB target (conf/parallel)"
         )
     return cells[columns[0]], cells[columns[1]]
 

@@ -338,6 +338,6 @@ def check_rows(folder: Path, rows: int, tokens: int) -> None:
     if rows == tokens or (rows > tokens and multiple >= 8 and rows - tokens < multiple):
         return
     raise InputError(
-        f"{folder}: the network has {rows:,} tokens, its tokenizer {tokens:,}; they are not of one model (a vocabulary "
-        "that was padded has a multiple of 8, 16, … 1,024 rows)"
+        f"{folder}: the network has {rows:,} tokens, its tokenizer {tokens:,}; they do not belong together (a padded "
+        "vocabulary has a multiple of 8, 16, … 1,024 rows)"
     )
