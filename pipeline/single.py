@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
 
@@ -15,7 +16,8 @@ from pipeline.tracking.processes import end_with
 
 def main(job: str, parent: str, root: str) -> int:
     """Exit code of DVC."""
-    signal.signal(signal.SIGTERM, _end)
+    for signum in (signal.SIGTERM, signal.SIGALRM):
+        signal.signal(signum, _end)
     end_with(int(parent))
     os.chdir(root)
     from dvc.cli import main as dvc
@@ -23,17 +25,20 @@ def main(job: str, parent: str, root: str) -> int:
     return int(dvc(["--wait-for-lock", "repro", "--single-item", job]))
 
 
-def _end(signum: int, _: object) -> None:
+def _end(_signum: int, _frame: object) -> None:
     """End the running stage; DVC then ends as after a failed stage, and releases its locks.
 
-    If DVC itself were ended while it writes its lock file, no later `dvc` command could read that file.
+    Without a stage, end DVC, but not while it writes dvc.lock: no later `dvc` command could read half of that file.
     """
-    stage = psutil.Process().children(recursive=True)
+    this = psutil.Process()
+    stage = this.children(recursive=True)
     for process in stage:
         with suppress(psutil.NoSuchProcess):
             process.terminate()
-    if not stage:
-        sys.exit(128 + signum)
+    if not stage and any(Path(file.path).name == "dvc.lock" for file in this.open_files()):
+        signal.setitimer(signal.ITIMER_REAL, 0.1)  # SIGALRM: try again
+    elif not stage:
+        sys.exit(128 + signal.SIGTERM)
 
 
 if __name__ == "__main__":
