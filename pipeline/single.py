@@ -13,6 +13,9 @@ import psutil  # type: ignore[import-untyped]
 
 from pipeline.tracking.processes import end_with
 
+WRITTEN = ("dvc.lock", "rwlock")
+"""DVC's record of the jobs, and its file of locks."""
+
 
 def main(job: str, parent: str, root: str) -> int:
     """Exit code of DVC."""
@@ -28,14 +31,14 @@ def main(job: str, parent: str, root: str) -> int:
 def _end(_signum: int, _frame: object) -> None:
     """End the running stage; DVC then ends as after a failed stage, and releases its locks.
 
-    Without a stage, end DVC, but not while it writes dvc.lock: no later `dvc` command could read half of that file.
+    Without a stage, end DVC, but not while it writes one of these files: no later `dvc` command could read half of it.
     """
     this = psutil.Process()
     stage = this.children(recursive=True)
     for process in stage:
         with suppress(psutil.NoSuchProcess):
             process.terminate()
-    if not stage and any(Path(file.path).name == "dvc.lock" for file in this.open_files()):
+    if not stage and any(Path(file.path).name in WRITTEN for file in this.open_files()):
         signal.setitimer(signal.ITIMER_REAL, 0.1)  # SIGALRM: try again
     elif not stage:
         sys.exit(128 + signal.SIGTERM)
