@@ -22,6 +22,7 @@ from langladder.models.ngrams.stupid_backoff import StupidBackoff
 from langladder.models.ngrams.witten_bell import WittenBell
 from langladder.models.translation.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.translation.seq2seq import Seq2Seq
+from langladder.nn.recurrent import FusedLayer
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 
@@ -159,6 +160,15 @@ def test_gates_and_memory_give_the_network_s_states(more: dict[str, object]) -> 
             assert layer.cells is not None
             torch.testing.assert_close(layer.gates["output"] * torch.tanh(layer.cells), layer.states)
     assert bool(found.layers[0].gates) == (config.cell in ("lstm", "gru"))
+    first, fused = found.layers[0], model.cell.layers[0]
+    if first.gates and isinstance(fused, FusedLayer):  # PyTorch's order of the parts: i, f, g, o and r, z, n
+        w, u, b, c = fused.rnn.all_weights[0]
+        before = torch.cat([torch.zeros_like(first.states[:1]), first.states[:-1]])
+        driven = model.embedding(torch.tensor(PREFIX)) @ w.T + b + before @ u.T + c
+        parts = torch.sigmoid(driven).split(config.width, dim=-1)
+        names = {"input": 0, "forget": 1, "output": 3} if config.cell == "lstm" else {"reset": 0, "update": 1}
+        for name, place in names.items():
+            torch.testing.assert_close(first.gates[name], parts[place])
 
 
 @pytest.mark.parametrize("kind", [AttentionSeq2Seq, Seq2Seq])

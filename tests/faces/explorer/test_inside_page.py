@@ -13,6 +13,7 @@ from langladder.faces.explorer import inside
 from langladder.faces.explorer.app import create
 from langladder.faces.http.shelf import Shelf
 from langladder.models.encoders.bert import BERT
+from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 from tests.faces.explorer.conftest import LINES
@@ -120,6 +121,14 @@ def test_an_answer_that_would_be_too_large_is_refused(look: Any, monkeypatch: py
         assert "numbers inside this model" in look(model, status=400)["error"]["message"]
 
 
-def test_counts_need_the_training_tokens_of_the_same_tokenizer(shelf: Shelf, place: Path) -> None:
-    tokenizer = Tokenizer.load(place / "models" / "lm" / "kneser_ney" / "tokenizer.json")
-    assert inside._training_ids(shelf, tokenizer) is None
+def test_counts_need_the_training_tokens_of_the_same_tokenizer(place: Path, tmp_path: Path) -> None:
+    own = Tokenizer.load(place / "models" / "lm" / "kneser_ney" / "tokenizer.json")
+    other = train_tokenizer(LINES, TokenizerConfig(kind="word", vocab_size=None))
+    shelf = Shelf({}, project=tmp_path)
+    assert inside._training_ids(shelf, own) is None  # there are none
+    folder = tmp_path / "data" / "tokens" / "text"
+    folder.mkdir(parents=True)
+    TokenStream.write(folder / "train.arrow", map(own.encode, LINES))
+    own.save(folder / "tokenizer.json")
+    assert inside._training_ids(shelf, own) is not None
+    assert inside._training_ids(shelf, other) is None

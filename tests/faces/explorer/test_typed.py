@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -116,6 +117,15 @@ def test_examples_come_from_the_test_split_and_are_known(run: Shelf) -> None:
     assert typed.examples(run, "beginnings")[0].text == "the cat number"
     assert typed.examples(run, "documents")[0].text == "the cat number 0 sleeps .\nthe cat number 1 sleeps ."
     assert typed.examples(run, "questions") == [] and typed.examples(run, "cases") == []
+
+
+def test_examples_of_a_text_whose_words_have_no_spaces(tmp_path: Path) -> None:
+    rows = [{"document": 0, "text": text, "log_prob": None} for text in ("我们喜欢猫。", "ปลากินแมว")]
+    for split in ("train", "test"):
+        write_table(tmp_path / "data" / "clean" / "text" / split, pa.Table.from_pylist(rows, TEXT))
+    shelf = Shelf({}, project=tmp_path)
+    assert [one.text for one in typed.examples(shelf, "text")] == ["我们喜欢猫。", "ปลากินแมว"]
+    assert [one.text for one in typed.examples(shelf, "beginnings")] == ["我们喜", "ปลากิ"]
 
 
 def test_pages_begin_with_an_example_and_offer_the_others(client: TestClient) -> None:

@@ -1,7 +1,7 @@
 """Inside a recurrent language model: the gates and the memory at each token of a sentence.
 
 The states are those of the network itself, read on token by token (`read_on`). The gates are the equations of
-`nn.cells`, from the state before a token; the tests hold what follows from them equal to the network's next state.
+`nn.cells`, computed from the state before a token; the tests compare those of the fused layers with PyTorch's weights.
 
     LSTM    i, f, o: how much is written, kept and shown;   c_t = f ⊙ c_{t−1} + i ⊙ g,   h_t = o ⊙ tanh(c_t)
     GRU     r, z: how much of the old state the candidate sees, and what mixes old state and candidate

@@ -80,12 +80,12 @@ def create(
     environment = _environment()
     static = _static()
 
-    def shown() -> list[Page]:
+    def listed() -> list[Page]:
         return [page for page in pages if not page.needs or shelf.folders_of(*page.needs)]
 
     def render(template: str, **context: object) -> HTMLResponse:
         return HTMLResponse(
-            environment.get_template(template).render(pages=shown(), languages=languages or {}, **context)
+            environment.get_template(template).render(pages=listed(), languages=languages or {}, **context)
         )
 
     def page_of(page: Page) -> HTMLResponse:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 
 from langladder.answers.inside import ngrams, recurrent, transformers, translators
 from langladder.answers.kinds import class_of, title_of
-from langladder.answers.loading import LoadedEncoder, LoadedTranslator, read_encoder, read_translator
+from langladder.answers.loading import LoadedEncoder, LoadedTranslator, read_encoder
 from langladder.answers.surprisal import Row, guess, row_of
 from langladder.answers.translate import weights
 from langladder.decoding.beam_search import BeamConfig
@@ -24,7 +24,7 @@ from langladder.decoding.fill import GAP, gapped
 from langladder.decoding.translate import translate
 from langladder.faces.explorer.history import in_order
 from langladder.faces.explorer.page import ModelName, Page
-from langladder.faces.explorer.translating import one_line
+from langladder.faces.explorer.translating import locked_translator, one_line
 from langladder.faces.http.server import Json
 from langladder.faces.http.shelf import Rung, Shelf
 from langladder.ground.errors import InputError
@@ -51,7 +51,7 @@ GROUPS = (
 )
 
 
-class Looking(BaseModel):
+class LookRequest(BaseModel):
     """A text, and which of its tokens is looked at, from 0; null: one near the end. For translators it is ignored."""
 
     model: ModelName
@@ -63,13 +63,6 @@ class LockedEncoder(NamedTuple):
     """An encoder; `lock`: it answers one question at a time."""
 
     loaded: LoadedEncoder
-    lock: threading.Lock
-
-
-class LockedTranslator(NamedTuple):
-    """A translator; `lock`: it answers one question at a time."""
-
-    loaded: LoadedTranslator
     lock: threading.Lock
 
 
@@ -94,7 +87,7 @@ def router(shelf: Shelf) -> APIRouter:
         ]
 
     @routes.post("/look")
-    def look(request: Looking) -> Json:
+    def look(request: LookRequest) -> Json:
         """What one model computes for one token; which keys there are, `kind` says."""
         folder = shelf.find(request.model)
         group = _group(folder)
@@ -103,7 +96,7 @@ def router(shelf: Shelf) -> APIRouter:
         if not request.text.strip():
             raise InputError("text: empty; write a sentence")
         if group == "translators":
-            loaded, lock = shelf.load("translator inside", folder, _read_translator)
+            loaded, lock = locked_translator(shelf, request.model)
             with lock:
                 return _translator(loaded, one_line(request.text))
         if group == "Transformers that fill a gap":
@@ -129,16 +122,10 @@ def _read_encoder(folder: Path) -> LockedEncoder:
     return LockedEncoder(read_encoder(folder), threading.Lock())
 
 
-def _read_translator(folder: Path) -> LockedTranslator:
-    loaded = read_translator(folder)
-    loaded.model.eval()
-    return LockedTranslator(loaded, threading.Lock())
-
-
 # Language models.
 
 
-def _language_model(shelf: Shelf, rung: Rung, request: Looking) -> Json:
+def _language_model(shelf: Shelf, rung: Rung, request: LookRequest) -> Json:
     row = row_of(rung.tokenizer, request.text)
     predicted = [at for at, token in enumerate(row.ids) if token != BOS]
     _check_length(len(predicted))

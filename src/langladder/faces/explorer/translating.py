@@ -76,7 +76,7 @@ def router(shelf: Shelf) -> APIRouter:
         text = one_line(request.text)
 
         def translations(name: str) -> Json:
-            loaded, lock = _translator(shelf, name)
+            loaded, lock = locked_translator(shelf, name)
             with lock:
                 return {**translating.search(loaded, _source(loaded, text), request.config())}
 
@@ -85,14 +85,14 @@ def router(shelf: Shelf) -> APIRouter:
     @routes.post("/attention")
     def attention(request: Reading) -> Json:
         """What was read for each token: `weights` of every layer and head, (heads, tokens, tokens)."""
-        loaded, lock = _translator(shelf, request.model)
+        loaded, lock = locked_translator(shelf, request.model)
         with lock:
             return {**translating.weights(loaded, _source(loaded, one_line(request.text)), request.ids)}
 
     @routes.post("/tree")
     def tree(request: SearchOne) -> Json:
         """The search, step by step: a node is a token behind its parent, with what became of it."""
-        loaded, lock = _translator(shelf, request.model)
+        loaded, lock = locked_translator(shelf, request.model)
         with lock:
             return {**translating.search_tree(loaded, _source(loaded, one_line(request.text)), request.config())}
 
@@ -110,7 +110,12 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _translator(shelf: Shelf, name: str) -> LockedTranslator:
+def locked_translator(shelf: Shelf, name: str) -> LockedTranslator:
+    """A translator of the shelf.
+
+    Raises:
+        UnknownModelError: there is no such model. InputError: it is damaged.
+    """
     return shelf.load("translator", shelf.find(name), _read)
 
 

@@ -6,7 +6,7 @@ itself has no token for it, and pages begin with a sentence of microworld.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Annotated, NamedTuple, cast
@@ -28,7 +28,7 @@ from langladder.text.labelled.questions import QUESTIONS
 from langladder.text.storage.shards import TEXT
 from langladder.text.storage.tables import PAIRS, Row, read_batches
 from langladder.text.words.normalisation import lower
-from langladder.text.words.segmentation import CONVENTIONS, conventions_of
+from langladder.text.words.segmentation import CONVENTIONS, conventions_of, splitter_of
 
 NAME = "typed"
 AT_ONCE = 8
@@ -53,6 +53,8 @@ SIDES = {
     "reader": "questions",
 }
 """Kind of model → the text that it learns from, a folder of data/clean/."""
+AS_WRITTEN = Lexicon(None, None)
+"""Words as the text has them, for examples, which several models read."""
 
 
 class Example(NamedTuple):
@@ -78,17 +80,17 @@ CASES = {
 """Side → texts for the page Read that show what is hard for models of it."""
 
 
-class Asked(BaseModel):
+class TypedText(BaseModel):
     """A text, and the models that read it."""
 
     text: str = Field(max_length=MOST_CHARACTERS)
     models: list[ModelName] = Field(max_length=MOST_MODELS)
 
 
-class Unknown(BaseModel):
+class UnknownRequest(BaseModel):
     """The texts of a page."""
 
-    asked: Annotated[list[Asked], Field(max_length=3)]
+    asked: Annotated[list[TypedText], Field(max_length=3)]
 
 
 def router(shelf: Shelf) -> APIRouter:
@@ -96,19 +98,19 @@ def router(shelf: Shelf) -> APIRouter:
     routes = APIRouter()
 
     @routes.post("/unknown")
-    def unknown(request: Unknown) -> list[Json]:
+    def unknown(request: UnknownRequest) -> list[Json]:
         """The words of each text that some models have never met, an object for those that read them alike.
 
         `models`; `words` of the text, `count` of them unknown; `unknown`, each with the `pieces` that are read instead
         and the spelling `written` that was met, if there is one; `by`: what says so, the `training` text, the model's
         own `list` of words, or its `tokenizer` alone, where the training text is not at hand.
         """
-        return [found for asked in request.asked for found in _alike(shelf, asked)]
+        return [found for asked in request.asked for found in _unknown_of(shelf, asked)]
 
     return routes
 
 
-def _alike(shelf: Shelf, asked: Asked) -> list[Json]:
+def _unknown_of(shelf: Shelf, asked: TypedText) -> list[Json]:
     found: dict[str, Json] = {}
     for name in dict.fromkeys(asked.models):
         try:
@@ -144,24 +146,21 @@ def _training_words(shelf: Shelf, folder: Path, lexicon: Lexicon) -> frozenset[s
     if kind is None or lexicon.listed is not None:
         return None
     sides = [SIDES[kind], "instructions"] if kind in ("instruct", "reward") else [SIDES.get(kind, "text")]
-    words: frozenset[str] = frozenset()
-    for side in sides:
-        table = _table(shelf.project, side, "train")
-        if table is None:
-            if side == sides[0]:
-                return None
-            continue
-        what = f"words {lexicon.words_by} {lexicon.lowercase}"
-        words |= shelf.load(what, table, _reads_words(side, lexicon), SIZE)
-    return words
+    first, *more = (_words_of_side(shelf, side, lexicon) for side in sides)
+    return None if first is None else first.union(*(words for words in more if words is not None))
 
 
-def _reads_words(side: str, lexicon: Lexicon) -> Callable[[Path], frozenset[str]]:
+def _words_of_side(shelf: Shelf, side: str, lexicon: Lexicon = AS_WRITTEN) -> frozenset[str] | None:
+    """The words of the training texts of a side, as a lexicon folds them; None where they are not at hand."""
+    table = _table(shelf.project, side, "train")
+    if table is None:
+        return None
+
     def read(table: Path) -> frozenset[str]:
         texts = (text for row in _rows(table, side, MOST_ROWS) for text in _texts(side, row))
         return words_of((lower(text) for text in texts) if lexicon.lowercase else texts, lexicon.words_by)
 
-    return read
+    return shelf.load(f"words {lexicon.words_by} {lexicon.lowercase}", table, read, SIZE)
 
 
 def examples(shelf: Shelf, side: str) -> list[Example]:
@@ -184,18 +183,11 @@ def examples(shelf: Shelf, side: str) -> list[Example]:
         known = _words_of_side(shelf, of)
         if table is None or not known:
             return []
-        also = _words_of_side(shelf, "tags") if of == "labels" else frozenset()  # taggers read it, too
+        tagged = _words_of_side(shelf, "tags") if of == "labels" else None  # taggers read it, too
+        also = tagged or frozenset[str]()
         return shelf.load(f"examples of {side}", table, lambda file: _chosen(side, of, file, known, also), SIZE)
     except InputError:
         return []
-
-
-def _words_of_side(shelf: Shelf, side: str) -> frozenset[str]:
-    """The words of the training texts of a side; none where they are not at hand."""
-    train = _table(shelf.project, side, "train")
-    if train is None:
-        return frozenset()
-    return shelf.load("words auto False", train, _reads_words(side, Lexicon(None, None)), SIZE)
 
 
 def _chosen(side: str, of: str, table: Path, known: frozenset[str], also: frozenset[str]) -> list[Example]:
@@ -212,14 +204,22 @@ def _chosen(side: str, of: str, table: Path, known: frozenset[str], also: frozen
     else:
         found = [Example(_texts(of, row)[0]) for row in rows]
     longest = LONGEST if of in ("parallel", "tags") or side == "text" else LONGEST_LABELLED
-    fit = [one for one in found if len(one.text.split()) >= 3 and len(one.text) <= longest]
-    words = {one: words_of([words_of_tree(one.text)], "auto") for one in fit}
-    met = [one for one in fit if words[one] <= known]
+    split = splitter_of(AS_WRITTEN.words_by)
+    words = {one: split(words_of_tree(one.text)) for one in found if len(one.text) <= longest}
+    met = [one for one in found if len(words.get(one, ())) >= 3 and known.issuperset(words[one])]
     if of == "labels":
-        met = _one_each(sorted(met, key=lambda one: not words[one] <= also))
+        met = _one_each(sorted(met, key=lambda one: not also.issuperset(words[one])))
     if side == "beginnings":
-        met = [Example(" ".join(one.text.split()[: len(one.text.split()) // 2])) for one in met]
+        met = [Example(_first_half(one.text, words[one])) for one in met]
     return list({one.text: one for one in met}.values())[:EXAMPLES]
+
+
+def _first_half(text: str, words: list[str]) -> str:
+    """A text up to the end of the first half of its words, which need not be separated by spaces."""
+    end = 0
+    for word in words[: len(words) // 2]:
+        end = text.index(word, end) + len(word)
+    return text[:end]
 
 
 def _cases(shelf: Shelf) -> list[Example]:
