@@ -14,7 +14,7 @@ onState(async (values) => {
   const texts = [values.text, values.other].filter((text, place) => place === 0 || text.trim());
   const mine = (shown = { texts, by: values.by, models: values.models, answers: new Map(), truth: null });
   found.classList.add("busy");
-  await unknownWords(texts.map((text) => ({ text, models: values.models })), "Their bits are those of their pieces.");
+  await unknownWords(texts.map((text) => ({ text, models: values.models })), "Their bits are those of the pieces that the model reads instead.");
   if (shown !== mine) return;
   const truth = ask("/api/surprisal/truth", { texts }).then((answer) => {
     if (!answer?.known || shown !== mine) return;

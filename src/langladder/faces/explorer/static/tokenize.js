@@ -159,7 +159,7 @@ ask("/api/tokenize/list", {}).then((list) => {
     follow(values);
     if (values.text === asked) return;
     const models = [...new Set([...tokenizers.values()].flatMap((one) => one.models).map((name) => name.replace(/ \((source|target)\)$/, "")))];
-    await unknownWords([{ text: values.text, models: models.slice(0, 60) }], "Their pieces are what is left to a model to read.");
+    await unknownWords([{ text: values.text, models: models.slice(0, 60) }], "A model reads only the pieces of these words.");
     const found = await ask("/api/tokenize/cut", { text: values.text });
     asked = found ? values.text : "";
     at("found").replaceChildren(...(found ?? []).map(shown));

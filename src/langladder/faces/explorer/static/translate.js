@@ -164,7 +164,7 @@ onState(async (values) => {
     at("attention").hidden = at("search").hidden = true;
     at("found").replaceChildren();
     if (!values.models?.length) return at("found").replaceChildren(make("p", { class: "faint" }, "Choose a model."));
-    await unknownWords([{ text: values.text, models: values.models }], "This is not a sentence of the kind that the translators were trained on: they were given pieces that do not stand together in the training text, so do not take what they answer for a translation.");
+    await unknownWords([{ text: values.text, models: values.models }], "The translators were not trained on sentences with these words: they read pieces whose combination is not in the training text. Do not rely on their translations.");
     if (mine !== answers) return;
     await stream("/api/translate/search", { ...asked }, (event) => {
       if (mine !== answers) return;

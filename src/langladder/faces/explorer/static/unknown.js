@@ -6,7 +6,7 @@ const BY = {
   list: "are not in the list of words of these models",
   tokenizer: "have no token of their own",
 };
-let found = []; // what the server says of the last text, an object for models that read it alike
+let found = []; // the server's answer for the last text: an object for each group of models with equal results
 
 const titleOf = (name) => document.querySelector(`input[value="${CSS.escape(name)}"]`)?.parentElement.textContent.trim() ?? document.querySelector(`option[value="${CSS.escape(name)}"]`)?.textContent.trim() ?? name;
 const counted = (one) => `${one.count} of ${one.words} ${one.words === 1 ? "word is" : "words are"} unknown`;
