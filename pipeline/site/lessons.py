@@ -28,6 +28,7 @@ LESSONS = ROOT / "lessons"
 KEPT = ROOT / "outputs" / "lessons"
 LIMIT = 600  # seconds a lesson; on one free core the longest takes a minute
 AT_A_TIME = 2
+DIGITS = 16  # of the hash in the name of an executed notebook
 DRAWN = "%config InlineBackend.figure_formats = ['svg']"
 
 
@@ -128,7 +129,7 @@ def executed(name: str) -> Outcome:
     outcome = _execute(name)
     print(where, outcome.problem or f"done in {time.monotonic() - begin:.0f} s", flush=True)
     if not outcome.problem:
-        for older in KEPT.glob(f"{name}-*.ipynb"):
+        for older in KEPT.glob(f"{name}-{'[0-9a-f]' * DIGITS}.ipynb"):
             older.unlink()
         write_text(file, jupytext.writes(outcome.notebook, fmt="ipynb"))
     return outcome
@@ -182,7 +183,7 @@ def _state(name: str) -> str:
     state = hashlib.sha256()
     for file in files:
         state.update(file.read_bytes())
-    return state.hexdigest()[:16]
+    return state.hexdigest()[:DIGITS]
 
 
 def as_markdown(name: str, outcome: Outcome) -> str:

@@ -7,6 +7,7 @@ The pages of `browser/` compute in plain JavaScript: models.js holds the equatio
 reads the safetensors and JSON files of models/ as they are. Nothing is loaded from another host.
 """
 
+import argparse
 import hashlib
 import json
 import re
@@ -42,18 +43,19 @@ BROWSER = Path(__file__).parent / "browser"
 LISTED = "rungs.json"
 MOST_BYTES = 90 << 20  # of a rung's weights: GitHub takes files of 100 MB
 EXAMPLES, LONGEST_EXAMPLE = 3, 240
-PUBLISHED = Owner("a folder that `make publish` wrote", ("*",), lambda folder: (folder / LISTED).is_file())
+NAMES = "[!.]*", ".nojekyll"  # nothing else that is hidden: a .git beside the pages is the user's
+PUBLISHED = Owner("a folder that `make publish` wrote", NAMES, lambda folder: (folder / LISTED).is_file())
 
 
 class Kind(NamedTuple):
-    """What the browser runs one rung of.
+    """A kind of rung; the browser runs one rung of each.
 
     Attributes:
         family: the folder below models/.
         model: its class; None: word vectors.
         preferred: the rung that is taken where there are several.
         reads: files beside the weights.
-        settings: of config.json, those that models.js has.
+        settings: values in config.json that models.js requires.
     """
 
     title: str
@@ -78,9 +80,9 @@ KINDS = {
     "classifier": Kind("convolutional classifier", "classifier", TextCNN, "textcnn", ("reading.json",), FILTERS),
     "vectors": Kind("word vectors", "embedding", None, "skipgram", ("words.json",), {}),
 }
-TYPES = {"F32", "I32", "I64"}  # of arrays, that models.js reads
+TYPES = {"F32", "I32", "I64"}  # of arrays; models.js reads no others
 SHARED = ("page.css", "explorer.css", "common.js")  # of the report and the explorer
-WORDS = ("whitespace", "auto", "apart")  # the readings of a line that tokens.js has
+WORDS = ("whitespace", "auto", "apart")  # ways to split a line into words; tokens.js has no others
 
 
 class Page(NamedTuple):
@@ -311,7 +313,9 @@ def _examples(data: Path) -> dict[str, list[str]]:
 
 def main() -> None:
     """Publish this checkout's last run."""
-    out = Path(sys.argv[1]) if sys.argv[1:] else OUT
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, nargs="?", default=OUT)
+    out = parser.parse_args().folder
     try:
         rungs = publish(ROOT, out)
     except InputError as error:

@@ -110,9 +110,13 @@ def lesson(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, st
 
 
 def test_a_lesson_that_holds_is_kept(lesson: Callable[[str, str], lessons.Outcome], tmp_path: Path) -> None:
+    mine, older = (tmp_path / "kept" / f"right-{name}.ipynb" for name in ("mine", "0123456789abcdef"))
+    mine.parent.mkdir()
+    mine.touch()
+    older.touch()
     outcome = lesson("right", "assert 2 + 2 == 4")
     assert not outcome.problem and "```text\n4\n```" in lessons.as_markdown("right", outcome)
-    assert list((tmp_path / "kept").iterdir())
+    assert len(list((tmp_path / "kept").iterdir())) == 2 and mine.exists() and not older.exists()
 
 
 def test_a_lesson_whose_claim_does_not_hold_says_so_on_its_page(

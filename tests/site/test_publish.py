@@ -6,10 +6,14 @@ import shutil
 from html import unescape
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from langladder.ground.artefacts import read_json, write_json
 from langladder.ground.errors import InputError
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
 from pipeline.site.publish import KINDS, PAGES, publish, without_checkout
 from tests.site.small_run import LINES, small_run
 
@@ -48,7 +52,8 @@ def test_everything_that_a_page_needs_is_in_the_folder(out: Path) -> None:
     assert {path: (out / path).stat().st_size for path in listed} == listed
     assert {path.relative_to(out).as_posix() for path in (out / "models").iterdir()} == set(listed)
     start = (out / "index.html").read_text(encoding="utf-8")
-    assert all(f'<code class="small faint">{path}</code>' in start for path in listed)
+    scripts = {file.relative_to(out).as_posix() for file in (out / "static").iterdir()}
+    assert all(f'<code class="small faint">{path}</code>' in start for path in {*listed, *scripts})
     assert f'data-text="{LINES[0]}"' in (out / "translate.html").read_text(encoding="utf-8")
     assert 'data-text="the dogs that the"' in (out / "continue.html").read_text(encoding="utf-8")
     assert (out / "report" / "index.html").is_file() and (out / ".nojekyll").is_file()
@@ -64,12 +69,14 @@ def test_no_page_names_another_host(out: Path) -> None:
 
 def test_a_page_knows_its_own_rungs_and_says_which_are_not_there(run: Path, tmp_path: Path) -> None:
     models = tmp_path / "models" / "lm"
-    for name, copied in (("kneser_ney", "kneser_ney"), ("gpt", "gpt"), ("lstm", "of_our_own")):
+    copies = ("kneser_ney", "kneser_ney"), ("kneser_ney", "another"), ("gpt", "gpt"), ("lstm", "of_our_own")
+    for name, copied in copies:
         shutil.copytree(run / "models" / "lm" / name, models / copied)
     described = read_json(models / "gpt" / "config.json")
     write_json(models / "gpt" / "config.json", described | {"config": described["config"] | {"norm": "post"}})
     rungs = publish(tmp_path, tmp_path / "out")
     assert {name for name, rung in rungs.items() if isinstance(rung, dict)} == {"ngram", "lstm"}
+    assert rungs["ngram"]["name"] == "kneser_ney"  # type: ignore[index]
     assert rungs["gpt"] == "not in the browser: gpt has norm: post, and the browser runs norm: pre"
     pages = {page.name: (tmp_path / "out" / f"{page.name}.html").read_text(encoding="utf-8") for page in PAGES}
     given = {name: json.loads(unescape(re.findall(r'data-rungs="([^"]*)"', text)[0])) for name, text in pages.items()}
@@ -80,6 +87,22 @@ def test_a_page_knows_its_own_rungs_and_says_which_are_not_there(run: Path, tmp_
     assert "Report" not in pages["index"]
 
 
+def test_a_rung_that_the_browser_cannot_run_is_left_out_with_the_reason(run: Path, tmp_path: Path) -> None:
+    models = tmp_path / "models"
+    for rung in ("lm/kneser_ney", "translator/attention", "classifier/textcnn", "embedding/skipgram"):
+        shutil.copytree(run / "models" / rung, models / rung)
+    reading = models / "classifier" / "textcnn" / "reading.json"
+    described = read_json(reading)
+    write_json(reading, described | {"units": described["units"] | {"mode": "jieba"}})
+    by_word = train_tokenizer(LINES, TokenizerConfig(kind="word", vocab_size=None))
+    by_word.save(models / "translator" / "attention" / "source.json")
+    save_file({"data": np.zeros(3, np.float32)}, models / "embedding" / "skipgram" / "vectors.safetensors")
+    rungs = publish(tmp_path, tmp_path / "out")
+    assert {kind for kind, rung in rungs.items() if isinstance(rung, dict)} == {"ngram"}
+    for kind, reason in (("classifier", "words: jieba"), ("translator", "kind word"), ("vectors", "a sparse matrix")):
+        assert reason in rungs[kind]
+
+
 def test_only_a_published_folder_is_replaced(run: Path, out: Path, tmp_path: Path) -> None:
     (out / "left.txt").touch()
     publish(run, out)
@@ -88,6 +111,11 @@ def test_only_a_published_folder_is_replaced(run: Path, out: Path, tmp_path: Pat
     (tmp_path / "mine" / "thesis.txt").touch()
     with pytest.raises(InputError, match="not replaced"):
         publish(run, tmp_path / "mine")
+    (out / ".git").mkdir()
+    (out / ".git" / "HEAD").touch()
+    with pytest.raises(InputError, match=r"it holds \.git/HEAD"):
+        publish(run, out)
+    shutil.rmtree(out / ".git")
     with pytest.raises(InputError, match="no rung that runs in the browser"):
         publish(tmp_path, tmp_path / "out")
     assert not (tmp_path / "out").exists()

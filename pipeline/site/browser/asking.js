@@ -11,7 +11,7 @@ export function model(kind) {
   return loading.get(kind);
 }
 
-/** Call f(values) at the beginning and whenever the form is sent; what goes wrong stands in the page's line. */
+/** Call f(values) at the beginning and whenever the form is sent; the page shows errors. */
 export function answering(f) {
   let newest = 0;
   for (const button of document.querySelectorAll("[data-text]")) {

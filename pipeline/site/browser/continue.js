@@ -1,7 +1,7 @@
-// Continue: a column a model, with what the text is to it, what it expects next and how it goes on.
+// Continue: one column per model, with the surprisal of the text, the likeliest next tokens and a sampled text.
 import { RUNGS, answering, bars, drawn, model } from "./asking.js";
 import { enclosing, make, turn } from "./common.js";
-import { EOS } from "./tokens.js";
+import { BOS, EOS } from "./tokens.js";
 
 const found = document.getElementById("found");
 const MOST_TOKENS = 500;
@@ -58,7 +58,7 @@ answering(async ({ text, models, temperature, seed, most }, current) => {
     const drawing = [];
     for (const token of language.sample(prefix, { temperature: temperature ?? 1, most: most ?? 30, random: random(seed ?? 0, Object.keys(RUNGS).indexOf(kind)) })) {
       drawing.push(token);
-      const whole = language.tokenizer.decode([...prefix, ...drawing].slice(prefix.lastIndexOf(2)));
+      const whole = language.tokenizer.decode([...prefix, ...drawing].slice(prefix.lastIndexOf(BOS)));
       line.replaceChildren(make("span", { class: "prompt" }, text), make("span", { class: "new" }, language.tokenizer.decode(drawing)));
       turn(line, whole, "text");
       await drawn();
