@@ -100,6 +100,14 @@ def test_what_was_right_is_no_mistake() -> None:
     assert [tuple(one) for one in kind.rungs[0].mistakes] == [("b", "y", "x", "")]
 
 
+def test_texts_say_their_direction_and_their_language() -> None:
+    said = [Prediction(0, "GPT نموذج لغوي", "", "", loss=1.0)]
+    inputs = report_of(lm=[replace(lm("lstm", 1997, 40.0), predictions=said)])
+    page = build_page(replace(inputs, languages={"text": "fa"}))
+    assert '<li><bdi dir="rtl" lang="fa">GPT نموذج لغوي</bdi> <span class="faint">1.0 nats' in page
+    assert '<bdi dir="ltr" lang="fa">the queen</bdi></span> → <bdi dir="ltr" lang="fa"> of spain' in page
+
+
 def test_a_claim_stands_with_the_rung_that_it_is_about() -> None:
     """The last that it trains; where the ladder has none of them, with all of its kind, or in the list alone."""
     about = [

@@ -104,7 +104,7 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
 
 
 def placed_claims(inputs: ReportInputs) -> dict[tuple[str, str], list[Entry[ClaimPage]]]:
-    """The claims that are about rungs of the ladder: (first family that is judged alike, rung; "": all) → claims.
+    """The claims about rungs of the ladder: (first of the families that are judged alike, rung or "" for all) → claims.
 
     A claim is about the last of the networks that it trains of which the ladder has a rung of that name, else about
     all rungs of the first family that its experiments are about.

@@ -1,4 +1,4 @@
-"""What a rung's module and its file in conf/ say of it, taken apart: sentences, papers, equations.
+"""Sentences, papers and equations from the docstring of a rung's module and from its file in conf/.
 
 A docstring is prose, with equations and tables in lines that are indented. Papers and years stand in parentheses.
 """
@@ -12,14 +12,14 @@ from pathlib import Path
 from textwrap import dedent
 
 LEGEND = "Shape legend"
-"""Begins the paragraph that names the letters of shapes: what follows is for who reads the code."""
+"""Begins the paragraph on the letters of shapes: the rest of the docstring is for readers of the code."""
 _CITED = re.compile(r"\s*\(([^()]*[A-Z][^()]*\b(?:1[89]|20)\d\d[^()]*)\)")
 _END = re.compile(r"(?<=[.!?])\s+(?=[A-ZÀ-Þ\"“`])(?<!et al\. )(?<!vs\. )(?<!e\.g\. )")
 
 
 @cache
 def docstring(module: str) -> str:
-    """What a module says of itself, without being run; "" where it is not installed, or says nothing."""
+    """The docstring of a module, which is not run; "" if it is not installed or has none."""
     with suppress(ImportError, ValueError, OSError, SyntaxError):
         spec = find_spec(module)
         if spec is not None and spec.origin is not None:

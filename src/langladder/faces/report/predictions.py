@@ -64,7 +64,7 @@ def _rows(rung: Entry[object]) -> Iterator[Row]:  # type: ignore[type-var]
     """Those that the page has of a rung."""
     around = dict(_around(rung.predictions))
     for one in chosen(rung.predictions):
-        yield Row(rung.name, rung.title, one._replace(text=_cut(one.text)), _cut(one.context or around[one.item]))
+        yield Row(rung.name, rung.title, one._replace(text=cut(one.text)), cut(one.context or around[one.item]))
 
 
 def chosen(rows: Sequence[Prediction]) -> list[Prediction]:
@@ -83,5 +83,6 @@ def _around(rows: Sequence[Prediction]) -> Iterator[tuple[int, str]]:
         yield item, " ".join(words) if len(words) > 1 else ""
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+def cut(text: str, longest: int = LONGEST) -> str:
+    """At most so many characters of a text."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"

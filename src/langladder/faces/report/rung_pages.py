@@ -2,7 +2,7 @@
 
 Its idea, papers and equations come from its file in conf/ and from the docstring of its module; its parts from its
 model; what changed, its figures, samples and mistakes from the run; claims of the literature that it is about stand
-there, too. What a run does not tell is left out.
+there, too. A part for which the run has no data is left out.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from langladder.faces.report.advice import judged, measure_of
 from langladder.faces.report.claims import Claims, ClaimView, claim_views, placed_claims
 from langladder.faces.report.docstrings import docstring, equations, papers, prose, sentences
 from langladder.faces.report.inputs import Entry, ReportInputs
-from langladder.faces.report.predictions import chosen
+from langladder.faces.report.predictions import chosen, cut
 from langladder.faces.report.section import Column, Section, family_columns
 from langladder.faces.report.steps import step
 from langladder.families.family import AnyFamily
@@ -31,14 +31,17 @@ IDEA, SAMPLES, MISTAKES, CHANGES = 3, 3, 3, 6
 LONGEST = 160
 """Characters of a text."""
 
+SIDES = {"corpus": ("text", "text"), "parallel": ("source", "target")}
+"""A family's side → `Kind.sides`; of others (labels, tags, …) what a rung writes has no corpus."""
+
 MOST = 0.8
-"""A part that has more of the weights than this is taken apart."""
+"""A part with a larger share of the weights than this is replaced by its own parts."""
 
 DEEPEST = 4
 """Names in the path of a part."""
 
 FLOW = "embedding", "position", "segment", "encoder", "bridge", "decoder", "readout", "head", "crf"
-"""What names of parts hold, about in the order in which a text passes them; other parts stand with the encoder."""
+"""Words in the names of parts, roughly in the order in which a text passes them; others stand with the encoder."""
 
 
 class Part(NamedTuple):
@@ -95,15 +98,20 @@ class RungPage:
 
 @dataclass(frozen=True)
 class Kind:
-    """Rungs that are judged alike, in order of history, and the claims that are about all of them."""
+    """Rungs that are judged alike, in order of history, and the claims that are about all of them.
+
+    Attributes:
+        sides: the corpora of what its rungs read and of what they write, keys of `ReportInputs.languages`.
+    """
 
     title: str
+    sides: tuple[str, str | None]
     rungs: list[RungPage]
     claims: list[ClaimView] = field(default_factory=list)
 
 
 def sections(inputs: ReportInputs) -> Iterable[Section]:
-    """One, where a rung has anything to tell beside its figures."""
+    """One section; none if no rung has more than its figures."""
     claims = placed_claims(inputs)
     found = [_kind(family, inputs, claims) for family in inputs.families if family.trained]
     kinds = [kind for kind in found if kind is not None]
@@ -125,7 +133,8 @@ def _kind(family: AnyFamily, inputs: ReportInputs, claims: Mapping[tuple[str, st
         grown = titles.get(base, base) if base else ""
         about = claim_views(claims.get((family.name, rung.name), []))
         pages.append(_page(rung, before, columns, anchor(own.name, rung.page.name), own.guide, grown, about))
-    return Kind(family.title, pages, claim_views(claims.get((family.name, ""), [])))
+    sides = SIDES.get(family.side, (family.side, None))
+    return Kind(family.title, sides, pages, claim_views(claims.get((family.name, ""), [])))
 
 
 def anchor(family: str, name: str) -> str:
@@ -145,27 +154,27 @@ def _page(
     about, module = rung.metadata, rung.metadata.module or ""
     text = docstring(module) if module else ""
     return RungPage(
-        place,
-        rung.title,
-        about.year,
-        " ".join(_idea(about.idea, prose(text))),
-        papers(about.idea) or papers(prose(text)),
-        equations(text),
-        f"{module.replace('.', '/')}.py" if module else "",
-        guide,
-        parts(rung.arrays),
-        base,
-        before.title if before else "",
-        list(_changed(before, rung))[:CHANGES] if before else [],
-        _step(before, rung, columns) if before else "",
-        [
+        id=place,
+        title=rung.title,
+        year=about.year,
+        idea=" ".join(_idea(about.idea, prose(text))),
+        papers=papers(about.idea) or papers(prose(text)),
+        equations=equations(text),
+        code=f"{module.replace('.', '/')}.py" if module else "",
+        guide=guide,
+        parts=parts(rung.arrays),
+        base=base,
+        before=before.title if before else "",
+        changed=list(_changed(before, rung))[:CHANGES] if before else [],
+        step=_step(before, rung, columns) if before else "",
+        figures=[
             (column.title, column.show(value))
             for column in columns
             if column.brief and (value := column.read(rung.page, rung.timing)) is not None
         ],
-        [(_cut(given), _cut(made)) for given, made in _samples(rung.page)][:SAMPLES],
-        list(_mistakes(rung)),
-        claims,
+        samples=[(cut(given, LONGEST), cut(made, LONGEST)) for given, made in _samples(rung.page)][:SAMPLES],
+        mistakes=list(_mistakes(rung)),
+        claims=claims,
     )
 
 
@@ -271,8 +280,4 @@ def _mistakes(rung: Entry[Any]) -> Iterator[Mistake]:
     wrong = [one for one in chosen(rung.predictions) if not one.right][:MISTAKES]
     for one in wrong:
         loss = "" if one.right is not None or one.loss is None else f"{one.loss:.1f} nats"
-        yield Mistake(_cut(one.text), _cut(one.truth), _cut(one.prediction), loss)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+        yield Mistake(cut(one.text, LONGEST), cut(one.truth, LONGEST), cut(one.prediction, LONGEST), loss)

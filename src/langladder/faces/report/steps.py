@@ -16,15 +16,15 @@ from langladder.faces.report.inputs import Entry, P, in_history
 from langladder.faces.report.section import Column
 
 MOST = 4
-"""Steps that are told, the latest: a sentence each."""
+"""At most so many steps have a sentence: the latest ones."""
 
 ALIKE = 0.05
-"""Times, and changes of a figure, that differ by no more than this share are the same."""
+"""Two times, or two changes of a figure, count as the same if they differ by no more than this share."""
 
 NO_GAIN = ", so this step did not pay here"
 
 TELLING = 100
-"""From so many times on, two times tell more than their ratio."""
+"""From this ratio on, both training times are shown instead of their ratio."""
 
 
 def ladder_steps(rungs: Sequence[Entry[Any]], columns: Sequence[Column[Any]]) -> str:
