@@ -2,8 +2,9 @@
 
 A multi-label classifier answers with a set of labels: those whose probability is at least 0.5.
 
-A line is a text, two with a tab between them, or a bracketed tree for a classifier of trees. The model reads a text as
-its training text is written; the answer has it as it was given.
+A line is a text, two with a tab between them, or a bracketed tree for a classifier of trees, which reads a text without
+brackets as a right-branching tree. The model reads a text as its training text is written; the answer has it as it was
+given.
 """
 
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from langladder.models.classification.classifier import Classifier, decided, log
 from langladder.text.labelled.labelled import DEEPEST, Example, Tree, bracketed, named_together, parse_tree
 
 BLANK = Example("")  # a blank line, which has no label
+RIGHT_BRANCHING = "no brackets were given: read as a tree that branches to the right"
 MOST_PIECES = 10_000  # of a text: what a network reads at once takes memory by their number, or by its square
 
 
@@ -39,6 +41,7 @@ class Classification:
             classifier, all that the text gets in words, with the probability of this set.
         explained: why, where it was requested.
         given: of a multi-label classifier alone.
+        note: how a text was read that is not what the classifier reads; None of most.
     """
 
     line: str
@@ -46,6 +49,7 @@ class Classification:
     top: list[tuple[str, float]]
     explained: Decision | None = None
     given: Given | None = None
+    note: str | None = None
 
     def best(self) -> tuple[str | None, float | None]:
         """The answer in words with its probability: the likeliest label, or the set of labels; None of a blank line."""
@@ -59,6 +63,8 @@ class Classification:
         if self.example.second is not None:
             found["second"] = self.example.second
         found["labels"] = [{"label": label, "probability": p} for label, p in self.top]
+        if self.note is not None:
+            found["note"] = self.note
         if self.given is not None:
             found["given"] = self.given._asdict()
         if self.explained is not None:
@@ -104,7 +110,8 @@ def classify(model: Classifier, examples: Sequence[Example], request: ClassifyRe
         why = decision(model, read, int(order[0]), sure, said=said) if request.explain else None
         if why is not None and not why.weights:
             raise InputError(f"{type(model).__name__} does not look at words and cannot tell which count; no --explain")
-        found.append(Classification(line, example, best, why, given))
+        note = RIGHT_BRANCHING if example.tree is None and reads_trees(model) else None
+        found.append(Classification(line, example, best, why, given, note))
     return found
 
 
@@ -127,12 +134,18 @@ def example_of(model: Classifier, line: str, where: str = "") -> Example:
         where: file and line, for the message.
 
     Raises:
-        InputError: more than two texts, an empty one of two, or no tree for a classifier that reads trees.
+        InputError: more than two texts, an empty one of two; for a classifier that reads trees a tree whose brackets
+            do not match, or a text that cannot become one.
     """
     at = f"{where}: " if where else ""
     if reads_trees(model):
         try:
+            if not line.lstrip().startswith("("):
+                right_branching(line.split())
+                return Example(line.strip())
             tree = parse_tree(line)
+        except InputError as error:
+            raise InputError(f"{at}{error}") from error
         except ValueError as error:
             wanted = "this classifier reads bracketed trees, such as ((it) ((was) ((not) (boring))))"
             raise InputError(f"{at}{error}; {wanted}") from error
@@ -145,7 +158,13 @@ def example_of(model: Classifier, line: str, where: str = "") -> Example:
 
 
 def normalised(model: Classifier, example: Example) -> Example:
-    """An example as the training text of the model is written; of a tree, each word by itself."""
+    """An example as the training text of the model is written; of a tree, each word by itself.
+
+    For a classifier that reads trees, a text without one gets that which branches to the right.
+
+    Raises:
+        InputError: a text cannot become a tree.
+    """
     written = model.normalisation
     if example.tree is not None:
         tree = parse_tree(example.tree)
@@ -154,7 +173,11 @@ def normalised(model: Classifier, example: Example) -> Example:
             example if words == tree.words else Example(" ".join(words), tree=bracketed(Tree(*tree[:3], words), {})[-1])
         )
     second = None if example.second is None else written.normalise(example.second)
-    return Example(written.normalise(example.text), second)
+    text = written.normalise(example.text)
+    if reads_trees(model):
+        words_of_text = text.split()
+        return Example(" ".join(words_of_text), tree=right_branching(words_of_text))
+    return Example(text, second)
 
 
 def right_branching(words: Sequence[str]) -> str:

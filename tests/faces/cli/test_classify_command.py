@@ -14,6 +14,7 @@ import pytest
 import torch
 from click.testing import CliRunner, Result
 
+import langladder as ll
 from langladder.answers.classify import classify, example_of
 from langladder.answers.requests import ClassifyRequest
 from langladder.faces.cli import readers
@@ -209,6 +210,16 @@ def test_a_classifier_of_trees_wants_trees(run: Run) -> None:
     assert result.exit_code == 2
     assert "standard input:2: character 13: 1 brackets are not closed; this classifier reads bracketed" in result.stderr
     assert run("logistic", text="((not) (good)\n").exit_code == 0  # to another it is a text like any other
+
+
+def test_a_text_without_brackets_is_a_tree_that_branches_to_the_right(run: Run, folders: Path) -> None:
+    plain, tree = run("trees", text="not good film\n\ngood\n"), run("trees", text="((not) ((good) (film)))\n\n(good)\n")
+    assert plain.stdout == tree.stdout and "branches" not in tree.stderr
+    assert plain.stderr == "note: no brackets were given: read as a tree that branches to the right\n"
+    assert "read as" in json.loads(run("trees", "--json", text="not good").stdout)["texts"][0]["note"]
+    found = ll.load(folders / "trees").classify(["not good film", "((not) ((good) (film)))", ""])
+    assert found[0].labels == found[1].labels and [bool(one.details.note) for one in found] == [True, False, False]
+    assert "standard input:2: this classifier reads trees" in run("trees", text="a\nb (c)\n").stderr
 
 
 def test_what_cannot_be_asked_is_refused(run: Run, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import torch
 import yaml
 from mlflow.exceptions import MlflowException
 
+from langladder.answers.classify import RIGHT_BRANCHING
 from langladder.answers.kinds import kind_of_class
 from langladder.corpora.scenes import QUESTIONS, Scene
 from langladder.corpora.speech import ALPHABET
@@ -107,7 +108,8 @@ def trees(folder: Path) -> list[dict[str, Any]]:
     model = TreeLSTM(TreeLSTM.Config(width=4, embedding_dim=4), units.full_vocab_size, 2).equip(units, ["no", "yes"])
     model.save(folder)
     [p] = np.exp(model.eval().log_probs([Example("not boring", tree="((not) (boring))")]))
-    return [{"label": model.labels[p.argmax()], "probability": round(float(p.max()), 6)}]
+    whole = {"label": model.labels[p.argmax()], "probability": round(float(p.max()), 6)}
+    return [whole | {"note": ""}, whole | {"note": RIGHT_BRANCHING}]
 
 
 def tagger(folder: Path) -> list[dict[str, Any]]:
@@ -183,7 +185,7 @@ CASES: dict[str, tuple[Callable[[Path], list[dict[str, Any]]], list[dict[str, An
     "vectors": (vectors, [{"text": "the king"}, {"text": "the"}], {"neighbours": 1}),
     "encoder": (encoder, [{"text": "the <mask> sleeps ."}], {"best": 2}),
     "classifier": (classifier, [{"text": "good .", "second": None}, {"text": "good", "second": "bad ."}], {}),
-    "trees": (trees, [{"text": "((not) (boring))"}], {}),
+    "trees": (trees, [{"text": "((not) (boring))"}, {"text": "not boring"}], {}),
     "tagger": (tagger, [{"text": "the dog the"}], {}),
     "reader": (reader, [{"question": "who ate the apple ?", "context": "anna ate the apple ."}], {}),
     "chooser": (

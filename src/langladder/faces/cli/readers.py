@@ -44,7 +44,8 @@ def classify(model: Path, texts: tuple[str, ...], request: ClassifyRequest, as_j
 
     There is one answer for each input line; a blank line has no label. Without TEXT and FILE, the command reads from a
     pipe, or asks for texts. MODEL is a folder that the pipeline wrote. For pairs of texts, separate the two texts of a
-    line with a tab. A classifier of trees reads one bracketed tree per line.
+    line with a tab. A classifier of trees reads one bracketed tree per line, and a line without
+    brackets as a tree that branches to the right; a note says so.
 
     A terminal gets a table; a pipe gets lines of label, probability and text, separated by tabs.
 
@@ -66,8 +67,12 @@ def classify(model: Path, texts: tuple[str, ...], request: ClassifyRequest, as_j
     note(classifier.normalisation.note([line for _, line in lines], "lines"))
     examples = [example_of(classifier, line, where) if line.strip() else BLANK for where, line in lines]
     answers: list[Classification] = []
+    noted: set[str | None] = {None}
     for first in range(0, len(examples), TEXTS):
         part = classified(classifier, examples[first : first + TEXTS], request)
+        for reading in {one.note for one in part} - noted:
+            note(reading)
+            noted.add(reading)
         if as_json:
             answers += part
         else:
@@ -89,6 +94,7 @@ def _classify_typed(classifier: "Classifier", request: ClassifyRequest, as_json:
         except InputError as error:
             echo(f"Error: {error}", err=True)
             continue
+        note(found[0].note)
         print_json(found[0].as_dict()) if as_json else _print_labels(found, legend=legend)
         legend = False
 
@@ -141,7 +147,7 @@ def explanation(answer: "Classification") -> str:
     if why.attention:
         lines.append("  attention: " + _attended(why.pieces, why.attention))
     if why.tree:
-        lines += _nodes(why.tree, answer.example.text.split(" "))
+        lines += _nodes(why.tree, (why if answer.note else answer.example).text.split(" "))
     return "\n".join(lines)
 
 

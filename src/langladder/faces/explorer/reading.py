@@ -16,7 +16,6 @@ from langladder.answers.classify import (
     example_of,
     normalised,
     reads_trees,
-    right_branching,
     words_below,
     words_of_tree,
 )
@@ -152,15 +151,11 @@ def label_text(model: Classifier, text: str) -> Json:
     """
     if len(text.split()) > MOST_WORDS:
         raise InputError(f"a text of {len(text.split()):,} words; the explorer reads {MOST_WORDS:,}: cut it")
-    unbracketed = reads_trees(model) and not text.lstrip().startswith("(")
-    if unbracketed:
-        text = right_branching(text.split())
-    example = normalised(model, example_of(model, text if reads_trees(model) else words_of_tree(text)))
+    example = example_of(model, text if reads_trees(model) else words_of_tree(text))
     (found,) = classify(model, [example], ClassifyRequest(top=None))
-    why = decision(model, example, model.labels.index(found.top[0][0]), found.top[0][1])
-    note = "no brackets were given: read as a tree that branches to the right" if unbracketed else ""
+    why = decision(model, normalised(model, example), model.labels.index(found.top[0][0]), found.top[0][1])
     return {
-        "note": note,
+        "note": found.note or "",
         "labels": [{"label": label, "probability": p} for label, p in found.top],
         "words": [asdict(mark) for mark in marked(why.pieces, why.weights, why.text)],
         "attention": [asdict(mark) for mark in attended(why.pieces, why.attention, why.text)] if why.attention else [],

@@ -198,7 +198,10 @@ class RewardFunction(ModelFunction[RewardModel]):
 
 
 class ClassifierFunction(ModelFunction[Classifier]):
-    """The labels of a text, or of two, likeliest first. Classifiers of trees need a bracketed tree as text.
+    """The labels of a text, or of two, likeliest first.
+
+    A classifier of trees reads a bracketed tree, and a text without brackets as a tree that branches to the right; then
+    `note` says so.
 
     Of a multi-label classifier `label` names all that the text gets, and `probability` is that of the set.
     """
@@ -209,6 +212,7 @@ class ClassifierFunction(ModelFunction[Classifier]):
         SchemaColumn("probability", "double"),
         SchemaColumn("labels", "string", 1),
         SchemaColumn("probabilities", "double", 1),
+        SchemaColumn("note"),
     )
 
     @classmethod
@@ -228,7 +232,7 @@ class ClassifierFunction(ModelFunction[Classifier]):
             labels, probabilities = zip(*one.top, strict=True)
             label, probability = one.best()
             answers.append({"label": label, "probability": probability})
-            answers[-1] |= {"labels": list(labels), "probabilities": list(probabilities)}
+            answers[-1] |= {"labels": list(labels), "probabilities": list(probabilities), "note": one.note or ""}
         return answers
 
     def _example(self, row: Row) -> Example:
