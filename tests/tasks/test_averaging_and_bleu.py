@@ -264,5 +264,5 @@ def test_interrupted_choice_by_bleu_ends_with_the_same_bits(
 
 
 def test_bleu_needs_validation_pairs_and_a_tokenizer(tmp_path: Path, pairs: PairStream) -> None:
-    with pytest.raises(InputError, match="early_stopping=bleu: BLEU is taken on validation pairs"):
+    with pytest.raises(InputError, match="early_stopping=bleu: BLEU needs validation pairs"):
         train(tmp_path, pairs, None)

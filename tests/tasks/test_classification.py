@@ -168,7 +168,7 @@ def test_refuses(tmp_path: Path) -> None:
             settings=settings(),
             run=Run(1, tmp_path / "d"),
         )
-    with pytest.raises(ValueError, match="starts with those of its base"):
+    with pytest.raises(ValueError, match="starts with its base's vectors"):
         TransferInput(vectors="somewhere")
 
 

@@ -47,7 +47,7 @@ def test_prompts_that_cannot_be_answered(tmp_path: Path) -> None:
         grpo(tmp_path, PROMPTS, long)
     with pytest.raises(InputError, match="no training prompts"):
         grpo(tmp_path, Prompts([], share))
-    with pytest.raises(InputError, match=r"keep=validation_reward: there is nothing to validate on"):
+    with pytest.raises(InputError, match=r"keep=validation_reward: there are no validation prompts"):
         grpo(tmp_path, watched=None, keep="validation_reward")
     assert not list(tmp_path.iterdir())
 

@@ -166,7 +166,7 @@ def test_what_weights_are_chosen_by(asked, validation, measure, tmp_path, monkey
 def test_parts_of_speech_bracket_no_phrases_to_choose_by(tmp_path):
     _, made = trained(tmp_path / "a", max_steps=2)
     assert "validation_entity_f1" not in made.curve[-1]
-    with pytest.raises(InputError, match=r"early_stopping=entity_f1: the tags bracket no phrases .* set it to auto"):
+    with pytest.raises(InputError, match=r"early_stopping=entity_f1: the tags mark no phrases .* set it to auto"):
         trained(tmp_path / "b", early_stopping="entity_f1")
 
 

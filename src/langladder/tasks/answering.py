@@ -1,11 +1,11 @@
-"""Answering questions about paragraphs: readers that start from another rung's network, trained as all others are.
+"""Answering questions about paragraphs: readers that start from another rung's network, trained like all others.
 
-All makers of readers are called as
+All functions that make readers are called as
 
     model, result = maker(kind, train, validation, settings=…, run=…, base=…)
 
-    kind         the class that the rung names
-    train        questions with their answers; validation: the same, to watch, and to fit the threshold of no answer on
+    kind         the class that the rung's file names
+    train        questions with their answers; validation: the same, to select weights and fit the no-answer threshold
     settings, run, base      as in `models.making`
 """
 
@@ -31,9 +31,9 @@ ACCURACY = "validation_accuracy"
 
 
 class Answering(Task, Generic[Row, Batch]):
-    """Any reader that learns. The best weights are those with the most validation rows right, or with the lowest loss.
+    """Any reader that learns. The best weights have the most correct validation rows, or the lowest validation loss.
 
-    A row is what `NetworkReader.encode` gives: a window over a paragraph, a question with its options.
+    A row is what `NetworkReader.encode` returns: a window over a paragraph, or a question with its options.
     """
 
     unit = "rows"
@@ -53,22 +53,22 @@ class Answering(Task, Generic[Row, Batch]):
         return self.model.means(batch)
 
     def evaluate(self, batch: Batch) -> tuple[float, int]:
-        """Summed −log P of what is right, and the number of rows."""
+        """Summed −log P of the correct answers, and the number of rows."""
         loss, right, rows = self.model.judge(batch)
         self.tally["right"] += right
         self.tally["total"] += rows
         return loss, rows
 
     def measures(self) -> dict[str, float]:
-        """Share of the validation rows that are answered right, as tokens: the start and the end, or the option."""
+        """Share of the validation rows with a correct answer: the right start and end tokens, or the right option."""
         return {ACCURACY: self.tally["right"] / max(1, self.tally["total"])}
 
 
 class QuestionBatches(ReadingBatches[Batch]):
-    """Batches of rows of like length."""
+    """Batches of rows of similar length."""
 
     def size(self, batch: Batch) -> int:
-        """Rows: what is right has one number for each."""
+        """The number of rows; each row has one correct answer."""
         return len(batch[-1])
 
 
@@ -82,7 +82,8 @@ def train_reader(
     """Train `model` in place; it ends with its best validation weights, on the CPU, in evaluation mode.
 
     Raises:
-        InputError: no training question, no options where it chooses; see also `train_task`.
+        InputError: there is no training question, or no options although the reader chooses among options; see also
+            `train_task`.
     """
     if not train:
         raise InputError("reading: no training question; see the report of the stage `corpus`")
@@ -113,7 +114,7 @@ def make(
     run: Run,
     **_: object,
 ) -> tuple[AnyReader, TrainingResult]:
-    """Fine-tune on questions; see the head of the module."""
+    """Fine-tune on questions; see the module docstring."""
     network, tokenizer = begin(kind, settings, base, seed=run.seed)
     model = network.equip(tokenizer)
     return model, train_reader(model, train, validation, settings.training, run)

@@ -61,7 +61,7 @@ class UpdateSize(Callback):
         self._before: list[Tensor] = []
 
     def on_before_optimizer_step(self, trainer: Trainer, pl_module: LightningModule, optimizer: Optimizer) -> None:
-        """The gradients of all of the update's batches are there, not yet clipped."""
+        """Called when the gradients of all batches of the update are summed, before clipping."""
         if makes_row(self.config, task_of(pl_module).steps_done):
             self._norm, self._before = gradient_norm(pl_module), sampled(pl_module)
 
@@ -84,13 +84,13 @@ def gradient_norm(module: nn.Module) -> Tensor:
 
 @torch.no_grad()
 def sampled(module: nn.Module) -> list[Tensor]:
-    """A copy of the trainable parameters, of large ones every k-th entry: (≤ SAMPLE,) each."""
+    """A copy of the trainable parameters; of large ones, every k-th entry: (≤ SAMPLE,) each."""
     return [_every(parameter).clone() for parameter in _trainable(module)]
 
 
 @torch.no_grad()
 def update_ratio(before: list[Tensor], module: nn.Module) -> float:
-    """‖θ′ − θ‖ / ‖θ‖, θ from `sampled` and θ′ as the module is now; 0 where nothing is trained."""
+    """‖θ′ − θ‖ / ‖θ‖, with θ from `sampled` and θ′ the current parameters; 0 if nothing is trained."""
     moved, length = torch.zeros((), dtype=torch.float64), torch.zeros((), dtype=torch.float64)
     for old, parameter in zip(before, _trainable(module), strict=True):
         k = _stride(parameter)
@@ -102,12 +102,12 @@ def update_ratio(before: list[Tensor], module: nn.Module) -> float:
 
 
 def _trainable(module: nn.Module) -> list[Tensor]:
-    """The parameters; of those that are shared out, this process's parts."""
+    """The parameters; of sharded ones, this process's part."""
     return [local(parameter) for parameter in module.parameters() if parameter.requires_grad]
 
 
 def _stride(parameter: Tensor) -> int:
-    """k, an odd number, so that the columns of a table take turns."""
+    """k, an odd number, so that the sample covers all columns of a table."""
     k = -(-parameter.numel() // SAMPLE)
     return k if k % 2 else k + 1
 
@@ -121,8 +121,8 @@ class Recorder(Callback):
 
     A row is {"step", "train_loss" (mean since the row before), "validation_loss" (or None), "lr", "gradient_norm",
     "update_ratio" (of this step, see the module)}, and at a validation the task's other measures (`validation_bleu`).
-    The rows travel in the checkpoint, so a resumed run has the whole curve; so do the seconds, which measure and are
-    not deterministic.
+    Checkpoints contain the rows, so a resumed run has the whole curve. They also contain the measured seconds, which
+    are not deterministic.
     """
 
     def __init__(self, config: TrainingConfig, update_size: UpdateSize) -> None:
@@ -138,7 +138,7 @@ class Recorder(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: object, batch: Update, batch_idx: int
     ) -> None:
-        """Add the step's loss; make a row when it is time."""
+        """Add the step's loss, and a row if one is due."""
         assert isinstance(outputs, Mapping)
         self.total = self.total.to(outputs["loss"].device) + outputs["loss"].detach()
         self.batches += 1
@@ -178,11 +178,12 @@ class Recorder(Callback):
         return {name: getattr(self, name) for name in names} | {"total": self._mean_total()}
 
     def _mean_total(self) -> torch.Tensor:
-        """The summed losses; with several processes the mean, because each part is scaled by their number."""
+        """The summed losses. With several processes it is their mean, because each part is scaled by the number of
+        processes."""
         return summed(self.total) / ranks().size if ranks().size > 1 else self.total
 
     def load_state_dict(self, state_dict: dict[str, object]) -> None:
-        """Go on from a checkpoint."""
+        """Restore the state of a checkpoint."""
         vars(self).update(state_dict)
 
 
@@ -213,7 +214,7 @@ class BestWeights(Checkpoint):
         self.path, self.recorder = path, recorder
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Write where no validation before was as good (the recorder has added this one to the curve by now)."""
+        """Write the weights if this validation is the best so far (the recorder has already added it to the curve)."""
         rows = self.recorder.rows
         if self.recorder.config.fast_dev_run or not rows:
             return
@@ -240,7 +241,7 @@ class ResumePoint(Checkpoint):
             self._save(trainer)
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Write after every validation (the callbacks with a say in stopping have run by now)."""
+        """Write after every validation (early stopping has already run)."""
         self._save(trainer)
 
     def _save(self, trainer: Trainer) -> None:
@@ -249,27 +250,27 @@ class ResumePoint(Checkpoint):
 
 
 class StepBar(Callback):
-    """One progress bar for the whole run, and one line a validation."""
+    """One progress bar for the whole run, and one line per validation."""
 
     def __init__(self, config: TrainingConfig, recorder: Recorder) -> None:
         self.config, self.recorder = config, recorder
         self.stack = ExitStack()
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Show the bar at the step that training starts from."""
+        """Show the bar, at the step at which training starts."""
         self.task = self.stack.enter_context(working("training", self.config.max_steps, "steps", always=True))
         self.task.done = task_of(pl_module).steps_done
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: object, batch: Update, batch_idx: int
     ) -> None:
-        """Move on by one step."""
+        """Advance by one step."""
         self.task.advance()
         if self.recorder.rows and self.recorder.rows[-1]["step"] == task_of(pl_module).steps_done:
             self.task.note(f"loss {self.recorder.rows[-1]['train_loss']:.3f}")
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Say how the step's validation went."""
+        """Print the results of the step's validation."""
         row = self.recorder.rows[-1]
         rate = self.recorder.tokens / max(self.recorder.seconds, 1e-9)
         more = f"BLEU {row['validation_bleu']:.2f}  " if "validation_bleu" in row else ""
@@ -293,7 +294,7 @@ class Snapshots(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: object, batch: Update, batch_idx: int
     ) -> None:
-        """Write the weights of a step that validates; let the oldest go."""
+        """Write the weights of a step with validation, and delete the oldest file."""
         step = task_of(pl_module).steps_done
         if self.config.fast_dev_run or (step % self.config.validate_every and step != self.config.max_steps):
             return
@@ -311,12 +312,12 @@ def snapshots(folder: Path, step: int) -> list[Path]:
 
 
 def all_snapshots(folder: Path) -> list[Path]:
-    """All of them, oldest first; other files in the folder are not ours."""
+    """All snapshots, oldest first; other files in the folder are ignored."""
     return sorted(folder.glob(f"{'[0-9]' * 9}{SUFFIX}"))
 
 
 def mean_weights(paths: list[Path]) -> dict[str, torch.Tensor]:
-    """θ̄ over the files, each number summed in float64; what is no float (counts) is as in the last file."""
+    """θ̄ over the files, summed in float64. Tensors that are not floats (counts) are those of the last file."""
     total: dict[str, torch.Tensor] = {}
     for path in paths:
         last = read_checkpoint(path)["state_dict"]

@@ -1,7 +1,7 @@
 """Checkpoints without pickle: tensors as safetensors, everything else as JSON in the same file's header.
 
-One file, written under a temporary name and renamed: whatever moment the process dies at, the folder holds a whole
-checkpoint (the new one or the one before). Reading runs no code.
+It is one file, written under a temporary name and then renamed. So at any moment the folder has a complete checkpoint
+(the new one or the previous one), even if the process dies. Reading runs no code.
 """
 
 import json
@@ -28,7 +28,7 @@ def write_checkpoint(path: Path, checkpoint: Mapping[str, object]) -> None:
     """Write nested dicts, lists, tuples, tensors, numbers, strings, None. Raises TypeError for anything else."""
     tensors: dict[str, torch.Tensor] = {}
     state = _encode(dict(checkpoint), tensors, {})
-    # One entry only: safetensors writes several in no fixed order.
+    # one entry only, because safetensors writes several in no fixed order
     header = {"checkpoint": json.dumps({"format": FORMAT_VERSION, "state": state})}
     with atomic_file(Path(path)) as temporary:
         save_file(tensors, temporary, metadata=header)
@@ -57,7 +57,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 
 def _encode(value: object, tensors: dict[str, torch.Tensor], names: dict[Hashable, str]) -> object:
-    """JSON form of `value`; its tensors go to `tensors`, one that is shared (tied weights) only once."""
+    """JSON form of `value`. Its tensors go to `tensors`; a shared tensor (tied weights) goes there only once."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, torch.Tensor):
@@ -95,17 +95,17 @@ def _decode(value: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
 
 
 class SafetensorsCheckpointIO(CheckpointIO):
-    """Lightning's door to these files."""
+    """Lightning's interface to these files."""
 
     def save_checkpoint(self, checkpoint: Checkpoint, path: str | Path, storage_options: object = None) -> None:
-        """Write one checkpoint; `storage_options` are of no use here."""
+        """Write one checkpoint; `storage_options` is ignored."""
         del storage_options
         write_checkpoint(Path(path), checkpoint)
 
     def load_checkpoint(
         self, path: str | Path, map_location: object = None, weights_only: bool | None = None
     ) -> Checkpoint:
-        """Read one checkpoint onto the CPU; Lightning moves it where it belongs."""
+        """Read one checkpoint onto the CPU; Lightning moves it to the device."""
         del map_location, weights_only
         return read_checkpoint(Path(path))
 

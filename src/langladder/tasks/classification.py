@@ -1,9 +1,9 @@
-"""Classification: a text → its label. Cross-entropy of the label, whatever the network that reads.
+"""Classification: a text → its label. The loss is the cross-entropy of the label, for every network.
 
 L = −(1/N) Σ_n log P(y_n | x_n)
 
-Of multi-label texts y_n is a set, and log P that of `models.classification.classifier`: binary cross-entropy, summed
-over the labels.
+For multi-label texts, y_n is a set, and log P is defined in `models.classification.classifier`: binary cross-entropy,
+summed over the labels.
 """
 
 from collections.abc import Sequence
@@ -32,16 +32,16 @@ MICRO_F1 = "validation_micro_f1"
 
 
 class LabelledBatch(NamedTuple):
-    """Texts, and their labels (B,) int64, of multi-label texts (B, C) bool."""
+    """Texts, and their labels: (B,) int64, or (B, C) bool for multi-label texts."""
 
     reading: Reading
     labels: torch.Tensor
 
 
 class Classification(Task):
-    """Any network that classifies. The best weights are those with the highest validation accuracy, or lowest loss.
+    """Any classifier network. The best weights have the highest validation accuracy, or the lowest validation loss.
 
-    Of multi-label texts, micro-F₁ stands in the place of accuracy: few texts get just their labels at first.
+    For multi-label texts, micro-F₁ replaces accuracy, because at first few texts get exactly their labels.
     """
 
     unit = "texts"
@@ -84,7 +84,7 @@ class Classification(Task):
         return -float(chosen.sum(dtype=torch.float64)), len(batch.labels)
 
     def _evaluate_sets(self, scores: torch.Tensor, labels: torch.Tensor) -> tuple[float, int]:
-        """The same of scores (B, C) and sets of labels (B, C) bool."""
+        """The same for scores (B, C) and sets of labels (B, C) bool."""
         said = scores.sigmoid() >= THRESHOLD  # (B, C)
         self.tally["right"] += int((said == labels).all(dim=1).sum())
         self.tally["total"] += len(labels)
@@ -94,9 +94,9 @@ class Classification(Task):
         return float(loss), len(labels)
 
     def measures(self) -> dict[str, float]:
-        """Share of the validation texts that get their label; with class_weights=balanced, its mean over the labels.
+        """Share of the validation texts with the correct label; with class_weights=balanced, its mean over the labels.
 
-        Of multi-label texts the share that get just their labels, and micro-F₁.
+        For multi-label texts: the share with exactly the correct labels, and micro-F₁.
         """
         accuracy = {ACCURACY: self.tally["right"] / max(1, self.tally["total"])}
         if self.model.multi_label:
@@ -118,7 +118,7 @@ def train_classifier(
     """Train `model` in place; it ends with its best validation weights, on the CPU, in evaluation mode.
 
     Raises:
-        InputError: no training text, a label that the model does not know; see also `train_task`.
+        InputError: there is no training text, or the model does not know a label; see also `train_task`.
     """
     if not train:
         raise InputError("classification: no training text; see the report of the stage `clean`")

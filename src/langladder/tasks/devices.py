@@ -1,8 +1,8 @@
 """The processes that train one model: their number, and the device of each. (Does not load Lightning.)
 
 Each process has the model and trains on its rows of every batch (`data.batches`). The loss of its rows is weighted so
-that the mean of all gradients, which DDP computes, is the gradient of the whole batch: the curve is that of one device.
-This module starts no processes: torchrun, Slurm or a stage of the pipeline starts and numbers them, see `ranks`.
+that DDP's mean of the gradients is the gradient of the whole batch, and the curve equals that of one device. This
+module starts no processes: torchrun, Slurm or a pipeline stage starts and numbers them, see `ranks`.
 """
 
 import os
@@ -19,18 +19,18 @@ from langladder.ground.schema import checked
 from langladder.tasks.optimisation import TrainingConfig, on_gpu
 
 OLDEST = (7, 0)
-"""The compute capability that Triton asks for: Volta's."""
+"""The compute capability that Triton requires: Volta's."""
 
 
 def check_devices(config: TrainingConfig, own: Ranks) -> None:
-    """Refuse devices that this machine does not have, and processes that were not started.
+    """Raise an error for devices that this machine does not have, and for processes that were not started.
 
     Args:
-        own: the processes that there are.
+        own: the processes that were started.
 
     Raises:
-        InputError: more GPUs than there are, another number of processes than was started, batches that it does not
-            divide.
+        InputError: there are fewer GPUs, another number of processes was started, or the number of processes does not
+            divide the batches.
     """
     wanted = config.devices * config.nodes
     if own.size == 1 and wanted > 1:
@@ -53,10 +53,10 @@ def check_devices(config: TrainingConfig, own: Ranks) -> None:
 
 
 def compiles(config: TrainingConfig, *, one_graph: bool) -> bool:
-    """Whether `torch.compile` makes the kernels of a step's loss.
+    """Whether `torch.compile` compiles a step's loss.
 
     Args:
-        one_graph: whether the loss is one (`Task.one_graph`): `auto` compiles no other.
+        one_graph: whether the loss is one graph (`Task.one_graph`); `auto` only compiles such losses.
     """
     if config.compile != "auto":
         return config.compile
@@ -72,7 +72,7 @@ def has_compiler() -> bool:
 
 @contextmanager
 def joined(config: TrainingConfig) -> Iterator[None]:
-    """Connect to the other processes, if any; on processors, all processes of a machine share the threads of one.
+    """Connect to the other processes, if any. On CPUs, the processes of a machine divide its threads among them.
 
     Raises:
         InputError: see `check_devices`.
@@ -93,7 +93,7 @@ def joined(config: TrainingConfig) -> Iterator[None]:
 
 @contextmanager
 def tensor_cores(config: TrainingConfig) -> Iterator[None]:
-    """On a GPU, use TF32 for fp32 products, unless fp32 is requested; a choice of the caller is kept."""
+    """On a GPU, use TF32 for fp32 products, unless fp32 is requested. A choice of the caller is not changed."""
     before = torch.get_float32_matmul_precision()
     if on_gpu(config) and config.precision != "fp32" and before == "highest":
         torch.set_float32_matmul_precision("high")

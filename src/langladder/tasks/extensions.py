@@ -1,11 +1,12 @@
-"""Additions of a project to a training: flags of Lightning's Trainer, callbacks, loggers, an optimiser, a schedule.
+"""Extensions of a training run: flags of Lightning's Trainer, callbacks, loggers, an optimiser, a schedule.
 
-Each but the flags is an entry `{_target_: dotted.path.of.AClass, argument: value, …}`, as Hydra's users write them. A
-path leads into torch.optim, Lightning's callbacks, loggers and profilers, langladder, or a package that the user has
-listed (`ground.plugins`). All is checked with the settings, before anything runs: names, arguments, kinds.
+Each of them, except the flags, is an entry `{_target_: dotted.path.of.AClass, argument: value, …}` as in Hydra. The
+class must be in torch.optim, in Lightning's callbacks, loggers or profilers, in langladder, or in a package that the
+user has listed (`ground.plugins`). Names, arguments and kinds of classes are checked with the settings, before anything
+runs.
 
-What breaks the two promises of a training is refused with the reason: a run that is killed ends with the same bits as
-one that was not, and a run is a function of its settings.
+A training run makes two promises: a run that is killed and resumed ends with the same bits as an uninterrupted one, and
+a run is a function of its settings. An extension that breaks one of them is an error, which states the reason.
 """
 
 import inspect
@@ -41,15 +42,15 @@ HOMES: dict[Kind, tuple[str, ...]] = {
     "logger": ("pytorch_lightning.loggers", "langladder.tasks"),
     "profiler": ("pytorch_lightning.profilers", "langladder.tasks"),
 }
-"""The packages whose classes each may be, beside those of plugins."""
+"""The allowed packages of the classes of each kind, besides plugins."""
 ALIASES = {"lightning.pytorch.": "pytorch_lightning.", "lightning.": "pytorch_lightning."}
 STEPS = ("T_max", "total_steps")
 """Arguments of schedules whose default is the number of steps of the run."""
 
 REPORTS = ("pytorch_lightning.profilers.profiler", "pytorch_lightning.callbacks.model_summary")
-"""Loggers that print a table which somebody has asked for."""
+"""Loggers that print a table because the user has requested it."""
 
-BY_CLOCK = "a run that ends by the clock is no function of its settings"
+BY_CLOCK = "a run that ends by the clock is not a function of its settings"
 OURS = "it is set by langladder"
 FLAGS = {
     "accelerator": "set training.accelerator",
@@ -67,7 +68,7 @@ FLAGS = {
     "max_time": f"{BY_CLOCK}; set training.max_steps",
     "limit_train_batches": "a run that is resumed would validate at other steps; set training.max_steps",
     "limit_val_batches": "set training.validation_tokens, where the rung has it",
-    "limit_test_batches": "the Trainer tests nothing here: the stage evaluate does",
+    "limit_test_batches": "the Trainer does not test here; the stage evaluate does",
     "limit_predict_batches": "the Trainer predicts nothing here",
     "overfit_batches": "set training.overfit_batches",
     "val_check_interval": "set training.validate_every",
@@ -78,41 +79,41 @@ FLAGS = {
     "accumulate_grad_batches": "batches are weighted by their tokens; set training.accumulate",
     "gradient_clip_val": "Lightning's clipping refuses fused optimisers in bf16; set training.clip_norm",
     "gradient_clip_algorithm": "gradients are clipped by their norm; set training.clip_norm",
-    "benchmark": "kernels that are chosen by the clock give other bits at each run",
+    "benchmark": "kernels that are chosen by measured time give different bits in each run",
     "use_distributed_sampler": f"{OURS}: each process takes its rows of the same batches",
-    "barebones": "no callbacks, no curve, no checkpoint: such a run cannot be resumed",
+    "barebones": "a run without callbacks, curve and checkpoints cannot be resumed",
     "plugins": f"{OURS}: checkpoints are safetensors; packages of your own are listed in params.yaml: plugins",
-    "sync_batchnorm": f"{OURS}: several processes hold buffers to be constants",
+    "sync_batchnorm": f"{OURS}: with several processes, buffers must be constants",
     "reload_dataloaders_every_n_epochs": "batches are functions of (seed, step)",
     "model_registry": "models are registered in MLflow",
 }
 """Flags of the Trainer that are not supported, each with the setting to use instead or the reason."""
 CALLBACKS = {
-    "EarlyStopping": "a run that is resumed after its end would go on; set training.patience",
-    "StochasticWeightAveraging": "it counts epochs, which are here stretches up to a validation; set "
+    "EarlyStopping": "a finished run that is resumed would continue; set training.patience",
+    "StochasticWeightAveraging": "it counts epochs, but here an epoch is the steps up to a validation; set "
     "training.average_checkpoints",
     "WeightAveraging": "its averages are not in our checkpoints; set training.average_checkpoints",
     "EMAWeightAveraging": "its averages are not in our checkpoints; set training.average_checkpoints",
     "GradientAccumulationScheduler": "set training.accumulate",
     "BatchSizeFinder": "the figures would depend on the machine; set training.batch_size",
-    "LearningRateFinder": "search with Hydra instead: -m lm.training.lr=0.001,0.01",
+    "LearningRateFinder": "search for a rate with Hydra instead: -m lm.training.lr=0.001,0.01",
     "BaseFinetuning": "it counts epochs, which are here stretches up to a validation",
     "BackboneFinetuning": "it counts epochs, which are here stretches up to a validation",
-    "ModelPruning": "the model could not be saved as its class has it",
-    "SpikeDetection": "a batch that is left out would not be when the run is resumed",
+    "ModelPruning": "the model could not be saved in the form that its class defines",
+    "SpikeDetection": "a resumed run would not leave out the same batch",
 }
-"""Callbacks of Lightning that are not taken."""
+"""Callbacks of Lightning that are not supported, each with the reason."""
 OPTIMIZERS = {
     "LBFGS": "it computes the loss several times a step, and every step is one batch",
-    "SparseAdam": "it takes gradients by rows only",
+    "SparseAdam": "it only supports sparse gradients",
 }
 
 
 def checked_target(kind: Kind, entry: object) -> Target:
-    """An entry whose class is there, is allowed and takes its arguments.
+    """Check that the class of an entry exists, is allowed and accepts its arguments.
 
     Raises:
-        ValueError: what is wrong with it.
+        ValueError: it does not; the message names the reason.
     """
     if not isinstance(entry, Mapping) or "_target_" not in entry:
         raise ValueError(f"{short(entry)}: write {{_target_: {HOMES[kind][0]}.AClass, argument: value}}")
@@ -130,7 +131,7 @@ def checked_target(kind: Kind, entry: object) -> Target:
 
 
 def checked_entries(kind: Kind, entries: object) -> dict[str, Target]:
-    """Callbacks or loggers: a list of entries, or entries by names (null takes one out); by names."""
+    """Callbacks or loggers, by name, from a list of entries or from entries by name (null removes one)."""
     if isinstance(entries, Mapping):
         named = {str(name): entry for name, entry in entries.items() if entry is not None}
         if "_target_" in named:
@@ -143,10 +144,10 @@ def checked_entries(kind: Kind, entries: object) -> dict[str, Target]:
 
 
 def checked_flags(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """Flags of Lightning's Trainer that it takes, and that may be set.
+    """Check that Lightning's Trainer has these flags and that they may be set.
 
     Raises:
-        ValueError: what is wrong with the first that is.
+        ValueError: the first flag that is unknown or not allowed.
     """
     if not flags:
         return {}
@@ -178,7 +179,7 @@ def trainer_flags() -> tuple[str, ...]:
 
 @cache
 def _try(flags: str) -> None:
-    """Let Lightning check the values of flags."""
+    """Check the values of flags with Lightning."""
     from lightning_fabric.utilities.exceptions import MisconfigurationException
     from pytorch_lightning import Trainer
 
@@ -190,7 +191,7 @@ def _try(flags: str) -> None:
 
 
 def built(kind: Kind, entry: Target, *first: object) -> Any:
-    """What an entry describes; `first` are the arguments before its own, in entries inside it as well.
+    """Create the object of an entry. `first` are the arguments before its own, also for entries inside it.
 
     Raises:
         InputError: the class refuses its arguments.
@@ -212,23 +213,24 @@ def _inner(kind: Kind, value: object, first: tuple[object, ...]) -> object:
 
 
 def built_flags(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """The Trainer's flags, with a profiler that an entry describes."""
+    """The Trainer's flags, with the profiler of an entry as an object."""
     profiler = flags.get("profiler")
     return dict(flags) | ({"profiler": built("profiler", dict(profiler))} if isinstance(profiler, Mapping) else {})
 
 
 def built_callbacks(entries: Mapping[str, Target]) -> "list[Callback]":
-    """Callbacks of the project's own."""
+    """Callbacks from the settings."""
     return [built("callbacks", entry) for entry in entries.values()]
 
 
 def built_loggers(entries: Mapping[str, Target]) -> "list[Logger]":
-    """Loggers of the project's own."""
+    """Loggers from the settings."""
     return [built("logger", entry) for entry in entries.values()]
 
 
 def built_schedule(entry: Target, optimizer: torch.optim.Optimizer, steps: int) -> LRScheduler:
-    """A schedule of torch's, or of a plugin; what of `STEPS` it asks for and is not given is the steps of the run."""
+    """A schedule of torch or of a plugin. Its arguments in `STEPS` that have no value are set to the number of steps of
+    the run."""
 
     def whole(one: Target) -> Target:
         inner = {"schedulers": [whole(part) for part in one["schedulers"]]} if "schedulers" in one else {}
@@ -239,10 +241,10 @@ def built_schedule(entry: Target, optimizer: torch.optim.Optimizer, steps: int) 
 
 
 def _located(kind: Kind, target: str) -> type:
-    """The class that an entry names.
+    """The class of an entry's `_target_`.
 
     Raises:
-        ValueError: it may not, or there is none.
+        ValueError: the class is not allowed, or does not exist.
     """
     for other, ours in ALIASES.items():
         target = ours + target.removeprefix(other) if target.startswith(other) else target
@@ -258,7 +260,7 @@ def _located(kind: Kind, target: str) -> type:
 
 
 def _base(kind: Kind) -> type:
-    """The class that all of a kind are of."""
+    """The base class of each kind."""
     if kind == "optimizer":
         return torch.optim.Optimizer
     if kind == "schedule":

@@ -1,7 +1,7 @@
-"""Fine-tuning: a classifier or tagger whose body begins as another rung's network, trained as all others are.
+"""Fine-tuning: a classifier or tagger whose body starts with another rung's weights, trained like all others.
 
-(Dai & Le 2015; Radford et al. 2018; Devlin et al. 2019, section 4.) The base's folder gives the body's settings, its
-weights and the tokenizer that it speaks.
+(Dai & Le 2015; Radford et al. 2018; Devlin et al. 2019, section 4.) The base's folder has the body's settings, weights
+and tokenizer.
 """
 
 from collections.abc import Sequence
@@ -30,14 +30,14 @@ Kind = TypeVar("Kind", bound=Network)
 def begin(
     kind: type[Kind], settings: NamedSettings[GrownConfig], base: Path, *labels: int, seed: int
 ) -> tuple[Kind, Tokenizer]:
-    """The network before its first step and without the names of its labels, and the tokenizer of its base.
+    """The network before its first step, without label names, and the tokenizer of its base.
 
     Args:
-        kind: the class that the rung names. settings: `name` and `model` of the rung.
-        base: the folder of the rung that it starts from. labels: how many there are, where there are any.
+        kind: the class in the rung's file. settings: `name` and `model` of the rung.
+        base: the folder of the rung that it starts from. labels: the number of labels, if it has labels.
 
     Raises:
-        InputError: the base is of another kind, has fewer layers than are asked for, or has no tokenizer that fits.
+        InputError: the base is of another kind, has fewer layers than requested, or has no matching tokenizer.
     """
     found = base_for(cast(type[Grown], kind), base)
     vocab_size: int = getattr(found, "vocab_size", 0)
@@ -54,14 +54,14 @@ def begin(
 def grown(
     kind: type[Kind], config: GrownConfig, base: Network, tokenizer: Tokenizer, *labels: int, seed: int, rung: str
 ) -> Kind:
-    """A network of `kind` that begins with the weights of `base`, before its first step.
+    """A network of `kind` that starts with the weights of `base`, before its first step.
 
     Args:
-        config: its settings, but for those of the body. labels: how many there are, where there are any.
+        config: its settings, except those of the body. labels: the number of labels, if it has labels.
         rung: its name, for messages.
 
     Raises:
-        InputError: more layers are asked for than the base has.
+        InputError: the settings request more layers than the base has.
     """
     torch.manual_seed(seed)
     network = kind(settings_with_body(config, base, rung), tokenizer.full_vocab_size, *labels)

@@ -1,6 +1,6 @@
-"""Training a sequence model that begins with word vectors made elsewhere, in its input embedding.
+"""Training a sequence model whose input embedding starts with existing word vectors.
 
-Each token that is a whole word starts with the vector of that word, unchanged (neither scaled nor centred); every other
+Each token that is a whole word starts with the vector of that word, unchanged (neither scaled nor centred). Every other
 token, also a special one, keeps its random values. The table is then trained like all other weights, or frozen as a
 whole, see `inputs`.
 
@@ -32,13 +32,14 @@ def start_from_vectors(
     Call it before training and before a checkpoint is read back.
 
     Args:
-        damage: counts the damaged entries of the vectors; None: by the policy of the settings.
+        damage: counts damaged entries of the vector file; None: uses the policy of the settings.
 
     Returns:
         covered (V,) bool: the tokens that start with a vector; none if `settings.vectors` is null.
 
     Raises:
-        InputError: no input embedding, another dimension, no word in common, or frozen with tied weights.
+        InputError: the model has no input embedding or another dimension, shares no word with the vectors, or is frozen
+            with tied weights.
     """
     if settings.vectors is None:
         return np.zeros(tokenizer.vocab_size, dtype=bool)
@@ -70,7 +71,7 @@ def make(
     settings: InputSettings[InputVectors, LMTrainingConfig],
     run: Run,
 ) -> TrainingResult:
-    """Begin with the vectors that `settings.input` names, then train; see `models.making`."""
+    """Start with the vectors of `settings.input`, then train; see `models.making`."""
     damage = Damage(settings.input.damaged)
     start_from_vectors(model, tokenizer, settings.input, damage)
     result = language_modelling.make(model, tokenizer, train, validation, settings=settings, run=run)
@@ -80,7 +81,7 @@ def make(
 def make_tuned(
     base: Path, tokenizer: Tokenizer, train: TokenStream, validation: TokenStream, *, settings: TunedSettings, run: Run
 ) -> tuple[NeuralLanguageModel, TrainingResult]:
-    """A language model of the rung's settings that begins with the word vectors of the rung in `base`; see `make`."""
+    """A language model with the rung's settings that starts with the word vectors of the rung in `base`; see `make`."""
     assert settings.target is not None  # word vectors are not a network
     model: NeuralLanguageModel = locate(settings.target)(settings.model, tokenizer.vocab_size)
     start_from_vectors(model, tokenizer, InputVectors(vectors=str(base)))

@@ -41,15 +41,15 @@ def units_for(
     vectors: Path | WordVectors | None = None,
     damage: Damage | None = None,
 ) -> tuple[Units, Table | None]:
-    """The units of a rung, and the vectors of its ids if it starts with vectors.
+    """The units of a rung, and the vectors of its ids if it starts with word vectors.
 
     Args:
-        tokenizer: of the text, for subwords. vectors: to begin with, or their path, instead of those that the settings
-            name.
-        damage: counts their damaged entries; None: by the policy of the settings.
+        tokenizer: of the text, for subwords. vectors: the initial vectors, or their path, instead of those in the
+            settings.
+        damage: counts damaged entries of the vector file; None: uses the policy of the settings.
 
     Raises:
-        InputError: no word is left, subwords without a tokenizer, vectors that cannot be read or share no word.
+        InputError: no word is left, subwords have no tokenizer, or the vectors cannot be read or share no word.
     """
     if isinstance(vectors, WordVectors):
         found: WordVectors | None = vectors
@@ -80,7 +80,7 @@ def units_for(
 
 
 def table_of(units: Units, vectors: WordVectors) -> Table:
-    """The vector of each id, by the word itself or else in another case."""
+    """The vector of each id: that of the word itself, or else of the word in another case."""
     if isinstance(units, SubwordUnits):
         names = word_tokens(units.tokenizer)
     else:
@@ -97,7 +97,7 @@ def table_of(units: Units, vectors: WordVectors) -> Table:
 
 
 def spellings(vectors: WordVectors, fold: Callable[[str], str]) -> dict[str, str]:
-    """Folded word → the word in the vectors; of several spellings the most frequent, which comes first."""
+    """Folded word → its word in the vectors. Of several spellings, the most frequent one, which comes first."""
     found: dict[str, str] = {}
     for word in vectors.words:
         found.setdefault(fold(word), word)
@@ -107,15 +107,15 @@ def spellings(vectors: WordVectors, fold: Callable[[str], str]) -> dict[str, str
 def start_embedding(
     model: Network, embedding: nn.Embedding, rows: np.ndarray, vectors: np.ndarray, *, frozen: bool, path: str = ""
 ) -> None:
-    """E[rows] ← vectors in an input table of the model, in place; frozen, the whole table is not trained.
+    """E[rows] ← vectors in an input table of the model, in place. If frozen, the whole table is not trained.
 
     Call it before training and before a checkpoint is read back.
 
     Args:
-        rows: (N,) int64; vectors: (N, D). path: where they are from, for messages.
+        rows: (N,) int64; vectors: (N, D). path: their file, for messages.
 
     Raises:
-        InputError: they have another dimension than the table; frozen, and the table is the output layer, too.
+        InputError: their dimension differs from the table's; or the table is frozen, but it is also the output layer.
     """
     check_dimension(model, embedding, vectors.shape[1], path)
     with torch.no_grad():
@@ -140,10 +140,10 @@ def check_dimension(model: Network, embedding: nn.Embedding, dim: int, path: str
 
 
 def start_from_table(model: Network, table: Table | None, *, frozen: bool, spread: float | None = None) -> None:
-    """Begin the input table of a classifier with vectors, see `table_of` and `start_embedding`.
+    """Start the input table of a classifier with vectors, see `table_of` and `start_embedding`.
 
     Args:
-        spread: standard deviation of the table's numbers; None: D^−½, as its random rows have.
+        spread: standard deviation of the table's numbers; None: D^−½, that of its random rows.
     """
     if table is None:
         return

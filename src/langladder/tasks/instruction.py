@@ -41,7 +41,7 @@ REWARD = "validation_reward"
 
 
 class InstructionTuning(Task):
-    """Maximum likelihood of the responses. The best weights are those of the highest reward, or lowest loss."""
+    """Maximum likelihood of the responses. The best weights have the highest reward, or the lowest loss."""
 
     def __init__(self, model: InstructedGPT, config: InstructionTraining, sample: "JudgedSample | None" = None) -> None:
         super().__init__(config)
@@ -55,12 +55,12 @@ class InstructionTuning(Task):
         return torch.stack(self.means(batch)).sum()
 
     def means(self, batch: DialogueBatch) -> tuple[torch.Tensor, ...]:
-        """See `Task.means`: of the responses, and of plain text where there is any."""
+        """See `Task.means`: one for the responses, and one for plain text if there is any."""
         hidden, layout = self.model.packed(batch.tokens)  # (N, D)
         answered = self.model.loss(hidden, layout.pack(batch.targets), self.smoothing)
         if batch.text is None:
             return (answered,)
-        if not len(batch.text):  # the windows of this step are with other processes
+        if not len(batch.text):  # other processes have the windows of this step
             return answered, torch.zeros_like(answered)
         hidden, _ = self.model(batch.text[:, :-1])  # (W, L, D)
         return answered, self.weight * self.model.loss(hidden, batch.text[:, 1:])
@@ -91,7 +91,7 @@ class JudgedSample:
 
     @classmethod
     def of(cls, dialogues: Sequence[Dialogue], count: int, judge: Judge, template: ChatTemplate, most: int) -> Self:
-        """`count` prompts, evenly spread over all (all, if there are fewer); `most` tokens of an answer."""
+        """`count` prompts, evenly spread over all (all, if there are fewer); at most `most` tokens per answer."""
         positions = np.linspace(0, len(dialogues) - 1, min(count, len(dialogues))).round().astype(np.int64)
         return cls([dialogues[position] for position in positions.tolist()], judge, template, most)
 
@@ -116,11 +116,11 @@ def train_instructed(
     """Train `model` in place; it ends with its best validation weights, on the CPU, in evaluation mode.
 
     Args:
-        text: plain text, of which windows are learnt beside where `pretraining` weighs them.
+        text: plain text; training includes windows of it if `pretraining` gives them a weight.
 
     Raises:
-        InputError: nothing to learn from, a dialogue that is too long, early stopping by a reward without a judge or
-            without prompts; see also `mixed_windows` and `train_task`.
+        InputError: there is no training dialogue, a dialogue is too long, or early stopping by reward has no judge or
+            no prompts; see also `mixed_windows` and `train_task`.
     """
     if config.early_stopping == "reward" and (judge is None or not validation):
         raise InputError(
@@ -156,15 +156,15 @@ def make(
     judge: Judge | None = None,
     text: TokenStream | None = None,
 ) -> tuple[InstructedGPT, TrainingResult]:
-    """Begin with the network in `base`, whose tokenizer lies beside it, and learn from dialogues.
+    """Start with the network in `base`, which also holds its tokenizer, and learn from dialogues.
 
     Args:
-        settings: what the rung's file says: `dropout` (null: as its base's) and `training`.
-        judge: see `Judge`; None: the loss alone is measured.
+        settings: those of the rung's file: `dropout` (null: that of its base) and `training`.
+        judge: see `Judge`; None: only the loss is measured.
         text: see `train_instructed`.
 
     Raises:
-        InputError: as `begin` and `train_instructed`.
+        InputError: see `begin` and `train_instructed`.
     """
     model, tokenizer = begin(base, seed=run.seed, dropout=settings.dropout)
     return model, train_instructed(

@@ -1,7 +1,8 @@
 """Training a language model on a token stream: next-token cross-entropy, the same for every network.
 
-A network may begin with the weights of another rung's: the base's own network, or one of the same architecture that
-the rung describes, which may learn with another dropout (fine-tuning: Dai & Le 2015; Howard & Ruder 2018).
+A network can start with the weights of another rung: it is the base's own network, or one that the rung's file
+describes, of the same architecture but for example with another dropout (fine-tuning: Dai & Le 2015; Howard & Ruder
+2018).
 """
 
 from pathlib import Path
@@ -25,7 +26,7 @@ from langladder.text.tokenize.tokenizers import Tokenizer
 
 
 class LanguageModelling(Task):
-    """Next-token prediction. A recurrent network's state goes from step to step, cut off from the gradient."""
+    """Next-token prediction. A recurrent network carries its state from step to step, without gradient."""
 
     def __init__(self, model: NeuralLanguageModel, config: LMTrainingConfig) -> None:
         super().__init__(config)
@@ -52,14 +53,15 @@ class LanguageModelling(Task):
         return -float(scores.sum(dtype=torch.float64)), int(predicted(batch).sum())
 
     def carried(self) -> tuple[torch.Tensor, ...] | None:
-        """The state that a network carries on: of all streams, whichever process has them."""
+        """The carried state of a network: that of all streams, from all processes."""
         if self.state is None or ranks().size == 1:
             return self.state
-        rows = self.model.state_rows  # the i-th row of each process, then the next one of each
+        rows = self.model.state_rows  # first the i-th row of each process, then row i + 1 of each
         return tuple(torch.stack(gathered(part), dim=rows + 1).flatten(rows, rows + 1) for part in self.state)
 
     def set_carried(self, carried: tuple[torch.Tensor, ...] | None) -> None:
-        """Put the state back. Copied: the tensors of a file may lie unaligned, which costs products their last bit."""
+        """Restore the state, as copies: a file's tensors may be unaligned, which can change the last bit of
+        products."""
         self.state = None
         if carried is not None:
             own = ranks()
@@ -78,10 +80,11 @@ def train_language_model(
     """Train `model` in place; it ends with its best validation weights, on the CPU, in evaluation mode.
 
     Args:
-        task: what is learnt on each batch.
+        task: the loss on each batch.
 
     Raises:
-        InputError: the corpus is smaller than one batch, the windows exceed the model's context, see also `train_task`.
+        InputError: the corpus is smaller than one batch, or the windows exceed the model's context; see also
+            `train_task`.
     """
     if model.context is not None and config.sequence_length > model.context:
         raise InputError(
@@ -106,10 +109,10 @@ def train_language_model(
 def mixed_windows(
     mix: PretrainingMix, context: int | None, text: TokenStream | None, seed: int
 ) -> WindowBatches | None:
-    """Windows of plain text to learn beside something else; None where they weigh nothing.
+    """Windows of plain text for training in addition to something else; None if their weight is 0.
 
     Raises:
-        InputError: there is no text, or less than a window; the windows exceed the model's context.
+        InputError: there is no text or less than one window, or the windows exceed the model's context.
     """
     if not mix.weight:
         return None
@@ -140,11 +143,11 @@ def begin(settings: TunedSettings, base: Path, tokenizer: Tokenizer) -> NeuralLa
     """The network before its first step.
 
     Args:
-        settings: what the rung's file says: `name`, and `target` with `model` where it describes a network itself.
+        settings: those of the rung's file: `name`, and `target` with `model` if it describes a network itself.
         base: the folder of the rung that it starts from.
 
     Raises:
-        InputError: the base is counted, or of another architecture.
+        InputError: the base is a counted model, or has another architecture.
     """
     if settings.target is not None:
         model: NeuralLanguageModel = locate(settings.target)(settings.model, tokenizer.vocab_size)
@@ -159,6 +162,6 @@ def begin(settings: TunedSettings, base: Path, tokenizer: Tokenizer) -> NeuralLa
 def make_tuned(
     base: Path, tokenizer: Tokenizer, train: TokenStream, validation: TokenStream, *, settings: TunedSettings, run: Run
 ) -> tuple[NeuralLanguageModel, TrainingResult]:
-    """Begin with the weights in `base`, then train, see `make`; the model, and how it went."""
+    """Start with the weights in `base`, then train, see `make`. Returns the model and the training result."""
     model = begin(settings, base, tokenizer)
     return model, make(model, tokenizer, train, validation, settings=settings, run=run)

@@ -1,4 +1,4 @@
-"""Pre-training of an encoder: tokens hidden in the text, and whether a second text follows the first.
+"""Pre-training of an encoder: it predicts masked tokens, and whether a second text follows the first.
 
 L = L_MLM + L_NSP, each a mean, over masked tokens and over rows (Devlin et al. 2019, appendix A.2)
 """
@@ -19,7 +19,7 @@ from langladder.text.tokenize.tokenizers import Tokenizer, word_starts
 
 
 class MaskedLanguageModelling(Task):
-    """Masked words, and next sentences where rows are pairs. The best weights are those that tell words best."""
+    """Masked words, and next sentences if rows are pairs. The best weights predict masked words best."""
 
     def __init__(self, model: BERT, config: MaskedTraining) -> None:
         super().__init__(config)
@@ -49,7 +49,7 @@ class MaskedLanguageModelling(Task):
         return -float(scores.sum(dtype=torch.float64)), len(scores)
 
     def measures(self) -> dict[str, float]:
-        """Share of the validation pairs that are recognised, where rows are pairs."""
+        """Share of the validation pairs that are classified correctly, if rows are pairs."""
         right, total = self.tally["right"], self.tally["total"]
         return {"validation_next_sentence": right / total} if total else {}
 
@@ -65,7 +65,7 @@ def train_encoder(
     """Train `model` in place; it ends with its best validation weights, on the CPU, in evaluation mode.
 
     Raises:
-        InputError: rows exceed the model's context, the text makes no rows, see also `train_task`.
+        InputError: the rows exceed the model's context, or the text is too short for a row; see also `train_task`.
     """
     if config.sequence_length > model.context:
         raise InputError(

@@ -1,21 +1,22 @@
-"""Muon (Jordan et al. 2024): momentum whose every direction is made equally long before a matrix is moved by it.
+"""Muon (Jordan et al. 2024): momentum SGD that makes all directions of a matrix update equally long.
 
 For a hidden matrix W with gradient G, momentum B, rate η and decay λ:
 
     B ← μB + G,   U = G + μB (Nesterov),   W ← (1 − ηλ) W − η · orthogonal(U)
 
 where orthogonal(U) = P Qᵀ for the singular value decomposition U = P S Qᵀ: all singular values become about 1, so that
-no few large directions of the gradient drown the many small ones. A few steps of a Newton–Schulz iteration come close
-enough, and are products only:
+a few large directions of the gradient do not dominate the many small ones. A few steps of a Newton–Schulz iteration are
+accurate enough, and only use matrix products:
 
     X₀ = U / ‖U‖_F,   X ← a X + (b A + c A²) X   with A = X Xᵀ
 
-Embeddings, output layers over the vocabulary, biases and gains are not hidden matrices: AdamW trains them. So that a
-projection stored together with others (Q, K and V, the gates of an LSTM) has its own directions, a matrix whose one
-side is a small multiple of the other is treated as that many squares.
+Embeddings, output layers over the vocabulary, biases and gains are not hidden matrices; AdamW trains them. One matrix
+can hold several projections (Q, K and V, or the gates of an LSTM). So that each has its own directions, a matrix whose
+longer side is a small multiple of the shorter one is treated as that many square matrices.
 
-`torch.optim.Muon` is the same rule, but iterates in bfloat16: where a processor only emulates that, a step of 40
-matrices of 256 × 256 took 6.9 s there, 0.2 s here. It leaves the squares together, and other parameters to others.
+`torch.optim.Muon` has the same rule, but iterates in bfloat16. On a processor that only emulates bfloat16, a step of 40
+matrices of 256 × 256 took 6.9 s with it and 0.2 s here. It does not split a matrix into squares, and does not train
+other parameters.
 
 Shape legend: m × n a matrix, K squares of s × s.
 """
@@ -34,7 +35,7 @@ COEFFICIENTS = 3.4445, -4.7750, 2.0315
 """a, b, c: steep at 0, and between 0.7 and 1.2 from there on (Jordan et al. 2024)."""
 MOST_SQUARES = 8
 ITERATIONS = 3
-"""Jordan et al. take 5; 3 cost 40 % less, and what docs/LOG.md tells of was learnt with them."""
+"""Jordan et al. use 5. With 3 steps, the update costs 40 % less; the experiments in docs/LOG.md used 3."""
 
 
 class Muon(torch.optim.AdamW):
@@ -74,7 +75,7 @@ class Muon(torch.optim.AdamW):
 
 
 def orthogonal(matrices: list[Tensor]) -> list[Tensor]:
-    """The nearest matrices with all singular values about 1, squares of one size together."""
+    """The nearest matrices with all singular values about 1; squares of the same size are processed together."""
     pieces = [_squares(matrix) for matrix in matrices]
     by_shape: dict[torch.Size, list[int]] = defaultdict(list)
     for position, piece in enumerate(pieces):
@@ -99,7 +100,7 @@ def newton_schulz(x: Tensor, iterations: int = ITERATIONS) -> Tensor:
 
 
 def _squares(matrix: Tensor) -> Tensor:
-    """(m, n) → (K, s, s) with s the shorter side, if the longer is so many of it; else (1, s, longer side)."""
+    """(m, n) → (K, s, s) with s the shorter side, if the longer side is K · s; else (1, s, longer side)."""
     wide = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T  # (s, Ks)
     s, longer = wide.shape
     count = longer // s if longer % s == 0 and longer // s <= MOST_SQUARES else 1
@@ -107,13 +108,13 @@ def _squares(matrix: Tensor) -> Tensor:
 
 
 def _whole(pieces: Tensor, shape: torch.Size) -> Tensor:
-    """Back from `_squares`."""
+    """The inverse of `_squares`."""
     wide = pieces.movedim(0, 1).flatten(1)  # (s, Ks)
     return wide if shape[0] <= shape[1] else wide.T
 
 
 def hidden_matrices(module: nn.Module) -> list[nn.Parameter]:
-    """The trainable matrices between embeddings and output layers, which are tables of words and not maps."""
+    """The trainable matrices, except embeddings and output layers, because those are tables of words."""
     tables = {
         id(parameter)
         for part in module.modules()

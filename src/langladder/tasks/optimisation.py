@@ -6,12 +6,12 @@ Optimisers (θ parameters, g gradient, η learning rate; products, roots and quo
     adagrad    s ← s + g²,   θ ← θ − η g / (√s + ε)                       (Duchi et al. 2011)
     rmsprop    s ← ρs + (1 − ρ) g²,   θ ← θ − η g / (√s + ε)              (Tieleman & Hinton 2012, ρ = 0.9 there)
     adam       m ← β₁m + (1 − β₁) g,   s ← β₂s + (1 − β₂) g²,   θ ← θ − η m̂ / (√ŝ + ε)   (Kingma & Ba 2015)
-               with m̂ = m / (1 − β₁ᵗ), ŝ = s / (1 − β₂ᵗ): both begin at 0, and would else be too small at first
+               with m̂ = m / (1 − β₁ᵗ), ŝ = s / (1 − β₂ᵗ): both start at 0, and would otherwise be too small at first
     adamw      adam, and weight decay apart from the gradient              (Loshchilov & Hutter 2019)
     muon       see `muon`                                                  (Jordan et al. 2024)
-or any other as `{_target_: torch.optim.NAdam, …}` (`extensions`): its arguments are those that stand there, and `lr`.
-Without those corrections Adam's first step is η (1 − β₁) / √(1 − β₂), √10 η by default; RMSProp has none, and its first
-step is η / √(1 − ρ): η √10 with ρ = 0.9.
+or any other as `{_target_: torch.optim.NAdam, …}` (`extensions`), with the arguments of that entry and `lr`. Without
+the corrections m̂ and ŝ, Adam's first step would be η (1 − β₁) / √(1 − β₂), √10 η by default. RMSProp has no
+corrections; its first step is η / √(1 − ρ), η √10 with ρ = 0.9.
 
 Schedules, with s the updates made so far (0 at the first one), t = s + 1, w the warm-up steps:
     constant       η
@@ -19,9 +19,9 @@ Schedules, with s the updates made so far (0 at the first one), t = s + 1, w the
     step           η · decay^⌊s / decay_steps⌋
     warmup_cosine  min_lr + ½ (η − min_lr)(1 + cos(π (s − w) / (max_steps − w)))
     noam           η · √w · min(t^−½, t · w^−3/2)   (Vaswani et al. 2017, section 5.3: there η = (d_model · w)^−½)
-All but noam rise linearly, η t / w, during the warm-up; none falls below min_lr after it. Any other schedule is
+All except noam rise linearly, η t / w, during the warm-up; after it, none falls below min_lr. Any other schedule is
 `{_target_: torch.optim.lr_scheduler.StepLR, …}`, which is stepped at every update (ReduceLROnPlateau at every
-validation) and knows neither warmup_steps nor min_lr.
+validation) and ignores warmup_steps and min_lr.
 """
 
 import math
@@ -52,11 +52,11 @@ Precision = Literal["fp32", "bf16"]
 OptimizerName = Literal["adamw", "adam", "sgd", "momentum", "adagrad", "rmsprop", "muon"]
 ScheduleName = Literal["constant", "exponential", "step", "warmup_cosine", "noam"]
 LARGE_VOCABULARY = 4096
-"""Rows of an embedding from which on a gradient by rows saves time."""
+"""Rows of an embedding above which a sparse gradient saves time."""
 
 
 def _name_or_target(kind: Kind, names: tuple[str, ...]) -> BeforeValidator:
-    """One of the names, or an entry of a class of another; said of both in one line."""
+    """One of the names, or an entry with a class; one error message covers both."""
 
     def check(value: object) -> object:
         if isinstance(value, Mapping):
@@ -70,52 +70,53 @@ def _name_or_target(kind: Kind, names: tuple[str, ...]) -> BeforeValidator:
 
 
 class TrainingConfig(Config):
-    """Settings of one training run. The seed is given beside it."""
+    """Settings of one training run. The seed is a separate argument."""
 
     optimizer: Annotated[OptimizerName | Target, _name_or_target("optimizer", get_args(OptimizerName))] = "adamw"
-    """A name of the module's table, or a class: {_target_: torch.optim.NAdam}."""
+    """A name from the table of this module, or a class: {_target_: torch.optim.NAdam}."""
     lr: float = Field(default=1e-3, gt=0, le=100)
     muon_lr: float = Field(default=0.02, gt=0, le=10)
-    """Muon: the rate of the hidden matrices; `lr` is that of AdamW, which moves the rest. Both follow the schedule."""
+    """Muon: the rate of the hidden matrices. `lr` is the rate of AdamW, which trains the rest. Both follow the
+    schedule."""
     betas: list[float] = Field(default=[0.9, 0.999], min_length=2, max_length=2)
     """Adam's decay rates; the first is also the β of momentum, the second the ρ of RMSProp."""
     eps: float = Field(default=1e-8, gt=0)
     weight_decay: float = Field(default=0.0, ge=0)
-    """On matrices only; biases and normalisation gains are not decayed."""
+    """Weight decay of matrices; biases and normalisation gains are not decayed."""
     schedule: Annotated[ScheduleName | Target, _name_or_target("schedule", get_args(ScheduleName))] = "warmup_cosine"
-    """A name of the module's table, or a class: {_target_: torch.optim.lr_scheduler.StepLR, step_size: 100}."""
+    """A name from the table of this module, or a class: {_target_: torch.optim.lr_scheduler.StepLR, step_size: 100}."""
     warmup_steps: int = Field(default=0, ge=0)
-    """Of the learning rate; see `warmup` where the training has fewer steps."""
+    """Updates of the learning rate's warm-up; see `warmup` for short training runs."""
     min_lr: float = Field(default=0.0, ge=0)
     decay: float = Field(default=0.9, gt=0, le=1)
     decay_steps: int = Field(default=1000, ge=1)
     max_steps: int = Field(default=1000, ge=1)
-    """Updates."""
+    """Number of updates."""
     accumulate: int = Field(default=1, ge=1)
-    """Batches whose gradients make one update, each weighted by its tokens: as one large batch, in less memory."""
+    """Batches per update. Their gradients are summed, weighted by tokens: like one large batch, with less memory."""
     clip_norm: float | None = Field(default=1.0, gt=0)
     """Largest norm of the whole gradient; null = never clipped."""
     precision: Literal["default", "fp32", "bf16", "auto"] = "fp32"
-    """bf16 is faster, and its figures are others. auto depends on the machine: bf16 where the GPU computes in it, or
-    the CPU (AVX-512 BF16 or AMX) and all batches are of one shape, as those of language models; else fp32. default:
-    fp32 on a CPU, auto on a GPU. Where fp32 is not asked for, a GPU multiplies what remains in it in TF32."""
+    """bf16 is faster, and gives different figures. auto depends on the machine: bf16 if the GPU supports it, or if the
+    CPU does (AVX-512 BF16 or AMX) and all batches have the same shape, as those of language models; else fp32. default:
+    fp32 on a CPU, auto on a GPU. Unless set to fp32, a GPU computes the remaining fp32 products in TF32."""
     accelerator: Literal["auto", "cpu", "gpu"] = "auto"
     devices: int = Field(default=1, ge=1, le=1024)
-    """Processes of each machine, each with a GPU or, on processors, with its share of the threads. All batches stay
-    what they are: each process takes its rows of them."""
+    """Processes per machine, each with a GPU or, on CPUs, with its share of the threads. The batches do not change:
+    each process takes its rows of them."""
     nodes: int = Field(default=1, ge=1)
-    """Machines with so many processes each."""
+    """Machines; each runs `devices` processes."""
     strategy: Literal["auto", "ddp", "fsdp"] = "auto"
-    """What several processes share: ddp, the gradients; fsdp, the weights, their gradients and the optimiser's state,
-    for networks that one device has no room for. auto: ddp."""
+    """How several processes share the work. ddp averages the gradients; fsdp also shards the weights, the gradients and
+    the optimiser's state, for networks that are too large for one device. auto: ddp."""
     compile: Literal["auto"] | bool = "auto"
-    """Whether `torch.compile` makes the kernels of a step's loss. auto: on a GPU, where the loss is one graph (GPT,
-    BERT and the Transformer)."""
+    """Whether `torch.compile` compiles a step's loss. auto: on a GPU, if the loss is one graph (GPT, BERT and the
+    Transformer)."""
     validate_every: int = Field(default=500, ge=1)
     patience: int | None = Field(default=None, ge=1)
     """Stop after this many validations in a row without a new best; null = train all steps."""
     average_checkpoints: int = Field(default=1, ge=1)
-    """End with the mean of the weights at the last so many validations; 1 = with the best validation's weights."""
+    """End with the mean of the weights at the last n validations; 1 = end with the weights of the best validation."""
     checkpoint_every: int = Field(default=500, ge=1)
     log_every: int = Field(default=50, ge=1)
     progress: bool = True
@@ -127,14 +128,14 @@ class TrainingConfig(Config):
     trainer: dict[str, Any] = Field(default_factory=dict)
     """Flags of Lightning's Trainer; those that langladder sets itself or that break resuming are refused."""
     callbacks: dict[str, Target] = Field(default_factory=dict)
-    """Callbacks beside ours, by names: {lr_monitor: {_target_: pytorch_lightning.callbacks.LearningRateMonitor}}."""
+    """Additional callbacks, by name: {lr_monitor: {_target_: pytorch_lightning.callbacks.LearningRateMonitor}}."""
     logger: dict[str, Target] = Field(default_factory=dict)
-    """Loggers beside MLflow, likewise."""
+    """Additional loggers besides MLflow, in the same form."""
 
     @model_validator(mode="before")
     @classmethod
     def _rate_of_optimizer(cls, values: object) -> object:
-        """An optimiser's own `lr` is the run's: the schedule begins with it."""
+        """An `lr` in the optimiser's entry replaces the run's; the schedule starts from it."""
         optimizer = values.get("optimizer") if isinstance(values, Mapping) else None
         if isinstance(values, Mapping) and isinstance(optimizer, Mapping) and optimizer.get("lr") is not None:
             rest = {key: value for key, value in optimizer.items() if key != "lr"}
@@ -190,27 +191,27 @@ class TrainingConfig(Config):
 
     @property
     def warmup(self) -> int:
-        """Steps that warm up: `warmup_steps`, or a tenth of the training where that has fewer."""
+        """Warm-up steps: `warmup_steps`, or a tenth of all steps if that is fewer."""
         return self.warmup_steps if self.warmup_steps <= self.max_steps else max(1, self.max_steps // 10)
 
 
 def on_gpu(config: TrainingConfig) -> bool:
-    """Whether it trains on NVIDIA's or AMD's GPUs."""
+    """Whether it trains on GPUs of NVIDIA or AMD."""
     return config.accelerator != "cpu" and torch.cuda.is_available()
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, config: TrainingConfig, step: int) -> None:
-    """Give every group its rate for the update after `step` updates."""
+    """Set every group's rate for the update after `step` updates."""
     rate = learning_rate(config, step)
     for group in optimizer.param_groups:
         group["lr"] = rate * group.get("factor", 1.0)
 
 
 def learning_rate(config: TrainingConfig, step: int) -> float:
-    """The rate of the update after `step` updates; see the module's table.
+    """The rate of the update after `step` updates; see the table of this module.
 
     Raises:
-        InputError: the schedule is a class, whose rates depend on the steps before.
+        InputError: the schedule is a class, whose rates depend on the previous steps.
     """
     if not isinstance(config.schedule, str):
         raise InputError(f"training.schedule: {config.schedule['_target_']}: only a name is allowed here")
@@ -232,7 +233,7 @@ def learning_rate(config: TrainingConfig, step: int) -> float:
 
 
 class Schedule(LRScheduler):
-    """A schedule of the module's table, stepped at every update: each rate is a function of the step alone."""
+    """A schedule from the table of this module, stepped at every update. Each rate only depends on the step."""
 
     def __init__(self, optimizer: torch.optim.Optimizer, config: TrainingConfig) -> None:
         self.config = config
@@ -244,19 +245,19 @@ class Schedule(LRScheduler):
         return [rate * group.get("factor", 1.0) for group in self.optimizer.param_groups]
 
     def state_dict(self) -> dict[str, Any]:
-        """The settings are the run's, not the checkpoint's."""
+        """The state without the settings: those of the run apply, not those of a checkpoint."""
         return {key: value for key, value in super().state_dict().items() if key != "config"}
 
 
 def make_schedule(optimizer: torch.optim.Optimizer, config: TrainingConfig) -> LRScheduler:
-    """The schedule of an optimiser's rates. It has set those of the first update."""
+    """The schedule of an optimiser's rates, with the rates of the first update already set."""
     if isinstance(config.schedule, str):
         return Schedule(optimizer, config)
     return built_schedule(config.schedule, optimizer, config.max_steps)
 
 
 def make_optimizer(module: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
-    """The optimiser over the module's trainable parameters, matrices decayed, vectors not."""
+    """The optimiser of the module's trainable parameters. It decays matrices but not vectors."""
     if not isinstance(config.optimizer, str):
         return _of_target(module, config.optimizer, config.lr)
     parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
@@ -283,7 +284,7 @@ def make_optimizer(module: nn.Module, config: TrainingConfig) -> torch.optim.Opt
 
 
 def _of_target(module: nn.Module, entry: Target, lr: float) -> torch.optim.Optimizer:
-    """An optimiser of another class. What its entry does not say is its default; it too decays matrices only."""
+    """An optimiser of another class. Missing arguments have the class's defaults. It also decays only matrices."""
     parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
     groups: list[dict[str, object]] = [{"params": parameters}]
     if entry.get("weight_decay"):
@@ -294,7 +295,7 @@ def _of_target(module: nn.Module, entry: Target, lr: float) -> torch.optim.Optim
 
 
 def state_size(optimizer: OptimizerName | Target) -> int:
-    """Numbers that an optimiser keeps for each weight of a matrix."""
+    """Number of values that an optimiser stores per weight of a matrix."""
     matrix = nn.Parameter(torch.zeros(8, 4))
     made = make_optimizer(nn.ParameterList([matrix]), TrainingConfig(optimizer=optimizer))
     matrix.grad = torch.zeros_like(matrix)
@@ -303,12 +304,13 @@ def state_size(optimizer: OptimizerName | Target) -> int:
 
 
 def train_by_rows(module: nn.Module, config: TrainingConfig) -> None:
-    """Let large embeddings on a CPU give their gradient as the rows that a batch touched, where that changes no result.
+    """Use sparse gradients for large embeddings on a CPU, if that does not change the result.
 
-    So it does where SGD or AdaGrad leave alone what has no gradient, and where the table is also an output layer's
-    matrix: autograd adds the rows to that layer's dense gradient. Momentum and Adam move every row at every step.
+    A sparse gradient only has the rows that a batch uses. The result is the same with SGD and AdaGrad, which do not
+    change rows without gradient, and if the table is also an output layer's matrix, because autograd adds the rows to
+    that layer's dense gradient. Momentum and Adam change every row at every step.
 
-    With several processes all gradients are dense: they are exchanged as such.
+    With several processes all gradients are dense, because processes exchange dense gradients.
     """
     plain = config.optimizer in ("sgd", "adagrad") and not config.weight_decay
     tied = {id(layer.weight) for layer in module.modules() if isinstance(layer, SoftmaxOutput)}
@@ -323,7 +325,8 @@ def train_by_rows(module: nn.Module, config: TrainingConfig) -> None:
 def clip_gradients(module: nn.Module, largest: float) -> None:
     """g ← g · min(1, largest / ‖g‖), ‖g‖ the norm of all gradients together.
 
-    As torch's `clip_grad_norm_`, but for gradients by rows as well, and those that need no clipping are left alone.
+    Like torch's `clip_grad_norm_`, but it also supports sparse gradients, and does not touch gradients within the
+    limit.
     """
     grads = _gradients(module)
     factor = _clipping(grads, largest)
@@ -334,10 +337,11 @@ def clip_gradients(module: nn.Module, largest: float) -> None:
 
 @torch.no_grad()
 def clip_update(module: nn.Module, optimizer: torch.optim.Optimizer, largest: float) -> None:
-    """What `clip_gradients` makes of the update to come. Of plain SGD, θ − ηg, it clips η: a pass over g less.
+    """Clip the next update, with the same result as `clip_gradients`. For plain SGD, θ − ηg, it scales η instead of g,
+    which saves a pass over g.
 
-    (The next rate does not depend on this one: `Schedule`. A schedule of another class multiplies the last rate: there
-    the task clips gradients.)
+    (With `Schedule`, the next rate does not depend on this one. A schedule of another class may multiply the last rate;
+    then the task clips gradients.)
     """
     if not isinstance(optimizer, torch.optim.SGD) or any(
         g["momentum"] or g["weight_decay"] for g in optimizer.param_groups
@@ -350,7 +354,7 @@ def clip_update(module: nn.Module, optimizer: torch.optim.Optimizer, largest: fl
 
 
 def _gradients(module: nn.Module) -> list[torch.Tensor]:
-    """All gradients; of those by rows a row for each word."""
+    """All gradients; sparse ones with one row per word."""
     grads = []
     for parameter in module.parameters():
         if parameter.grad is not None and parameter.grad.is_sparse:
@@ -370,24 +374,24 @@ def _clipping(grads: list[torch.Tensor], largest: float) -> torch.Tensor:
 
 
 def whole(tensor: torch.Tensor) -> torch.Tensor:
-    """A tensor that several processes share out, gathered (all must ask); any other as it is."""
+    """Gather a sharded tensor (all processes must call this); return any other tensor unchanged."""
     return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
 
 
 def local(tensor: torch.Tensor) -> torch.Tensor:
-    """This process's part of a tensor that several share out; any other as it is."""
+    """This process's part of a sharded tensor; any other tensor unchanged."""
     return tensor.to_local() if hasattr(tensor, "to_local") else tensor
 
 
 def resolve_precision(config: TrainingConfig, *, one_shape: bool = True) -> Precision:
-    """What to compute in on this machine.
+    """The precision to compute in on this machine.
 
     Args:
-        one_shape: whether all training batches are of one shape. Where they are not, a processor's library compiles its
-            products in bf16 for each new one, which costs more than they save: `auto` then is fp32.
+        one_shape: whether all training batches have the same shape. If not, the CPU's library compiles its bf16
+            products for each new shape, which costs more than they save; `auto` is then fp32.
 
     Raises:
-        InputError: bf16 is asked for where it would be emulated, many times slower than fp32 (or not run at all).
+        InputError: bf16 is requested, but this machine only emulates it (many times slower than fp32) or cannot run it.
     """
     if on_gpu(config):
         native = gains = torch.cuda.is_bf16_supported(including_emulation=False)

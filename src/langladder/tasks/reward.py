@@ -1,7 +1,7 @@
-"""Learning a reward from rankings: all pairs of a prompt's K responses in one batch, each response read once.
+"""Learning a reward from rankings. A batch holds all pairs of a prompt's K responses, and reads each response once.
 
-A pair drawn apart from the others of its prompt would show each response K − 1 times an epoch: such a model overfits
-after one (Ouyang et al. 2022, section 3.5). training.pairs=apart does so, to see it.
+If each pair were a separate example, the model would see each response K − 1 times per epoch, and would overfit after
+one epoch (Ouyang et al. 2022, section 3.5). training.pairs=apart does this, to demonstrate the effect.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ ACCURACY = "validation_accuracy"
 
 
 class RewardModelling(Task):
-    """Comparisons. The best weights are those with the highest accuracy on validation pairs, or the lowest loss."""
+    """Loss on pairs. The best weights have the highest accuracy on validation pairs, or the lowest loss."""
 
     unit = "prompts"
 
@@ -35,12 +35,12 @@ class RewardModelling(Task):
             self.monitor, self.mode = ACCURACY, "max"
 
     def loss(self, batch: RankingBatch) -> torch.Tensor:
-        """−log σ(r_w − r_l) in nats: the mean over each prompt's pairs, and over the prompts."""
+        """−log σ(r_w − r_l) in nats: the mean over each prompt's pairs, then over the prompts."""
         return pairwise_loss(self.model(batch.tokens), batch.better, batch.worse, batch.weights)
 
     @torch.no_grad()
     def evaluate(self, batch: RankingBatch) -> tuple[float, int]:
-        """Summed loss of the prompts, and their number."""
+        """Summed loss of the prompts, and the number of prompts."""
         with scoring(self.model, self.device.type):
             rewards = self.model(batch.tokens).double()
         self.tally["right"] += int((rewards[batch.better] > rewards[batch.worse]).sum())
@@ -64,10 +64,10 @@ def train_reward_model(
     """Train `model` in place; it ends with its best validation weights and a bias, on the CPU, in evaluation mode.
 
     Args:
-        demonstrations: what shall have a mean reward of 0; those that the context has no room for are left out.
+        demonstrations: the bias is set so that their mean reward is 0; those that exceed the context are left out.
 
     Raises:
-        InputError: no pair to learn from, a response that is too long, no demonstration; see also `train_task`.
+        InputError: there is no training pair or no demonstration, or a response is too long; see also `train_task`.
     """
     template = ChatTemplate(model.tokenizer)
     if config.pairs == "apart":
@@ -99,10 +99,10 @@ def make(
     settings: TransferSettings[RewardConfig, RewardTraining],
     run: Run,
 ) -> tuple[RewardModel, TrainingResult]:
-    """Begin with the InstructedGPT in `base`, whose tokenizer lies beside it, and learn from rankings.
+    """Start with the InstructedGPT in `base`, which also holds its tokenizer, and learn from rankings.
 
     Args:
-        settings: what the rung's file says: `name`, `model` and `training`.
+        settings: those of the rung's file: `name`, `model` and `training`.
         demonstrations: see `train_reward_model`.
 
     Raises:

@@ -17,20 +17,20 @@ class LMTrainingConfig(TrainingConfig):
     """Training settings of language models."""
 
     batch_size: int = Field(default=32, ge=1, le=2**20)
-    """Parallel streams (recurrent) or windows (bounded context) a step."""
+    """Parallel streams (recurrent) or windows (bounded context) per step."""
     sequence_length: int = Field(default=64, ge=1, le=2**20)
-    """Tokens per step in each of them."""
+    """Tokens per step of each stream or window."""
     label_smoothing: float = Field(default=0.0, ge=0, lt=1)
     validation_tokens: int | None = Field(default=None, ge=1)
     """Validate during training on about this many tokens; null = on all."""
 
 
 class InputVectors(Config):
-    """Where a model's input embedding begins."""
+    """Initial values of a model's input embedding."""
 
-    vectors: str | None = Field(default=None, min_length=1)  # folder or file of word vectors; null: at random
+    vectors: str | None = Field(default=None, min_length=1)  # folder or file of word vectors; null: random values
     frozen: bool = False  # true: the input embedding is not trained
-    damaged: Policy = "skip"  # entries of a foreign file: skip leaves them out and counts them, strict refuses the file
+    damaged: Policy = "skip"  # damaged entries of a foreign file: skip and count them, or strict: raise an error
 
     @model_validator(mode="after")
     def _something_to_freeze(self) -> Self:
@@ -48,21 +48,21 @@ class ReadingInput(InputVectors):
     units: Literal["words", "subwords"] = "words"
     """subwords: the tokens of the text's tokenizer (stage `tokenize`)."""
     words: InstalledWords = "auto"
-    """The definition of a word; leaves of trees and words of tagged sentences are not changed."""
+    """How texts are split into words; leaves of trees and words of tagged sentences are not split."""
     lowercase: bool = True
     spread: float | None = Field(default=None, gt=0, le=10)
-    """Standard deviation of the vectors' numbers, to which they are scaled; null: D^−½, as random rows have."""
+    """Vectors are scaled to this standard deviation of their numbers; null: D^−½, that of random rows."""
     min_count: int = Field(default=1, ge=1)
     """Rarer words of the training texts are unknown, unless there is a vector for them."""
 
 
 class TransferInput(ReadingInput):
-    """The same of a rung whose input embedding begins with its base's vectors."""
+    """The same for a rung whose input embedding starts with its base's vectors."""
 
     @model_validator(mode="after")
     def _something_to_freeze(self) -> Self:
         if self.vectors is not None:
-            raise ValueError(f"vectors={self.vectors!r}: the rung starts with those of its base; set vectors to null")
+            raise ValueError(f"vectors={self.vectors!r}: the rung starts with its base's vectors; set vectors to null")
         return self
 
 
@@ -72,9 +72,9 @@ class EpochTraining(TrainingConfig):
     batch_size: int = Field(default=32, ge=1, le=2**20)
     """Examples per step: texts, dialogues, or prompts with their answers."""
     epochs: float | None = Field(default=None, gt=0)
-    """Passes over the training examples, in at most `max_steps` steps; null: max_steps alone decides."""
+    """Passes over the training examples, in at most `max_steps` steps; null: only max_steps limits training."""
     validations: int = Field(default=10, ge=1)
-    """How often to validate, evenly spread; instead of validate_every."""
+    """Number of validations, evenly spread over training; replaces validate_every."""
 
     def of(self, examples: int) -> Self:
         """The same for a number of training examples: steps for the epochs, and when to validate."""
@@ -97,33 +97,35 @@ class ClassifierTraining(ReadingTraining):
     """Training settings of classifiers."""
 
     class_weights: Literal["none", "balanced"] = "none"
-    """balanced: texts of rare labels count more, so that each label counts as much in all; the best weights are then
-    those with the highest mean accuracy of a label (with early_stopping=accuracy)."""
+    """balanced: texts of rare labels have a higher weight, so that all labels have the same total weight. With
+    early_stopping=accuracy, the best weights then have the highest mean accuracy over the labels."""
 
 
 class PretrainingMix(Config):
-    """Plain text to train on as well, against forgetting, as in PPO-ptx (Ouyang et al. 2022, section 3.5)."""
+    """Additional training on plain text, against forgetting, as in PPO-ptx (Ouyang et al. 2022, section 3.5)."""
 
     weight: float = Field(default=0.0, ge=0, le=1000)
-    """γ of the mean cross-entropy in nats per token; 0: none. The paper's 27.8 belongs to losses weighed otherwise."""
+    """γ, the weight of the mean cross-entropy in nats per token; 0: no plain text. The paper's 27.8 is for losses with
+    other weights."""
     windows: int = Field(default=8, ge=1)
-    """Windows of plain text an update."""
+    """Windows of plain text per update."""
     length: int = Field(default=64, ge=1)
-    """Tokens of each."""
+    """Tokens per window."""
 
 
 class InstructionTraining(EpochTraining):
     """Training settings of supervised fine-tuning on dialogues."""
 
     early_stopping: Literal["validation_loss", "reward"] = "reward"
-    """The measure that selects the best weights, also for `patience`; reward: of greedy answers, by a judge."""
+    """The measure that selects the best weights, also used by `patience`; reward: a judge's rewards of greedy
+    answers."""
     label_smoothing: float = Field(default=0.0, ge=0, lt=1)
     judged: int = Field(default=200, ge=1)
     """Validation prompts, evenly spread, that are answered and judged at each validation."""
     max_tokens: int = Field(default=40, ge=1, le=8192)
-    """Of such an answer, at most."""
+    """Maximum tokens of such an answer."""
     too_long: Literal["refuse", "leave_out"] = "refuse"
-    """Dialogues that exceed the model's context."""
+    """What to do with dialogues that exceed the model's context."""
     repeats: int = Field(default=1, ge=1)
     """Maximum repeats per epoch of dialogues of rare kinds, to balance the kinds; 1: no repeats."""
     pretraining: PretrainingMix = PretrainingMix()
@@ -133,11 +135,12 @@ class RewardTraining(EpochTraining):
     """Training settings of reward models."""
 
     early_stopping: Literal["validation_loss", "accuracy"] = "accuracy"
-    """The measure that selects the best weights, also used by `patience`; accuracy: of the validation pairs."""
+    """The measure that selects the best weights, also used by `patience`; accuracy: that on the validation pairs."""
     pairs: Literal["together", "apart"] = "together"
-    """together: all pairs of a prompt in one batch, each response read once an epoch; apart: each pair an example."""
+    """together: all pairs of a prompt in one batch, each response is read once per epoch; apart: each pair is an
+    example."""
     too_long: Literal["refuse", "leave_out"] = "refuse"
-    """Prompts with a response that exceeds the model's context."""
+    """What to do with prompts with a response that exceeds the model's context."""
 
 
 class SpeechTraining(TrainingConfig):
@@ -151,27 +154,28 @@ class TranslationTraining(TrainingConfig):
     """Training settings of translators."""
 
     batch_tokens: int = Field(default=2048, ge=1, le=2**26)
-    """The most cells (sentence pairs × longest side) of a batch; tokens where no padding is computed (Transformers)."""
+    """Maximum size of a batch: sentence pairs × longest side, or tokens if no padding is computed (Transformers)."""
     max_length: int = Field(default=200, ge=2)
-    """Pairs with a longer side, specials included, are left out of training."""
+    """Pairs with a longer side, including special tokens, are left out of training."""
     label_smoothing: float = Field(default=0.0, ge=0, lt=1)
     scheduled_sampling: float = Field(default=0.0, ge=0, le=1)
-    """Share of the decoder's input words that are its own, reached linearly at the last step; 0 = teacher forcing."""
+    """Share of the decoder's input words that the model predicted itself; rises linearly to this value at the last
+    step; 0 = teacher forcing."""
     early_stopping: Literal["validation_loss", "bleu"] = "validation_loss"
-    """The measure that selects the best weights, also used by `patience`; bleu: of greedy translations."""
+    """The measure that selects the best weights, also used by `patience`; bleu: that of greedy translations."""
     bleu_pairs: int = Field(default=200, ge=1)
     """Validation pairs, evenly spread, that are translated for early_stopping=bleu."""
 
 
 class MaskedTraining(TrainingConfig):
-    """How an encoder is pre-trained."""
+    """Pre-training settings of encoders."""
 
     batch_size: int = Field(default=32, ge=1)
-    """Rows a step."""
+    """Rows per step."""
     sequence_length: int = Field(default=64, ge=8)
-    """Tokens of a row, specials included, at most."""
+    """Maximum tokens of a row, including special tokens."""
     most_lines: int | None = Field(default=None, ge=1)
-    """Lines of a row at most; null: as many as fit. Two texts have two lines at least."""
+    """Maximum lines of a row; null: as many as fit. A row of two texts has at least two lines."""
     short: float = Field(default=0.1, ge=0, le=1)
     """Share of the rows that are cut to their first lines."""
     masking: Masking = Field(default_factory=Masking)
@@ -180,12 +184,12 @@ class MaskedTraining(TrainingConfig):
 
 
 class EncoderEvaluation(Config):
-    """On how much of the test text an encoder is judged; every amount is spread evenly over it."""
+    """How much of the test text each evaluation of an encoder uses, evenly spread over the text."""
 
-    tokens: int = Field(default=50_000, ge=1)  # in rows with gaps: masked accuracy, next sentences
-    share: float = Field(default=0.15, gt=0, lt=1)  # of these that are masked, all of them hidden
-    sentences: int = Field(default=300, ge=1)  # pseudo-perplexity: a forward pass a token
-    words: int = Field(default=100, ge=0)  # hidden words whose true distribution is computed, where it is known
+    tokens: int = Field(default=50_000, ge=1)  # tokens in rows with gaps: masked accuracy, next sentences
+    share: float = Field(default=0.15, gt=0, lt=1)  # share of these tokens that are masked; all of them are hidden
+    sentences: int = Field(default=300, ge=1)  # tokens for pseudo-perplexity: one forward pass per token
+    words: int = Field(default=100, ge=0)  # hidden words whose true distribution is computed, if it is known
     shown: int = Field(default=12, ge=0)  # gaps that the report shows
 
 
@@ -193,38 +197,38 @@ class ReadAs(Config):
     """The units of a tagger."""
 
     lowercase: bool = True
-    """Whether case is folded in the list of words; letters and shapes see it in any case."""
+    """Whether words are lower-cased; letter and shape features always see the case."""
     digits: bool = True
-    """Whether every digit is a 0 there."""
+    """Whether every digit in words is replaced by 0."""
     min_count: int = Field(default=1, ge=1)
     """Rarer words of the training text are unknown, unless there is a vector for them."""
 
 
 class TaggerInput(ReadAs, InputVectors):
-    """And the initial values of its input embedding."""
+    """The units of a tagger, and the initial values of its input embedding."""
 
 
 class TaggerTransferInput(ReadAs):
     """The same for a rung that starts with the vectors of another rung."""
 
-    vectors: None = None  # its base says which
-    frozen: bool = False  # true: they are not trained
+    vectors: None = None  # the base determines them
+    frozen: bool = False  # true: the vectors are not trained
 
 
 class TaggingTraining(EpochTraining):
     """Training settings of every tagger; `batch_size` counts sentences."""
 
     early_stopping: Literal["auto", "entity_f1", "accuracy", "validation_loss"] = "auto"
-    """The measure that selects the best weights, also for `patience`; auto: entity_f1 if tags bracket phrases (IOB2,
-    IOBES), because the share of right words says little where most of them are O; accuracy otherwise."""
+    """The measure that selects the best weights, also used by `patience`. auto: entity_f1 if tags mark phrases (IOB2,
+    IOBES), because accuracy is not informative if most tags are O; accuracy otherwise."""
 
 
 class TaggerTraining(TaggingTraining):
     """Training settings of taggers that read words."""
 
     word_dropout: float = Field(default=0.25, ge=0, le=1000)
-    """α: a training word that occurs n times is taken for unknown with probability α / (α + n) (Kiperwasser & Goldberg
-    2016, section 4.2), so that the network learns what to make of unknown words."""
+    """α: a training word that occurs n times is treated as unknown with probability α / (α + n) (Kiperwasser & Goldberg
+    2016, section 4.2), so that the network learns to handle unknown words."""
 
 
 InputPart = TypeVar("InputPart", covariant=True)
@@ -237,7 +241,7 @@ class InputSettings(TrainingSettings[TrainingPart], Protocol[InputPart, Training
 
     @property
     def input(self) -> InputPart:
-        """Its units, and the initial values of its input table."""
+        """The units, and the initial values of the input table."""
 
 
 class ReadingSettings(
@@ -247,7 +251,7 @@ class ReadingSettings(
 
 
 class TransferSettings(NamedSettings[ModelPart], TrainingSettings[TrainingPart], Protocol[ModelPart, TrainingPart]):
-    """Settings of a rung that starts from another one's network."""
+    """Settings of a rung that starts from another rung's network."""
 
 
 class InstructedSettings(TrainingSettings[InstructionTraining], Protocol):
@@ -255,7 +259,7 @@ class InstructedSettings(TrainingSettings[InstructionTraining], Protocol):
 
     @property
     def dropout(self) -> float | None:
-        """While it is trained; None: as its base's."""
+        """Dropout during training; None: that of the base."""
 
 
 class TunedSettings(TrainingSettings[LMTrainingConfig], Protocol):
@@ -263,12 +267,12 @@ class TunedSettings(TrainingSettings[LMTrainingConfig], Protocol):
 
     @property
     def name(self) -> str:
-        """Its name, for messages."""
+        """The rung's name, for messages."""
 
     @property
     def target(self) -> str | None:
-        """The class of its network; None: it is its base's."""
+        """The class of the network; None: the network is the base's."""
 
     @property
     def model(self) -> Config:
-        """The settings of a network of its own."""
+        """The settings of the network, if `target` is set."""

@@ -1,7 +1,7 @@
 """FSDP: each process keeps a part of every matrix, its gradient and the optimiser's state (Rajbhandari et al. 2020).
 
 A layer's weights are gathered before it computes, and released after it (PyTorch's `fully_shard`), so that no device
-needs memory for all of them with their Adam moments. Training uses a copy of the network with such weights; the given
+needs memory for all weights and their Adam moments. Training uses a copy of the network with such weights; the given
 network gets the whole weights at the end, and is saved as usual. Checkpoints also have whole weights, so any number of
 processes, even one, can continue from them.
 """
@@ -20,17 +20,17 @@ from langladder.models.network import Network
 from langladder.tasks.optimisation import whole
 
 READS = ("log_probs", "losses", "target_log_probs", "follow_log_probs")
-"""Methods of a network besides `forward` that tasks call, and that also need gathered weights."""
+"""Methods of a network, besides `forward`, that tasks call and that need gathered weights."""
 
 
 class Sharded(DDPStrategy):
-    """Lightning's strategy: like DDP, except for the weights that a process keeps."""
+    """Lightning's strategy: like DDP, but each process keeps only a part of the weights."""
 
     def configure_ddp(self) -> None:
-        """Put the copy in the network's place, on its device.
+        """Replace the network by the sharded copy, on its device.
 
         Raises:
-            InputError: the network does not say which layers it has.
+            InputError: the network does not define its layers (`Network.shards`).
         """
         task = self.model
         assert task is not None
@@ -41,12 +41,12 @@ class Sharded(DDPStrategy):
         self.network = network.cpu()
 
     def lightning_module_state_dict(self) -> dict[str, Tensor]:
-        """All weights, whole, on every process."""
+        """All weights, unsharded, on every process."""
         assert self.lightning_module is not None
         return {name: _gathered(tensor) for name, tensor in self.lightning_module.state_dict().items()}
 
     def optimizer_state(self, optimizer: Optimizer) -> dict[str, Any]:
-        """The same of the optimiser's state."""
+        """The optimiser's state, unsharded, on every process."""
         found: dict[str, Any] = optimizer.state_dict()
         state = {
             number: {name: _gathered(value) for name, value in own.items()} for number, own in found["state"].items()
@@ -54,7 +54,7 @@ class Sharded(DDPStrategy):
         return found | {"state": state}
 
     def load_optimizer_state_dict(self, checkpoint: Mapping[str, Any]) -> None:
-        """Keep this process's parts of it."""
+        """Load this process's part of an unsharded state."""
         for optimizer, saved in zip(self.optimizers, checkpoint["optimizer_states"], strict=True):
             parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
             state = {
@@ -64,7 +64,7 @@ class Sharded(DDPStrategy):
             optimizer.load_state_dict(saved | {"state": state})
 
     def on_train_end(self) -> None:
-        """Load the weights into the original network, and put it back."""
+        """Load the weights into the original network, and restore it."""
         weights, task = self.lightning_module_state_dict(), self.lightning_module
         assert task is not None
         task.model = self.network.to(self.root_device)
@@ -72,10 +72,10 @@ class Sharded(DDPStrategy):
 
 
 def check_shards(network: object) -> None:
-    """Refuse a network that cannot be shared out.
+    """Raise an error for a network that cannot be sharded.
 
     Raises:
-        InputError: it says no layers (`Network.shards`).
+        InputError: it does not define its layers (`Network.shards`).
     """
     if not getattr(network, "shards", ()):
         raise InputError(
@@ -85,7 +85,7 @@ def check_shards(network: object) -> None:
 
 
 def shard(network: Network, device: torch.device) -> Network:
-    """Share the weights out, in place, among all processes."""
+    """Shard the weights over all processes, in place."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
 
@@ -101,7 +101,7 @@ def shard(network: Network, device: torch.device) -> Network:
 
 
 def _gathered(tensor: Tensor) -> Tensor:
-    """A tensor that is shared out, gathered on the processor (all processes must ask); any other as it is."""
+    """Gather a sharded tensor on the CPU (all processes must call this); return any other tensor unchanged."""
     return whole(tensor).cpu() if hasattr(tensor, "full_tensor") else tensor
 
 

@@ -1,8 +1,8 @@
-"""Speech recognition with CTC: noisy frames → characters, without an alignment.
+"""Speech recognition with CTC: noisy frames → characters, without known alignments.
 
 The loss is the negative log-likelihood of the labels, summed over all alignments:
 
-L = −(1/N) Σ log P(l | x)   over the utterances of a batch, N its characters
+L = −(1/N) Σ log P(l | x)   over the utterances of a batch; N is their number of characters
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from langladder.tasks.training import train_task
 
 
 class CTCTask(Task):
-    """CTC, whatever the letters."""
+    """The CTC loss, for any alphabet."""
 
     def __init__(self, model: CTCRecognizer, config: TrainingConfig) -> None:
         super().__init__(config)
@@ -37,7 +37,7 @@ class CTCTask(Task):
 
 def make(
     model: CTCRecognizer,
-    letters: object,  # noqa: ARG001 - as all makers are called; the alphabet is the corpus's own
+    letters: object,  # noqa: ARG001 - the signature of all makers; the corpus defines the alphabet
     train: Sequence[Utterance],
     validation: Sequence[Utterance],
     *,

@@ -1,6 +1,6 @@
-"""Tagging: words → a tag each. The likelihood of the tags, whatever the network that reads.
+"""Tagging: words → one tag per word. The loss is the negative log-likelihood of the tags, for every network.
 
-L = −(1/N) Σ log P(y | x)   over the sentences of a batch, N its words
+L = −(1/N) Σ log P(y | x)   over the sentences of a batch; N is their number of words
 """
 
 from collections.abc import Sequence
@@ -32,28 +32,28 @@ ACCURACY, ENTITY_F1 = "validation_accuracy", "validation_entity_f1"
 
 
 class TaggedBatch(NamedTuple, Generic[Batch]):
-    """Sentences, as their tagger reads them, and their tags (B, T) int64, 0 at padding."""
+    """Sentences in the tagger's input format, and their tags (B, T) int64, 0 at padding."""
 
     sentences: Batch
     tags: torch.Tensor
 
 
 class TaggedBatches(ReadingBatches[TaggedBatch[Batch]]):
-    """Batches of sentences of like length."""
+    """Batches of sentences of similar length."""
 
     def size(self, batch: TaggedBatch[Batch]) -> int:
-        """Words."""
+        """The number of words."""
         return int(batch.sentences.lengths.sum())
 
 
 class Tagging(Task, Generic[Sentence, Batch]):
-    """Any network that tags. The best weights are those with the highest F₁ of whole phrases, accuracy or lowest loss.
+    """Any tagger network. The best weights have the highest F₁ of phrases, the highest accuracy, or the lowest loss.
 
     Args:
         counts: (V,) how often each word occurs in training; None: no word is hidden.
 
     Raises:
-        InputError: weights are to be chosen by phrases, and the tags bracket none.
+        InputError: the weights should be selected by phrases, but the tags mark no phrases.
     """
 
     unit = "words"
@@ -66,7 +66,7 @@ class Tagging(Task, Generic[Sentence, Batch]):
         self.phrases = scheme_of(model.tags) is not None
         if config.early_stopping == "entity_f1" and not self.phrases:
             raise InputError(
-                "training.early_stopping=entity_f1: the tags bracket no phrases (IOB2, IOBES); set it to auto"
+                "training.early_stopping=entity_f1: the tags mark no phrases (IOB2, IOBES); set it to auto"
             )
         if config.early_stopping != "validation_loss":
             by_phrase = self.phrases and config.early_stopping != "accuracy"
@@ -74,7 +74,7 @@ class Tagging(Task, Generic[Sentence, Batch]):
         self.register_buffer("dropped", _dropped(config, counts), persistent=False)
 
     def loss(self, batch: TaggedBatch[Batch]) -> torch.Tensor:
-        """Mean −log P(tags | words) in nats per word, some words taken for unknown."""
+        """Mean −log P(tags | words) in nats per word, with some words treated as unknown."""
         dropped = cast(torch.Tensor | None, self.dropped)
         sentences = batch.sentences if dropped is None else self.model.hide(batch.sentences, dropped)
         loss: torch.Tensor = self.model.loss(self.model(sentences), sentences, batch.tags) / sentences.lengths.sum()
@@ -99,7 +99,8 @@ class Tagging(Task, Generic[Sentence, Batch]):
             self.tally["phrases"] += len(found) + len(right)
 
     def measures(self) -> dict[str, float]:
-        """Share of the validation words that get their tag; F₁ = 2 |right ∩ found| / (|right| + |found|) of phrases."""
+        """Share of the validation words with the correct tag; for phrases, F₁ = 2 |right ∩ found| / (|right| +
+        |found|)."""
         accuracy = {ACCURACY: self.tally["right"] / max(1, self.tally["total"])}
         if not self.phrases:
             return accuracy
@@ -107,7 +108,7 @@ class Tagging(Task, Generic[Sentence, Batch]):
 
 
 def _dropped(config: TaggingTraining, counts: np.ndarray | None) -> torch.Tensor | None:
-    """(V,) float32: with what probability each word is hidden."""
+    """(V,) float32: the probability that each word is treated as unknown."""
     if counts is None or not isinstance(config, TaggerTraining):
         return None
     alpha = config.word_dropout
@@ -125,8 +126,8 @@ def train_tagger(
     """Train `model` in place; it ends with its best validation weights, on the CPU, in evaluation mode.
 
     Raises:
-        InputError: no training sentence, a tag that the model does not know, a step between tags that their scheme
-            forbids; see also `train_task`.
+        InputError: there is no training sentence, the model does not know a tag, or the scheme of the tags forbids a
+            transition in the data; see also `train_task`.
     """
     splits = [[sentence for sentence in split if sentence.words] for split in (train, validation)]
     if not splits[0]:
@@ -150,7 +151,7 @@ def train_tagger(
     batches = TaggedBatches((lengths[0], lengths[1]), batch, batch_size=config.batch_size, seed=run.seed)
     config = config.of(len(splits[0]))
     if config.early_stopping == "auto" and all(set(sentence.tags or ()) <= {"O"} for sentence in splits[1]):
-        config = config.model_copy(update={"early_stopping": "accuracy"})  # no phrase to choose by
+        config = config.model_copy(update={"early_stopping": "accuracy"})  # no phrases to select by
     task = Tagging(model, config, model.occurrences(encoded[0]))
     result = train_task(task, batches, config, run)
     model.cpu().eval()
@@ -158,7 +159,7 @@ def train_tagger(
 
 
 def _possible(model: AnyTagger, sentences: Sequence[Tagged]) -> None:
-    """Raise InputError where tags take a step that the model forbids: such a sentence has no probability."""
+    """Raise InputError if tags contain a transition that the model forbids: such a sentence has probability 0."""
     if model.crf is None or bool(model.crf.allowed.all()):
         return
     ids = {tag: position for position, tag in enumerate(model.tags)}
@@ -177,19 +178,19 @@ def _possible(model: AnyTagger, sentences: Sequence[Tagged]) -> None:
 
 
 def start_words(model: NeuralTagger, vectors: WordVectors, *, frozen: bool) -> None:
-    """Begin the input table with word vectors, scaled to the spread that its rows have; freeze it where asked.
+    """Start the input table with word vectors, scaled to the standard deviation of its rows; freeze it if requested.
 
-    Frozen, a word without a vector is a zero there: the network sees that it has none.
+    In a frozen table, a word without a vector is a row of zeros.
 
     Raises:
-        InputError: they have another dimension, or no word in common with the tagger.
+        InputError: the vectors have another dimension, or no word in common with the tagger.
     """
     dim = vectors.matrix.shape[1]
     check_dimension(model, model.embedding, dim)
     spelt = spellings(vectors, model.words.folded)
     rows = [position for position, word in enumerate(model.words.words) if word in spelt]
     if not rows:
-        raise InputError("input.vectors: have a vector for no word of the training sentences")
+        raise InputError("input.vectors: the vectors contain no word of the training sentences")
     found = torch.from_numpy(np.stack([vectors[spelt[model.words.words[position]]] for position in rows]))  # (N, D)
     if frozen:
         with torch.no_grad():

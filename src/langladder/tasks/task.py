@@ -41,12 +41,12 @@ MONITOR = "validation_loss"
 
 
 class Task(pl.LightningModule):
-    """Base of all tasks. Subclasses have the network and define its loss; the rest is the same for every task.
+    """Base of all tasks. Subclasses hold the network and define its loss; the rest is the same for every task.
 
     Attributes:
         monitor: the validation measure that selects the best weights.
         mode: whether its lowest (min) or its highest value (max) is the best.
-        unit: the unit of its speed.
+        unit: what its speed counts per second.
         rate: the learning rate of the last update.
         tally: additional counts of `evaluate` in a validation, for `measures`.
     """
@@ -70,12 +70,12 @@ class Task(pl.LightningModule):
         """Mean loss of a training batch: a scalar to differentiate."""
 
     def means(self, batch: Any) -> tuple[torch.Tensor, ...]:
-        """The means that `loss` is the sum of; of how many terms each is taken, `StepBatches.terms` says."""
+        """The means whose sum is `loss`. `StepBatches.terms` has the number of terms of each."""
         return (self.loss(batch),)
 
     @property
     def one_graph(self) -> bool:
-        """Whether the loss is one graph on a GPU, and has a gradient for every weight whatever the batch."""
+        """Whether the loss is one graph on a GPU, and gives every weight a gradient for every batch."""
         return False
 
     @abstractmethod
@@ -106,24 +106,25 @@ class Task(pl.LightningModule):
         }
 
     def lr_scheduler_step(self, scheduler: LRScheduler, metric: object) -> None:
-        """After each update. A plateau's rate is lowered at the validation itself: its checkpoint is to hold that."""
+        """After each update. ReduceLROnPlateau is stepped at the validation itself, so that its checkpoint has the new
+        rate."""
         del metric
         if not isinstance(scheduler, ReduceLROnPlateau):
             scheduler.step()
 
     def on_fit_start(self) -> None:
-        """Settle a question that torch otherwise asks on the terminal: gradients by rows need no checking.
+        """Turn off checks of sparse gradients, about which torch would otherwise warn; compile the loss if requested.
 
         The loss is compiled, not the network, so that weights keep their names in all files.
         """
         torch.sparse.check_sparse_tensor_invariants.disable()  # type: ignore[no-untyped-call]
         self._compiled = None
         if compiles(self.config, one_graph=self.one_graph):
-            torch.compiler.reset()  # of another training in this process: torch keeps few graphs of one function
+            torch.compiler.reset()  # drop the graphs of other training runs: torch keeps few per function
             self._compiled = torch.compile(self.loss), torch.compile(self.means)
 
     def on_train_start(self) -> None:
-        """Let Lightning count on from the step, so that loggers and callbacks see the steps of the whole run."""
+        """Make Lightning count from this step, so that loggers and callbacks see the steps of the whole run."""
         loop = self.trainer.fit_loop.epoch_loop
         loop.automatic_optimization.optim_progress.optimizer.step.total.completed = self.steps_done
         loop.on_load_checkpoint({"_batches_that_stepped": self.steps_done})
@@ -142,7 +143,8 @@ class Task(pl.LightningModule):
             self.rate = float(self.trainer.optimizers[0].param_groups[0]["lr"])
 
     def transfer_batch_to_device(self, batch: object, device: torch.device, dataloader_idx: int) -> object:
-        """Unchanged on a CPU: Lightning would traverse a batch of trees, number by number, and find nothing to move."""
+        """On a CPU, return the batch unchanged: Lightning would traverse every number of a batch of trees for
+        nothing."""
         return batch if device.type == "cpu" else super().transfer_batch_to_device(batch, device, dataloader_idx)
 
     def configure_gradient_clipping(self, *_: object, **__: object) -> None:
@@ -155,7 +157,8 @@ class Task(pl.LightningModule):
             clip_gradients(self, self.config.clip_norm)
 
     def training_step(self, update: Update) -> torch.Tensor:
-        """One update: the mean loss of its batches, whose gradients but the last's are added up here."""
+        """One update: the mean loss of its batches. The gradients of all batches except the last are accumulated
+        here."""
         self.zero_grad()
         before = torch.zeros((), device=self.device)
         *parts, (last, last_share, last_weights) = zip(update.batches, update.shares, update.weights, strict=True)
@@ -166,7 +169,7 @@ class Task(pl.LightningModule):
             before += loss.detach()
         loss = last_share * self._weighted(last, last_weights)
         if parts and last_weights and self.config.strategy != "fsdp":
-            # DDP is to exchange every gradient that there is by now, whether the last batch adds to it or not.
+            # DDP must exchange all accumulated gradients, even those to which the last batch adds nothing.
             for parameter in self.parameters():
                 if parameter.grad is not None:
                     loss = loss + 0.0 * parameter.flatten()[0]
@@ -174,7 +177,8 @@ class Task(pl.LightningModule):
         return before + loss
 
     def _weighted(self, batch: object, weights: tuple[float, ...]) -> torch.Tensor:
-        """The loss of a batch, or of this process's part: as much more as averaging over n processes makes it less."""
+        """The loss of a batch, or of this process's part of it times the number of processes, because DDP averages over
+        them."""
         loss, means = self._compiled or (self.loss, self.means)
         if not weights:
             return loss(batch)
@@ -183,14 +187,15 @@ class Task(pl.LightningModule):
         return ranks().size * torch.stack([weight * mean for weight, mean in parts]).sum()
 
     def optimizer_zero_grad(self, *_: object, **__: object) -> None:
-        """Nothing: Lightning would clear the gradients between `training_step` and the last batch's."""
+        """Do nothing: Lightning would clear the gradients that `training_step` has accumulated before the last
+        batch."""
 
     def on_validation_epoch_start(self) -> None:
-        """Begin a validation."""
+        """Reset the sums for a new validation."""
         self.tally, self._found = Counter(), []
 
     def validation_step(self, batch: tuple[object, bool]) -> None:
-        """Add one validation batch; one that does not count is there to keep the processes in step."""
+        """Add one validation batch. A batch that does not count only keeps the processes synchronised."""
         validation, counts = batch
         before = Counter(self.tally)
         found = self.evaluate(validation)
@@ -217,24 +222,25 @@ class Task(pl.LightningModule):
                     one.scheduler.step(measures[self.monitor])
 
     def _of_all(self) -> list[tuple[float, int]]:
-        """The results of all processes, in the order of the batches, for any number of processes."""
+        """The results of all processes in the order of the batches, which does not depend on the number of
+        processes."""
         if ranks().size == 1:
             return self._found
         most = int(max(gathered(torch.tensor([len(self._found)])))[0])
         padded = torch.full((most, 2), -1.0, dtype=torch.float64)
         padded[: len(self._found)] = torch.tensor(self._found, dtype=torch.float64).view(-1, 2)
-        rows = torch.stack(gathered(padded), dim=1).flatten(0, 1).tolist()  # the i-th of each, then the next of each
+        rows = torch.stack(gathered(padded), dim=1).flatten(0, 1).tolist()  # result i of each, then i + 1
         return [(loss, int(terms)) for loss, terms in rows if terms >= 0]
 
     def on_save_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Add the step, and leave out Lightning's own counters: a resumed run counts on from the step."""
+        """Add the step, and leave out Lightning's own counters: a resumed run counts from the step."""
         checkpoint.pop("loops", None)
         checkpoint["run"] = self.run()
         checkpoint["steps_done"] = self.steps_done
         checkpoint["carried"] = self.carried()
 
     def on_load_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Go on from a checkpoint."""
+        """Restore the step and the state from a checkpoint."""
         self.steps_done = checkpoint["steps_done"]
         self.set_carried(checkpoint["carried"])
 

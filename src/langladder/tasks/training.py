@@ -56,11 +56,11 @@ def train_task(module: Task, batches: StepBatches[Any], config: TrainingConfig, 
 
     Args:
         batches: training batch of each step, and the validation batches.
-        run: its seed is for dropout; batches and initial weights have their own. If its folder of checkpoints has
-            one of this run, training continues from it.
+        run: its seed is used for dropout; batches and initial weights have their own seeds. If its checkpoint folder
+            has a checkpoint of this run, training continues from it.
 
     Raises:
-        InputError: the checkpoint belongs to another run, early stopping without validation data, training diverged.
+        InputError: the checkpoint belongs to another run, early stopping has no validation data, or training diverged.
     """
     with joined(config), tensor_cores(config):
         checkpoints = Path(from_first(str(run.checkpoints)))
@@ -70,18 +70,18 @@ def train_task(module: Task, batches: StepBatches[Any], config: TrainingConfig, 
 def _train(module: Task, batches: StepBatches[Any], config: TrainingConfig, run: Run) -> TrainingResult:
     checkpoints = run.checkpoints
     last, best, kept = checkpoints / f"last{SUFFIX}", checkpoints / f"best{SUFFIX}", checkpoints / "snapshots"
-    module.save_hyperparameters(config.model_dump(mode="json"))  # for loggers that show settings
+    module.save_hyperparameters(config.model_dump(mode="json"))  # for loggers that record settings
     module.seed = run.seed
     recorder = Recorder(config, UpdateSize(config))
     validation, precision = batches.validation(), resolve_precision(config, one_shape=batches.one_shape)
     if config.patience is not None and not len(validation):
-        raise InputError(f"training.patience={config.patience}: there is no validation data to stop by; set it to null")
+        raise InputError(f"training.patience={config.patience}: there is no validation data; set it to null")
     with _quiet(), _reproducible():
         saved = _read_own(module, last) if last.is_file() and not config.fast_dev_run else None
         if saved is not None:
             _check_kept(module, saved, best, kept)
         elif not config.fast_dev_run:
-            for old in all_snapshots(kept) if first() else ():  # of a run that was never saved
+            for old in all_snapshots(kept) if first() else ():  # from a run without a checkpoint
                 old.unlink()
         if saved is None or not _finished(saved, module):
             callbacks = _callbacks(module, recorder, checkpoints, bool(len(validation)))
@@ -90,7 +90,7 @@ def _train(module: Task, batches: StepBatches[Any], config: TrainingConfig, run:
             resume = None if saved is None else str(last)
             with _refusals_of_lightning():
                 trainer.fit(module, datamodule=data, ckpt_path=resume)
-            trainer.strategy.barrier()  # all has been written
+            trainer.strategy.barrier()  # everything has been written
         else:
             module.on_load_checkpoint(saved)
             recorder.load_state_dict(saved["callbacks"]["Recorder"])
@@ -108,9 +108,9 @@ def _train(module: Task, batches: StepBatches[Any], config: TrainingConfig, run:
 
 
 def _loggers(config: TrainingConfig, run: Run) -> list[Logger]:
-    """That of the run, and those that the settings add; of several processes, the first has them."""
+    """The run's logger and those of the settings; with several processes, only the first process has loggers."""
     if not first():
-        return [DummyLogger()] if config.callbacks else []  # some callbacks insist on one
+        return [DummyLogger()] if config.callbacks else []  # some callbacks require a logger
     own = [cast(Logger, run.logger())] if run.logger else []
     return [*own, *built_loggers(config.logger)]
 
@@ -121,7 +121,7 @@ def _callbacks(module: Task, recorder: Recorder, checkpoints: Path, validates: b
     if config.progress and first():
         callbacks.append(StepBar(config, recorder))
     if config.patience is not None:
-        # At the validation, not at the end of Lightning's epoch, so that the checkpoint of this step has the count.
+        # at the validation, not at the end of Lightning's epoch, so that this step's checkpoint has the count
         stops = EarlyStopping(
             module.monitor, patience=config.patience, mode=module.mode, check_on_train_epoch_end=False
         )
@@ -142,7 +142,7 @@ def _trainer(
     steps: int,
     loggers: Sequence[Logger] = (),
 ) -> pl.Trainer:
-    """The one Trainer. An "epoch" is the stretch up to the next validation."""
+    """The Trainer. An "epoch" is the steps up to the next validation."""
     config = module.config
     flags: dict[str, Any] = {
         "deterministic": "warn",
@@ -177,21 +177,21 @@ def _refusals_of_lightning() -> Iterator[None]:
 
 
 def _validated(module: Task, precision: Precision, validation: Sequence[object], checkpoints: Path) -> float:
-    """The validation loss of the weights as they are, computed as during training."""
+    """The validation loss of the current weights, computed as during training."""
     trainer = _trainer(module, precision, [], checkpoints, 0)
     trainer.validate(module, _Validation(validation), verbose=False)
     return float(trainer.callback_metrics[MONITOR])
 
 
 class StepData(pl.LightningDataModule):
-    """The batches of a run: to train on, those up to the next validation; to validate on, all, or none."""
+    """The batches of a run: the training batches up to the next validation, and the validation batches, if any."""
 
     def __init__(self, module: Task, batches: StepBatches[Any], validation: Sequence[object]) -> None:
         super().__init__()
         self.module, self.batches, self.validation = module, batches, validation
 
     def train_dataloader(self) -> Iterable[Update]:
-        """The updates."""
+        """The training batches of the updates."""
         return _Steps(self.module, self.batches, self.module.config)
 
     def val_dataloader(self) -> Iterable[tuple[object, bool]]:
@@ -216,7 +216,8 @@ class _Steps:
 
 
 def pinned_ahead(updates: Iterator[Update]) -> Iterator[Update]:
-    """The same in pinned memory, which a GPU reads while it computes; a thread draws each while the last one trains."""
+    """The batches in pinned memory, which a GPU can read while it computes. A thread prepares each batch during the
+    previous step."""
 
     def draw() -> Any:
         return _pinned(next(updates, None))
@@ -241,7 +242,7 @@ def _pinned(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Validation:
-    """This process's batches, every n-th, and whether each counts: all processes have as many, whatever for."""
+    """This process's batches, every n-th, and whether each counts. All processes have the same number of batches."""
 
     batches: Sequence[object]
 
@@ -264,7 +265,7 @@ def _read_own(module: Task, path: Path) -> Checkpoint:
 
 
 def _check_kept(module: Task, saved: Checkpoint, best: Path, kept: Path) -> None:
-    """Refuse to continue if weights that the run may end with are no longer beside its checkpoint.
+    """Raise an error if files of weights that the run may end with are missing beside its checkpoint.
 
     Raises:
         InputError: they are missing, for example if only the checkpoint was copied.
@@ -284,7 +285,7 @@ def _check_kept(module: Task, saved: Checkpoint, best: Path, kept: Path) -> None
 
 
 def _finished(saved: Checkpoint, module: Task) -> bool:
-    """Whether the checkpoint is a run's end: all steps made, or early stopping's patience used up."""
+    """Whether the checkpoint is the end of a run: all steps are done, or early stopping has ended it."""
     if saved["steps_done"] >= module.config.max_steps:
         return True
     rows = validations(saved["callbacks"]["Recorder"]["rows"])
@@ -295,7 +296,7 @@ def _finished(saved: Checkpoint, module: Task) -> bool:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep Lightning from reporting on itself, see `quiet`, and from warning."""
+    """Silence Lightning's own output, see `quiet`, and its warnings."""
     with quiet(), warnings.catch_warnings():
         for module in ("pytorch_lightning", "lightning", "lightning_fabric"):
             warnings.filterwarnings("ignore", module=module)
@@ -305,12 +306,12 @@ def _quiet() -> Iterator[None]:
 
 @contextmanager
 def _reproducible() -> Iterator[None]:
-    """Deterministic kernels inside, and the global random state and switches as they were afterwards."""
+    """Use deterministic kernels inside; restore the global random state and switches afterwards."""
     keep_freed_memory()
     deterministic: Any = torch.utils.deterministic
     before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
     filling = deterministic.fill_uninitialized_memory
-    deterministic.fill_uninitialized_memory = False  # only protects from reading unset memory, and costs time
+    deterministic.fill_uninitialized_memory = False  # only protects against reads of uninitialised memory
     try:
         with torch.random.fork_rng():
             yield
@@ -320,7 +321,7 @@ def _reproducible() -> Iterator[None]:
 
 
 class Started(ClusterEnvironment):
-    """Processes that somebody has started, see `ranks`."""
+    """Processes that were started outside, see `ranks`."""
 
     @property
     def creates_processes_externally(self) -> bool:
@@ -339,29 +340,29 @@ class Started(ClusterEnvironment):
 
     @staticmethod
     def detect() -> bool:
-        """Whether there are others."""
+        """Whether there are several processes."""
         return ranks().size > 1
 
     def world_size(self) -> int:
-        """All processes."""
+        """The number of processes."""
         return ranks().size
 
     def set_world_size(self, size: int) -> None:
         """Lightning's own count, which agrees."""
 
     def global_rank(self) -> int:
-        """This one's number among all."""
+        """The number of this process among all."""
         return ranks().rank
 
     def set_global_rank(self, rank: int) -> None:
         """Lightning's own count, which agrees."""
 
     def local_rank(self) -> int:
-        """This one's number on its machine."""
+        """The number of this process on its machine."""
         return ranks().local_rank
 
     def node_rank(self) -> int:
-        """Its machine's number."""
+        """The number of this process's machine."""
         return ranks().rank // ranks().local_size
 
 
@@ -377,16 +378,15 @@ class TrainerSettings(TypedDict, total=False):
 
 
 def trainer_settings(config: TrainingConfig, *, one_graph: bool = False) -> TrainerSettings:
-    """The Trainer's processes, and where checkpoints go.
+    """The Trainer's strategy for processes, with our checkpoint files.
 
     Args:
-        one_graph: see `Task.one_graph`; DDP then looks for no weights without a gradient, which takes a walk through
-            the graph of each step.
+        one_graph: see `Task.one_graph`. DDP then does not search the graph of each step for weights without a gradient.
     """
     own, files = ranks(), SafetensorsCheckpointIO()
     if own.size == 1:
         return {"accelerator": config.accelerator, "devices": 1, "plugins": [files, LightningEnvironment()]}
-    # In other tasks a batch may not use every parameter on every process. Buffers are constants.
+    # In other tasks, a process's batch may not use every parameter. Buffers are constants.
     kind = Sharded if config.strategy == "fsdp" else DDPStrategy
     strategy = kind(find_unused_parameters=not one_graph, broadcast_buffers=False, gradient_as_bucket_view=True)
     return {

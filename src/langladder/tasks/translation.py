@@ -41,7 +41,7 @@ BLEU_MEASURE = "validation_bleu"
 
 
 class TranslationTask(Task):
-    """Maximum likelihood of the target, whatever the translator."""
+    """Maximum likelihood of the target, for every translator."""
 
     def __init__(self, model: Translator, config: TranslationTraining, sample: "BleuSample | None" = None) -> None:
         super().__init__(config)
@@ -53,14 +53,14 @@ class TranslationTask(Task):
 
     def loss(self, batch: PairBatch) -> torch.Tensor:
         """Mean loss per target token, with label smoothing if set."""
-        # the step is read for sampling alone: torch.compile would make a graph of each step's number
+        # read the step only for sampling: torch.compile would compile one graph per step number
         share = self.sampling * self.steps_done / self.steps if self.sampling else 0.0
         inputs = mixed_words(self.model, batch, share) if share else None
         return self.model.loss(*batch, self.smoothing, inputs) / (batch[1][:, 1:] != PAD).sum()
 
     @property
     def one_graph(self) -> bool:
-        """See `Task.one_graph`: unless the model writes words of its own, one by one."""
+        """See `Task.one_graph`: true unless scheduled sampling draws words one by one."""
         return self.model.one_graph and not self.sampling
 
     def evaluate(self, batch: PairBatch) -> tuple[float, int]:
@@ -69,18 +69,19 @@ class TranslationTask(Task):
         return -float(scores.double().sum()), int((batch[1][:, 1:] != PAD).sum())
 
     def measures(self) -> dict[str, float]:
-        """BLEU, where it chooses."""
+        """BLEU, if it selects the weights."""
         return {} if self.sample is None else {BLEU_MEASURE: self.sample.bleu(self.model)}
 
 
 @dataclass(frozen=True)
 class BleuSample:
-    """Sentences to translate at each validation: their ids, EOS last, and their references as the tokenizer reads."""
+    """Sentences to translate at each validation: their ids with EOS last, and their references as decoded by the
+    tokenizer."""
 
     sources: list[np.ndarray]
     references: list[str]
     tokenizer: Tokenizer
-    bleu_tokenize: str = "13a"  # sacreBLEU's name for the tokenisation of BLEU
+    bleu_tokenize: str = "13a"  # sacreBLEU's name of the tokenisation for BLEU
 
     @classmethod
     def of(cls, pairs: PairStream, count: int, tokenizer: Tokenizer, bleu_tokenize: str = "13a") -> Self:
@@ -98,7 +99,7 @@ class BleuSample:
 
 @torch.no_grad()
 def mixed_words(model: Translator, batch: PairBatch, share: float) -> torch.Tensor:
-    """The decoder's input, (B, T): the target without its last column, with a `share` of words from the model itself.
+    """The decoder's input, (B, T): the target without its last column, with a `share` of words that the model predicts.
 
     The draws are made without dropout. BOS, EOS and PAD are neither replaced nor drawn.
     """
@@ -129,17 +130,17 @@ def train_translator(
     """Train `model` on sentence pairs; it ends with its best validation weights, in evaluation mode.
 
     Args:
-        target_tokenizer, bleu_tokenize: turns ids to text, and what sacreBLEU counts as its words, for
-            early_stopping=bleu; not used otherwise.
+        target_tokenizer, bleu_tokenize: the tokenizer that decodes ids, and sacreBLEU's tokenisation. Only used with
+            early_stopping=bleu.
 
     Raises:
-        InputError: no pair is short enough; no validation pairs or no tokenizer to take BLEU with; or as `train_task`.
+        InputError: no pair is short enough, or BLEU has no validation pairs or no tokenizer; see also `train_task`.
     """
     sample = None
     if config.early_stopping == "bleu":
         if validation is None or not len(validation) or target_tokenizer is None:
             raise InputError(
-                "training.early_stopping=bleu: BLEU is taken on validation pairs, read by the target's tokenizer; "
+                "training.early_stopping=bleu: BLEU needs validation pairs and the target's tokenizer; "
                 "give both, or set it to validation_loss"
             )
         sample = BleuSample.of(validation, config.bleu_pairs, target_tokenizer, bleu_tokenize)
@@ -170,7 +171,7 @@ def make(
     """Train a translator or a captioner; see `models.making` and `train_translator`.
 
     Args:
-        tokenizers: the source's and the target's; None where what is read is no text.
+        tokenizers: the source's and the target's; None for a side that is not text.
     """
     return train_translator(
         model,

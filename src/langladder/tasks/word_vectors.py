@@ -1,4 +1,4 @@
-"""Learning word vectors by gradient: the task that `train_task` trains, and the `maker` of such rungs."""
+"""Learning word vectors by gradient descent: the task for `train_task`, and the maker function of such rungs."""
 
 import torch
 
@@ -15,12 +15,12 @@ from langladder.text.words.vocabulary import WordCorpus
 
 
 class WordVectorTask(Task):
-    """A network whose loss on a batch is all there is to learn."""
+    """A network that defines its own loss on a batch."""
 
     def __init__(self, network: SkipGram, training: TrainingConfig) -> None:
         super().__init__(training)
         self.network = network
-        # These optimisers skip rows that a batch does not use, so the cost of a step does not grow with the words.
+        # These optimisers skip rows that a batch does not use, so the cost of a step does not grow with the vocabulary.
         network.sparse = (
             training.optimizer in ("adagrad", "sgd")
             and not training.clip_norm
@@ -51,9 +51,9 @@ def make(
     Args:
         rung: the network, built as `rung(settings, vocab_size)`.
         settings: a `rung.Config`.
-        training: how to optimise. Its `max_steps` gives way to `settings.epochs`, and a warm-up longer than a tenth of
-            the steps is shortened to that.
-        run: its seed is of the first vectors, the order of the lines, subsampling, windows and noise.
+        training: settings of the optimiser. `settings.epochs` replaces its `max_steps`, and a warm-up longer than a
+            tenth of the steps is shortened to that.
+        run: its seed determines the first vectors, the order of the lines, subsampling, windows and noise.
     """
     vocabulary = corpus.vocabulary
     batches = SkipGramBatches(corpus.stream, vocabulary, settings, seed=run.seed)

@@ -1,1 +1,1 @@
-"""Learning from rewards and preferences: one task a method, its equations apart from it."""
+"""Learning from rewards and preferences: one task per method. The equations are in a separate module."""

@@ -1,7 +1,8 @@
 """Direct preference optimisation (Rafailov et al. 2023): preferences without a reward model and without sampling.
 
-The policy that PPO would end with, π ∝ π_ref exp(R / β), is solved for R and put into the reward model's pairwise loss;
-what is left is a loss on pairs of responses, see `equations`. What the reference says of them is computed once.
+PPO would end with the policy π ∝ π_ref exp(R / β). DPO solves this for R and inserts it into the reward model's
+pairwise loss. The result is a loss on pairs of responses, see `equations`. The log-probabilities under the reference
+are computed once.
 
 Shape legend: N pairs of a batch, R tokens of the longest response.
 """
@@ -21,11 +22,11 @@ from langladder.tasks.policy.settings import DPOTraining
 
 ACCURACY = "validation_accuracy"
 PART = 32
-"""Pairs that are read at a time."""
+"""Number of pairs that the networks read at a time."""
 
 
 class DPO(PolicyTask):
-    """The loss on pairs; its validation says how many unseen pairs are ordered rightly, too."""
+    """The loss on pairs. Validation also measures how many unseen pairs are ordered correctly."""
 
     unit = "pairs"
     settings: DPOTraining
@@ -38,7 +39,8 @@ class DPO(PolicyTask):
         return self._compared(batch, self.settings.label_smoothing)[0].mean()
 
     def evaluate(self, batch: Answers) -> tuple[float, int]:
-        """Summed loss without smoothing, and the pairs; the first batch has the policy answer validation prompts."""
+        """Summed loss without smoothing, and the number of pairs. On the first batch, the policy also answers
+        validation prompts."""
         if not self.tally["total"] and self.held_out is not None:
             self.measure(np.arange(min(len(self.held_out.ids), self.settings.validation_prompts)))
         losses, margins = self._compared(batch, 0.0)
@@ -47,7 +49,7 @@ class DPO(PolicyTask):
         return float(losses.sum(dtype=torch.float64)), len(losses)
 
     def measures(self) -> dict[str, float]:
-        """See `PolicyTask.measures`, and the share of the pairs whose chosen response gains more on the reference."""
+        """See `PolicyTask.measures`; also the share of pairs with a positive margin β Δ."""
         return super().measures() | {ACCURACY: self.tally["right"] / max(1, self.tally["total"])}
 
     def _compared(self, batch: Answers, smoothing: float) -> tuple[torch.Tensor, torch.Tensor]:
@@ -64,7 +66,7 @@ def summed_log_probs(policy: NeuralLanguageModel, batch: Answers) -> torch.Tenso
 
 @torch.no_grad()
 def references(policy: NeuralLanguageModel, pairs: Sequence[TokenPair]) -> np.ndarray:
-    """What a network says of both responses of each pair, (P, 2) float32."""
+    """Log-probabilities of both responses of each pair under a network, (P, 2) float32."""
     found = [np.zeros((0, 2), dtype=np.float32)]
     device = next(policy.parameters()).device
     with scoring(policy, device.type):

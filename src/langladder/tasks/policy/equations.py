@@ -1,16 +1,16 @@
-"""The equations of policy optimisation: from rewards to advantages, and the losses, on log-probabilities alone.
+"""The equations of policy optimisation: advantages from rewards, and the losses. They only use log-probabilities.
 
 PPO for language models (Ziegler et al. 2019, section 2.2; Stiennon et al. 2020; Ouyang et al. 2022, section 3.5): a
-response is an episode, its tokens the actions. The reward model scores it at its end; every token pays for how far it
-leads away from the reference:
+response is an episode, and its tokens are the actions. The reward model scores the whole response at its end. Each
+token has a penalty for its distance from the reference:
 
     r_t = −β kl_t + [t last] R,     kl_t an estimate from log π(a_t | s_t) and log π_ref(a_t | s_t)
 
-Generalised advantage estimation (Schulman et al. 2016, equations 11 and 16), V = 0 behind the end:
+Generalised advantage estimation (Schulman et al. 2016, equations 11 and 16), with V = 0 after the end:
 
     δ_t = r_t + γ V(s_{t+1}) − V(s_t),   Â_t = δ_t + γλ Â_{t+1},   return_t = Â_t + V(s_t)
 
-GRPO (Shao et al. 2024, section 4.1.2) has no values: G responses to one prompt are compared with one another.
+GRPO (Shao et al. 2024, section 4.1.2) has no value function. It compares the G responses to one prompt with each other.
 
     Â_i = (R_i − mean(R_1 … R_G)) / std(R_1 … R_G)      for all tokens of response i
 
@@ -20,11 +20,11 @@ The losses:
             (Schulman et al. 2017, equation 7)
             L_V = ½ mean max((V − ret)², (V_old + clip(V − V_old, −c, c) − ret)²)
             (as in the code of Ziegler et al. 2019 and Stiennon et al. 2020)
-    GRPO    the same L_π with the mean taken in each response first, and + β k3   (Shao et al. 2024, equation 3)
+    GRPO    the same L_π, averaged within each response first, and + β k3   (Shao et al. 2024, equation 3)
     DPO     −(1 − s) log σ(β Δ) − s log σ(−β Δ),   Δ = log π(y_w)/π_ref(y_w) − log π(y_l)/π_ref(y_l)
             (Rafailov et al. 2023, equation 7; s: smoothed labels, Mitchell 2023)
 
-Means are over the tokens of all responses of a batch, unless said otherwise.
+Means are over the tokens of all responses of a batch, unless stated otherwise.
 
 Shape legend: B responses, R tokens of the longest, P prompts, G responses of each, V vocabulary, N pairs.
 """
@@ -44,9 +44,9 @@ def kl_estimate(log_probs: torch.Tensor, reference: torch.Tensor, estimator: Est
     """Estimates of KL(π ‖ π_ref) from tokens drawn from π (Schulman 2020, "Approximating KL divergence").
 
     Args:
-        log_probs: log π(a); reference: log π_ref(a). Of one shape, that of the result.
-        estimator: k1 has the right mean and may be negative; k2 is biased and varies less; k3 has the right mean and
-            is never negative.
+        log_probs: log π(a); reference: log π_ref(a). Both have the shape of the result.
+        estimator: k1 is unbiased and may be negative; k2 is biased and has a lower variance; k3 is unbiased and is
+            never negative.
     """
     difference = log_probs - reference
     if estimator == "k1":
@@ -66,7 +66,7 @@ def exact_kl(log_policy: torch.Tensor, log_reference: torch.Tensor) -> torch.Ten
 
 
 def token_rewards(kl: torch.Tensor, rewards: torch.Tensor, mask: torch.Tensor, beta: float) -> torch.Tensor:
-    """The reward of each token: kl (B, R), rewards (B,), mask (B, R) bool, none of its rows empty → (B, R)."""
+    """The reward of each token: kl (B, R), rewards (B,), mask (B, R) bool without empty rows → (B, R)."""
     last = mask.sum(dim=1, keepdim=True) - 1  # (B, 1)
     # r_t = −β kl_t + [t last] R
     paid = torch.where(mask, -beta * kl, 0.0)
@@ -76,7 +76,7 @@ def token_rewards(kl: torch.Tensor, rewards: torch.Tensor, mask: torch.Tensor, b
 def gae(
     rewards: torch.Tensor, values: torch.Tensor, mask: torch.Tensor, *, gamma: float, lam: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Advantages and returns, (B, R) each and 0 behind the response, from rewards, values and mask (B, R)."""
+    """Advantages and returns from rewards, values and mask (B, R). Each is (B, R), 0 after the response."""
     rewards, values = torch.where(mask, rewards, 0.0), torch.where(mask, values, 0.0)
     advantages = torch.zeros_like(values)
     following = later = torch.zeros_like(values[:, 0])  # Â_{t+1}, V(s_{t+1})
@@ -90,20 +90,20 @@ def gae(
 
 
 def whiten(x: torch.Tensor, mask: torch.Tensor, *, centre: bool = True) -> torch.Tensor:
-    """Numbers at true places of the mask scaled to variance 1, and to mean 0 if `centre`; 0 elsewhere. (B, R)."""
+    """Scale the numbers where the mask is true to variance 1, and to mean 0 if `centre`; 0 elsewhere. (B, R)."""
     chosen = x[mask]
     mean, variance = chosen.mean(), chosen.var() if len(chosen) > 1 else chosen.new_zeros(())
-    # (x − mean) / √(var + ε), and + mean where only the scale is to change
+    # (x − mean) / √(var + ε); + mean if only the scale should change
     scaled = (x - mean) * torch.rsqrt(variance + SMALL) + (0.0 if centre else mean)
     return torch.where(mask, scaled, 0.0)
 
 
 def group_advantages(rewards: torch.Tensor, group: int, *, scale: bool = True) -> torch.Tensor:
-    """Each response against those to the same prompt: (P·G,), a prompt's G ≥ 2 side by side → (P·G,).
+    """Compare each response with the others to its prompt: (P·G,), the G ≥ 2 of a prompt side by side → (P·G,).
 
     Args:
-        scale: divide by the group's standard deviation; without it Dr. GRPO (Liu et al. 2025, section 3.1), which does
-            not favour prompts whose answers are nearly all right or all wrong.
+        scale: divide by the group's standard deviation. False is Dr. GRPO (Liu et al. 2025, section 3.1), which does
+            not give more weight to prompts with nearly all answers right or nearly all wrong.
     """
     by_prompt = rewards.view(-1, group)  # (P, G)
     # Â_i = (R_i − mean R) / (std R + ε)
@@ -117,7 +117,7 @@ def adapted(beta: float, kl: float, *, target: float, gain: float) -> float:
     """β of the next rollout (Ziegler et al. 2019, section 2.2): e = clip(kl / target − 1, ±0.2), β ← β (1 + K e).
 
     Args:
-        kl: mean over the rollout's responses of their summed log π − log π_ref, in nats; target: what it should be.
+        kl: mean over the rollout's responses of the summed log π − log π_ref, in nats; target: its desired value.
         gain: K, 0.1 in the paper.
     """
     # e = clip((KL − target) / target, −0.2, 0.2)
@@ -127,12 +127,12 @@ def adapted(beta: float, kl: float, *, target: float, gain: float) -> float:
 
 
 def token_mean(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Mean over the true places: x, mask (B, R) → scalar."""
+    """Mean over the positions where the mask is true: x, mask (B, R) → scalar."""
     return torch.where(mask, x, 0.0).sum() / mask.sum()
 
 
 def response_mean(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Mean over responses of the mean over their tokens: x, mask (B, R), none of its rows empty → scalar."""
+    """Mean over responses of the mean over their tokens: x, mask (B, R) without empty rows → scalar."""
     return (torch.where(mask, x, 0.0).sum(dim=1) / mask.sum(dim=1)).mean()
 
 
@@ -146,7 +146,7 @@ def clipped_surrogate(
 
 
 def clipped_share(log_probs: torch.Tensor, old: torch.Tensor, advantages: torch.Tensor, *, clip: float) -> torch.Tensor:
-    """Where the clipped side is the smaller one, so that no gradient flows, (B, R) each → (B, R) of 0 and 1."""
+    """1 where the clipped term is the smaller one, so that the gradient is 0, else 0: (B, R) each → (B, R)."""
     ratio = torch.exp(log_probs - old)
     return (ratio.clamp(1 - clip, 1 + clip) * advantages < ratio * advantages).float()
 
@@ -154,7 +154,7 @@ def clipped_share(log_probs: torch.Tensor, old: torch.Tensor, advantages: torch.
 def clipped_value_loss(
     values: torch.Tensor, old: torch.Tensor, returns: torch.Tensor, *, clip: float | None
 ) -> torch.Tensor:
-    """½ max((V − ret)², (V_clipped − ret)²) of every token, (B, R) each → (B, R); without clipping ½ (V − ret)²."""
+    """½ max((V − ret)², (V_clipped − ret)²) of each token, (B, R) each → (B, R). Without clipping: ½ (V − ret)²."""
     plain = (values - returns).square()
     if clip is None:
         return plain / 2
@@ -164,7 +164,7 @@ def clipped_value_loss(
 
 
 def entropy(log_policy: torch.Tensor) -> torch.Tensor:
-    """H = −Σ_v π(v) log π(v) in nats: (…, V) → (…); tokens of probability 0 add nothing, to the gradient either."""
+    """H = −Σ_v π(v) log π(v) in nats: (…, V) → (…). Tokens of probability 0 add nothing to it or to its gradient."""
     return -(log_policy.exp() * log_policy.masked_fill(log_policy == -torch.inf, 0.0)).sum(dim=-1)
 
 
@@ -177,14 +177,14 @@ def dpo_loss(
     beta: float,
     smoothing: float = 0.0,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The loss of each pair, and how much likelier than the reference it makes the chosen answer than the other one.
+    """The loss and the margin of each pair.
 
     Args:
         chosen, rejected: log π of the answers, summed over their tokens, (N,); reference_…: log π_ref of the same.
-        beta: how closely the policy is held to the reference; smoothing: s, the share of labels taken to be wrong.
+        beta: how strongly the policy is kept close to the reference; smoothing: s, the assumed share of wrong labels.
 
     Returns:
-        losses (N,), and margins β Δ (N,): the pair is ordered rightly where its margin is positive.
+        losses (N,), and margins β Δ (N,). A pair is ordered correctly if its margin is positive.
     """
     # Δ = log π(y_w)/π_ref(y_w) − log π(y_l)/π_ref(y_l)
     margin = beta * ((chosen - reference_chosen) - (rejected - reference_rejected))

@@ -1,8 +1,8 @@
-"""Expert iteration: sample, keep the best, learn them by heart, and again.
+"""Expert iteration: sample responses, keep the best, train on them, repeat.
 
 (Anthony et al. 2017; for language models RAFT, Dong et al. 2023, and ReST, Gulcehre et al. 2023.) The expert is
-best-of-n of the policy as it is; the policy then imitates it. Unlike there, a response is drawn from the policy of the
-last round in every round, and the KL to the reference stands in the loss:
+best-of-n sampling from the current policy; the policy then imitates it. Unlike these papers, each round draws new
+responses from the latest policy, and the loss has a KL term to the reference:
 
     L = −mean log π(a_t | s_t) + β mean k3_t      over the tokens of the S' best of S responses to each prompt
 """
@@ -17,12 +17,12 @@ from langladder.tasks.policy.settings import ExpertIterationTraining
 
 
 class ExpertIteration(OnPolicy):
-    """Cross-entropy on the best responses."""
+    """Cross-entropy on the best responses of each prompt."""
 
     settings: ExpertIterationTraining
 
     def assess(self, rollouts: Rollouts, rewards: torch.Tensor, reference: torch.Tensor) -> Experience:
-        """See `OnPolicy.assess`: the best of each prompt alone; of equal rewards the earlier sample."""
+        """See `OnPolicy.assess`. Keeps only the best responses to each prompt; of equal rewards, the earlier sample."""
         config = self.settings
         order = rewards.view(-1, config.samples).argsort(dim=1, descending=True, stable=True)  # (P, S)
         first = torch.arange(0, len(rewards), config.samples, device=rewards.device)[:, None]  # (P, 1)

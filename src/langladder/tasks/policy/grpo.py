@@ -2,9 +2,9 @@
 
     L = (1/B) Σ_i (1/|y_i|) Σ_t [ −min(ρ_t Â_i, clip(ρ_t, 1 − ε, 1 + ε) Â_i) + β k3_t ]
 
-Each of G responses to a prompt is compared with the other ones, see `equations.group_advantages`; the KL to the
-reference is in the loss, not in the reward. With mean=token all tokens of a minibatch weigh the same, so that a long
-bad answer is not cheaper than a short one (Yu et al. 2025, DAPO, section 3.3).
+Each of the G responses to a prompt is compared with the others, see `equations.group_advantages`. The KL to the
+reference is in the loss, not in the reward. With mean=token, all tokens of a minibatch have the same weight. A long bad
+answer then does not cost less than a short one (Yu et al. 2025, DAPO, section 3.3).
 """
 
 import torch
@@ -24,7 +24,7 @@ from langladder.tasks.policy.settings import GRPOTraining
 
 
 class GRPO(OnPolicy):
-    """The clipped surrogate on each response's place in its group."""
+    """The clipped surrogate loss on advantages within each group of responses."""
 
     settings: GRPOTraining
 

@@ -1,12 +1,12 @@
-"""What policy tasks share: a policy, the reference that it began as, how both are validated, and rollouts.
+"""Base classes of policy tasks: a policy, its reference (a copy of the policy at the start), validation and rollouts.
 
-Methods on the policy's own samples (`OnPolicy`) learn from a rollout: some updates on its responses, then the next
-rollout from the new weights. A rollout is a function of (seed, its number, the weights at its step). It is drawn inside
-the loss of its first minibatch and carried in the checkpoint until its last one, so that a run that is killed in
-between goes on with the same bits.
+On-policy methods (`OnPolicy`) learn from rollouts: some updates on the responses of one rollout, then the next rollout
+from the new weights. A rollout is a function of (seed, its number, the weights at its step). It is drawn inside the
+loss of its first minibatch, and checkpoints hold it until its last minibatch. So a run that is killed in between
+continues with the same bits.
 
-Methods say what a rollout is worth (`assess`) and what is minimised on a minibatch of it (`objective`). Plain text may
-be learnt beside: L = L_method + γ · mean −log P(w_t | w_<t)   (PPO-ptx, Ouyang et al. 2022, equation 2)
+Each method defines the advantages of a rollout (`assess`) and the loss on a minibatch of it (`objective`). Training can
+include plain text (PPO-ptx, Ouyang et al. 2022, equation 2): L = L_method + γ · mean −log P(w_t | w_<t)
 
 Shape legend: P prompts, S samples of each, B = P·S responses, R tokens of the longest, M responses of a minibatch.
 """
@@ -28,13 +28,14 @@ from langladder.tasks.policy.settings import OnPolicyTraining, PolicyTraining
 from langladder.tasks.task import MONITOR, Task
 
 LAST = "validation_step"
-"""The measure by which the last weights are the best."""
+"""A measure that is best at the last step, so that the last weights are kept."""
 
 
 class PolicyTask(Task):
-    """A policy that is trained, and its reference: a copy of what it is when the task is made, never trained.
+    """A policy, which is trained, and its reference: a copy of the policy when the task is created, never trained.
 
-    Nothing is dropped out: the two networks, and the policy before and after an update, are compared token by token.
+    There is no dropout, because the losses compare the two networks, and the policy before and after an update, token
+    by token.
     """
 
     unit = "responses"
@@ -50,18 +51,18 @@ class PolicyTask(Task):
 
     @property
     def reference(self) -> NeuralLanguageModel:
-        """The network that the policy is held to."""
+        """The network that the policy is kept close to."""
         return self._reference[0]
 
     def train(self, mode: bool = True) -> Self:  # noqa: ARG002 - torch's
-        """Always evaluation mode."""
+        """Keep all networks in evaluation mode."""
         return super().train(False)
 
     def on_fit_start(self) -> None:
-        """Bring the reference to where the policy is, and all networks into evaluation mode."""
+        """Move the reference to the policy's device, and set all networks to evaluation mode."""
         super().on_fit_start()
         self.reference.to(self.device)
-        self.eval()  # Lightning leaves the mode as it is
+        self.eval()  # Lightning does not change the mode
 
     def measure(self, rows: np.ndarray) -> dict[str, float]:
         """Measure the policy on the validation prompts `rows`; see `responses`."""
@@ -70,9 +71,9 @@ class PolicyTask(Task):
         return self._measured
 
     def measured_at_start(self, seed: int) -> list[Row]:
-        """The curve's row at step 0, where the policy is the reference; none where nothing is held out.
+        """The curve's row at step 0, where the policy equals the reference; none without validation prompts.
 
-        A run that goes on from a checkpoint measures it again: its weights are still those that it began with.
+        A run that continues from a checkpoint measures it again, with the weights that the run started from.
         """
         if self.held_out is None or not len(self.held_out.ids):
             return []
@@ -81,22 +82,22 @@ class PolicyTask(Task):
         return [{"step": 0, "train_loss": None, "validation_loss": None, "lr": None} | self.measure(rows)]
 
     def measures(self) -> dict[str, float]:
-        """What the last validation measured."""
+        """The measures of the last validation."""
         return self._measured | {LAST: float(self.steps_done)}
 
 
 def without_step(curve: list[Row]) -> list[Row]:
-    """The rows of the curve without what serves to keep the last weights only."""
+    """The rows of the curve, without the measure that only serves to keep the last weights."""
     return [{name: value for name, value in row.items() if name != LAST} for row in curve]
 
 
 def copied(parts: Iterable[torch.Tensor], device: torch.device) -> list[torch.Tensor]:
-    """Tensors of a file, copied: they may lie unaligned there, which costs products their last bit."""
+    """Copies of a file's tensors. In the file they may be unaligned, which can change the last bit of products."""
     return [part.to(device, copy=True) for part in parts]
 
 
 class Carried(TypedDict):
-    """What a checkpoint holds besides the weights."""
+    """The content of a checkpoint besides the weights."""
 
     experience: tuple[torch.Tensor, ...] | None
     beta: float
@@ -104,12 +105,13 @@ class Carried(TypedDict):
 
 
 class OnPolicy(PolicyTask):
-    """Rollouts, minibatches, and what is carried between them.
+    """Rollouts, minibatches, and the state between them.
 
     Attributes:
-        history: a row for each rollout: rollout, step, reward (mean), kl (mean of Σ_t log π − log π_ref), beta,
-            length, finished, one for each judge of the prompts, and what the method says of its minibatches (means).
-        beta: the price of KL at the next rollout.
+        history: a row for each rollout: rollout, step, reward (mean), kl (mean of Σ_t log π − log π_ref), beta, length,
+            finished, one column for each judge of the prompts, and the means of the method's measures over its
+            minibatches.
+        beta: the KL coefficient at the next rollout.
     """
 
     settings: OnPolicyTraining
@@ -123,19 +125,20 @@ class OnPolicy(PolicyTask):
         self.history: list[dict[str, float]] = []
 
     def value(self) -> Value | None:
-        """What reads values from the policy's own states while it draws, for `assess`; None: nothing does."""
+        """The value head that reads the policy's own states during sampling, for `assess`; None: there is none."""
         return None
 
     @abstractmethod
     def assess(self, rollouts: Rollouts, rewards: torch.Tensor, reference: torch.Tensor) -> Experience:
-        """What is to be learnt from a rollout: rewards (B,), reference (B, R) log π_ref; S responses side by side."""
+        """The training data of a rollout: rewards (B,), reference (B, R) log π_ref; S responses side by side."""
 
     @abstractmethod
     def objective(self, part: Experience) -> torch.Tensor:
         """The loss on a minibatch."""
 
     def loss(self, batch: RolloutPart) -> torch.Tensor:
-        """The method's loss on a minibatch, and that of plain text; the first minibatch of a rollout draws it."""
+        """The method's loss on a minibatch plus that of plain text. The first minibatch of a rollout draws the
+        rollout."""
         if batch.position == 0:
             self.experience = self._draw(batch)
         assert self.experience is not None
@@ -152,25 +155,25 @@ class OnPolicy(PolicyTask):
         return -(found[REWARD] - self.beta * found["validation_kl"]) * len(batch), len(batch)
 
     def note(self, **measured: torch.Tensor) -> None:
-        """Add a minibatch's measures to the row of its rollout: each counts as much as the others."""
+        """Add a minibatch's measures to the row of its rollout. All minibatches have the same weight."""
         row, share = self.history[-1], 1 / self.settings.batches_per_rollout
         for name, value in measured.items():
             row[name] = row.get(name, 0.0) + share * float(value.detach())
 
     def carried(self) -> Carried:
-        """The rollout that is being learnt from, β and the history."""
+        """The current rollout, β and the history."""
         experience = None if self.experience is None else tuple(self.experience)
         return {"experience": experience, "beta": self.beta, "history": self.history}
 
     def set_carried(self, carried: Carried) -> None:
-        """Put them back."""
+        """Restore the state of `carried`."""
         kept = carried["experience"]
         self.experience = None if kept is None else Experience(*copied(kept, self.device))
         self.beta, self.history = carried["beta"], carried["history"]
 
     @torch.no_grad()
     def _draw(self, batch: RolloutPart) -> Experience:
-        """Roll out, judge, compare with the reference, assess."""
+        """Draw responses, score them, compute log π_ref, and call `assess`."""
         config = self.settings
         rows = np.repeat(batch.prompts, config.samples)  # (B,)
         rollouts = roll_out(

@@ -2,14 +2,14 @@
 
 (Schulman et al. 2017; for language models Ziegler et al. 2019, Stiennon et al. 2020, Ouyang et al. 2022, section 3.5.)
 
-    L = L_π + c_V L_V − c_H mean H(π(·|s_t))      and, with plain text beside, + γ L_text
+    L = L_π + c_V L_V − c_H mean H(π(·|s_t))      and, with plain text, + γ L_text
 
-Rewards, advantages, β, L_π and L_V: `equations`. It differs from Ouyang et al. in what a small model allows: the critic
-may share the policy's body, and reads the same tokenizer in any case.
+Rewards, advantages, β, L_π and L_V are defined in `equations`. Differences from Ouyang et al., for small models: the
+critic can share the policy's body, and it always has the policy's tokenizer.
 
-The critic says what a state is worth: the reward that is still to come, read from the state before each token of a
-response. Its values come from a network of its own, which begins as a copy of the policy's or of the reward model (so
-in Ouyang et al. 2022, section C.4), or from the policy's own states, so that one body learns both.
+The critic estimates the value of a state, the expected future reward, from the state before each token of a response.
+It is either a separate network, or a head on the policy's own states, so that one body learns both. A separate network
+starts as a copy of the policy or of the reward model (as in Ouyang et al. 2022, section C.4).
 
 Shape legend: B responses, T positions, R tokens of the longest response, D width.
 """
@@ -43,7 +43,8 @@ class Critic(nn.Module):
     """V(s) = w · h + b.
 
     Args:
-        body: a network from tokens (B, T) to states (B, T, D) and something else; None: the policy's states are read.
+        body: a network from tokens (B, T) to states (B, T, D) and a second result, which is ignored; None: the critic
+            reads the policy's states.
         head: from D to 1.
     """
 
@@ -54,7 +55,7 @@ class Critic(nn.Module):
     def forward(
         self, tokens: torch.Tensor, starts: torch.Tensor, longest: int, states: torch.Tensor | None
     ) -> torch.Tensor:
-        """Values (B, R) before each token of the responses; states (B, R, D) are the policy's."""
+        """Values (B, R) before each token of the responses; `states` (B, R, D) are the policy's."""
         if self.body is not None:
             states = response_states(self.body, tokens, starts, longest)
         assert states is not None
@@ -68,7 +69,7 @@ class Critic(nn.Module):
 
 
 def make_critic(policy: NeuralLanguageModel, *, shared: bool) -> Critic:
-    """A critic that begins from the policy; only its last layer is new, drawn from torch's random state."""
+    """A critic that starts from the policy's weights. Only its last layer is new, drawn from torch's random state."""
     head = start_linear(nn.Linear(policy.head.width, 1))
     if shared:
         return Critic(None, head)
@@ -76,7 +77,7 @@ def make_critic(policy: NeuralLanguageModel, *, shared: bool) -> Critic:
 
 
 def critic_from(reward: RewardModel) -> Critic:
-    """A critic that begins as the reward model, its last layer included; nothing is shared with it."""
+    """A critic that starts as a copy of the reward model, including its last layer. No weights are shared."""
     head = nn.Linear(reward.head.in_features, 1)
     with torch.no_grad():
         head.weight.copy_(reward.head.weight)
@@ -85,7 +86,7 @@ def critic_from(reward: RewardModel) -> Critic:
 
 
 def _states_of(network: nn.Module) -> nn.Module:
-    """A copy without its output layer, which nothing reads."""
+    """A copy without the output layer, which is not used."""
     body = copy.deepcopy(network)
     if hasattr(body, "head"):
         del body.head
@@ -93,7 +94,7 @@ def _states_of(network: nn.Module) -> nn.Module:
 
 
 class PPO(OnPolicy):
-    """The clipped surrogate on generalised advantages, and a critic."""
+    """The clipped surrogate loss on generalised advantages, with a critic."""
 
     settings: PPOTraining
 
@@ -113,7 +114,7 @@ class PPO(OnPolicy):
         return self.critic.of_states if self.critic.body is None else None
 
     def assess(self, rollouts: Rollouts, rewards: torch.Tensor, reference: torch.Tensor) -> Experience:
-        """See `OnPolicy.assess`; β is adapted for the next rollout."""
+        """See `OnPolicy.assess`. Also adapts β for the next rollout."""
         config, mask = self.settings, rollouts.mask
         kl = kl_estimate(rollouts.log_probs, reference, config.estimator)  # (B, R)
         by_token = token_rewards(kl, rewards, mask, self.beta)
@@ -152,7 +153,7 @@ class PPO(OnPolicy):
 
     @torch.no_grad()
     def _values(self, rollouts: Rollouts) -> torch.Tensor:
-        """V of the states that the tokens were drawn from, (B, R), 0 behind."""
+        """V of the states that the tokens were drawn from, (B, R), 0 after the response."""
         tokens, starts, mask = rollouts[:3]
         with scoring(self, tokens.device.type):
             states = None

@@ -1,17 +1,17 @@
-"""Responses read again, all tokens at once: the states before each of them, their log-probabilities, how good they are.
+"""Responses in one pass over all their tokens: the state before each token, log-probabilities, and validation measures.
 
-The state after token t − 1 is what token t is drawn from, and what its value is read from.
+Token t is drawn from the state after token t − 1, and its value is computed from the same state.
 
-A policy is validated by its answers to validation prompts, always drawn with the same random numbers:
+Validation uses the policy's answers to validation prompts, always drawn with the same random numbers:
 
-    validation_reward     mean reward, by the judge that is learnt from (the proxy)
-    validation_<judge>    mean of what another judge says (the gold reward)
+    validation_reward     mean reward by the judge that training uses (the proxy)
+    validation_<judge>    mean reward by another judge (the gold reward)
     validation_kl         KL(π ‖ π_ref) of whole responses, nats: Σ_t KL(π(·|s_t) ‖ π_ref(·|s_t)), mean over responses
-    validation_length     tokens of a response, its EOS included
+    validation_length     tokens of a response, including its EOS
     validation_finished   share of the responses that end with EOS
 
-The KL is summed exactly over the vocabulary at every state that was reached; the states are drawn. That has the same
-mean as Σ_t log π(a_t)/π_ref(a_t) and a smaller variance.
+At each sampled state, the KL is an exact sum over the vocabulary. This has the same mean as Σ_t log π(a_t)/π_ref(a_t)
+and a smaller variance.
 
 Shape legend: B responses, T positions, R tokens of the longest response, D width, V vocabulary, N tokens in all.
 """
@@ -34,12 +34,12 @@ from langladder.text.tokenize.specials import PAD
 
 
 class Experience(NamedTuple):
-    """What a rollout is learnt from.
+    """The training data of a rollout.
 
     Attributes:
         tokens, starts, mask, log_probs: see `Rollouts`.
         reference: log π_ref of the response's tokens, (B, R).
-        advantages, values, returns: (B, R) each, as far as the method has them, else 0.
+        advantages, values, returns: (B, R) each; 0 if the method does not have them.
     """
 
     tokens: torch.Tensor
@@ -60,7 +60,7 @@ class Experience(NamedTuple):
         values: torch.Tensor | None = None,
         returns: torch.Tensor | None = None,
     ) -> Self:
-        """A rollout with its advantages (B, R), or (B,) where all tokens of a response have the same one."""
+        """A rollout with its advantages (B, R), or (B,) if all tokens of a response have the same advantage."""
         if advantages.dim() == 1:
             advantages = advantages[:, None] * rollouts.mask
         nothing = torch.zeros_like(advantages)
@@ -73,7 +73,7 @@ class Experience(NamedTuple):
         )
 
     def take(self, rows: torch.Tensor) -> Self:
-        """Some responses (M,), without the padding that they do not need."""
+        """A selection of responses (M,), padded only to the longest of them."""
         tokens, starts, *rest = (part.index_select(0, rows) for part in self)
         lengths = rest[0].sum(dim=1)  # (M,)
         T, R = int((starts + lengths).max()), int(lengths.max())
@@ -83,8 +83,8 @@ class Experience(NamedTuple):
 def response_states(network: nn.Module, tokens: torch.Tensor, starts: torch.Tensor, longest: int) -> torch.Tensor:
     """The state before each token of the responses, (B, R, D): tokens (B, T), starts (B,), R = longest.
 
-    A GPT reads the rows without their padding and last tokens, and its last layer makes no other states than these.
-    What stands behind a response means nothing.
+    A GPT reads the rows without padding and last tokens, and its last layer computes only these states. Values after a
+    response are meaningless.
     """
     if isinstance(network, GPT):
         followed = tokens[:, 1:] != PAD  # (B, T − 1)
@@ -106,7 +106,8 @@ def response_log_probs(
     *,
     entropies: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """log π of the responses' tokens (B, R), and the entropy of π before each, 0 if not asked for; both 0 behind.
+    """log π of the responses' tokens (B, R), and the entropy of π before each (0 if not requested). Both are 0 after
+    the response.
 
     Args:
         states: (B, R, D), see `response_states`; tokens (B, T), starts (B,), mask (B, R).
@@ -132,25 +133,25 @@ def reference_log_probs(policy: NeuralLanguageModel, rollouts: Rollouts) -> torc
 
 REWARD = "validation_reward"
 VALIDATION_STEP = 2**31
-"""The step of the random numbers: no rollout's."""
+"""The step number of validation's random numbers; no rollout has it."""
 
 
 def checked_scores(score: Score, responses: Sequence[Response], what: str = "score") -> torch.Tensor:
-    """What a judge says of N responses, (N,) float32 on the CPU.
+    """A judge's rewards of N responses, (N,) float32 on the CPU.
 
     Raises:
-        InputError: it says more or less than N numbers, or one that is not finite.
+        InputError: the judge does not return N numbers, or one is not finite.
     """
     rewards = torch.as_tensor(score(responses), dtype=torch.float32).detach().cpu()
     if rewards.shape != (len(responses),) or not bool(rewards.isfinite().all()):
         raise InputError(
-            f"{what}: gave {tuple(rewards.shape)} for {len(responses)} responses; expected one finite number for each"
+            f"{what}: gave {tuple(rewards.shape)} for {len(responses)} responses; expected one finite number each"
         )
     return rewards
 
 
 def rewarded(prompts: Prompts, responses: Sequence[Response], unfinished: float | None) -> torch.Tensor:
-    """The rewards to learn from, (N,): the judge's, or `unfinished` where a response has no EOS."""
+    """The rewards for training, (N,): the judge's, or `unfinished` for a response without EOS."""
     rewards = checked_scores(prompts.score, responses)
     if unfinished is None:
         return rewards
@@ -181,7 +182,7 @@ def measure(
     config: PolicyTraining,
     seed: int,
 ) -> dict[str, float]:
-    """The measures of this module, of one response to each of the prompts `rows` (B,)."""
+    """The validation measures above, on one response to each of the prompts `rows` (B,)."""
     ids = [prompts.ids[row] for row in rows]
     rollouts = roll_out(policy, ids, max_new_tokens=config.max_new_tokens, seed=seed, step=VALIDATION_STEP)
     responses = rollouts.responses(rows)

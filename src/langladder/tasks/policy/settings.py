@@ -1,4 +1,4 @@
-"""Settings of policy optimisation, apart from the tasks so that checking settings loads no Lightning."""
+"""Settings of policy optimisation, in a separate module so that checking settings does not load Lightning."""
 
 from typing import Literal, Protocol, Self
 
@@ -11,16 +11,17 @@ from langladder.tasks.settings import PretrainingMix
 
 
 class PolicyTraining(TrainingConfig):
-    """What every policy is validated by: sampled responses to validation prompts, their reward, and KL to the base."""
+    """Validation of every policy: sampled responses to validation prompts, their reward, and their KL to the base."""
 
     max_new_tokens: int = Field(default=32, ge=1, le=4096)
     """A response ends with EOS or after this many tokens."""
     unfinished_reward: float | None = None
-    """The reward of responses without EOS, whatever the judge says of them; null: the judge's."""
+    """The reward of responses without EOS, instead of the judge's; null: the judge's."""
     validation_prompts: int = Field(default=64, ge=1)
-    """Validate on at most so many, the first ones."""
+    """Validate on at most this many prompts, the first ones."""
     keep: Literal["last", "validation_reward", "validation_loss"] = "last"
-    """Which weights training ends with. The reward is that of the model of it: its best may be over-optimised."""
+    """Which weights training ends with. With a reward model, the weights of the highest reward may be
+    over-optimised."""
 
     @model_validator(mode="after")
     def _can_be_stopped(self) -> Self:
@@ -42,25 +43,25 @@ class OnPolicyTraining(PolicyTraining):
     """Training on the policy's own samples: a rollout, some updates on it, the next rollout."""
 
     prompts: int = Field(default=16, ge=1)
-    """Prompts of a rollout."""
+    """Prompts per rollout."""
     samples: int = Field(default=1, ge=1, le=1024)
-    """Responses to each of them."""
+    """Responses to each prompt."""
     inner_epochs: int = Field(default=1, ge=1, le=100)
-    """Passes over a rollout."""
+    """Passes over each rollout."""
     minibatches: int = Field(default=1, ge=1)
-    """Updates a pass."""
+    """Updates per pass."""
     beta: float = Field(default=0.05, ge=0, le=1e6)
-    """The price of KL to the base, in reward per nat; 0: no leash."""
+    """β, the penalty of the KL to the base, in reward per nat; 0: no penalty."""
     pretraining: PretrainingMix = PretrainingMix()
 
     @property
     def kept(self) -> int:
-        """Responses of a rollout that are learnt from."""
+        """Number of responses of a rollout that training uses."""
         return self.prompts * self.samples
 
     @property
     def batches_per_rollout(self) -> int:
-        """Minibatches between a rollout and the next one."""
+        """Minibatches from one rollout to the next."""
         return self.inner_epochs * self.minibatches
 
     @model_validator(mode="after")
@@ -81,26 +82,27 @@ class AdaptiveBeta(Config):
     target: float = Field(default=6.0, gt=0)
     """Nats per response."""
     gain: float = Field(default=0.1, gt=0, le=5)
-    """K: β changes by at most 0.2 K a rollout."""
+    """K: β changes by at most a factor of 1 ± 0.2 K per rollout."""
 
 
 class PPOTraining(OnPolicyTraining):
-    """Settings of PPO; values as in Ouyang et al. 2022 where they say them."""
+    """Settings of PPO. Defaults are those of Ouyang et al. 2022 where the paper states them."""
 
     clip: float = Field(default=0.2, gt=0, lt=1)
-    """ε of the ratio."""
+    """ε, the clipping range of the ratio."""
     value_clip: float | None = Field(default=0.2, gt=0)
-    """c of the values; null: not clipped."""
+    """c, the clipping range of the values; null: not clipped."""
     value_weight: float = Field(default=0.1, ge=0, le=100)
     critic: Literal["own", "reward", "shared"] = "own"
-    """Values are read by a copy of the policy, by a copy of the reward model, or from the policy's own states."""
+    """The critic: own is a copy of the policy, reward a copy of the reward model, shared reads the policy's own
+    states."""
     gamma: float = Field(default=1.0, ge=0, le=1)
     lam: float = Field(default=0.95, ge=0, le=1)
     """λ of the advantages: 1 compares whole returns, 0 one step."""
     estimator: Literal["k1", "k2", "k3"] = "k1"
-    """Of the KL that a token pays for."""
+    """The estimator of the KL penalty of a token."""
     adaptive: AdaptiveBeta | None = None
-    """null: β stays."""
+    """How β adapts to the KL; null: β is constant."""
     entropy_weight: float = Field(default=0.0, ge=0, le=100)
     whiten_rewards: bool = False
     """Scale the token rewards of a rollout to variance 1."""
@@ -111,12 +113,12 @@ class GRPOTraining(OnPolicyTraining):
     """Settings of GRPO."""
 
     samples: int = Field(default=8, ge=2, le=1024)
-    """G."""
+    """G, the responses per prompt."""
     clip: float = Field(default=0.2, gt=0, lt=1)
     scale_by_deviation: bool = True
-    """false: Dr. GRPO's advantages."""
+    """Whether advantages are divided by the group's standard deviation; false: Dr. GRPO."""
     mean: Literal["response", "token"] = "response"
-    """Whether each response weighs the same, or each token."""
+    """What has equal weight in the loss: each response, or each token."""
 
 
 class ExpertIterationTraining(OnPolicyTraining):
@@ -124,7 +126,7 @@ class ExpertIterationTraining(OnPolicyTraining):
 
     samples: int = Field(default=8, ge=2, le=1024)
     best: int = Field(default=1, ge=1)
-    """So many of a prompt's responses are learnt from."""
+    """Number of responses per prompt that training uses."""
 
     @property
     def kept(self) -> int:
@@ -142,18 +144,18 @@ class DPOTraining(PolicyTraining):
     """Settings of DPO."""
 
     batch_size: int = Field(default=16, ge=1)
-    """Pairs a step."""
+    """Pairs per step."""
     beta: float = Field(default=0.1, gt=0, le=1e6)
     label_smoothing: float = Field(default=0.0, ge=0, lt=0.5)
-    """The share of labels that are taken to be wrong."""
+    """The assumed share of wrong labels."""
 
 
 class AlignSettings(TrainingSettings[PolicyTraining], Protocol):
-    """Settings of a rung that is aligned; `training` where its method trains."""
+    """Settings of an aligned rung, with `training` if its method trains."""
 
     @property
     def name(self) -> str:
-        """What it is called, for messages."""
+        """The rung's name, for messages."""
 
     @property
     def method(self) -> str:

@@ -1,8 +1,8 @@
-"""Aligning an instructed model by the method of its settings: from dialogues and rankings to what it trains on.
+"""Aligning an instructed model with the method of its settings: builds the training data from dialogues and rankings.
 
-best_of_n leaves the base's weights as they are: what is chosen is chosen when it answers. Each `train_…` trains
-`policy` in place from the weights that it has, which are also its reference; it ends with the weights that `keep` asks
-for, on the CPU, in evaluation mode.
+best_of_n does not change the base's weights; it chooses among answers at inference. Each `train_…` trains `policy` in
+place. Its weights at the start are also the reference. It ends with the weights that `keep` selects, on the CPU, in
+evaluation mode.
 """
 
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ def train_ppo(
     text: TokenStream | None = None,
     reward_model: RewardModel | None = None,
 ) -> tuple[TrainingResult, History]:
-    """PPO; `reward_model` is what the critic begins as where `critic` says so. See `_train`."""
+    """PPO. With critic=reward, the critic starts as a copy of `reward_model`. See `_train`."""
     torch.manual_seed(run.seed)
     if config.critic == "reward":
         if reward_model is None:
@@ -107,8 +107,8 @@ def train_dpo(
         held_out: prompts that the policy answers at each validation.
 
     Raises:
-        InputError: no pairs, see `check_pairs` and `check_prompts`, `keep` asks for what is not measured; see also
-            `train_task`.
+        InputError: there are no pairs, or `keep` names a measure that is not available; see also `check_pairs`,
+            `check_prompts` and `train_task`.
     """
     if not train:
         raise InputError("dpo: no training pairs fit into the base's context; see the stage `prefer`")
@@ -123,11 +123,11 @@ def train_dpo(
 def _train(
     task: OnPolicy, config: OnPolicyTraining, run: Run, text: TokenStream | None
 ) -> tuple[TrainingResult, History]:
-    """Train on the policy's own samples; → how it went, and a row for each rollout (`OnPolicy.history`).
+    """Train on the policy's own samples. Returns the result, and a row for each rollout (`OnPolicy.history`).
 
     Raises:
-        InputError: no prompts, see `check_prompts`; plain text is asked for and there is none; `keep` asks for what
-            is not measured; see also `train_task`.
+        InputError: there are no prompts, no plain text although it is requested, or `keep` names a measure that is not
+            available; see also `check_prompts` and `train_task`.
     """
     policy = task.model
     if not len(task.prompts.ids):
@@ -163,19 +163,20 @@ def _check_held_out(task: PolicyTask, policy: NeuralLanguageModel, validates: bo
         check_prompts(task.held_out.ids, policy.context, settings.max_new_tokens)
     measured = validates and (task.held_out is not None or settings.keep != "validation_reward")
     if settings.keep != "last" and not measured:
-        raise InputError(f"training.keep={settings.keep}: there is nothing to validate on; set it to last")
+        raise InputError(f"training.keep={settings.keep}: there are no validation prompts; set it to last")
 
 
 GOLD = "gold"
-"""What the gold judge's rewards are called beside the proxy's."""
+"""The name of the gold judge's rewards, where the proxy's are `reward`."""
 
 
 class Teaching(NamedTuple):
-    """What a policy may learn from.
+    """The data that a policy can learn from.
 
     Attributes:
-        train, validation: dialogues, whose prompts alone are used.
-        judge: of texts; it scores where there is no reward model, and validates where there is one.
+        train, validation: dialogues; only their prompts are used.
+        judge: scores texts. Without a reward model it gives the rewards for training; with one it is only used in
+            validation.
         text: plain text, for PPO-ptx.
         reward_model: the proxy, or None.
         preferences: training and validation rankings, for DPO.
@@ -196,13 +197,14 @@ def make(
     settings: AlignSettings,
     run: Run,
 ) -> tuple[InstructedGPT, TrainingResult]:
-    """Begin with the InstructedGPT in `base`, whose tokenizer lies beside it, and align it.
+    """Start with the InstructedGPT in `base`, which also holds its tokenizer, and align it.
 
     Args:
-        settings: what the rung's file says: `name`, `method`, and `training` where the method trains.
+        settings: those of the rung's file: `name`, `method`, and `training` if the method trains.
 
     Raises:
-        InputError: nobody scores the answers, the reward model has another tokenizer; see also the method's training.
+        InputError: there is neither judge nor reward model, or the reward model has another tokenizer; see also the
+            method's training function.
     """
     policy, tokenizer = read_instructed(base)
     if teaching.reward_model is not None:
@@ -229,10 +231,11 @@ def make(
 
 
 def prompts_of(teaching: Teaching, dialogues: Sequence[Dialogue], template: ChatTemplate, room: int) -> Prompts:
-    """The prompts of at most `room` tokens, and who scores their answers.
+    """The prompts of at most `room` tokens, and the model or judge that scores their answers.
 
     Raises:
-        InputError: neither a reward model nor a judge; or there are dialogues, and room for none of their prompts.
+        InputError: there is neither a reward model nor a judge; or there are dialogues, but all of their prompts are
+            too long.
     """
     rows = template.prompts([one.prompt for one in dialogues])
     kept = [(one, row) for one, row in zip(dialogues, rows, strict=True) if len(row) <= room]
@@ -251,7 +254,7 @@ def prompts_of(teaching: Teaching, dialogues: Sequence[Dialogue], template: Chat
 
 
 def token_pairs(template: ChatTemplate, rankings: Sequence[Ranking], context: int) -> list[TokenPair]:
-    """The pairs of rankings as ids; those that the context has no room for, or whose ids are equal, are left out."""
+    """The pairs of the rankings as ids, without pairs that exceed the context and pairs of equal ids."""
     pairs = [pair for one in rankings for pair in one.preferences()]
     prompts = template.prompts([pair.prompt for pair in pairs])
     texts = template.tokenizer.encode_lines([text for pair in pairs for text in (pair.chosen, pair.rejected)])
