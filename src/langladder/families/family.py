@@ -160,6 +160,16 @@ class Seeded(Listed):
     seeds: int = Field(default=1, ge=1, le=MOST_SEEDS, exclude=True)
 
     @model_validator(mode="after")
+    def _has_a_network_to_adapt(self) -> Self:
+        base: str = getattr(self, "base", "embedding/")
+        if getattr(getattr(self, "training", None), "lora", None) is not None and base.startswith("embedding/"):
+            raise ValueError(
+                "training.lora: only for rungs that start from another rung's network; set it to null, or choose such "
+                "a rung, for example of conf/classifier_transfer"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _are_trained_here(self) -> Self:
         training: Any = getattr(self, "training", None)
         if self.seeds > 1 and getattr(training, "devices", 1) * getattr(training, "nodes", 1) > 1:
@@ -414,7 +424,8 @@ def validated(model: "Model", result: "making.TrainingResult") -> tuple[dict[str
     """The figures and the message of a model that was trained with a validation loss."""
     loss = result.validation_loss
     written = "–" if loss is None else f"{loss:.4f}"  # nothing was measured
-    return {"parameters": model.number_of_parameters(), "validation_loss": loss}, f"validation loss {written}"
+    figures = result.sizes(model.number_of_parameters()) | {"validation_loss": loss}
+    return figures, f"validation loss {written}"
 
 
 def work_of_reader(model: "Model", rung: "Listed", lengths: Iterable[int]) -> "Work | None":

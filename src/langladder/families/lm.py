@@ -164,7 +164,7 @@ def scored(model: "LanguageModel", result: "TrainingResult", root: Path = Path()
     sizes = read_json(root / TOKENS / "sizes.json")["validation"]
     found = score(model, TokenStream.open(root / TOKENS / "validation.arrow"), **sizes)
     scores, (name, value) = found.figures(), found.headline
-    figures: dict[str, object] = {"parameters": model.number_of_parameters()}
+    figures = result.sizes(model.number_of_parameters())
     figures |= {
         f"validation_{key}": scores[key] for key in ("perplexity_per_word", "bits_per_character", "bits_per_byte")
     }

@@ -85,7 +85,7 @@ model.rewards([(Message("user", "what is the capital of france ?"), Message("ass
         (prompts,) = dialogues("validation")
         model, result = make(base, train, validation, prompts, settings=rung)
         best = max((row["validation_accuracy"] for row in result.curve if "validation_accuracy" in row), default=None)
-        figures = {"parameters": model.number_of_parameters(), "validation_accuracy": best}
+        figures = result.sizes(model.number_of_parameters()) | {"validation_accuracy": best}
         figures |= {"validation_loss": result.validation_loss, "rankings": len(train)}
         return Trained(
             model, result, figures, f"{'–' if best is None else f'{best:.1%}'} of the validation pairs right"

@@ -63,6 +63,7 @@ class Grown:
     LAYERS: ClassVar[str]
     BEHIND: ClassVar[tuple[str, ...]] = ()
     config: Any
+    taken: dict[str, int] | None
 
     def body(self) -> nn.Module:
         """The part that comes from the base."""
@@ -76,17 +77,20 @@ class Grown:
 
     def copy_weights(self, base: Network) -> None:
         """Copy the base's weights into the body, in place; rows that the base lacks keep their initial values."""
-        config = self.config
+        config, self.taken = self.config, {}
         if not config.pretrained:
             return
         there = base.state_dict()
         number = config.body.layers if config.layers_transferred is None else config.layers_transferred
         fresh = [f"{self.LAYERS}.{layer}." for layer in range(number, config.body.layers)]
         fresh += [f"{name}." for name in self.BEHIND] if number < config.body.layers else []
+        body = self.body()
+        above = next(name for name, part in cast(nn.Module, self).named_modules() if part is body)
         with torch.no_grad():
-            for name, tensor in own_tensors(self.body()).items():
+            for name, tensor in own_tensors(body).items():
                 if not name.startswith(tuple(fresh)):
                     tensor[: len(there[name])] = there[name]
+                    self.taken[f"{above}.{name}"] = len(there[name])
 
 
 Body = TypeVar("Body", bound=schema.Config)

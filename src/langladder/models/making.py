@@ -89,6 +89,7 @@ class TrainingResult:
             another measure, or the mean weights' own; None without validation.
         vectors_skipped: damaged entries of the word vectors that it begins with, which were left out.
         steps: updates made.
+        trained: numbers that were trained, where LoRA leaves most of the network as it is; None: all.
     """
 
     curve: list[Row]
@@ -96,3 +97,8 @@ class TrainingResult:
     validation_loss: float | None = None
     vectors_skipped: int = 0
     steps: int = 0
+    trained: int | None = None
+
+    def sizes(self, parameters: int) -> dict[str, object]:
+        """The figures of a network's size: its parameters, and the trained ones where those are fewer."""
+        return {"parameters": parameters} | ({} if self.trained is None else {"trained_parameters": self.trained})

@@ -27,6 +27,8 @@ class Network(nn.Module, Model):
 
     shards: ClassVar[tuple[str, ...]] = ()
     """Its lists of layers, each of which computes by `forward` alone: what FSDP shares out one by one. (): none."""
+    taken: dict[str, int] | None = None
+    """The parameters that begin as those of a base, with their number of rows there; None: all of them, or no base."""
 
     def __init__(self, config: schema.Config, *sizes: int) -> None:
         super().__init__()

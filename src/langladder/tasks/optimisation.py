@@ -69,6 +69,15 @@ def _name_or_target(kind: Kind, names: tuple[str, ...]) -> BeforeValidator:
     return BeforeValidator(check)
 
 
+class LoRA(Config):
+    """Fine-tuning by low-rank changes, see `nn.lora`."""
+
+    rank: int = Field(default=8, ge=1, le=4096)
+    """r of A (r, I) and B (O, r)."""
+    alpha: float = Field(default=16.0, gt=0, le=10_000)
+    """α: W = W₀ + (α/r) B A."""
+
+
 class TrainingConfig(Config):
     """Settings of one training run. The seed is a separate argument."""
 
@@ -94,6 +103,8 @@ class TrainingConfig(Config):
     """Number of updates."""
     accumulate: int = Field(default=1, ge=1)
     """Batches per update. Their gradients are summed, weighted by tokens: like one large batch, with less memory."""
+    lora: LoRA | None = None
+    """Of rungs that start from another network: train low-rank changes of its matrices alone; null: all weights."""
     clip_norm: float | None = Field(default=1.0, gt=0)
     """Largest norm of the whole gradient; null = never clipped."""
     precision: Literal["default", "fp32", "bf16", "auto"] = "fp32"
@@ -183,6 +194,8 @@ class TrainingConfig(Config):
                 "compile=true with strategy=fsdp: weights are gathered layer by layer, outside any graph; set compile "
                 "to auto or strategy to ddp"
             )
+        if self.strategy == "fsdp" and self.lora is not None:
+            raise ValueError("strategy=fsdp: lora needs whole matrices; set strategy to ddp or lora to null")
         if self.strategy == "fsdp" and self.optimizer == "muon":
             raise ValueError("strategy=fsdp: muon needs whole matrices; set strategy to ddp or optimizer to adamw")
         if self.schedule == "noam" and self.warmup_steps == 0:
@@ -318,7 +331,8 @@ def train_by_rows(module: nn.Module, config: TrainingConfig) -> None:
         if isinstance(table, nn.Embedding):
             alone = ranks().size == 1
             large = alone and table.num_embeddings >= LARGE_VOCABULARY and table.weight.device.type == "cpu"
-            table.sparse = large and (plain or id(table.weight) in tied)
+            whole_table = isinstance(table.weight, nn.Parameter)  # else LoRA trains some of its rows alone
+            table.sparse = large and whole_table and (plain or id(table.weight) in tied)
 
 
 @torch.no_grad()

@@ -26,8 +26,11 @@ from pytorch_lightning.strategies import DDPStrategy
 from langladder.data.batches import StepBatches, Update
 from langladder.ground.errors import InputError
 from langladder.ground.memory import keep_freed_memory, peak_bytes
+from langladder.ground.progress import say
 from langladder.ground.ranks import address, first, from_first, ranks
 from langladder.models.making import Run, TrainingResult
+from langladder.models.network import Network
+from langladder.nn.lora import adapted
 from langladder.tasks.callbacks import (
     BestWeights,
     Recorder,
@@ -52,6 +55,8 @@ from langladder.tasks.task import MONITOR, Task
 def train_task(module: Task, batches: StepBatches[Any], config: TrainingConfig, run: Run) -> TrainingResult:
     """Train `module`; it ends with its best validation weights (its last ones without validation).
 
+    With `lora`, what is trained is part of its weights in the end, see `nn.lora`.
+
     With `average_checkpoints` above 1, it ends with the mean weights of its last validations instead.
 
     Args:
@@ -63,8 +68,15 @@ def train_task(module: Task, batches: StepBatches[Any], config: TrainingConfig, 
         InputError: the checkpoint belongs to another run, early stopping has no validation data, or training diverged.
     """
     with joined(config), tensor_cores(config):
-        checkpoints = Path(from_first(str(run.checkpoints)))
-        return _train(module, batches, config, replace(run, checkpoints=checkpoints))
+        run = replace(run, checkpoints=Path(from_first(str(run.checkpoints))))
+        if config.lora is None:
+            return _train(module, batches, config, run)
+        network = cast(Network, module.model)
+        settings = config.lora.model_dump()
+        with adapted(network, network.taken, seed=run.seed, **settings):
+            trained = sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
+            say(f"LoRA: {trained:,} numbers are trained")
+            return replace(_train(module, batches, config, run), trained=trained)
 
 
 def _train(module: Task, batches: StepBatches[Any], config: TrainingConfig, run: Run) -> TrainingResult:
