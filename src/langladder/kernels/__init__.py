@@ -1,1 +1,1 @@
-"""Compiled loops (Numba). Each file names the plain form that it is tested equal to, and what it is worth."""
+"""Compiled loops (Numba). Tests compare each with a plain implementation, which its file names."""

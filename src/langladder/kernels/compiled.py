@@ -1,9 +1,9 @@
-"""Numba's `njit`, with a cache that belongs to the kernels as they are now.
+"""Numba's `njit`, with a cache that is valid for the current source of the kernels only.
 
-Numba keeps compiled functions in a cache keyed by the file of each function, not by the files of what it calls: after
-an edit of a helper the kernels that call it would stay the old ones. Here the cache is a folder named by a hash over
-the source of this room, so that an edit of one kernel compiles all of them anew. Constants that a kernel reads belong
-into this room, or into `text/tokenize/specials.py`.
+Numba caches a compiled function by its own file, not by the files of the functions that it calls. After an edit of a
+helper, Numba would still use old code of the kernels that call it. Here the cache is a folder named by a hash of all
+source files of this package, so that any edit recompiles all kernels. Constants that a kernel reads must be in this
+package, or in `text/tokenize/specials.py`.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 import numba
 
 Untyped = Any
-"""A value, type or function of Numba's or LLVM's, which have no types for Python's checkers."""
+"""A value, type or function of Numba or LLVM, which have no type annotations."""
 Function = TypeVar("Function", bound=Callable[..., Any])
 PACKAGE = Path(__file__).parent
 
@@ -32,7 +32,7 @@ CACHE = Path(config.CACHE_DIR or PACKAGE / "__pycache__") / f"kernels-{version()
 
 
 def prepare() -> None:
-    """Load what the first kernel of a process waits for, .8 s of processor time: Numba's tables of functions."""
+    """Load Numba's tables of functions in advance; this takes .8 s of CPU time before the first kernel of a process."""
     from numba.core.registry import cpu_target
 
     cpu_target.typing_context.refresh()
@@ -40,6 +40,6 @@ def prepare() -> None:
 
 
 def njit(**options: Untyped) -> Callable[[Function], Function]:
-    """`numba.njit` with these options, kept in that cache."""
-    config.CACHE_DIR = str(CACHE)  # each time: Numba reads its settings anew where the environment has changed
+    """`numba.njit` with these options, with this cache."""
+    config.CACHE_DIR = str(CACHE)  # set each time, because Numba re-reads its settings if the environment has changed
     return cast(Callable[[Function], Function], numba.njit(cache=True, **options))

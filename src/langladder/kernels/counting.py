@@ -1,7 +1,7 @@
-"""The Numba kernels of counting: pairs of words, and n-grams as a trie.
+"""Numba kernels for counting: pairs of words, and n-grams as a trie.
 
-Shape legend: T words of text, R lines, P positions of a part of the text, V words of the vocabulary, m the window,
-E entries of a matrix, G n-grams.
+Shape legend: T words of text, R lines, P positions of a part of the text, V words of the vocabulary, m window, E
+entries of a matrix, G n-grams.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from langladder.kernels.compiled import njit
 from langladder.text.tokenize.specials import BOS
 
-FEW = 64  # a row with more than a 64th of all columns is put in order by looking at each column
+FEW = 64  # a row with entries in more than 1/64 of all columns is sorted by a scan of the columns
 
 
 @njit(nogil=True)
@@ -29,15 +29,15 @@ def count_rows(
     """Count the neighbours of the words `first` … `last − 1`; returns the number of entries.
 
     Args:
-        text: int32 word ids; −1 stands before, between and behind lines.
-        positions: (P,) int64 positions in `text`, sorted by the word that stands there.
-        starts: (V + 1,) int64, where the positions of each word begin.
-        units: (m,) int64, what a pair counts at each distance.
-        before, behind: how far the window reaches.
+        text: int32 word ids, with −1 before, between and after lines.
+        positions: (P,) int64 positions in `text`, sorted by the word at the position.
+        starts: (V + 1,) int64, start of each word's positions.
+        units: (m,) int64, the count of a pair at each distance.
+        before, behind: words of the window before and after the centre.
         lengths: filled with the number of entries of each row.
-        columns, values: filled with the entries, columns ascending in each row; columns have one slot to spare.
+        columns, values: filled with the entries, columns ascending in each row; `columns` has one extra slot.
     """
-    row = np.zeros(len(starts) - 1, dtype=np.int64)  # dense: the neighbours of one word
+    row = np.zeros(len(starts) - 1, dtype=np.int64)  # counts of the neighbours of one word, dense
     end = 0
     for word in range(first, last):
         begin = end
@@ -66,7 +66,7 @@ def count_rows(
 
 @njit(nogil=True)
 def _sort_columns(row: np.ndarray, columns: np.ndarray) -> None:
-    """Sort the columns in which a dense row is not zero."""
+    """Sort the columns of the non-zero entries of a dense row."""
     if len(columns) * FEW < len(row):
         columns.sort()
         return
@@ -79,10 +79,10 @@ def _sort_columns(row: np.ndarray, columns: np.ndarray) -> None:
 
 @njit()
 def extension(words: np.ndarray, starts: np.ndarray, ngram: int, word: int) -> int:
-    """The number of `ngram` followed by `word`; −1 where the text has none such."""
+    """The number of the n-gram `ngram` followed by `word`; −1 if it is not in the text."""
     low, end = starts[ngram], starts[ngram + 1]
     width = end - low
-    while width > 1:  # no branch to guess: `low` stays, or moves to the middle
+    while width > 1:  # without a branch: `low` stays, or moves to the middle
         half = width // 2
         low = low + half if words[low + half] <= word else low
         width -= half
@@ -91,7 +91,7 @@ def extension(words: np.ndarray, starts: np.ndarray, ngram: int, word: int) -> i
 
 @njit()
 def numbers(words: np.ndarray, starts: np.ndarray, ngrams: np.ndarray) -> np.ndarray:
-    """The number of each n-gram, (M, n) word ids → (M,); −1 where the text has none such."""
+    """The number of each n-gram, (M, n) word ids → (M,); −1 if it is not in the text."""
     found = np.empty(len(ngrams), dtype=np.int64)
     for i in range(len(ngrams)):
         number = int(ngrams[i, 0])
@@ -116,21 +116,22 @@ def lengthen(
     suffixes: np.ndarray,
     starts: np.ndarray,
 ) -> int:
-    """Number the n-grams one word longer than those numbered base … end − 1; returns the number after the last one.
+    """Number the n-grams that are one word longer than n-grams base … end − 1; returns the number after the last one.
 
-    Positions that stand in the order of their words are sorted by their histories, stably (a counting sort): then they
-    stand in the order of the trie, and equal n-grams side by side.
+    The positions, which are in the order of their words, are sorted by their histories with a stable counting sort.
+    They are then in the order of the trie, with equal n-grams next to each other.
 
     Args:
         ids: (T,) int32 words.
         by_word: (P,) int32 positions of all words but BOS, sorted by word.
-        scratch: (P,) int32.
+        scratch: (P,) int32, working memory.
         ending: (T,) int32 numbers of the n-grams of order n that end at each position; −1 where none does.
         longer: (T,) int32, filled with the same for order n + 1.
         words, counts, suffixes: filled from `end` on, for each of the new n-grams.
-        starts: filled from `base` + 1 on, for each of the old ones but the first, whose extensions begin at `end`.
+        starts: filled from `base` + 1 on, for each of the old n-grams except the first, whose extensions begin at
+            `end`.
     """
-    bounds = np.zeros(end - base + 1, dtype=np.int32)  # where in `scratch` the positions with each history begin …
+    bounds = np.zeros(end - base + 1, dtype=np.int32)  # start of each history's positions in `scratch` …
     for t in range(1, len(ids)):
         if ids[t] != BOS and ending[t - 1] >= 0:
             bounds[ending[t - 1] - base + 1] += 1
@@ -140,7 +141,7 @@ def lengthen(
         if ending[t - 1] >= 0:
             history = ending[t - 1] - base
             scratch[bounds[history]] = t
-            bounds[history] += 1  # … and, from here on, end
+            bounds[history] += 1  # … and, from here on, their end
 
     longer[:] = -1
     new, i = end - 1, 0
@@ -153,7 +154,7 @@ def lengthen(
                 new += 1
                 words[new] = before
                 counts[new] = 0
-                suffixes[new] = ending[t]  # (w_2 … w_{n+1}) ends where (w_1 … w_{n+1}) does
+                suffixes[new] = ending[t]  # (w_2 … w_{n+1}) ends at the same position as (w_1 … w_{n+1})
             counts[new] += 1
             longer[t] = new
             i += 1

@@ -1,14 +1,14 @@
-"""Kernels of the linear chain: sums and maxima over all paths of a lattice, in one pass each (float64).
+"""Kernels of linear-chain CRFs: sums and maxima over all paths of a lattice, each in one pass (float64).
 
     forward    α_1(j) = s_j E_1j,   α_t(j) = E_tj Σ_i α_{t−1}(i) A_ij,   Z = Σ_j α_T(j) e_j
     backward   β_T(i) = e_i,        β_t(i) = Σ_j A_ij E_{t+1,j} β_{t+1}(j)
     marginals  P(y_t = j | x) = α_t(j) β_t(j) / Z,   P(y_t = i, y_{t+1} = j | x) = α_t(i) A_ij E_{t+1,j} β_{t+1}(j) / Z
 
-with E, A, s, e the exponentials of the scores: products and sums, no logarithm but one a step (Rabiner 1989, section
-V.A: α_t is divided by its sum c_t, and log Z is the sum of log c_t). Scores that lie further than `RANGE` apart would
-lose paths to underflow; for them the `log_` kernels do the same with logarithms of sums. A forbidden step has score −∞.
+E, A, s and e are the exponentials of the scores, so there is only one logarithm per step (Rabiner 1989, section V.A:
+α_t is divided by its sum c_t, and log Z is the sum of log c_t). If scores differ by more than `RANGE`, paths would be
+lost to underflow. Then the `log_` kernels compute the same with log-sum-exp. A forbidden step has score −∞.
 
-The first of each pair of kernels returns False where the scores' range is too wide for it.
+Each kernel without `log_` returns False if the range of the scores is too wide for it.
 
 Shape legend: B rows, T steps, K tags.
 """
@@ -20,12 +20,12 @@ import numpy as np
 from langladder.kernels.compiled import njit
 
 RANGE = 100.0
-"""The most by which scores of one step may differ: three steps of it with their transitions stay within a float64."""
+"""Maximum difference between the scores of one step: three such steps with their transitions fit into a float64."""
 
 
 @njit(nogil=True)
 def copy(x: np.ndarray, out: np.ndarray) -> None:
-    """out ← x, flat. Numba takes a second to compile `out[:] = x`, for the message of an error that cannot happen."""
+    """out ← x, flattened. Replaces `out[:] = x`, which takes Numba a second to compile because of an error message."""
     for i in range(len(x)):
         out[i] = x[i]
 
@@ -39,10 +39,10 @@ def forward(
     e: np.ndarray,  # (K,) exp(scores of a last tag)
     E: np.ndarray,  # (B, T, K): filled with exp(emissions − the step's largest)
     alpha: np.ndarray,  # (B, T, K): filled; each step sums to 1
-    c: np.ndarray,  # (B, T + 1): filled with what each step, and the end, was divided by
+    c: np.ndarray,  # (B, T + 1): filled with the divisor of each step, and of the end
     log_z: np.ndarray,  # (B,): filled
 ) -> bool:
-    """The forward pass."""
+    """The forward pass; see the module docstring."""
     B, _, K = emissions.shape
     row = np.empty(K)
     for b in range(B):
@@ -92,13 +92,13 @@ def backward(
     E: np.ndarray,
     alpha: np.ndarray,
     c: np.ndarray,
-    weights: np.ndarray,  # (B,) what each row's marginals are multiplied by
+    weights: np.ndarray,  # (B,) weight of each row's marginals
     unary: np.ndarray,  # (B, T, K): filled with weighted marginals
     pairs: np.ndarray,  # (K, K): the weighted pair marginals of all rows are added
     first: np.ndarray,  # (K,): the marginals of first tags are added
     last: np.ndarray,  # (K,): the marginals of last tags are added
 ) -> None:
-    """The backward pass and the marginals, from what `forward` filled."""
+    """The backward pass and the marginals, from the results of `forward`."""
     K = len(e)
     beta, scaled = np.empty(K), np.empty(K)
     for b in range(len(lengths)):
@@ -125,7 +125,7 @@ def backward(
 
 @njit(nogil=True, inline="always")
 def _log_sum(values: np.ndarray) -> float:
-    """log Σ exp(v); −∞ where all are."""
+    """log Σ exp(v); −∞ if all v are −∞."""
     high: float = values.max()
     if high == -np.inf:
         return high
@@ -143,7 +143,7 @@ def log_forward(
     start: np.ndarray,
     end: np.ndarray,
     alpha: np.ndarray,  # (B, T, K): filled with log α
-    log_z: np.ndarray,  # (B,): filled; −∞ where no path is allowed
+    log_z: np.ndarray,  # (B,): filled with log Z; −∞ if no path is allowed
 ) -> None:
     """`forward` in logarithms."""
     B, _, K = emissions.shape
@@ -202,9 +202,9 @@ def viterbi(
     start: np.ndarray,
     end: np.ndarray,
     paths: np.ndarray,  # (B, T) int64: filled up to each row's length
-    scores: np.ndarray,  # (B,): filled with the best path's score; −∞ where no path is allowed
+    scores: np.ndarray,  # (B,): filled with the best path's score; −∞ if no path is allowed
 ) -> None:
-    """δ_t(j) = E_tj + max_i (δ_{t−1}(i) + A_ij), then back along the choices; of equals the first tag."""
+    """Viterbi: δ_t(j) = E_tj + max_i (δ_{t−1}(i) + A_ij), then backtracking. Ties go to the first tag."""
     B, T, K = emissions.shape
     best, chosen = np.empty(K), np.empty((T, K), dtype=np.int64)
     delta = np.empty(K)

@@ -1,11 +1,11 @@
-"""The kernels of fastText's classifier: one text after the other, each with its own step.
+"""The kernels of fastText's classifier: one update per text, in sequence.
 
     h = (1/n) Σ_p z_p                         the rows of a text's features p: its words and n-grams, `</s>`
     softmax        P(y | h) = exp(u_y · h) / Σ_c exp(u_c · h)
     hierarchical   P(y | h) = ∏_j σ(±u_{n(y, j)} · h),     + where bit j of y's code is 0 (`nn.huffman`)
 
-A step moves every u by −η ∂J/∂u, then every z_p by −η/n times ∂J/∂h taken at the u before that step: the gradient of
-J = −log P(y | h), as the fastText tool takes it for classifiers.
+An update adds −η ∂J/∂u to every u, then −η/n ∂J/∂h, computed with u before the update, to every z_p. This is the
+gradient of J = −log P(y | h), like in the fastText tool for classifiers.
 
 Shape legend: N texts, P features of all texts, F rows of features, C labels, R rows of output, D dimensions.
 """
@@ -28,7 +28,8 @@ class Texts(NamedTuple):
 
 
 class Paths(NamedTuple):
-    """The labels' paths in a Huffman tree, see `HuffmanTree`; offsets of length 1: there is none, it is a softmax."""
+    """The labels' paths in a Huffman tree, see `HuffmanTree`. If `offsets` has length 1, there is no tree but a
+    softmax."""
 
     offsets: np.ndarray
     nodes: np.ndarray
@@ -82,7 +83,7 @@ def _move(output: np.ndarray, row: int, step: np.float32, h: np.ndarray, change:
 def _softmax_step(
     output: np.ndarray, label: int, rate: float, h: np.ndarray, change: np.ndarray, z: np.ndarray
 ) -> float:
-    """One step towards a label; −log P(label | h) before it. z: (C,) float64, room for the scores."""
+    """One update for a label; returns −log P(label | h) before it. z: (C,) float64, working memory for the scores."""
     C = len(output)
     for c in range(C):
         z[c] = _score(output, c, h)
@@ -99,7 +100,7 @@ def _softmax_step(
 
 @njit(nogil=True)
 def _path_step(output: np.ndarray, label: int, rate: float, h: np.ndarray, change: np.ndarray, paths: Paths) -> float:
-    """The same by the label's decisions, root first."""
+    """The same with hierarchical softmax: the label's decisions, root first."""
     loss = 0.0
     for position in range(paths.offsets[label], paths.offsets[label + 1]):
         row, wanted = paths.nodes[position], 1.0 - paths.bits[position]
@@ -113,14 +114,14 @@ def _path_step(output: np.ndarray, label: int, rate: float, h: np.ndarray, chang
 def learn_texts(
     texts: Texts, order: np.ndarray, tables: tuple[np.ndarray, np.ndarray], paths: Paths, rates: tuple[float, float]
 ) -> float:
-    """Go over texts in an order, changing both tables in place.
+    """Train on texts in the given order; changes both tables in place.
 
     Args:
         order: (M,) int64, which texts. tables: features (F, D) and output (R, D), float32.
-        rates: the learning rate before the first text and behind the last; it falls linearly between.
+        rates: the learning rates at the first and after the last text; it falls linearly in between.
 
     Returns:
-        Summed loss, each term taken before its step.
+        Summed loss, each term computed before its update.
     """
     parts, bounds, labels = texts
     table, output = tables
@@ -158,9 +159,9 @@ def means(table: np.ndarray, parts: np.ndarray, bounds: np.ndarray) -> np.ndarra
 
 
 def fnv1a(data: bytes) -> int:
-    """FNV-1a, 32 bits (Fowler, Noll & Vo), by which the fastText tool puts n-grams into buckets, as it computes it.
+    """FNV-1a, 32 bits (Fowler, Noll & Vo), in the fastText tool's variant, which maps n-grams to buckets.
 
-    On ASCII it is the published function.
+    It equals the published function on ASCII.
     """
     h = 2166136261
     for byte in data:

@@ -21,13 +21,14 @@ from langladder.kernels.simd import (
     zeros8,
 )
 
-STRIP = 1024  # contexts: their parameters of 100 dimensions, 800 KB, fit into a second-level cache
-AHEAD = 4  # pairs: how early a pair's parameters are asked for
+STRIP = 1024  # contexts; with 100 dimensions their parameters take 800 KB, which fits into a level-2 cache
+AHEAD = 4  # pairs: how far ahead a pair's parameters are prefetched
 CACHE_LINE = 16  # float32 values
 
 
 class Parameters(NamedTuple):
-    """Of words and contexts, float32: `[i, 0]` a vector or bias, `[i, 1]` its sums of squared gradients beside it."""
+    """Parameters of words and contexts, float32: `[i, 0]` is a vector or bias, `[i, 1]` its sums of squared
+    gradients."""
 
     words: np.ndarray  # (V, 2, D)
     contexts: np.ndarray  # (V, 2, D)
@@ -36,7 +37,7 @@ class Parameters(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """The non-zero counts in the order of training: (E,) each."""
+    """The non-zero counts in training order: (E,) each."""
 
     rows: np.ndarray  # int32
     columns: np.ndarray  # int32
@@ -45,7 +46,7 @@ class Pairs(NamedTuple):
 
 
 def filled(dim: int) -> int:
-    """D: dimensions with those that are filled up; they stay zero, as their gradients are."""
+    """D: dimensions including the padding, which stays zero because its gradients are zero."""
     return -(-dim // LANES) * LANES
 
 
@@ -59,10 +60,10 @@ def weight(x: float, x_max: float, alpha: float) -> float:
 def ordered_pairs(
     indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, strips: np.ndarray, rounds: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The entries of a CSR matrix in an order that is random where it matters, and near in memory otherwise.
+    """The entries of a CSR matrix in an order that is random enough for SGD but keeps memory accesses close together.
 
-    Each entry is drawn into one of `rounds` rounds. In a round, entries stand strip by strip, a strip being STRIP
-    neighbouring columns and `strips` (S,) a permutation of the strips' numbers; in a strip, row by row.
+    Each entry is drawn into one of `rounds` rounds. Within a round, entries are sorted by strip, within a strip by row.
+    A strip has STRIP neighbouring columns; `strips` (S,) is a permutation of the strips' numbers.
 
     Returns:
         rows (E,) int32, columns (E,) int32, values (E,) float32.
@@ -101,10 +102,10 @@ def targets(values: np.ndarray, x_max: float, alpha: float) -> tuple[np.ndarray,
 def train_pairs(
     parameters: Parameters, pairs: Pairs, learning_rate: np.float32, biases: bool, first: int, last: int
 ) -> float:
-    """One AdaGrad step for each of the pairs `first` … `last − 1`, in their order; the parameters change in place.
+    """One AdaGrad step for each of the pairs `first` … `last − 1`, in order; changes the parameters in place.
 
     Returns:
-        Σ f(X_ij) error² over these pairs, each before its step.
+        Σ f(X_ij) error² over these pairs, each computed before its step.
     """
     words, contexts, word_biases, context_biases = parameters
     rows, columns, logs, weights = pairs
@@ -147,7 +148,7 @@ def train_pairs(
 
 @njit(nogil=True, fastmath=True, error_model="numpy")
 def total_cost(parameters: Parameters, pairs: Pairs) -> float:
-    """J = Σ f(X_ij) (w_i · w̃_j + b_i + b̃_j − log X_ij)² over all pairs, parameters left as they are."""
+    """J = Σ f(X_ij) (w_i · w̃_j + b_i + b̃_j − log X_ij)² over all pairs, without training."""
     words, contexts, word_biases, context_biases = parameters
     rows, columns, logs, weights = pairs
     cost = 0.0

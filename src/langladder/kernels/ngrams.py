@@ -1,7 +1,7 @@
-"""Look-ups of n-grams in a trie, for models that back off, and their interpolation.
+"""Look-ups of n-grams in a trie, for back-off models, and the interpolation of orders.
 
-The plain form of `scores` is `models.ngrams.backoff.BackoffLanguageModel.next_log_probs`, word by word over the same
-trie; that of `interpolate` is the equation of the function of that name in `models.ngrams.ngram`.
+The plain form of `scores` is `models.ngrams.backoff.BackoffLanguageModel.next_log_probs`, which reads the same trie
+word by word. The plain form of `interpolate` is the function of the same name in `models.ngrams.ngram`.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from langladder.kernels.compiled import njit
 from langladder.text.tokenize.specials import BOS, PAD
 
-LANES = 16  # look-ups in step
+LANES = 16  # number of interleaved look-ups
 
 
 @njit()
@@ -23,12 +23,13 @@ def scores(
 ) -> np.ndarray:
     """log P of every token, (B, T) → (B, T) float32; 0 for BOS and PAD.
 
-    Order by order for the whole row, and LANES tokens in step: look-ups do not wait for each other, nor for the memory.
+    It processes the row order by order, with LANES interleaved look-ups, so that they do not wait for memory one by
+    one.
     """
     rows, length = tokens.shape
     found = np.zeros((rows, length), dtype=np.float32)
-    ending = np.empty(length, dtype=np.int64)  # the n-gram of the order in hand that ends at each token, or −1
-    low, width = np.zeros(LANES, dtype=np.int64), np.zeros(LANES, dtype=np.int64)  # where each search still looks
+    ending = np.empty(length, dtype=np.int64)  # the n-gram of the current order that ends at each token, or −1
+    low, width = np.zeros(LANES, dtype=np.int64), np.zeros(LANES, dtype=np.int64)  # current range of each search
     wanted = np.zeros(LANES, dtype=np.int32)
     for b in range(rows):
         row, row_scores = tokens[b], found[b]
@@ -37,7 +38,7 @@ def scores(
             if row[t] not in (PAD, BOS):
                 row_scores[t] = log_probs[row[t]]
         for _ in range(1, order):
-            for last in range(length, 1, -LANES):  # from the right: `ending[t]` is used up before it changes
+            for last in range(length, 1, -LANES):  # right to left, so that `ending[t]` is read before it changes
                 first = max(1, last - LANES)
                 for t in range(first, last):
                     lane, history = t - first, ending[t - 1]
@@ -52,7 +53,7 @@ def scores(
                         if width[lane] == 1 and words[low[lane]] == row[t]:
                             ending[t] = low[lane]
                             row_scores[t] = log_probs[low[lane]]
-                        else:  # a history that was seen, but never before this word
+                        else:  # a known history that this word never follows
                             row_scores[t] += log_backoffs[history]
             ending[0] = -1
     return found
@@ -60,7 +61,8 @@ def scores(
 
 @njit()
 def _search(words: np.ndarray, low: np.ndarray, width: np.ndarray, wanted: np.ndarray) -> None:
-    """In each lane: `low` moves to the last of `width` ascending words that is not above `wanted`; `width` to 1."""
+    """Binary search in each lane: `low` moves to the last of `width` ascending words that is ≤ `wanted`; `width`
+    becomes 1."""
     most = width.max()
     while most > 1:
         for lane in range(LANES):
@@ -80,7 +82,7 @@ def interpolate(
     probs: np.ndarray,
     gammas: np.ndarray,
 ) -> None:
-    """Fill `probs` after, and `gammas` of, each of the histories."""
+    """Fill the `probs` of the words after each history, and the `gammas` of the histories."""
     for history in range(len(gammas)):
         total, freed = 0.0, 0.0
         for ngram in range(starts[history], starts[history + 1]):

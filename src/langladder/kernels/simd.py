@@ -1,8 +1,9 @@
-"""Eight float32 at a time inside Numba kernels: load, store, add, multiply-add, sum; and prefetching.
+"""Vectors of eight float32 inside Numba kernels: load, store, add, multiply-add, sum; and prefetching.
 
-Numba leaves vector instructions to LLVM's loop vectoriser, which has to prove or test at run time, in front of every
-short loop, that no two rows overlap; with rows of 100 numbers that takes as long as the arithmetic. `Float8` says
-what is meant. LLVM makes of it what the processor has (one AVX register, two of NEON or SSE).
+Numba relies on LLVM's loop vectoriser for vector instructions. Before every short loop, the vectoriser must prove, or
+test at run time, that no two rows overlap; for rows of 100 numbers, the tests take as long as the arithmetic. With
+`Float8`, the code states the vectors explicitly. LLVM maps it to the processor's registers (one AVX register, two of
+NEON or SSE).
 
     acc = zeros8()
     for d in range(0, D, 8):
@@ -26,7 +27,7 @@ cgutils: Untyped = untyped_cgutils
 
 
 class Float8(types.Type):
-    """Type of eight float32 in a register."""
+    """The type of eight float32 in a register."""
 
     def __init__(self) -> None:
         super().__init__(name="Float8")
@@ -42,7 +43,7 @@ float8 = Float8()
 
 
 def _built_in(function: Untyped) -> Untyped:
-    """`numba.extending.intrinsic`: what is called in a kernel is not the Python function, so it has no Python type."""
+    """`numba.extending.intrinsic`. Kernels do not call the Python function itself, so the result has no Python type."""
     return intrinsic(function)
 
 
@@ -81,7 +82,7 @@ def store8(typing: Untyped, array: Untyped, i: Untyped, d: Untyped, values: Unty
 
 @_built_in
 def splat8(typing: Untyped, value: Untyped) -> Untyped:  # noqa: ARG001
-    """The same number eight times."""
+    """A vector of eight times the same number."""
 
     def build(context: Untyped, builder: Untyped, signature: Untyped, args: Untyped) -> Untyped:  # noqa: ARG001
         lane = ir.IntType(32)
@@ -100,7 +101,7 @@ def add8(typing: Untyped, a: Untyped, b: Untyped) -> Untyped:  # noqa: ARG001
 
 @_built_in
 def multiply_add(typing: Untyped, a: Untyped, b: Untyped, c: Untyped) -> Untyped:  # noqa: ARG001
-    """a · b + c, rounded once."""
+    """a · b + c, with one rounding."""
 
     def build(context: Untyped, builder: Untyped, signature: Untyped, args: Untyped) -> Untyped:  # noqa: ARG001
         kind = ir.FunctionType(VECTOR, [VECTOR] * 3)
@@ -117,7 +118,7 @@ def multiply8(typing: Untyped, a: Untyped, b: Untyped) -> Untyped:  # noqa: ARG0
 
 @_built_in
 def reciprocal_root8(typing: Untyped, a: Untyped) -> Untyped:  # noqa: ARG001
-    """1 / √a to 23 bits: the processor's guess, y, and a step of Newton's method, y (1.5 − a y² / 2); or √ and ÷."""
+    """1 / √a to 23 bits: the processor's estimate y and one step of Newton's method, y (1.5 − a y² / 2); or √ and ÷."""
 
     def build(context: Untyped, builder: Untyped, signature: Untyped, args: Untyped) -> Untyped:  # noqa: ARG001
         def call(name: str, *values: Untyped) -> Untyped:
@@ -181,7 +182,7 @@ def store_sums4(
     c: Untyped,  # noqa: ARG001
     e: Untyped,  # noqa: ARG001
 ) -> Untyped:
-    """array[i, d : d + 4] = `sum8` of each of the four, to the bit, in half the instructions."""
+    """array[i, d : d + 4] = `sum8` of each of the four vectors, bit-identical, with half the instructions."""
     lane = ir.IntType(32)
 
     def build(context: Untyped, builder: Untyped, signature: Untyped, args: Untyped) -> Untyped:
@@ -207,7 +208,7 @@ PREFETCH = "llvm.prefetch.p0i8"
 
 
 def _prefetching(*, write: bool) -> Untyped:
-    """A function of an array and an index that asks for `array[index]`, to be kept, to be read or written."""
+    """A function of an array and an index that prefetches `array[index]` into the cache, for reading or writing."""
 
     def prefetch(typing: Untyped, array: Untyped, index: Untyped) -> Untyped:  # noqa: ARG001 - Numba's signature
         def build(context: Untyped, builder: Untyped, signature: Untyped, args: Untyped) -> Untyped:
@@ -225,5 +226,5 @@ def _prefetching(*, write: bool) -> Untyped:
 
 
 prefetch_to_write = _prefetching(write=True)
-"""What a kernel will write soon, requested early: the processor waits for nothing, and nothing changes. Worth it where
-addresses are known in advance and lie far apart, as the rows of vectors that GloVe trains do."""
+"""Prefetch memory that a kernel will soon write; this changes no values. It saves time if addresses are known in
+advance and are far apart, like the rows of vectors in GloVe's training."""

@@ -1,8 +1,8 @@
-"""Products of small matrices that stay in the cache, for kernels that make very many of them.
+"""Products of small matrices that fit into the cache, for kernels that compute very many of them.
 
-All matrices are float32 (rows, D), D a multiple of 8, so that every loop over d is whole vector instructions. Rows
-come in groups of 2 or 4, which share each load; callers leave room for a last incomplete group, whose coefficients
-are 0.
+All matrices are float32 (rows, D), D a multiple of 8, so that every loop over d only uses full vector instructions.
+Rows are processed in groups of 2 or 4, which share each load. Callers allocate room for an incomplete last group, with
+coefficients of 0.
 
 Shape legend: D dimensions.
 """
@@ -23,7 +23,7 @@ def fill_zero(rows: np.ndarray, count: int) -> None:
 
 @njit(nogil=True)
 def products(A: np.ndarray, n: int, B: np.ndarray, first: int, k: int, out: np.ndarray, o: int) -> None:
-    """out[o + i, j] ← A[i] · B[first + j] for i < n (in twos), j < k (in fours)."""
+    """out[o + i, j] ← A[i] · B[first + j] for i < n (in groups of 2), j < k (in groups of 4)."""
     for i in range(0, n, 2):
         for j in range(0, k, 4):
             b = first + j
@@ -41,7 +41,7 @@ def products(A: np.ndarray, n: int, B: np.ndarray, first: int, k: int, out: np.n
 
 @njit(nogil=True)
 def combinations(G: np.ndarray, n: int, first: int, k: int, B: np.ndarray, out: np.ndarray) -> None:
-    """out[i] ← Σ_j G[i, j] B[first + j] for i < n (in twos), j < k; strips of 32 columns stay in registers."""
+    """out[i] ← Σ_j G[i, j] B[first + j] for i < n (in groups of 2), j < k; strips of 32 columns stay in registers."""
     for i in range(0, n, 2):
         D, d = out.shape[1], 0
         while d + 32 <= D:

@@ -1,17 +1,19 @@
-"""Skip-gram and CBOW with negative sampling where input vectors are made of parts: the loop over the text.
+"""Skip-gram and CBOW with negative sampling and subword input vectors: the loop over the text.
 
-Bojanowski et al. 2017, section 3. P(w) are the parts of a word: itself and its character n-grams. In skip-gram the
-input word is the centre and the targets its window; in CBOW the input words are the window and the target the centre:
+Bojanowski et al. 2017, section 3. P(w) are the parts of a word: the word itself and its character n-grams. In
+skip-gram, the input is the centre word and the targets are the words of its window. In CBOW, the inputs are the words
+of the window and the target is the centre:
 
     h = mean of z_p over the parts p of all input words
-    J(o) = −log σ(u_o · h) − Σ_{k=1..K} log σ(−u_{n_k} · h),     n_k ~ noise, other than the target o
+    J(o) = −log σ(u_o · h) − Σ_{k=1..K} log σ(−u_{n_k} · h),     n_k ~ noise, except the target o
 
-Target by target, the vectors u and z move down the gradient. Each part moves by the whole gradient with respect to h,
-where that of the mean is 1/|P| of it: so does the fastText tool, since many parts would otherwise learn too slowly.
-As all parts move alike, h moves with them; the table of parts is read and written once a window, not once a target.
+The vectors u and z are updated with the gradient of each target in turn. Each part gets the full gradient with respect
+to h, although the gradient of the mean would be 1/|P| of it. The fastText tool does the same, because words of many
+parts would otherwise learn too slowly. All parts get the same update, so h also moves by it; the table of parts is read
+and written only once per window, not once per target.
 
 Shape legend: V words, P rows of parts (V words, then the n-gram buckets in use), D dimensions, T ids, R lines.
-Matrices come with row numbers, never as views of rows: making a view costs more than a short loop.
+Functions take matrices with row numbers, never views of rows: creating a view costs more than a short loop.
 """
 
 from typing import NamedTuple
@@ -21,12 +23,12 @@ import numpy as np
 from langladder.kernels.compiled import Untyped, njit
 from langladder.kernels.word2vec.drawing import AliasTable, draw_noise, subsample
 
-BOUND = 8  # the sigmoid beyond ±8 is taken as at ±8, as in the tool
+BOUND = 8  # beyond ±8 the sigmoid has its value at ±8, like in the tool
 STEPS = 4096
 
 
 def _sigmoids() -> tuple[np.ndarray, np.ndarray]:
-    """σ(x) and −log σ(x) at STEPS + 1 places from −BOUND to BOUND, float32 each."""
+    """Tables of σ(x) and −log σ(x) at STEPS + 1 points from −BOUND to BOUND, float32 each."""
     x = np.linspace(-BOUND, BOUND, STEPS + 1)
     return (1 / (1 + np.exp(-x))).astype(np.float32), np.log1p(np.exp(-x)).astype(np.float32)
 
@@ -38,7 +40,8 @@ SIGMOID, LOSS = _sigmoids()
 def _regress(
     h: np.ndarray, gradient: np.ndarray, output: np.ndarray, word: Untyped, label: int, rate: np.float32
 ) -> Untyped:
-    """One step of the logistic regression σ(u_word · h) ≈ label: u moves, the step of h is added up; gives the loss."""
+    """One step of the logistic regression σ(u_word · h) ≈ label. It updates u, adds to the step of h, and returns the
+    loss."""
     dot = np.float32(0)
     for d in range(len(h)):
         dot += output[word, d] * h[d]
@@ -54,7 +57,7 @@ def _regress(
 
 @njit(nogil=True, fastmath=True)
 def _move(h: np.ndarray, moved: np.ndarray, gradient: np.ndarray) -> None:
-    """Move h by a target's gradient, add that up, and begin the next."""
+    """Update h with a target's gradient, add it to the sum, and reset it for the next target."""
     for d in range(len(h)):
         h[d] += gradient[d]
         moved[d] += gradient[d]
@@ -80,7 +83,7 @@ def _move_parts(table: np.ndarray, parts: np.ndarray, first: int, last: int, ste
 
 
 class PartTables(NamedTuple):
-    """What is learnt, and of which parts words are made.
+    """The learnt vectors, and the parts of each word.
 
     Attributes:
         parts: int32 rows of `table`; word w has `parts[bounds[w] : bounds[w + 1]]`; bounds: (V + 1,) int64.
@@ -94,11 +97,11 @@ class PartTables(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """What is drawn at random.
+    """The settings of random draws.
 
     Attributes:
-        keep: (V,) float32 chances that an occurrence stays; noise: the distribution of noise words.
-        window: the widest; dynamic: whether each centre draws its own from 1 to it; negatives: K.
+        keep: (V,) float32 probabilities to keep an occurrence; noise: the distribution of noise words.
+        window: the maximum window; dynamic: whether each centre draws its window from 1 to `window`; negatives: K.
     """
 
     keep: np.ndarray
@@ -112,13 +115,13 @@ class Drawing(NamedTuple):
 def train_lines(
     ids: np.ndarray, ends: np.ndarray, tables: PartTables, drawing: Drawing, cbow: bool, rate: float, seed: int
 ) -> tuple[float, int]:
-    """Go once over some lines, changing the tables in place.
+    """One pass over some lines; changes the tables in place.
 
     Args:
         ids: (T,) int32, read-only; ends: (R,) int64 ends of the lines, the last one T.
 
     Returns:
-        Sum of J, each term taken before its step, and the number of targets.
+        Sum of J, each term computed before its update, and the number of targets.
     """
     parts, bounds, table, output = tables
     keep, noise, window, dynamic, negatives = drawing
@@ -161,7 +164,7 @@ def train_lines(
 def hash_ngrams(
     data: np.ndarray, ends: np.ndarray, min_n: int, max_n: int, buckets: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """`fnv1a` of each n-gram, growing one character at a time from each place in each word."""
+    """`fnv1a` of each n-gram, extended one character at a time from each position in each word."""
     found = np.empty(len(data) * (max_n - min_n + 1), dtype=np.int64)
     bounds = np.zeros(len(ends), dtype=np.int64)
     count = 0
@@ -175,7 +178,7 @@ def hash_ngrams(
             for n in range(1, max_n + 1):
                 if end == last:
                     break
-                while True:  # one character: its first byte and those that continue it
+                while True:  # one character: its first byte and its continuation bytes
                     byte = np.uint32(data[end])
                     h = np.uint32((h ^ (byte if byte < 128 else byte | np.uint32(0xFFFFFF00))) * np.uint32(16777619))
                     end += 1

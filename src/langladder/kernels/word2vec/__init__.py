@@ -1,1 +1,1 @@
-"""word2vec's training loops: skip-gram and CBOW, with sampled noise words or a tree of decisions."""
+"""word2vec's training loops: skip-gram and CBOW, with sampled noise words or hierarchical softmax."""

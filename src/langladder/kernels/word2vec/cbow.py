@@ -34,12 +34,12 @@ class ContextScratch(NamedTuple):
     """CBOW: the running sums of the block's context words, its hidden vectors, and the scores of its targets."""
 
     sums: np.ndarray  # (C + 1, D) running sums of v
-    edges: np.ndarray  # (C + 1, D) where a centre's gradient begins and ends to count
+    edges: np.ndarray  # (C + 1, D) gradients at the positions where a centre's window begins and ends
     h: np.ndarray  # (L, D)
     dh: np.ndarray  # (L, D)
     P: np.ndarray  # (1, L) scores, then −∂J/∂score, of the targets
-    scales: np.ndarray  # (L,) what each context word weighs in h; 0 where there is none
-    parts: np.ndarray  # (L,) … and what it gets of the step of h
+    scales: np.ndarray  # (L,) weight of each context word in h; 0 without context
+    parts: np.ndarray  # (L,) … and its share of the step of h
 
 
 @njit(nogil=True, inline="always")
@@ -61,13 +61,13 @@ def _hide(
     scratch: ContextScratch,
     weights: np.ndarray,
 ) -> None:
-    """CBOW's hidden vectors of a block, `parts`, and `weights` (L,): 0 where a word has no context."""
+    """Fill CBOW's hidden vectors of a block, `parts`, and `weights` (L,), which are 0 for a word without context."""
     words, before, after, _ = chunk
     first, size, low, high = block
     L, _, negatives, S, _ = blocks
     sums, _, h, _, _, scales, parts = scratch
     f32 = np.float32
-    # h_i = Σ_j v_j / (number of context words), over the words that are there
+    # h_i = Σ_j v_j / (number of context words), over the existing context words
     running_sums(V, words, low, high - low, sums)
     for i in range(L):
         weights[i] = scales[i] = parts[i] = f32(0)
@@ -85,7 +85,8 @@ def _hide(
 def _learn_targets(
     chunk: Chunk, block: Block, scratch: ContextScratch, tables: Tables, rate: np.float32, measure: bool
 ) -> tuple[float, float]:
-    """CBOW's true words of a block: added to dH, learnt in U, spread over `edges`; loss and words if measured."""
+    """The positive targets of a block: add to dH, update U, and distribute dH over `edges`. Returns loss and words if
+    measured."""
     words, before, after, _ = chunk
     first, size, low, high = block
     _, edges, H, dH, P, scales, parts = scratch
@@ -110,7 +111,7 @@ def _learn_targets(
             add_window_gradient(parts[i], dH, i, edges, t - before[first + i], t + after[first + i] + 1)
         else:
             P[0, i] = f32(0)
-    for i in range(size):  # only now: the block's words see U as it was
+    for i in range(size):  # only now, because all words of the block use the old U
         add_scaled(rate * P[0, i], H, i, U, words[first + i])
     return loss, terms
 
@@ -119,11 +120,11 @@ def _learn_targets(
 def cbow_negative(
     chunk: Chunk, tables: Tables, blocks: Blocks, state: np.ndarray, lr: float, mean: bool, whole: bool
 ) -> tuple[float, float]:
-    """One chunk of text for CBOW: the mean (or sum) of a word's context must tell the word from the noise.
+    """Train CBOW on one chunk of text: the mean (or sum) of a word's context learns to distinguish the word from noise.
 
-    The sums over windows are differences of running sums, forwards and backwards, so that a wide window costs no more.
+    Sums over windows are differences of running sums, in both directions, so the cost does not grow with the window.
 
-    Args and returns: as `skipgram_negative`; a pair is a word with its whole context.
+    For arguments and result see `skipgram_negative`; here a pair is a word with its whole context.
     """
     words, _, _, count = chunk
     V, U, shift, learn_shift = tables

@@ -1,4 +1,4 @@
-"""What word2vec's kernels draw at random: which words of the text stay, their windows, and the noise words.
+"""Random draws of word2vec's kernels: subsampling, window sizes, and noise words.
 
 Shape legend: N words of a chunk of text, V vocabulary, S noise words.
 """
@@ -30,7 +30,7 @@ def random_unit(state: np.ndarray) -> Untyped:
 
 
 class AliasTable(NamedTuple):
-    """A distribution over V words: (V,) float64 chance to stay in one's own slot, (V,) int64 the slot's other word."""
+    """An alias table of V words: (V,) float64 probability of a slot's own word, (V,) int64 the slot's other word."""
 
     stay: np.ndarray
     other: np.ndarray
@@ -38,7 +38,7 @@ class AliasTable(NamedTuple):
 
 @njit(nogil=True)
 def alias_table(probabilities: np.ndarray) -> AliasTable:
-    """Walker's alias method in Vose's form (1991): any distribution (V,) drawn from in constant time."""
+    """Walker's alias method in Vose's form (1991): draws from any distribution (V,) in constant time."""
     size = len(probabilities)
     scaled, other = probabilities * size, np.arange(size)
     small, large = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
@@ -68,7 +68,7 @@ def alias_table(probabilities: np.ndarray) -> AliasTable:
 
 @njit(nogil=True)
 def draw_noise(table: AliasTable, state: np.ndarray, noise: np.ndarray) -> None:
-    """Fill `noise` (S,) with words drawn by an alias table; no branch, which could only be guessed at."""
+    """Fill `noise` (S,) with words drawn from an alias table, without unpredictable branches."""
     stay, other = table
     for s in range(len(noise)):
         position = random_unit(state) * len(stay)
@@ -81,8 +81,8 @@ class Chunk(NamedTuple):
     """A stretch of text, frequent words subsampled.
 
     Attributes:
-        words: (N,) int64, the words that stay, of which the first `size` are there.
-        before, after: (N,) int64, how far each one's window reaches on each side.
+        words: (N,) int64; the first `size` are the kept words.
+        before, after: (N,) int64, words of each one's window on each side.
     """
 
     words: np.ndarray
@@ -95,12 +95,12 @@ class Chunk(NamedTuple):
 def subsample(
     ids: np.ndarray, ends: np.ndarray, keep: np.ndarray, window: int, dynamic: bool, state: np.ndarray
 ) -> Chunk:
-    """Copy a chunk of text, frequent words subsampled, and give each word its window within its line.
+    """Copy a chunk of text, subsample frequent words, and determine each word's window within its line.
 
     Args:
         ids: (N,) the chunk's words; ends: ends of its lines in `ids`, ascending, the last one N.
-        keep: (V,) chance of each word to stay.
-        dynamic: draw each word's own window from 1 … `window`.
+        keep: (V,) probability to keep an occurrence of each word.
+        dynamic: draw a window for each word from 1 … `window`.
     """
     words = np.empty(len(ids), dtype=np.int64)
     before, after = np.empty(len(ids), dtype=np.int64), np.empty(len(ids), dtype=np.int64)

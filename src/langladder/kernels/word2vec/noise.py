@@ -1,19 +1,19 @@
-"""word2vec's learning from noise words, negative sampling and NCE: what the kernels of skip-gram and CBOW share.
+"""Negative sampling and NCE for word2vec: the parts that the kernels of skip-gram and CBOW share.
 
-The text is cut into blocks of L successive words. All pairs of a block share S noise words, each weighing K/S; what a
-block learns is computed from the vectors as they were at its beginning, then added. So nearly all work is products of
-small matrices, and of the words drawn at random only S rows a block come from afar. A word that stands in a block many
-times would take as many steps at once and overshoot, so where the text repeats itself (lists, tables) blocks are short.
+The text is cut into blocks of L consecutive words. All pairs of a block share S noise words, each with weight K/S. The
+gradients of a block are computed from the vectors at its start, then added. So nearly all work is products of small
+matrices, and only S randomly drawn rows per block are loaded from distant memory. A word that occurs in a block many
+times would make as many steps at once and overshoot, so blocks are shorter in repetitive text (lists, tables).
 
     negative sampling (Mikolov et al. 2013, eq. 4):    score(h, w) = u_w · h
     NCE (Mnih and Kavukcuoglu 2013, eq. 2–8):          score(h, w) = u_w · h + b_w − log(K P_noise(w))
 
     J = −log σ(score(h, target)) − K/S Σ_s log σ(−score(h, n_s))
 
-Shape legend: V words, L centres a block at most, M window, S noise words, D dimensions, C = L + 2M positions that a
-block reaches. L and S are multiples of 8. Scratch is made once a chunk, in tuples, which kernels take apart before
-their loops (to name a tuple's array costs two atomic operations); what makes tuples is inlined, so that LLVM sees that
-all their arrays have rows of one length (6 % of the time).
+Shape legend: V words, at most L centres per block, M window, S noise words, D dimensions, C = L + 2M positions that a
+block covers. L and S are multiples of 8. Working memory is allocated once per chunk, in tuples. Kernels unpack them
+before their loops, because each access to a tuple's array costs two atomic operations. Functions that create the tuples
+are inlined, so that LLVM sees that all arrays have rows of the same length (this saves 6 % of the time).
 """
 
 import math
@@ -27,12 +27,12 @@ from langladder.kernels.small_products import combinations, fill_zero, products
 from langladder.kernels.word2vec.drawing import AliasTable, Chunk, draw_noise
 from langladder.kernels.word2vec.rows import gather, logistic
 
-MEASURED = 16  # the loss is taken in every 16th block
-REPEATS = 4  # how often a word may stand in a block
+MEASURED = 16  # the loss is measured in every 16th block
+REPEATS = 4  # maximum occurrences of a word in a block
 
 
 class Tables(NamedTuple):
-    """What is learnt.
+    """The learnt parameters.
 
     Attributes:
         input, output: (V, D) float32, v and u.
@@ -47,7 +47,7 @@ class Tables(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """How the text is cut, and what its noise is: L, M, K, S, and the distribution."""
+    """Block and noise settings: L, M, K, S, and the noise distribution."""
 
     length: int
     window: int
@@ -57,7 +57,8 @@ class Blocks(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Places in a chunk: the centres `first` … `first + size − 1`, which see the words `low` … `high − 1`."""
+    """Positions in a chunk: the centres `first` … `first + size − 1`, whose windows cover the words `low` … `high −
+    1`."""
 
     first: int
     size: int
@@ -66,7 +67,7 @@ class Block(NamedTuple):
 
 
 class NoiseScratch(NamedTuple):
-    """The block's noise words and what they learn."""
+    """The block's noise words and their gradients."""
 
     words: np.ndarray  # (S,)
     rows: np.ndarray  # (S, D) their u …
@@ -74,7 +75,7 @@ class NoiseScratch(NamedTuple):
     shifts: np.ndarray  # (1, S)
     shift_steps: np.ndarray  # (1, S)
     G: np.ndarray  # (L, S) scores, then −∂J/∂score
-    weights: np.ndarray  # (L,) what each of a centre's noise words weighs
+    weights: np.ndarray  # (L,) weight of each of a centre's noise words
 
 
 @njit(nogil=True, inline="always")
@@ -88,7 +89,7 @@ def noise_scratch(L: int, S: int, D: int) -> NoiseScratch:
 
 @njit(nogil=True)
 def block_size(words: np.ndarray, first: int, count: int, L: int) -> int:
-    """How many words from place `first` on are learnt at once: at most L, none of them more than REPEATS times."""
+    """Size of the block that begins at `first`: at most L words, none of them more than REPEATS times."""
     size = min(L, count - first)
     for i in range(REPEATS, size):
         uses = 0
@@ -101,14 +102,14 @@ def block_size(words: np.ndarray, first: int, count: int, L: int) -> int:
 
 @njit(nogil=True, inline="always")
 def next_block(chunk: Chunk, first: int, blocks: Blocks) -> Block:
-    """The block that begins at place `first`."""
+    """The block that begins at position `first`."""
     size = block_size(chunk.words, first, chunk.size, blocks.length)
     return Block(first, size, max(0, first - blocks.window), min(chunk.size, first + size + blocks.window))
 
 
 @njit(nogil=True, inline="always")
 def draw_block_noise(blocks: Blocks, state: np.ndarray, tables: Tables, noise: NoiseScratch) -> None:
-    """The block's noise words, with their vectors and shifts."""
+    """Draw the block's noise words, and load their vectors and shifts."""
     draw_noise(blocks.noise, state, noise.words)
     words, rows, _, shifts, _, _, _ = noise
     shift = tables.shift
@@ -119,7 +120,7 @@ def draw_block_noise(blocks: Blocks, state: np.ndarray, tables: Tables, noise: N
 
 @njit(nogil=True, fastmath=True)
 def learn_noise(H: np.ndarray, dH: np.ndarray, noise: NoiseScratch, measure: bool) -> float:
-    """Noise part of a block: dH and `noise.steps` (set), both times −1 for descent; the loss if measured.
+    """The noise part of a block: sets dH and `noise.steps` to negative gradients; returns the loss if measured.
 
     Args:
         H: (L, D) hidden vectors; dH: (L, D).

@@ -1,8 +1,9 @@
-"""What the word2vec kernels are made of: small products of rows that stay in the cache.
+"""Building blocks of the word2vec kernels: small products of rows that fit into the cache.
 
-All matrices are float32 (rows, D), D a multiple of 8, so that every loop over d is whole vector instructions. Loops
-take matrices with row numbers, never views of rows: a view costs two atomic operations. Rows come in groups of 4 or 8,
-which share each load; callers leave room for a last incomplete group, whose coefficients are 0.
+All matrices are float32 (rows, D), D a multiple of 8, so that every loop over d only uses full vector instructions.
+Loops take matrices with row numbers, never views of rows, because a view costs two atomic operations. Rows are
+processed in groups of 4 or 8, which share each load. Callers allocate room for an incomplete last group, with
+coefficients of 0.
 
 Shape legend: D dimensions.
 """
@@ -20,7 +21,7 @@ Q1, Q2, Q3 = np.float32(62370), np.float32(3150), np.float32(28)
 
 @njit(nogil=True)
 def logistic(matrix: np.ndarray, rows: int, k: int) -> None:
-    """x ← σ(x) = (1 + tanh(x/2)) / 2 in the first k columns (in eights) of the first rows.
+    """x ← σ(x) = (1 + tanh(x/2)) / 2 in the first k columns (in groups of 8) of the first rows.
 
     tanh y ≈ y (135135 + 17325 y² + 378 y⁴ + y⁶) / (135135 + 62370 y² + 3150 y⁴ + 28 y⁶), Padé; σ's error is below 5e-5.
     """
@@ -59,7 +60,7 @@ def scatter_add(
 
 @njit(nogil=True)
 def row_products(A: np.ndarray, i: int, B: np.ndarray, first: int, k: int, out: np.ndarray, o: int) -> None:
-    """out[o, j] ← A[i] · B[first + j] for j < k (in fours)."""
+    """out[o, j] ← A[i] · B[first + j] for j < k (in groups of 4)."""
     for j in range(0, k, 4):
         b = first + j
         s0 = s1 = s2 = s3 = zeros8()
@@ -74,7 +75,7 @@ def row_products(A: np.ndarray, i: int, B: np.ndarray, first: int, k: int, out: 
 def add_combination(g: np.ndarray, o: int, k: int, B: np.ndarray, which: np.ndarray, out: np.ndarray, i: int) -> None:
     """out[i] += Σ_j g[o, j] B[which[o, j]] for j < k.
 
-    Strips of 32 columns are summed in registers over all j, then stored; what is left of the columns, in strips of 8.
+    Strips of 32 columns are summed in registers over all j, then stored; the remaining columns, in strips of 8.
     """
     D, d = out.shape[1], 0
     while d + 32 <= D:
@@ -122,7 +123,7 @@ def running_sums(table: np.ndarray, words: np.ndarray, first: int, count: int, s
 def window_sum(
     sums: np.ndarray, first: int, end: int, table: np.ndarray, own: int, factor: np.float32, out: np.ndarray, i: int
 ) -> None:
-    """out[i] ← factor · (sum of the window's rows, by their running sums, less table[own])."""
+    """out[i] ← factor · (sum of the window's rows, from their running sums, minus table[own])."""
     x = splat8(factor)
     minus = splat8(-factor)
     for d in range(0, out.shape[1], 8):
@@ -132,7 +133,7 @@ def window_sum(
 
 @njit(nogil=True)
 def add_window_gradient(factor: np.float32, dH: np.ndarray, i: int, edges: np.ndarray, first: int, end: int) -> None:
-    """The way back of `window_sum`: what each row of the window gets, as steps of a running sum."""
+    """The gradient of `window_sum` with respect to the rows of the window, as steps of a running sum."""
     x, minus = splat8(factor), splat8(-factor)
     for d in range(0, dH.shape[1], 8):
         h = load8(dH, i, d)
@@ -153,10 +154,11 @@ def scatter_windows(
     words: np.ndarray,
     first: int,
 ) -> None:
-    """table[words[first + j]] += rate · (Σ_{i ≤ j} edges[i], less the centre's own) for j < count; edges change.
+    """table[words[first + j]] += rate · (Σ_{i ≤ j} edges[i], minus the centre's own gradient) for j < count; changes
+    `edges`.
 
     Args:
-        dH, parts: of the centres, which are the places `centres` … `centres + size − 1`.
+        dH, parts: of the centres, which are at positions `centres` … `centres + size − 1`.
     """
     factor = splat8(rate)
     for j in range(count):

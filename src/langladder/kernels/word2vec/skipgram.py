@@ -29,10 +29,10 @@ class PairScratch(NamedTuple):
     u: np.ndarray  # (C, D)
     du: np.ndarray  # (C, D)
     P: np.ndarray  # (L, ≥ 2M + 1) scores, then −∂J/∂score, of each centre's contexts …
-    positions: np.ndarray  # (L, ≥ 2M + 1) … and where those stand
-    back: np.ndarray  # (C, ≥ 2M + 1) the same, turned
+    positions: np.ndarray  # (L, ≥ 2M + 1) … and the contexts' positions
+    back: np.ndarray  # (C, ≥ 2M + 1) the same, transposed
     centres: np.ndarray  # (C, ≥ 2M + 1)
-    uses: np.ndarray  # (C,) how many of a row of the last two are in use
+    uses: np.ndarray  # (C,) entries in use in each row of the last two
 
 
 @njit(nogil=True, inline="always")
@@ -50,9 +50,10 @@ def _pair_scratch(L: int, window: int, D: int) -> PairScratch:
 def _learn_contexts(
     chunk: Chunk, block: Block, pairs: PairScratch, shift: np.ndarray, measure: bool
 ) -> tuple[float, float]:
-    """Skip-gram's true neighbours of a block: added to dv, set in du, times −1 for descent; loss and pairs if measured.
+    """The positive pairs of a block: adds to dv and sets du, both negative gradients; returns loss and pairs if
+    measured.
 
-    The gradients of the pairs are left in `pairs.back`.
+    The gradients of the pairs are in `pairs.back` afterwards.
     """
     words, before, after, _ = chunk
     first, size, low, high = block
@@ -95,10 +96,11 @@ def _learn_contexts(
 def skipgram_negative(
     chunk: Chunk, tables: Tables, blocks: Blocks, state: np.ndarray, lr: float
 ) -> tuple[float, float]:
-    """One chunk of text for skip-gram: each word's v must tell the u of its neighbours from those of the noise.
+    """Train skip-gram on one chunk of text: each word's v learns to distinguish the u of its neighbours from noise
+    words.
 
     Args:
-        tables: changed in place; state: of the random numbers, moved on.
+        tables: changed in place; state: of the random numbers, advanced in place.
 
     Returns:
         Summed loss of the measured blocks, and their number of pairs.

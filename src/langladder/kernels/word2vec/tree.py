@@ -1,13 +1,14 @@
-"""Kernels of word2vec with hierarchical softmax: a word is reached by decisions along its path in a Huffman tree.
+"""Kernels of word2vec with hierarchical softmax: a prediction is a sequence of decisions on a word's path in a Huffman
+tree.
 
 Mikolov et al. 2013, "Distributed Representations …", section 2.1, eq. 3, with one vector u_n for each inner node n:
 
     J(h, w) = −Σ_{j=1..L(w)} log σ(±u_{n(w, j)} · h),      + where bit j of w's code is 0
 
-As in the original code, a skip-gram pair has the neighbour as input and the centre as the word to be reached: so all
-inputs of a window meet the nodes of one path, and the scores are products of small matrices. What AT_ONCE inputs teach
-a path is computed from its vectors as they were before them, then added. All inputs of a window at once would be
-faster, but would teach less: they all pull the same nodes, from where none of them has been yet.
+Like in the original code, the input of a skip-gram pair is the neighbour, and the predicted word is the centre. So all
+inputs of a window use the nodes of one path, and the scores are products of small matrices. The gradients of AT_ONCE
+inputs are computed from the same vectors, then added. Using all inputs of a window at once would be faster but would
+learn less, because all of them would change the same nodes from the same starting point.
 
 Shape legend: C context words of a window, J nodes of a path, D dimensions, P entries of all paths.
 """
@@ -23,8 +24,8 @@ from langladder.kernels.small_products import fill_zero
 from langladder.kernels.word2vec.drawing import Chunk
 from langladder.kernels.word2vec.rows import add_scaled, gather, logistic, scatter_add
 
-AT_ONCE = 2  # inputs of a path at a time: the kernels here are written for two
-MEASURED = 64  # the loss is taken of every 64th word
+AT_ONCE = 2  # inputs of a path at a time; the kernels here are written for two
+MEASURED = 64  # the loss is measured on every 64th word
 
 
 class Tree(NamedTuple):
@@ -37,7 +38,8 @@ class Tree(NamedTuple):
 
 @njit(nogil=True)
 def path_scores(H: np.ndarray, first: int, U: np.ndarray, nodes: np.ndarray, begin: int, J: int, G: np.ndarray) -> None:
-    """G[i, j] ← H[first + i] · u_j for two inputs i and the nodes of a path (in fours), u_j = U[nodes[begin + j]]."""
+    """G[i, j] ← H[first + i] · u_j for two inputs i and the nodes of a path (in groups of 4), u_j = U[nodes[begin +
+    j]]."""
     last = begin + J - 1
     for j in range(0, J, 4):
         position = begin + j
@@ -62,7 +64,7 @@ def learn_path(
 ) -> None:  # fmt: skip
     """dH[first + i] ← Σ_j G[i, j] u_j for two inputs i, then u_j += rate · Σ_i G[i, j] H[first + i].
 
-    Each u_j is read once: strips of 16 columns stay in registers; what is left of the columns, in strips of 8.
+    Each u_j is read once: strips of 16 columns stay in registers; the remaining columns, in strips of 8.
     """
     step, D, d = splat8(rate), U.shape[1], 0
     while d < D - D % 32:
@@ -101,7 +103,7 @@ def learn_path(
 
 @njit(nogil=True, fastmath=True)
 def _decide(bits: np.ndarray, begin: int, J: int, rows: int, G: np.ndarray, measure: bool) -> float:
-    """G ← −∂J/∂score of a path's decisions, from their scores; 0 for an input that is missing; the loss if measured."""
+    """G ← −∂J/∂score of a path's decisions, from their scores; 0 for a missing input. Returns the loss if measured."""
     f32, loss = np.float32, 0.0
     logistic(G, rows, J)
     for j in range(J):
@@ -121,11 +123,11 @@ def _decide(bits: np.ndarray, begin: int, J: int, rows: int, G: np.ndarray, meas
 def learn_tree(
     chunk: Chunk, V: np.ndarray, U: np.ndarray, tree: Tree, lr: float, window: int, cbow: bool, mean: bool, whole: bool
 ) -> tuple[float, float]:
-    """One chunk of text, skip-gram or CBOW.
+    """Train on one chunk of text, skip-gram or CBOW.
 
     Args:
         V: (vocabulary, D) input vectors; U: (inner nodes, D); both changed in place.
-        mean: CBOW takes the mean of a context, not the sum; whole: each of its words gets the whole step of it.
+        mean: CBOW uses the mean of a context, not the sum; whole: each context word gets the full step of h.
 
     Returns:
         Summed loss of the measured words, and their number of pairs (CBOW: of words).
