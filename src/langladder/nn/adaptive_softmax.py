@@ -1,18 +1,19 @@
-"""Adaptive softmax (Grave et al. 2017): frequent words in one small softmax, rare ones in clusters behind it.
+"""Adaptive softmax (Grave et al. 2017): one small softmax for frequent words, and clusters for rare words.
 
-The words, sorted by falling frequency, are cut into a shortlist and K clusters. The first softmax chooses a word of
-the shortlist or a cluster, a cluster's own softmax the word in it:
+The words are sorted by decreasing frequency and divided into a shortlist and K clusters. The first softmax is over the
+words of the shortlist and the clusters; each cluster has its own softmax over its words:
 
     P(w | h) = P_head(w | h)                             w in the shortlist
     P(w | h) = P_head(cluster k | h) · P_k(w | U_k h)    w in cluster k
 
-Only the positions whose target lies in a cluster pay for that cluster. Two forms:
+A cluster is only computed for the positions whose target is in it. There are two forms:
 
-- with vectors of its own, narrower from cluster to cluster: U_k is (D / shrink^k, D). torch's
-  `AdaptiveLogSoftmaxWithLoss` is the same function (the tests hold them equal); it takes words that are sorted already,
-  and has no bias in the clusters.
-- tied: in every part a word's vector is its row of the embedding table, U_k h = h. (Baevski & Auli 2019, "Adaptive
-  Input Representations", tie narrow tables; whole rows cost little where few positions need them.)
+- with its own output vectors, which get narrower in each further cluster: U_k is (D / shrink^k, D). torch's
+  `AdaptiveLogSoftmaxWithLoss` is the same function (the tests compare them), but needs sorted words and has no bias in
+  the clusters.
+- tied: in every part, the vector of a word is its row of the embedding table, U_k h = h. (Baevski & Auli 2019,
+  "Adaptive Input Representations", tie narrow tables. Full rows cost little here, because few positions need a
+  cluster.)
 
 Each part is a sliced cross-entropy, see `nn.output`.
 
@@ -41,17 +42,17 @@ class Part(NamedTuple):
 
 
 class ClusteredSoftmax(CountedOutput):
-    """Base of both forms: clusters of words by shares of the vocabulary, and the chain of two softmaxes.
+    """Base of both forms: divides the words into clusters, and combines the two softmaxes.
 
     Args:
         width: D.
         vocab_size: V.
-        shares: rising shares of the vocabulary, within (0, 1), at which to cut: [0.1, 0.4] makes a shortlist of a tenth
-            of the words and two clusters.
+        shares: increasing shares of the vocabulary, within (0, 1), at which to cut: [0.1, 0.4] makes a shortlist of a
+            tenth of the words, and two clusters.
     """
 
-    rank: torch.Tensor  # (V,) int64: the word's place in the order of frequency
-    order: torch.Tensor  # (V,) int64: the words in that order
+    rank: torch.Tensor  # (V,) int64: the word's rank by frequency
+    order: torch.Tensor  # (V,) int64: the word of each rank
 
     def __init__(self, *, width: int, vocab_size: int, shares: Sequence[float]) -> None:
         super().__init__()
@@ -62,7 +63,7 @@ class ClusteredSoftmax(CountedOutput):
 
     @abstractmethod
     def parts(self) -> list[Part]:
-        """The head, whose last K words are the clusters, and the clusters."""
+        """The head, whose last K outputs are the clusters, and then the clusters."""
 
     def _derive(self) -> None:
         self.keep("order", torch.argsort(self.counts, descending=True, stable=True))
@@ -91,7 +92,7 @@ class ClusteredSoftmax(CountedOutput):
         return loss
 
     def products(self) -> float:
-        """See `OutputLayer.products`: the head always, a cluster for the words that lie in it."""
+        """See `OutputLayer.products`: always the head, and a cluster for the words in it."""
         self.refresh()
         share = self.counts[self.order].double() / self.counts.sum()  # (V,), frequent words first
         head, *tails = self.parts()
@@ -112,7 +113,7 @@ class ClusteredSoftmax(CountedOutput):
         return scores
 
     def _places(self, targets: torch.Tensor) -> tuple[torch.Tensor, list[tuple[torch.Tensor, torch.Tensor]]]:
-        """The targets of the first softmax, (N,), and for each cluster its rows of the batch and their words."""
+        """The targets of the first softmax, (N,), and for each cluster, the rows of the batch in it and their words."""
         self.refresh()
         ranks = self.rank[targets]  # (N,)
         first, clusters = ranks.clone(), []
@@ -124,7 +125,8 @@ class ClusteredSoftmax(CountedOutput):
 
 
 class AdaptiveSoftmax(ClusteredSoftmax):
-    """Adaptive softmax with vectors of its own; `shrink`: by how much each cluster is narrower than the one before."""
+    """Adaptive softmax with its own vectors; each cluster's vectors are narrower than the previous by the factor
+    `shrink`."""
 
     def __init__(self, *, width: int, vocab_size: int, shares: Sequence[float], shrink: int = 4) -> None:
         super().__init__(width=width, vocab_size=vocab_size, shares=shares)
@@ -153,7 +155,7 @@ class TiedAdaptiveSoftmax(ClusteredSoftmax):
         super().__init__(width=width, vocab_size=vocab_size, shares=shares)
         assert isinstance(tied, nn.Parameter)
         self.weight = tied
-        self.bias = nn.Parameter(torch.zeros(vocab_size))  # in the order of frequency, so that it is cut, not gathered
+        self.bias = nn.Parameter(torch.zeros(vocab_size))  # sorted by frequency, so that parts are slices
         self.clusters = nn.Parameter(torch.empty(len(self.bounds) - 1, width).normal_(std=1 / math.sqrt(width)))
         self.cluster_bias = nn.Parameter(torch.zeros(len(self.bounds) - 1))
 

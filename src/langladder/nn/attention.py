@@ -1,7 +1,7 @@
 """Attention over a source: score every position, softmax, weighted sum.
 
-A decoder asks with a query (its state), each source position answers with a score, and the softmax of the scores says
-how much of each position to read:
+A decoder's state is the query. Each source position gets a score, and the softmax of the scores gives the weight of
+each position:
 
     e_tj = score(q_t, h_j),   α_tj = exp(e_tj) / Σ_k exp(e_tk),   c_t = Σ_j α_tj h_j
 
@@ -13,8 +13,8 @@ how much of each position to read:
     concat       v_aᵀ tanh(W_a [q ; h_j])       the same; with W_a = [W_a | U_a] it is additive
     scaled_dot   qᵀ h_j / √d                    Vaswani et al. 2017, equation 1; equal widths
 
-`LocalAttention` looks through any of them at a window only. All queries that are known may be asked at once (T of
-them); a decoder whose next query depends on this answer asks one by one (T = 1).
+`LocalAttention` restricts any of them to a window. Queries that are known in advance can be computed at once (T
+queries). If a decoder's next query depends on the result of this one, T = 1.
 
 Shape legend: B rows, T queries, S source positions, Q query width, M memory width, A attention width.
 """
@@ -30,7 +30,7 @@ Score = Literal["additive", "dot", "general", "concat", "scaled_dot"]
 
 
 def masked_softmax(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Softmax over the last axis among the positions where `mask` is true; the others get exactly 0.
+    """Softmax over the last axis, over the positions where `mask` is true; the others get exactly 0.
 
     Args:
         scores: (..., S) real numbers.
@@ -42,12 +42,13 @@ def masked_softmax(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 class Attention(nn.Module, ABC):
     """A score function: the relevance of source positions for a query.
 
-    What does not depend on the query is computed once a sentence, by `keys`; each decoder step pays only for `scores`.
+    `keys` computes the part that does not depend on the query, once per sentence. Each decoder step only computes
+    `scores`.
     """
 
     @abstractmethod
     def keys(self, memory: torch.Tensor) -> torch.Tensor:
-        """The half of the score that depends on the source alone: memory (B, S, M) → keys (B, S, A)."""
+        """The part of the score that only depends on the source: memory (B, S, M) → keys (B, S, A)."""
 
     @abstractmethod
     def scores(self, query: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
@@ -111,7 +112,8 @@ class GeneralAttention(DotAttention):
 
 
 class ConcatAttention(Attention):
-    """e_j = v_aᵀ tanh(W_a [q ; h_j]), as the paper has it; W_a's two halves are applied apart, to the same end."""
+    """e_j = v_aᵀ tanh(W_a [q ; h_j]), as in the paper; W_a's two halves are applied separately, with the same
+    result."""
 
     def __init__(self, *, query_width: int, memory_width: int, width: int) -> None:
         super().__init__()
@@ -130,12 +132,12 @@ class ConcatAttention(Attention):
 
 
 class LocalAttention(Attention):
-    """Luong et al. 2015, section 3.2, "local-p": predict a place, look at a window of ±D around it.
+    """Luong et al. 2015, section 3.2, "local-p": predict a position, attend to a window of ±D around it.
 
         p_t = S · σ(v_pᵀ tanh(W_p q_t)),   α_tj = softmax_j∈[p−D, p+D](e_tj) · exp(−(j − p_t)² / 2σ²),   σ = D/2
 
-    The bell makes p_t learnable (a hard window alone has no gradient), and, as in the paper, makes a row's sum less
-    than 1. S is the row's own length, so that padding moves no window.
+    The Gaussian makes p_t learnable, because a hard window has no gradient. As in the paper, it makes the sum of a row
+    less than 1. S is the row's own length, so that padding does not move the window.
 
     Args:
         inner: the score e.
@@ -168,7 +170,7 @@ class LocalAttention(Attention):
 
 
 def make_attention(score: Score, *, query_width: int, memory_width: int, width: int) -> Attention:
-    """The score function with a name; `width` is A for those with a hidden layer."""
+    """The score function of this name; `width` is A for those with a hidden layer."""
     if score == "additive":
         return AdditiveAttention(query_width=query_width, memory_width=memory_width, width=width)
     if score == "concat":

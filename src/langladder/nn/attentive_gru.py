@@ -1,14 +1,14 @@
-"""The recurrence of an attention decoder: a GRU that looks back at the source before each step.
+"""The recurrence of an attention decoder: a GRU that attends to the source before each step.
 
-Bahdanau, Cho & Bengio 2015, A.2.2, with the gate z that takes the new state where it is 1 (Cho et al. 2014):
+Bahdanau, Cho & Bengio 2015, A.2.2, with a gate z that selects the new state where it is 1 (Cho et al. 2014):
 
     α_t = softmax_j(v_aᵀ tanh(W_a s_{t−1} + U_a h_j)),   c_t = Σ_j α_tj h_j
     z_t = σ(W_z x_t + C_z c_t + U_z s_{t−1}),   r_t = σ(W_r x_t + C_r c_t + U_r s_{t−1})
     n_t = tanh(W_n x_t + C_n c_t + U_n (r_t ⊙ s_{t−1})),   s_t = (1 − z_t) ⊙ s_{t−1} + z_t ⊙ n_t
 
-What does not depend on s_{t−1} leaves the time loop: W x of all steps is one product, U_a h another, and because
-C c_t = Σ_j α_tj (C h_j), so is C h. The loop keeps three small products per step; the gradients of their matrices,
-and that of C h, are taken once, after the last step (`nn.deferred`).
+Products that do not depend on s_{t−1} are computed before the time loop: W x of all steps, U_a h, and C h, because C
+c_t = Σ_j α_tj (C h_j). The loop only has three small products per step. The gradients of their matrices, and that of C
+h, are computed once, after the last step (`nn.deferred`).
 
 Shape legend: B rows, T target steps, S source positions, D input width, M memory width, H state width, A attention
 width.
@@ -27,7 +27,7 @@ Product = Callable[[torch.Tensor], torch.Tensor]
 
 
 class Products(NamedTuple):
-    """What each step multiplies."""
+    """The matrices that each step multiplies."""
 
     gates: Product  # s (B, H) → U_z s and U_r s (B, 2H)
     candidate: Product  # r ⊙ s (B, H) → U_n (r ⊙ s) (B, H)
@@ -51,10 +51,10 @@ class AttentiveGRU(nn.Module):
         self.gates = nn.Linear(width, 2 * width, bias=False)  # U_z, U_r
         self.candidate = nn.Linear(width, width, bias=False)  # U_n
         for square in (*self.gates.weight.chunk(2), self.candidate.weight):
-            nn.init.orthogonal_(square)  # keeps the norm of s along time (the paper's appendix B.1)
+            nn.init.orthogonal_(square)  # keeps the norm of s over time (the paper's appendix B.1)
 
     def prepare(self, memory: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Once a sentence: memory (B, S, M) → keys U_a h (B, S, A) and values C h (B, S, 3H)."""
+        """Once per sentence: memory (B, S, M) → keys U_a h (B, S, A) and values C h (B, S, 3H)."""
         return self.attention.keys(memory), self.context(memory)
 
     def step(
@@ -70,7 +70,7 @@ class AttentiveGRU(nn.Module):
         """All steps of a known input: x (B, T, D), s_0 (B, H) → states s_1 … s_T (B, T, H), weights α (B, T, S)."""
         products = Products(Deferred(self.gates.weight), Deferred(self.candidate.weight), Deferred(values.mT))
         states, weights = [], []
-        for driven in self.input(x).unbind(1):  # W x_t + b, all steps in one product
+        for driven in self.input(x).unbind(1):  # W x_t + b, one product for all steps
             s, alpha = self._advance(driven, s, keys, mask, products)
             states.append(s)
             weights.append(alpha)

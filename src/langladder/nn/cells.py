@@ -1,9 +1,10 @@
-"""One time step of the recurrent cells, as equations: the readable form of what torch's fused layers compute.
+"""One time step of each recurrent cell, as equations: the readable form of torch's fused layers.
 
-Each step reads the previous state and `driven` = W x_t + b, which depends on no state: for a whole sequence it is one
-product (`CellWeights.drive`). The gates are stacked along the rows of W (from the input), U (from the hidden state)
-and b, in the order in which torch stores them. Where torch has the cell (RNN, LSTM, GRU with `reset_after`), its
-fused form trains and the tests hold the two equal; the others train in a loop over these steps (`nn.recurrent`).
+Each step reads the previous state and `driven` = W x_t + b. The latter does not depend on the state, so one product
+computes it for a whole sequence (`CellWeights.drive`). The gates are stacked along the rows of W (from the input), U
+(from the hidden state) and b, in the order in which torch stores them. If torch has the cell (RNN, LSTM, GRU with
+`reset_after`), training uses torch's fused form, and tests compare the two. The other cells train in a loop over these
+steps (`nn.recurrent`).
 
 Shape legend: B rows, I input, H hidden, G gates (1, 3 or 4).
 """
@@ -28,10 +29,10 @@ class LayerNorms:
 
 @dataclass(frozen=True)
 class CellWeights:
-    """Weights of one layer: W (G·H, I), U (G·H, H), bias b (G·H,), and c (G·H,), which torch keeps apart from b.
+    """Weights of one layer: W (G·H, I), U (G·H, H), bias b (G·H,), and c (G·H,), which torch stores separately from b.
 
-    With `norms` (Ba et al. 2016, equations 20 to 22) W x, U h and the LSTM's cell are normalised before use; the
-    biases after the first two norms are one with b.
+    With `norms` (Ba et al. 2016, equations 20 to 22) W x, U h and the LSTM's cell are normalised before use; b includes
+    the biases of the first two norms.
     """
 
     W: Tensor
@@ -54,12 +55,12 @@ class CellWeights:
         return layer_norm(a, a.shape[-1:], self.norms.input, self.b)
 
     def recur(self, h: Tensor, rows: slice = slice(None)) -> Tensor:
-        """U h + c, or LN(U h): (B, H) → (B, G·H); `rows` takes some of the gates only."""
+        """U h + c, or LN(U h): (B, H) → (B, G·H); with `rows`, only some of the gates."""
         a = linear(h, self.U[rows], None if self.c is None else self.c[rows])
         return a if self.norms is None else layer_norm(a, a.shape[-1:], self.norms.hidden[rows])
 
     def squash(self, c: Tensor) -> Tensor:
-        """tanh(c), or tanh(LN(c)): the cell as the output gate sees it, (B, H) → (B, H)."""
+        """tanh(c), or tanh(LN(c)): the cell as input of the output gate, (B, H) → (B, H)."""
         if self.norms is not None:
             c = layer_norm(c, c.shape[-1:], self.norms.cell, self.norms.cell_bias)
         return torch.tanh(c)
@@ -74,10 +75,10 @@ def rnn_step(driven: Tensor, h: Tensor, weights: CellWeights) -> Tensor:
 def gru_step(driven: Tensor, h: Tensor, weights: CellWeights, *, reset_after: bool) -> Tensor:
     """Gated recurrent unit (Cho et al. 2014): driven (B, 3H), h (B, H) → h (B, H).
 
-    Two forms are in use, and weights do not carry over from one to the other:
+    There are two common forms, and the weights of one cannot be used in the other:
 
     - `reset_after=True` (torch, cuDNN): the reset gate acts on U h + c, and z is the share of the *old* state.
-    - `reset_after=False` (the paper's equations 5 to 8 as most lecture notes write them): the reset gate acts on h
+    - `reset_after=False` (the paper's equations 5 to 8, as in most lecture notes): the reset gate acts on h
       before the product, and z is the share of the *new* state.
     """
     _, z, n = gru_gates(driven, h, weights, reset_after=reset_after)
@@ -131,7 +132,7 @@ def lstm_step(driven: Tensor, h: Tensor, c: Tensor, weights: CellWeights) -> tup
 def peephole_step(
     driven: Tensor, h: Tensor, c: Tensor, weights: CellWeights, peepholes: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """LSTM whose gates read the cell state (Gers & Schmidhuber 2000), each unit its own.
+    """LSTM whose gates read the cell state (Gers & Schmidhuber 2000), each unit only its own.
 
     driven (B, 4H), h (B, H), c (B, H), peepholes p_i, p_f, p_o (3, H) → h (B, H), c (B, H).
     """
@@ -141,7 +142,7 @@ def peephole_step(
     i, f = torch.sigmoid(a_i + p_i * c), torch.sigmoid(a_f + p_f * c)
     # c_t = f ⊙ c_{t−1} + i ⊙ tanh(W_g x + U_g h + b_g)
     c = f * c + i * torch.tanh(a_g)
-    # o = σ(W_o x + U_o h + p_o ⊙ c_t + b_o): it alone sees the new cell
+    # o = σ(W_o x + U_o h + p_o ⊙ c_t + b_o): only this gate reads the new cell
     o = torch.sigmoid(a_o + p_o * c)
     # h_t = o ⊙ tanh(c_t)
     return o * weights.squash(c), c

@@ -3,15 +3,17 @@
     s(x, y) = a_{y_1} + Σ_t f_t(y_t) + Σ_t A_{y_{t−1} y_t} + z_{y_T}
     log P(y | x) = s(x, y) − log Z(x),   Z(x) = Σ_y exp s(x, y)
 
-f are the network's scores of each tag at each word (emissions), A those of one tag after another, a of a first tag and
-z of a last. Z is a sum over K^T paths, which the forward algorithm finds in T K² steps; its gradient is the marginals,
+f are the network's scores of each tag at each word (emissions), A the scores of tag transitions, a those of a first tag
+and z those of a last tag. Z is a sum over K^T paths, which the forward algorithm computes in T K² operations. Its
+gradient is the marginals,
 
     ∂ log Z / ∂ f_t(j) = P(y_t = j | x),   ∂ log Z / ∂ A_ij = Σ_t P(y_{t−1} = i, y_t = j | x)
 
-so that one backward pass over the same lattice (forward–backward) takes the place of a tape through every step. On a
-CPU `kernels.crf` does both in float64; elsewhere `log_partition`, the equations, which torch differentiates itself.
+so one backward pass over the same lattice (forward–backward) replaces automatic differentiation of every step. On a
+CPU, `kernels.crf` computes both in float64. On other devices, torch differentiates `log_partition`, which has the
+equations.
 
-A forbidden transition has score −∞: no path takes it, no gradient reaches it, and its number is never read.
+A forbidden transition has score −∞: no path contains it, it gets no gradient, and its parameter is never read.
 
 Shape legend: B rows, T steps, K tags.
 """
@@ -27,7 +29,7 @@ from langladder.ground.errors import InputError
 from langladder.kernels import crf as kernels
 
 FORBIDDEN = -1e6
-"""Replaces −∞ when torch differentiates a log-sum-exp: its exponential is exactly 0 in any precision."""
+"""Replaces −∞ when torch differentiates a log-sum-exp; its exponential is exactly 0 in any precision."""
 
 
 def log_partition(emissions: Tensor, lengths: Tensor, transitions: Tensor, start: Tensor, end: Tensor) -> Tensor:
@@ -67,7 +69,7 @@ class Allowed(NamedTuple):
 
 
 class CRF(nn.Module):
-    """The transitions of a chain, and its computations. K tags; all transitions are allowed until `allow`."""
+    """Transition scores of K tags, and the computations of the CRF. All transitions are allowed until `allow`."""
 
     allowed: Tensor
     allowed_start: Tensor
@@ -81,13 +83,13 @@ class CRF(nn.Module):
             self.register_buffer(name, torch.ones(shape, dtype=torch.bool), persistent=False)
 
     def allow(self, allowed: Allowed) -> None:
-        """Forbid every transition but these. It follows from the tags' names, so it is not saved with the weights."""
+        """Forbid all other transitions. This follows from the tags' names, so it is not saved with the weights."""
         for name, part in zip(("allowed", "allowed_start", "allowed_end"), allowed, strict=True):
             buffer = getattr(self, name)
             setattr(self, name, torch.from_numpy(part).to(buffer))
 
     def chain(self) -> Chain:
-        """The scores with −∞ where forbidden."""
+        """The scores, with −∞ for forbidden transitions."""
         return Chain(
             self.transitions.masked_fill(~self.allowed, -torch.inf),
             self.start.masked_fill(~self.allowed_start, -torch.inf),
@@ -97,7 +99,7 @@ class CRF(nn.Module):
     def forward(self, emissions: Tensor, tags: Tensor, lengths: Tensor) -> Tensor:
         """−log P(y | x) in nats: emissions (B, T, K), tags (B, T) int64, lengths (B,) → (B,).
 
-        Infinite where `tags` take a forbidden transition. What stands at padding changes nothing.
+        It is infinite if `tags` contain a forbidden transition. Values at padding are ignored.
 
         Raises:
             InputError: a row is empty, or longer than T.
@@ -133,7 +135,7 @@ def path_score(emissions: Tensor, chain: Chain, tags: Tensor, lengths: Tensor) -
     T, K = emissions.shape[1:]
     inside = torch.arange(T, device=tags.device) < lengths[:, None]  # (B, T)
     emitted = emissions.gather(2, tags[..., None])[..., 0]  # (B, T)
-    # as places of the flat matrix: the gradient of one index is far quicker than that of two
+    # as indices of the flat matrix: the gradient of one index is much faster than that of two
     steps = chain.transitions.flatten().index_select(0, (tags[:, :-1] * K + tags[:, 1:]).flatten())
     steps = steps.view(len(tags), T - 1).masked_fill(~inside[:, 1:], 0)  # (B, T − 1)
     last = tags.gather(1, lengths[:, None] - 1)[:, 0]  # (B,)
@@ -169,7 +171,7 @@ class _LogPartition(torch.autograd.Function):
 
 
 class Lattice:
-    """All paths of some rows: log Z (B,), and by `expected` how often each score is used.
+    """All paths of some rows: log Z (B,), and with `expected`, the expected uses of each score.
 
     Args:
         emissions: (B, T, K); lengths: (B,), each 1 … T.
@@ -188,10 +190,11 @@ class Lattice:
             kernels.log_forward(emissions, lengths, *chain, self.alpha, self.log_z)
 
     def expected(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Marginals of tags (B, T, K), 0 at padding, and summed over all rows of pairs, first and last tags.
+        """Marginals of tags (B, T, K), 0 at padding, and the marginals of pairs, first and last tags, summed over all
+        rows.
 
         Args:
-            weights: (B,) by which each row's are multiplied.
+            weights: (B,), factors of each row's marginals.
         """
         K = self.emissions.shape[2]
         unary, pairs = np.zeros_like(self.emissions), np.zeros((K, K))

@@ -1,15 +1,15 @@
-"""A matrix that is used many times in one pass, its gradient taken once.
+"""A matrix that is used many times in one pass, with one computation of its gradient.
 
-A network that applies W to a few rows at a time, height after height of a tree or word after word of a translation,
-would get
+Some networks apply W to a few rows at a time, for example per level of a tree or per word of a translation. Their
+gradient is
 
     ∂L/∂W = Σ_l G_lᵀ X_l          one product of thin matrices, and a sum over all of W, for each use l
 
-Here each use only keeps X_l and its gradient G_l, and when the last one has been asked, one product makes the sum:
+Here each use only stores X_l and its gradient G_l. After the last use, one product computes the sum:
 
     ∂L/∂W = [G_1; G_2; …]ᵀ [X_1; X_2; …]
 
-Each row of a batch may have a matrix of its own (B, O, I), as a source sentence's annotations are that a decoder mixes.
+Each row of a batch can have its own matrix (B, O, I), for example the annotations of its source sentence in a decoder.
 
 Shape legend: n rows of a use, I width of the input, O width of the output.
 """
@@ -21,11 +21,11 @@ from torch.autograd.function import FunctionCtx
 
 
 class Deferred:
-    """W (O, I), or (B, O, I), for one forward and backward pass; a new one for each pass."""
+    """W (O, I), or (B, O, I), for one forward and backward pass; create a new object for each pass."""
 
     def __init__(self, weight: Tensor) -> None:
         self.uses: list[tuple[Tensor, Tensor]] = []
-        if torch.is_autocast_enabled(weight.device.type):  # it sees no product in a Function of ours
+        if torch.is_autocast_enabled(weight.device.type):  # it does not see products inside a custom Function
             weight = weight.to(torch.get_autocast_dtype(weight.device.type))
         self.weight: Tensor = _Collect.apply(weight, self.uses)  # type: ignore[no-untyped-call]
 
@@ -43,7 +43,7 @@ class _Context(FunctionCtx):
 
 
 class _Collect(Function):
-    """Forward: W; backward: the sum over all uses, after the last of them."""
+    """Forward: W; backward: the sum over all uses, computed after the last one."""
 
     @staticmethod
     def forward(ctx: _Context, weight: Tensor, uses: list[tuple[Tensor, Tensor]]) -> Tensor:
@@ -60,7 +60,7 @@ class _Collect(Function):
 
 
 class _Product(Function):
-    """x Wᵀ; backwards, ∂L/∂x = G W, and G is kept."""
+    """x Wᵀ; backward: ∂L/∂x = G W, and G is stored."""
 
     @staticmethod
     def forward(ctx: _Context, x: Tensor, weight: Tensor, uses: list[tuple[Tensor, Tensor]]) -> Tensor:

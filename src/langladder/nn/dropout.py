@@ -1,12 +1,12 @@
-"""Dropout (Srivastava et al. 2014), and dropout whose mask holds for a whole sequence (Gal & Ghahramani 2016).
+"""Dropout (Srivastava et al. 2014), and dropout with one mask per sequence (Gal & Ghahramani 2016).
 
     y = x · m / (1 − p),   m_i = 0 with probability p, else 1
 
 Ordinary dropout (`nn.Dropout`) draws a new mask at every time step. A locked mask drops the same features at all steps
-of a row, so that what is dropped is missing, not noisy; word dropout drops the same words wherever they stand.
+of a row, so that a feature is absent instead of noisy. Word dropout drops all occurrences of a word.
 
-On a CPU, `nn.Dropout` draws 64 random bits an entry, one after the other, which took a tenth of a Transformer's
-training. `Dropout`, for layers with many entries, draws 16.
+On a CPU, `nn.Dropout` draws 64 random bits per entry, sequentially, which took a tenth of a Transformer's training
+time. `Dropout`, for layers with many entries, draws 16 bits.
 
 Shape legend: B rows, T steps, D features, V words.
 """
@@ -17,10 +17,10 @@ from torch.nn import functional
 
 
 class Dropout(nn.Dropout):
-    """`nn.Dropout`, quicker on a CPU; p is rounded to a multiple of 2⁻¹⁶ there."""
+    """`nn.Dropout`, but faster on a CPU, where p is rounded to a multiple of 2⁻¹⁶."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """Of any shape."""
+        """Any shape → the same shape."""
         if not self.training or x.device.type != "cpu" or not 0 < self.p < 1:
             return super().forward(x)
         bits = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
@@ -29,7 +29,7 @@ class Dropout(nn.Dropout):
 
 
 class LockedDropout(nn.Dropout):
-    """Drop features, the same ones at every step of a row, with probability p; the rest is scaled by 1 / (1 − p)."""
+    """Drop features with probability p, the same ones at every step of a row; scale the others by 1 / (1 − p)."""
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, T, D) → (B, T, D)."""

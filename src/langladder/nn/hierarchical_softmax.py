@@ -1,12 +1,12 @@
-"""Hierarchical softmax: a word is a path in a binary tree, so a prediction needs log V decisions instead of V scores.
+"""Hierarchical softmax: a word is a path in a binary tree, so a prediction takes about log V decisions, not V scores.
 
-Morin & Bengio 2005 on a Huffman tree as in Mikolov et al. 2013 (see `nn.huffman`). With one vector v_n and one bias
-b_n an inner node n, and s_j = ±1 the j-th decision of the word's code:
+Morin & Bengio 2005 on a Huffman tree as in Mikolov et al. 2013 (see `nn.huffman`). Each inner node n has one vector v_n
+and one bias b_n; s_j = ±1 is the j-th decision of the word's code:
 
     P(w | h) = ∏_j σ(s_j (v_{n_j} · h + b_{n_j}))
 
-The two ways out of a node share its probability, so the V probabilities sum to 1 with no normalising sum. The inner
-nodes' vectors are not words' vectors: nothing can be tied to the embedding.
+The two children of a node divide its probability, so the V probabilities sum to 1 without normalisation. The vectors of
+inner nodes do not belong to words, so they cannot be tied to the embedding.
 
 Shape legend: N positions, D width, V words, M = V − 1 inner nodes, L longest code, P entries of all codes.
 """
@@ -21,7 +21,7 @@ from langladder.nn.huffman import HuffmanTree
 from langladder.nn.output import CountedOutput, refuse_smoothing
 
 GATHERED_BYTES = 256 * 2**20
-"""Bytes of node vectors (n, L, D) alive at a time."""
+"""Bytes of node vectors (n, L, D) in memory at a time."""
 
 
 class HierarchicalSoftmax(CountedOutput):
@@ -46,7 +46,7 @@ class HierarchicalSoftmax(CountedOutput):
         self.keep("signs", signs.to(self.counts.device))
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
-        """(…, D) → log P (…, V) of all words: every node decides once, every word adds up its way."""
+        """(…, D) → log P (…, V) of all words: each node is computed once, and each word sums the nodes of its path."""
         self.refresh()
         score = functional.linear(hidden, self.weight, self.bias).float().flatten(0, -2)  # (N, M)
         ways = torch.cat([functional.logsigmoid(score), functional.logsigmoid(-score)], dim=1)  # (N, 2M)
@@ -67,7 +67,7 @@ class HierarchicalSoftmax(CountedOutput):
         return -self._log_probs(hidden, targets).sum()
 
     def products(self) -> float:
-        """See `OutputLayer.products`: a word needs as many decisions as the length of its code."""
+        """See `OutputLayer.products`: the number of decisions of a word is the length of its code."""
         self.refresh()
         lengths = (self.signs != 0).sum(dim=1).double()  # (V,)
         return float((lengths * self.counts).sum() / self.counts.sum()) * self.width

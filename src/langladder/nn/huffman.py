@@ -1,12 +1,12 @@
-"""Huffman tree over a vocabulary: frequent words near the root, so that hierarchical softmax needs few decisions.
+"""Huffman tree over a vocabulary: frequent words are near the root, so that hierarchical softmax needs few decisions.
 
 Huffman 1952, "A Method for the Construction of Minimum-Redundancy Codes"; as the output layer of a language model:
 Morin and Bengio 2005, and Mikolov et al. 2013, "Distributed Representations …", section 2.1:
 
     P(w | h) = Π_{j=1..L(w)} σ(s_j · v'_{n(w, j)} · h),      s_j = +1 where bit j of w's code is 0, −1 where it is 1
 
-with one vector v' for each of the V − 1 inner nodes and none for the words. As word2vec's code has it, bit 0 counts as
-σ(+score). Which child gets bit 0 is a convention; here it is the rarer one, the one taken first.
+with one vector v' for each of the V − 1 inner nodes and none for the words. As in word2vec's code, bit 0 means
+σ(+score). Which child gets bit 0 is a convention; here it is the rarer one, which is taken first.
 
 Shape legend: V words, N = V − 1 inner nodes, L longest path, P = Σ_w L(w) entries of all paths.
 """
@@ -22,13 +22,13 @@ from langladder.ground.errors import InputError
 
 @dataclass(frozen=True)
 class HuffmanTree:
-    """Each word's way from the root: the inner nodes that decide, and the decisions.
+    """Each word's path from the root: the inner nodes, and the decisions at them.
 
-    Word w takes the entries `offsets[w] : offsets[w + 1]` of `nodes` and `bits`, root first.
+    Word w has the entries `offsets[w] : offsets[w + 1]` of `nodes` and `bits`, root first.
 
     Attributes:
         offsets: (V + 1,) int64.
-        nodes: (P,) int32, inner nodes 0 … V − 2; the root is V − 2, the node made last.
+        nodes: (P,) int32, inner nodes 0 … V − 2; the root is V − 2, the last node created.
         bits: (P,) int8, 0 or 1.
     """
 
@@ -40,14 +40,14 @@ class HuffmanTree:
     def from_counts(cls, counts: np.ndarray) -> Self:
         """The tree with the smallest Σ_w count(w) · L(w).
 
-        Ties are settled by place (of equal counts, words before inner nodes, the last of the vocabulary first), so the
-        same counts give the same tree.
+        Ties are broken by position: of equal counts, words before inner nodes, and the last word of the vocabulary
+        first. So the same counts give the same tree.
 
         Args:
             counts: (V,) occurrences, 0 or more, in any order.
 
         Raises:
-            InputError: fewer than two words, or a negative count.
+            InputError: there are fewer than two words, or a negative count.
         """
         counts = np.asarray(counts, dtype=np.int64)
         if counts.ndim != 1 or len(counts) < 2:
@@ -61,7 +61,7 @@ class HuffmanTree:
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """(V,) int64: decisions for each word."""
+        """(V,) int64: number of decisions of each word."""
         lengths: np.ndarray = np.diff(self.offsets)
         return lengths
 
@@ -80,10 +80,10 @@ class HuffmanTree:
 
 
 def _join(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Join the two rarest trees until one is left; of all V + N of them, the parent's number and the own bit.
+    """Join the two rarest trees until one is left. Returns the parent and the bit of each of the V + N trees.
 
-    With the words sorted, two queues suffice: the words left, and the joined trees, which come out in rising order.
-    Trees 0 … V − 1 are words, V … V + N − 1 inner nodes in the order of their making.
+    If the words are sorted, two queues suffice: the remaining words, and the joined trees, which are created in
+    increasing order. Trees 0 … V − 1 are words, V … V + N − 1 are inner nodes in the order of their creation.
     """
     words = len(counts)
     rarest_first = np.argsort(counts[::-1], kind="stable")
@@ -104,7 +104,7 @@ def _join(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _paths(parents: np.ndarray, bits: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Offsets, nodes and bits of all words' paths: all climb one step at a time, until the last is at the root."""
+    """Offsets, nodes and bits of all paths. All words move up one step at a time, until the last one is at the root."""
     words = (len(parents) + 1) // 2
     root = 2 * words - 2
     depths = np.zeros(len(parents), dtype=np.int64)

@@ -1,11 +1,11 @@
-"""First weights. With n_in inputs and n_out outputs a unit:
+"""Initial weights. For n_in inputs and n_out outputs:
 
     xavier      U(±√(6 / (n_in + n_out)))   variance 2 / (n_in + n_out): for tanh and gates (Glorot & Bengio 2010)
     he          N(0, 2 / n_in)              for ReLU, which halves the variance (He et al. 2015)
     orthogonal  Wᵀ W = I                    keeps the norm through any number of steps (Saxe et al. 2014)
     uniform     U(±1 / √n_in)               torch's own for recurrent layers
 
-A matrix that holds several gates is initialised gate by gate: each is a layer of its own.
+A matrix of several gates is initialised gate by gate, because each gate is a separate layer.
 """
 
 from typing import Literal
@@ -32,7 +32,7 @@ def initialise(weight: torch.Tensor, kind: Initialisation, gates: int = 1) -> No
 
 
 def word_embedding(vocab_size: int, width: int) -> nn.Embedding:
-    """Rows of about unit length, so that a shared output matrix begins with logits of moderate size."""
+    """Rows of about unit length, so that a shared output matrix starts with logits of moderate size."""
     embedding = nn.Embedding(vocab_size, width)
     nn.init.normal_(embedding.weight, std=width**-0.5)
     return embedding

@@ -3,10 +3,10 @@
     head_i = softmax(Q_i K_iᵀ / √d + M) V_i,   output = [head_1 ; … ; head_h] W_O
     Q = X W_Q,   K = Y W_K,   V = Y W_V,   each cut into h parts of width d = D/h
 
-With Y = X it is self-attention, with Y the encoder's output the decoder's look at the source. M = 0 where attention is
-allowed, −∞ where it is not. `attend` is the equation, line by line; torch's fused kernel, which never writes the T × S
-weights to memory, trains. K and V do not depend on the query: decoding keeps them and only adds to them (the KV cache),
-so that a new token costs one row, not T.
+With Y = X it is self-attention; with Y the encoder's output, it is a decoder's attention to the source. M = 0 where
+attention is allowed, −∞ elsewhere. `attend` is the equation, line by line. Training uses torch's fused kernel, which
+never writes the T × S weights to memory. K and V do not depend on the query, so decoding caches them and only appends
+to them (the KV cache): a new token costs one row, not T.
 
 Shape legend: B rows, T queries, S memory positions, D width, h heads, d = D/h, w window, N blocks;
 packed: N real tokens of all rows.
@@ -22,7 +22,7 @@ from langladder.nn.dropout import Dropout
 from langladder.nn.packing import Layout
 
 Past = tuple[Tensor, Tensor]
-"""Keys and values of what was read before, (B, h, S, d) each."""
+"""Keys and values of the previous positions, (B, h, S, d) each."""
 
 
 def attend(
@@ -37,7 +37,8 @@ def attend(
 
 
 def in_float32(x: Tensor) -> Tensor:
-    """x in the precision for attention on a CPU; the fused kernel's gradient takes 17 times as long in bfloat16."""
+    """x in the precision for attention on a CPU: float32, because the fused kernel's gradient is 17 times slower in
+    bfloat16."""
     return x.float() if x.device.type == "cpu" and x.dtype == torch.bfloat16 else x
 
 
@@ -55,7 +56,8 @@ class Heads(nn.Module):
         self.heads, self.dropout = heads, Dropout(dropout)
 
     def split(self, x: Tensor) -> Tensor:
-        """(B, T, D) → (B, h, T, d). First cut, then turn: a plain reshape to (B, h, T, d) would mix positions."""
+        """(B, T, D) → (B, h, T, d). Split first, then transpose: a plain reshape to (B, h, T, d) would mix
+        positions."""
         B, T, D = x.shape
         return x.view(B, T, self.heads, D // self.heads).transpose(1, 2)
 
@@ -65,7 +67,7 @@ class Heads(nn.Module):
             with torch.autocast("cpu", enabled=False):
                 return self.mix(in_float32(query), in_float32(key), in_float32(value), mask, causal=causal)
         dropout = self.dropout.p if self.training else 0.0
-        if dropout and query.device.type == "cpu":  # the fused kernel has none there
+        if dropout and query.device.type == "cpu":  # the fused kernel does not support this there
             allowed = banded(query.shape[-2], key.shape[-2], None) if causal else mask
             return attend(query, key, value, allowed, self.dropout)[0]
         return functional.scaled_dot_product_attention(
@@ -75,11 +77,11 @@ class Heads(nn.Module):
     def mix_packed(
         self, query: Tensor, key: Tensor, value: Tensor, layout: Layout, memory_layout: Layout, *, causal: bool
     ) -> Tensor:
-        """The same within each of many rows without their padding: (N, D), (M, D), (M, D) → (N, D).
+        """The same for packed rows without padding, within each row: (N, D), (M, D), (M, D) → (N, D).
 
         Args:
-            layout: where the queries stand.
-            memory_layout: where keys and values do; if `causal` the same, padded at the right.
+            layout: the layout of the queries.
+            memory_layout: the layout of keys and values; if `causal`, the same as `layout`, padded at the right.
         """
         q, k, v = (
             self.split(at.spread(x)) for x, at in ((query, layout), (key, memory_layout), (value, memory_layout))
@@ -94,22 +96,22 @@ class Heads(nn.Module):
 
 
 class MultiHeadAttention(Heads):
-    """h attention heads between any two sequences, each with its own projection.
+    """h attention heads between any two sequences, each with its own projections.
 
     Args:
         width: D. heads: h. dropout: on the attention weights.
-        scaled: whether scores are divided by √d; without, wide heads begin with a softmax that is nearly hard.
+        scaled: whether scores are divided by √d; if not, the softmax of wide heads is nearly one-hot at the start.
     """
 
     def __init__(self, *, width: int, heads: int, dropout: float, scaled: bool = True) -> None:
         super().__init__(heads=heads, dropout=dropout)
         assert width % heads == 0, (width, heads)
-        self.rescale = 1.0 if scaled else (width // heads) ** 0.5  # undoes the kernel's 1/√d
+        self.rescale = 1.0 if scaled else (width // heads) ** 0.5  # cancels the kernel's 1/√d
         self.query = nn.Linear(width, width)  # W_Q
         self.memory = nn.Linear(width, 2 * width)  # W_K, W_V
         self.output = nn.Linear(width, width)  # W_O
         for square in (self.query.weight, *self.memory.weight.chunk(2)):
-            nn.init.xavier_uniform_(square, gain=0.5**0.5)  # as one matrix of 3D × D: learns sooner than three of D × D
+            nn.init.xavier_uniform_(square, gain=0.5**0.5)  # like one matrix of 3D × D, which learns faster
         nn.init.xavier_uniform_(self.output.weight)
         for layer in (self.query, self.memory, self.output):
             nn.init.zeros_(layer.bias)
@@ -122,11 +124,11 @@ class MultiHeadAttention(Heads):
     def forward(
         self, x: Tensor, memory: Tensor, layout: Layout, memory_layout: Layout, *, causal: bool = False
     ) -> Tensor:
-        """Rows without their padding, each of which reads its own memory, through a fused kernel.
+        """Packed rows without padding, each attending to its own memory, with a fused kernel.
 
         Args:
             x: (N, D), the queries, and their layout. memory: (M, D), and its layout.
-            causal: position t sees 0 … t only; then x and memory are the same rows, padded at the right.
+            causal: position t only sees 0 … t; then x and memory are the same rows, padded at the right.
 
         Returns:
             (N, D).
@@ -138,11 +140,12 @@ class MultiHeadAttention(Heads):
         return output
 
     def forward_cached(self, x: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        """Positions that see all of a memory: (B, T, D), keys and values from `keys_values` → (B, T, D)."""
+        """Attention to a whole memory: (B, T, D), keys and values from `keys_values` → (B, T, D)."""
         return self.join(self.mix(self.split(self._queries(x)), keys, values, causal=False))
 
     def forward_equation(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Without dropout, by the equation: (B, T, D), mask (B, h, T, S) or alike → (B, T, D), weights (B, h, T, S)."""
+        """Without dropout, by the equation: (B, T, D), mask broadcastable to (B, h, T, S) → (B, T, D), weights (B, h,
+        T, S)."""
         mixed, weights = attend(self.split(self._queries(x)), keys, values, mask)
         return self.join(mixed), weights
 
@@ -152,16 +155,16 @@ class MultiHeadAttention(Heads):
 
 
 class CausalSelfAttention(Heads):
-    """Each position attends to itself and to the ones before it; Q, K and V are one projection.
+    """Each position attends to itself and to the previous ones; Q, K and V are one projection.
 
-    With a window it is locally banded (Child et al. 2019; Brown et al. 2020, section 2.1): each position sees the last
-    w ones. Long texts are then cut into blocks of w, each of which reads itself and the block before: O(T·w) instead of
-    O(T²).
+    With a window, it is locally banded (Child et al. 2019; Brown et al. 2020, section 2.1): each position sees the last
+    w positions. Long texts are then cut into blocks of w, each of which attends to itself and the previous block:
+    O(T·w) instead of O(T²).
 
     Args:
         width: D; heads: h; dropout: on the attention weights.
-        window: w ≥ 2, how many positions each one sees, itself included; None: all.
-        bias: whether the projections have one.
+        window: w ≥ 2, number of positions that each one sees, including itself; None: all.
+        bias: whether the projections have a bias.
     """
 
     def __init__(self, *, width: int, heads: int, dropout: float, window: int | None = None, bias: bool = True) -> None:
@@ -171,23 +174,23 @@ class CausalSelfAttention(Heads):
         self.output = nn.Linear(width, width, bias=bias)  # W_O
 
     def forward(self, x: Tensor, past: Past | None = None) -> tuple[Tensor, Past]:
-        """(B, T, D), read on from `past`, → (B, T, D) and the past of the next call; through the fused kernel."""
+        """(B, T, D) and the `past` → (B, T, D) and the past for the next call; with the fused kernel."""
         query, key, value = self._projected(x)  # (B, h, T, d) each
         if past is None:
             mixed = self._mixed(query, key, value)
         else:
             key, value = torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2)  # (B, h, S+T, d)
-            alone = query.shape[2] == 1 and self.window is None  # the last token sees all
+            alone = query.shape[2] == 1 and self.window is None  # the last token sees all positions
             mask = None if alone else banded(query.shape[2], key.shape[2], self.window, x.device)
             mixed = self.mix(query, key, value, mask, causal=False)
         seen = key.shape[2]
-        oldest = 0 if self.window is None else max(0, seen - self.window + 1)  # no later token sees further back
+        oldest = 0 if self.window is None else max(0, seen - self.window + 1)  # later tokens do not see further back
         return self.join(mixed), (key[:, :, oldest:], value[:, :, oldest:])
 
     def forward_packed(self, x: Tensor, layout: Layout, wanted: Layout | None = None) -> Tensor:
-        """Right-padded rows without their padding, (N, D) → (N, D): each token attends within its own row.
+        """Right-padded rows, packed, (N, D) → (N, D): each token attends within its own row.
 
-        With `wanted` only what its places read is returned; they read all tokens.
+        With `wanted`, only the results at these positions are returned; they attend to all tokens.
         """
         query, key, value = in_float32(self.project(x)).chunk(3, dim=-1)  # (N, D) each
         if self.window is None or self.window >= layout.length:
@@ -200,7 +203,7 @@ class CausalSelfAttention(Heads):
         return output
 
     def forward_equation(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The same without past and dropout, by the equation: (B, T, D) → (B, T, D), and the weights (B, h, T, T)."""
+        """The same without past and dropout, by the equation: (B, T, D) → (B, T, D), weights (B, h, T, T)."""
         mixed, weights = attend(*self._projected(x), banded(x.shape[1], x.shape[1], self.window, x.device))
         return self.join(mixed), weights
 
@@ -209,17 +212,18 @@ class CausalSelfAttention(Heads):
         return self.split(query), self.split(key), self.split(value)
 
     def _mixed(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        """Causal attention within T tokens, none before them: (B, h, T, d) each → (B, h, T, d)."""
+        """Causal attention within T tokens, without past: (B, h, T, d) each → (B, h, T, d)."""
         if self.window is None or self.window >= query.shape[2]:
             return self.mix(query, key, value, causal=True)
         return self._in_blocks(query, key, value, self.window)
 
     def _in_blocks(self, query: Tensor, key: Tensor, value: Tensor, window: int) -> Tensor:
-        """Banded attention, (B, h, T, d) each → (B, h, T, d): every block of w reads itself and the one before."""
+        """Banded attention, (B, h, T, d) each → (B, h, T, d): every block of w attends to itself and the previous
+        one."""
         B, heads, T, d = query.shape
         parts = (functional.pad(part, (0, 0, 0, -T % window)) for part in (query, key, value))
         q, k, v = (part.reshape(B * heads, -1, window, d) for part in parts)  # (B·h, N, w, d) each
-        # the first block has none before it: zeros
+        # zeros before the first block
         before = [functional.pad(part, (0, 0, 0, 0, 1, 0))[:, :-1] for part in (k, v)]
         k, v = torch.cat([before[0], k], dim=2), torch.cat([before[1], v], dim=2)  # (B·h, N, 2w, d)
         mask = banded(window, 2 * window, window, query.device).repeat(q.shape[1], 1, 1)  # (N, w, 2w)
@@ -239,5 +243,5 @@ def banded(queries: int, keys: int, window: int | None, device: torch.device | N
 
 
 def source_mask(mask: Tensor) -> Tensor:
-    """Which source positions exist, (B, S) bool, as every head and query of attention reads it: (B, 1, 1, S)."""
+    """A mask of source positions, (B, S) bool, broadcastable over heads and queries: (B, 1, 1, S)."""
     return mask[:, None, None, :]

@@ -5,26 +5,27 @@ For logits z = W h + b and target y (natural logarithm):
     loss     L = log Σ_v exp z_v − z_y
     gradient ∂L/∂z = softmax(z) − onehot(y),   ∂L/∂h = Wᵀ ∂L/∂z,   ∂L/∂W = ∂L/∂z hᵀ
 
-With label smoothing ε (Szegedy et al. 2016, section 7) the target distribution is (1 − ε)·onehot(y) + ε/V.
-Because the gradient needs nothing but the slice's own softmax, it is made in the forward pass and each slice of logits
-is thrown away at once: the memory is one slice, however large the vocabulary, and no product is computed twice.
+With label smoothing ε (Szegedy et al. 2016, section 7) the target distribution is (1 − ε)·onehot(y) + ε/V. The gradient
+only needs the slice's own softmax, so the forward pass computes it and discards each slice of logits at once. The
+memory is one slice for any vocabulary size, and no product is computed twice.
 
-A slice of positions is worked off in blocks of words small enough for the processor's cache: what comes out of the
-product is turned into exponentials before it leaves for memory, which makes a softmax over 33,000 words a quarter
-faster. Each block has its own peak m, e = exp(z − m); the softmax is e · exp(m − log Σ exp z), and that factor, one
-number per position, goes into the small matrices instead of the large one. The rest of ∂L/∂z, the target's one and the
-smoothing, is of rank one or sparse and is added apart.
+A slice of positions is computed in blocks of words that fit into the processor's cache. The exponentials are computed
+before the product is written to memory, which makes a softmax over 33,000 words a quarter faster. Each block has its
+own maximum m, and e = exp(z − m). The softmax is e · exp(m − log Σ exp z); this factor, one number per position,
+multiplies the small matrices instead of the large one. The rest of ∂L/∂z, the one-hot target and the smoothing, has
+rank one or is sparse, and is added separately.
 
-Output layers that are built on how often each word occurs: a code, an order or a noise distribution.
+`CountedOutput` is the base of output layers that depend on word counts: a code, an order or a noise distribution.
 
-The counts are saved with the weights. What follows from them is made when it is first needed, and again after the
-counts change (`set_counts`, or loading a saved model). Until then every word counts once.
+The counts are saved with the weights. Values derived from them are computed when first needed, and again after the
+counts change (`set_counts`, or loading a saved model). Before, every word has count 1.
 
-A softmax over only the words of the text, if the vocabulary also has ids that are inputs but never predicted.
+The last class is a softmax over a part of the vocabulary, for a vocabulary with ids that are inputs but never
+predicted.
 
-    z_v = w_v · h for the V words,   z_v = −∞ for the M ids behind them
+    z_v = w_v · h for the V words,   z_v = −∞ for the M ids after them
 
-The embedding table may be its matrix: its first V rows. Loss and gradient are those of the softmax, over V words.
+Its matrix can be the first V rows of the embedding table. Loss and gradient are those of the softmax over V words.
 
 Shape legend: N positions, D width, V vocabulary, n positions of one slice, v words of one block, M
 ids that are never predicted.
@@ -43,25 +44,25 @@ from langladder.ground.errors import InputError
 from langladder.nn import packing
 
 SLICE_BYTES = 128 * 2**20
-"""Bytes of float32 logits in memory at a time; smaller slices cost time, because each adds to the whole ∂L/∂W."""
+"""Bytes of float32 logits in memory at a time. Smaller slices take more time, because each adds to the whole ∂L/∂W."""
 
 BLOCK_WORDS = 2048
-"""Words v of a block on the CPU; a GPU processes all of them at once."""
+"""Words v of a block on a CPU; a GPU processes all words at once."""
 
 ALIGNED = 64
-"""A GPU multiplies by a number of words that this divides: its tensor cores are several times slower with others."""
+"""On a GPU, the number of words is padded to a multiple of this; tensor cores are several times slower with others."""
 
 IGNORED = -100
 """The target of an ignored position, for layers that process all positions (`OutputLayer.takes_all`)."""
 
 ROUNDING = 1e-6
-"""A factor this close to 1 is 1 that was rounded twice."""
+"""A factor this close to 1 counts as 1: the difference is from rounding twice."""
 
 
 class OutputLayer(nn.Module, ABC):
-    """From hidden states to P(v | h): the contract of the full softmax and of everything that spares its cost.
+    """From hidden states to P(v | h): the interface of the full softmax and of its cheaper replacements.
 
-    `width` is D, `vocab_size` V. `loss` is what trains; the other two are exact and normalised, whatever trains.
+    `width` is D, `vocab_size` V. Training uses `loss`; the other two methods are always exact and normalised.
     """
 
     width: int
@@ -69,24 +70,24 @@ class OutputLayer(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
-        """(…, D) → scores (…, V), whose log-softmax is log P (log P itself is its own log-softmax)."""
+        """(…, D) → scores (…, V), whose log-softmax is log P (can be log P, which is its own log-softmax)."""
 
     @abstractmethod
     def loss(self, hidden: torch.Tensor, targets: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
         """Summed training loss in nats: (N, D), (N,) → scalar; differentiable.
 
         Raises:
-            InputError: label smoothing is asked of a layer whose loss does not see every word.
+            InputError: label smoothing is requested, but the layer's loss does not use every word.
         """
 
-    def takes_all(self, x: torch.Tensor) -> bool:  # noqa: ARG002 - for the layers that can
-        """Whether `loss` wants all positions, those that do not count with the target IGNORED, instead of a selection.
+    def takes_all(self, x: torch.Tensor) -> bool:  # noqa: ARG002 - used by subclasses
+        """Whether `loss` should get all positions, the ignored ones with the target IGNORED, instead of a selection.
 
-        How many a selection has depends on the data: a GPU would make the processor wait for it at every step, and
-        `torch.compile` would end its graph there.
+        The size of a selection depends on the data. On a GPU, the CPU would have to wait for it at every step, and
+        `torch.compile` would break its graph there.
 
         Args:
-            x: a tensor where the network computes.
+            x: a tensor on the network's device.
         """
         return False
 
@@ -96,10 +97,10 @@ class OutputLayer(nn.Module, ABC):
 
     @abstractmethod
     def products(self) -> float:
-        """Multiplications for the loss of a position, on average over the words of the training text."""
+        """Multiplications for the loss of one position, averaged over the words of the training text."""
 
     def set_counts(self, counts: torch.Tensor) -> None:
-        """How often each word occurs in the training text, (V,): for the layers that are built on it."""
+        """Set the counts of the words in the training text, (V,), for layers that depend on them."""
 
 
 class SoftmaxOutput(OutputLayer):
@@ -108,8 +109,8 @@ class SoftmaxOutput(OutputLayer):
     Args:
         width: D.
         vocab_size: V.
-        tied: an embedding's weight (V, D) to share (Press & Wolf 2017); None makes an own one.
-        bias: whether there is a b.
+        tied: an embedding's weight (V, D) to share (Press & Wolf 2017); None: the layer has its own.
+        bias: whether the layer has b.
     """
 
     def __init__(self, *, width: int, vocab_size: int, tied: torch.Tensor | None = None, bias: bool = True) -> None:
@@ -131,7 +132,7 @@ class SoftmaxOutput(OutputLayer):
         if self.takes_all(hidden):
             words, more = self._words(), -self.vocab_size % ALIGNED
             bias: torch.Tensor | None = self.bias
-            if more:  # rows of zeros, whose logits are left out
+            if more:  # rows of zeros, whose logits are ignored
                 words = functional.pad(words, (0, 0, 0, more))  # (V + more, D)
                 bias = None if bias is None else functional.pad(bias, (0, more))
             logits = functional.linear(hidden, words, bias)[:, : self.vocab_size].float()  # (N, V)
@@ -141,7 +142,7 @@ class SoftmaxOutput(OutputLayer):
         return cross_entropy(hidden, self._words(), self.bias, targets, smoothing)
 
     def takes_all(self, x: torch.Tensor) -> bool:
-        """See `OutputLayer.takes_all`: on a GPU, whose memory then has all N · V logits at once."""
+        """See `OutputLayer.takes_all`: true on a GPU, which then holds all N · V logits at once."""
         return packing.fixed_shapes(x)
 
     def products(self) -> float:
@@ -154,7 +155,7 @@ class SoftmaxOutput(OutputLayer):
         return log_probs_of(hidden, self._words(), self.bias, targets)
 
     def _words(self) -> torch.Tensor:
-        """The rows of W that can be predicted: (V, D)."""
+        """The rows of W for words that can be predicted: (V, D)."""
         return self.weight
 
 
@@ -185,7 +186,7 @@ def log_probs_of(
 
 
 def _rows(weight: torch.Tensor) -> int:
-    """Positions a slice, so that the float32 logits take at most SLICE_BYTES."""
+    """Positions per slice, so that the float32 logits take at most SLICE_BYTES."""
     return max(1, SLICE_BYTES // (4 * weight.shape[0]))
 
 
@@ -197,7 +198,7 @@ class _Context(FunctionCtx):
 
 
 class _SlicedCrossEntropy(torch.autograd.Function):
-    """Cross-entropy of a linear softmax layer; see the module's equations."""
+    """Cross-entropy of a linear softmax layer; see the equations in the module docstring."""
 
     @staticmethod
     def forward(
@@ -211,7 +212,7 @@ class _SlicedCrossEntropy(torch.autograd.Function):
         device = hidden.device.type
         compute = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
         rows, W, N = _rows(weight), weight.to(compute), max(1, len(targets))
-        make = torch.empty_like if len(targets) else torch.zeros_like  # the first slice writes, the others add
+        make = torch.empty_like if len(targets) else torch.zeros_like  # the first slice writes, later ones add
         grad_hidden, grad_weight, grad_bias = make(hidden), make(weight), None if bias is None else make(bias)
         total = torch.zeros((), device=hidden.device)
         with torch.autocast(device, enabled=False):
@@ -229,11 +230,11 @@ class _SlicedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: _Context, *grad_outputs: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        # Let go of, so that autograd takes them over as the parameters' .grad instead of copying them.
+        # drop our references, so that autograd uses these tensors as .grad instead of copying them
         grads, ctx.grads = ctx.grads, None
         if grads is None:
             raise RuntimeError("the gradient of the sliced cross-entropy can be computed only once")
-        # They are those of the mean; the loss that trains is a mean over the same N nearly always.
+        # these are gradients of the mean, because the training loss is nearly always a mean over the same N
         scale = grad_outputs[0] * ctx.terms
         if scale.device.type != "cpu" or abs(float(scale) - 1) > ROUNDING:
             for grad in grads:
@@ -254,7 +255,8 @@ class _Logits(NamedTuple):
 def _exponentials(
     h: torch.Tensor, W: torch.Tensor, bias: torch.Tensor | None, y: torch.Tensor, *, keep: bool, smoothing: float = 0.0
 ) -> _Logits:
-    """All logits of h (n, D), block by block: their normaliser, those of y (n, 1), mean if smoothing, e if `keep`."""
+    """All logits of h (n, D), block by block: their normaliser, the logits of y (n, 1), mean if smoothing, e if
+    `keep`."""
     target = torch.zeros(len(h), 1, device=h.device)
     total, peaks, sums, blocks = torch.zeros_like(target), [], [], []
     for block in _word_blocks(h, W):
@@ -270,7 +272,7 @@ def _exponentials(
         if smoothing:
             total += z.sum(dim=1, keepdim=True)
         peak = z.amax(dim=1, keepdim=True)
-        e = z.sub_(peak).exp_()  # less the block's largest logit, so that nothing overflows
+        e = z.sub_(peak).exp_()  # minus the block's largest logit, against overflow
         peaks.append(peak)
         sums.append(e.sum(dim=1, keepdim=True))
         if keep:
@@ -286,7 +288,7 @@ def _word_blocks(h: torch.Tensor, W: torch.Tensor) -> list[slice]:
 
 
 class _Sums(NamedTuple):
-    """∂L/∂W (V, D) and ∂L/∂b (V,), which a slice adds to (`keep` 1) or writes (0)."""
+    """∂L/∂W (V, D) and ∂L/∂b (V,); a slice adds to them (`keep` 1) or overwrites them (`keep` 0)."""
 
     weight: torch.Tensor
     bias: torch.Tensor | None
@@ -316,7 +318,7 @@ def _gradient(
         if sums.bias is not None:
             column = (e.T @ share.to(e.dtype))[:, 0]
             sums.bias[block] = sums.bias[block] + column if sums.keep else column
-    # the rest of ∂L/∂z: the targets' ones, and the smoothing
+    # the rest of ∂L/∂z: the one-hot targets, and the smoothing
     sums.weight.index_add_(0, y[:, 0], h.float(), alpha=one)
     if sums.bias is not None:
         sums.bias.index_add_(0, y[:, 0], torch.ones_like(y[:, 0], dtype=sums.bias.dtype), alpha=one)
@@ -339,12 +341,13 @@ class CountedOutput(OutputLayer):
         self.register_load_state_dict_post_hook(_mark_stale)  # type: ignore[no-untyped-call]
 
     def set_counts(self, counts: torch.Tensor) -> None:
-        """Take the training text's counts, (V,); words it lacks count once, so that none is impossible."""
+        """Set the counts of the training text, (V,); words that it lacks get count 1, so that none has probability
+        0."""
         self.counts.copy_(counts.clamp(min=1))
         self._stale = True
 
     def refresh(self) -> None:
-        """Compute derived values if needed. Every use of the layer begins with this."""
+        """Compute derived values if needed. Every use of the layer calls this first."""
         if self._stale:
             with torch.no_grad():
                 self._derive()
@@ -355,7 +358,7 @@ class CountedOutput(OutputLayer):
         """Compute the layer's derived values from `counts`, on the device of the counts."""
 
     def keep(self, name: str, value: torch.Tensor) -> None:
-        """Hold a derived tensor: it moves with the module and is not saved."""
+        """Register a derived tensor: it moves with the module and is not saved."""
         if name in self._buffers:
             self._buffers[name] = value
         else:
@@ -370,7 +373,7 @@ def refuse_smoothing(smoothing: float, output: str) -> None:
     """Raise InputError unless there is no label smoothing."""
     if smoothing:
         raise InputError(
-            f"training.label_smoothing={smoothing}: output={output} does not look at every word in training; "
+            f"training.label_smoothing={smoothing}: output={output} does not compute every word's score in training; "
             "set label_smoothing to 0, or model.output to softmax"
         )
 
@@ -380,7 +383,7 @@ class TextOutput(SoftmaxOutput):
 
     Args:
         width: D. vocab_size: V. unsaid: M.
-        tied: an embedding's weight (V + M, D) to share; None makes an own one, (V, D).
+        tied: an embedding's weight (V + M, D) to share; None: the layer has its own, (V, D).
     """
 
     def __init__(self, *, width: int, vocab_size: int, unsaid: int, tied: torch.Tensor | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Which output layer a model has, as settings that every network with words at its end shares."""
+"""The choice of the output layer: settings for all networks that predict words."""
 
 from typing import Literal, Self
 
@@ -17,12 +17,12 @@ class OutputConfig(schema.Config):
     """Settings of the output layer, for a model's own settings to inherit."""
 
     output: Literal["softmax", "adaptive", "hierarchical", "sampled", "nce"] = "softmax"
-    tie_weights: bool = False  # the embedding table is also the output's matrix
+    tie_weights: bool = False  # use the embedding table as the output's matrix
     noise_samples: int = Field(default=256, ge=1)  # sampled and nce: noise words per batch
-    noise: Literal["unigram", "log_uniform", "uniform"] = "unigram"  # sampled and nce: what they are drawn from
-    noise_power: float = Field(default=1.0, ge=0, le=1)  # of the unigram noise; word2vec takes 0.75
+    noise: Literal["unigram", "log_uniform", "uniform"] = "unigram"  # sampled and nce: distribution of noise words
+    noise_power: float = Field(default=1.0, ge=0, le=1)  # exponent of the unigram noise; 0.75 in word2vec
     cutoffs: list[float] = Field(default=[0.1, 0.4], min_length=1)  # adaptive: cuts, as shares of the vocabulary
-    shrink: int = Field(default=4, ge=1)  # adaptive: by how much each cluster is narrower than the one before
+    shrink: int = Field(default=4, ge=1)  # adaptive: the factor by which each cluster is narrower than the previous one
 
     @model_validator(mode="after")
     def _check_output(self) -> Self:
@@ -46,8 +46,8 @@ def make_output(
 ) -> tuple[nn.Module, OutputLayer]:
     """The bridge and the output layer for hidden states of this width.
 
-    The bridge is a projection to the embedding's width where tied weights ask for one, else it does nothing. The full
-    softmax adds a bias to each word's score unless told not to; the others have theirs.
+    The bridge projects to the embedding's width if tied weights need this; otherwise it does nothing. `bias` only
+    applies to the full softmax; the other layers have their own biases.
     """
     vocab_size, narrow = embedding.num_embeddings, embedding.embedding_dim
     bridged = config.tie_weights and width != narrow

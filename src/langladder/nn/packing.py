@@ -1,8 +1,8 @@
-"""Rows of different lengths without padding: positionwise operations are computed only for the N real positions.
+"""Rows of different lengths without padding: positionwise operations are only computed for the N real positions.
 
-A batch (B, T) has B·T places, of which padding takes some. Linear layers, norms and activations read one position at
-a time, so they read the real ones as (N, …), one row behind the other; only attention needs the rows: it knows them by
-their lengths, or gets them by `spread`.
+A batch (B, T) has B·T positions, and some of them are padding. Linear layers, norms and activations read one position
+at a time, so they can read the concatenated real positions, (N, …). Only attention needs the rows: it uses their
+lengths, or restores the rows with `spread`.
 
 Shape legend: B rows, T positions of the longest row, N real positions of all rows, D width.
 """
@@ -14,7 +14,8 @@ from torch import Tensor
 
 
 def fixed_shapes(x: Tensor) -> bool:
-    """Whether shapes must not depend on tensor values: on a GPU, where the processor would have to wait for them."""
+    """Whether shapes must not depend on tensor values: true on a GPU, because the CPU would have to wait for the
+    values."""
     return x.device.type != "cpu"
 
 
@@ -23,8 +24,8 @@ class Layout(NamedTuple):
 
     Attributes:
         rows, length: B, T.
-        positions: (N,) of each real position among the B·T; None: all are real.
-        mask: (B, 1, 1, T) bool, which positions attention may read; None: all.
+        positions: (N,) indices of the real positions among the B·T; None: all are real.
+        mask: (B, 1, 1, T) bool, true where attention may read; None: everywhere.
     """
 
     rows: int
@@ -34,13 +35,13 @@ class Layout(NamedTuple):
 
     @classmethod
     def of(cls, mask: Tensor, *, packed: bool = True) -> Self:
-        """The layout of a batch: mask (B, T) bool, true where there is a token, of any pattern.
+        """The layout of a batch: mask (B, T) bool, true where there is a token, in any pattern.
 
         Args:
-            packed: false computes padding with the rest, so that no shape depends on it (`fixed_shapes`): N = B·T.
+            packed: if false, padding is also computed, so that no shape depends on the data (`fixed_shapes`): N = B·T.
         """
         rows, length = mask.shape
-        if not packed or torch.compiler.is_exporting():  # one graph for every pattern of padding
+        if not packed or torch.compiler.is_exporting():  # one graph for all patterns of padding
             return cls(rows, length, None, mask[:, None, None])
         if bool(mask.all()):
             return cls(rows, length, None, None)
@@ -62,9 +63,9 @@ class Layout(NamedTuple):
         return x.view(self.rows, self.length, -1)
 
     def part(self, x: Tensor, wanted: "Layout") -> Tensor:
-        """The entries of (N, …) at the positions of another layout, which are all real here."""
+        """The entries of (N, …) at the positions of another layout, all of which must be real here."""
         return x if wanted.positions is None else x.index_select(0, self.rank(wanted.positions))
 
     def rank(self, positions: Tensor) -> Tensor:
-        """Indices among the B·T positions, all real → indices among the N."""
+        """Indices among the B·T positions, all of them real → indices among the N."""
         return positions if self.positions is None else torch.searchsorted(self.positions, positions)

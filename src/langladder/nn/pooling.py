@@ -1,12 +1,12 @@
-"""From one vector per position to one vector per text: five poolings, all of which ignore padding.
+"""From one vector per position to one vector per text: five kinds of pooling. All of them ignore padding.
 
     max        ĉ = max_t c_t                                   (Collobert et al. 2011; Kim 2014, section 2)
     mean       ĉ = (1/n) Σ_t c_t
-    k_max      the k largest of each feature, in the order in which they stand in the text (Kalchbrenner et al. 2014)
+    k_max      the k largest values of each feature, in the order of the text (Kalchbrenner et al. 2014)
     chunked    max of each of P parts of the text (dynamic multi-pooling, Chen et al. 2015, with parts of equal length)
     attentive  α = softmax_t(u · tanh(W c_t + b)),   ĉ = Σ_t α_t c_t        (Yang et al. 2016, equations 5 to 7)
 
-Where a text has fewer than k positions, or fewer than P, what is missing is 0.
+If a text has fewer than k positions, or fewer than P, the missing values are 0.
 
 Shape legend: B rows, T positions, F features, k positions kept, P parts.
 """
@@ -24,7 +24,7 @@ class Pool(nn.Module):
     """Pools (B, T, F) to (B, `width`).
 
     Args:
-        kind: which. features: F. k: of k_max. parts: P, of chunked.
+        kind: see the module docstring. features: F. k: of k_max. parts: P, of chunked.
     """
 
     def __init__(self, kind: Pooling, *, features: int, k: int = 2, parts: int = 2) -> None:
@@ -72,10 +72,10 @@ def sum_pool(c: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 
 
 def k_max_pool(c: torch.Tensor, mask: torch.Tensor, k: int) -> torch.Tensor:
-    """(B, T, F), (B, T) → (B, k, F): of each feature its k largest values, in the order of the text."""
+    """(B, T, F), (B, T) → (B, k, F): the k largest values of each feature, in the order of the text."""
     short = max(0, k - c.shape[1])
     c = nn.functional.pad(c.masked_fill(~mask[..., None], -math.inf), (0, 0, 0, short), value=-math.inf)
-    # a stable sort: of equal values the first ones are kept, however many rows of padding follow
+    # a stable sort keeps the first of equal values, independent of the amount of padding
     positions = c.sort(dim=1, descending=True, stable=True).indices[:, :k].sort(dim=1).values  # (B, k, F)
     kept = c.gather(1, positions)
     return kept.masked_fill(kept == -math.inf, 0.0)

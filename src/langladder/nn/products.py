@@ -1,8 +1,9 @@
-"""How much a network multiplies: the entries of the matrices that every position meets once.
+"""The number of multiplications of a network per position: the entries of the matrices that each position uses once.
 
-A product of a matrix (m, n) with a vector takes m · n multiplications and as many additions, 2 m n operations. What
-goes by entries (activations, norms, gates) is left out, as is usual: it is a few operations a number against hundreds.
-So are look-ups in a table of embeddings, which multiply nothing. Output layers say for themselves what they take.
+A product of a matrix (m, n) with a vector takes m · n multiplications and as many additions, 2 m n operations.
+Elementwise operations (activations, norms, gates) are not counted, as is usual: they are a few operations per number,
+compared with hundreds. Embedding look-ups have no multiplications. Output layers define their own number
+(`OutputLayer.products`).
 """
 
 from torch import nn
@@ -12,7 +13,7 @@ from langladder.nn.recurrent import LoopLayer
 
 
 def matrix_entries(network: nn.Module) -> int:
-    """Σ m · n over the linear, convolutional and recurrent layers, but those of output layers."""
+    """Σ m · n over the linear, convolutional and recurrent layers, except those of output layers."""
     if isinstance(network, OutputLayer):
         return 0
     if isinstance(network, nn.Linear | nn.Conv1d):

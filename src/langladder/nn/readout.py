@@ -1,9 +1,9 @@
-"""From what a decoder knows at a step to the vector that the softmax reads (a "deep output", Pascanu et al. 2014).
+"""From a decoder's vectors at a step to the input of the softmax (a "deep output", Pascanu et al. 2014).
 
     tanh      o = tanh(W_o [a ; b ; …] + b_o)                       Luong et al. 2015, equation 5
     maxout    o_i = max(u_2i, u_2i+1),  u = W_o [a ; b ; …] + b_o   Goodfellow et al. 2013; Bahdanau et al. 2015, A.2.2
 
-Which two units are paired is a matter of numbering; here unit i goes with unit i + E.
+Which two units form a pair is only a matter of numbering; here unit i is paired with unit i + E.
 
 Shape legend: E width of the result.
 """
@@ -17,11 +17,11 @@ ReadoutKind = Literal["tanh", "maxout"]
 
 
 class Readout(nn.Linear):
-    """One layer over everything that is given to it.
+    """One layer over the concatenation of its inputs.
 
     Args:
-        kind: see the module's table.
-        input_width: of all parts together. width: E.
+        kind: see the module docstring.
+        input_width: total width of all parts. width: E.
     """
 
     def __init__(self, kind: ReadoutKind, *, input_width: int, width: int) -> None:

@@ -1,4 +1,4 @@
-"""Recurrent layers over whole sequences: torch's fused ones where they exist, else a loop over the steps of `nn.cells`.
+"""Recurrent layers over whole sequences: torch's fused layers if they exist, else a loop over the steps of `nn.cells`.
 
     cell      reset_after   layer norm   how it runs
     rnn       –             no           fused
@@ -8,19 +8,19 @@
     peephole  –             any          loop
     any       any           yes          loop (Ba et al. 2016)
 
-In the loop W x of all steps is one product beforehand; U h is one product per step. Weight dropout (Merity et al. 2018)
-drops entries of U, the same ones at all steps of a batch: it regularises the recurrence and leaves the fused layers
-usable, which dropout on the state itself would not.
+The loop computes W x of all steps in one product beforehand, and U h in one product per step. Weight dropout (Merity et
+al. 2018) drops entries of U, the same ones at all steps of a batch. It regularises the recurrence and still works with
+the fused layers, unlike dropout on the state itself.
 
-Recurrent encoder: a source becomes one annotation per word and one final state per layer.
+Recurrent encoder: it turns a source into one annotation per word and one final state per layer.
 
     one direction      h_j = f(x_j, h_{j−1})                              annotation h_j, final state h_S
     two directions     h_j = [→h_j ; ←h_j]                                annotation h_j (Schuster & Paliwal 1997)
                        bridge   h_0 = tanh(W_h [→h_S ; ←h_1] + b_h),   c_0 = W_c [→c_S ; ←c_1] + b_c
 
-Each of two directions has half the width, so that annotations and states are as wide as those of one direction, and
-a decoder of that width can take over from either. The bridge turns what both ends remember into what a decoder
-starts from, every layer by itself. Rows are packed: no padding is ever read, in neither direction.
+Each of two directions has half the width. So annotations and states are as wide as those of one direction, and a
+decoder of that width can use either. The bridge computes a decoder's initial states from the final states of both
+directions, separately for each layer. Rows are packed, so neither direction ever reads padding.
 
 Shape legend: B rows, T or S steps, I input, H hidden, G gates, L layers.
 """
@@ -41,7 +41,7 @@ Cell = Literal["rnn", "gru", "lstm", "peephole"]
 RecurrentState = tuple[torch.Tensor, ...]  # (h,), or (h, c) for LSTMs
 GATES: dict[str, int] = {"rnn": 1, "gru": 3, "lstm": 4, "peephole": 4}
 Kernel = Callable[..., tuple[torch.Tensor, ...]]
-"""torch's functions, which have no types of their own."""
+"""torch's functions, which have no type annotations."""
 _FUSED: dict[str, tuple[type[nn.RNN | nn.GRU | nn.LSTM], Kernel]] = {
     "rnn": (nn.RNN, torch.rnn_tanh),
     "gru": (nn.GRU, torch.gru),
@@ -92,7 +92,7 @@ class LoopLayer(nn.Module):
         self.b = nn.Parameter(torch.zeros(rows))
         for weight in (self.W, self.U):
             initialise(weight, "uniform", GATES[cell])
-        # nn.GRU's second bias is no part of r ⊙ (U h), so that form needs it
+        # nn.GRU's second bias is not part of r ⊙ (U h), so this form needs it
         inner = cell == "gru" and reset_after and not layer_norm
         self.c = nn.Parameter(torch.zeros(rows)) if inner else None
         self.peepholes = nn.Parameter(torch.zeros(3, width)) if cell == "peephole" else None
@@ -122,10 +122,10 @@ class LoopLayer(nn.Module):
         return peephole_step(driven, h, c, weights, self.peepholes)
 
     def weights(self) -> CellWeights:
-        """Its weights, some of U dropped in training."""
+        """The weights, with some entries of U dropped in training."""
         norms: LayerNorms | None = None
         if len(self.norms):
-            unused = self.norms[:1]  # cells that are no LSTMs have no norm of the cell
+            unused = self.norms[:1]  # only LSTMs have a norm of the cell
             norms = LayerNorms(*(self.norms if len(self.norms) == 4 else (*self.norms, *unused, *unused)))
         return CellWeights(self.W, functional.dropout(self.U, self.weight_drop, self.training), self.b, self.c, norms)
 
@@ -135,14 +135,14 @@ class LoopLayer(nn.Module):
 
 
 class RecurrentStack(nn.Module):
-    """Layers one upon the other, with dropout between them.
+    """Stacked layers, with dropout between them.
 
     Args:
-        cell: which cell, see the module's table.
-        input_width: I of the first layer; the others read H.
+        cell: see the table in the module docstring.
+        input_width: I of the first layer; the others have input width H.
         width: H.
         layers: L.
-        dropout: between the layers; `locked` keeps one mask for all steps.
+        dropout: between the layers; `locked` uses one mask for all steps.
         weight_drop: share of U's entries dropped.
     """
 
@@ -179,7 +179,7 @@ class RecurrentStack(nn.Module):
         self.dropout = LockedDropout(dropout) if locked else nn.Dropout(dropout)
 
     def forward(self, x: torch.Tensor, state: RecurrentState | None = None) -> tuple[torch.Tensor, RecurrentState]:
-        """x (B, T, I), state of (L, B, H) → top layer's states (B, T, H), state; None begins with zeros."""
+        """x (B, T, I), state of (L, B, H) → top layer's states (B, T, H), state. None: start with zeros."""
         if state is None:
             state = tuple(x.new_zeros(len(self.layers), len(x), self.width) for _ in range(self.states))
         last = []
@@ -195,7 +195,7 @@ class RecurrentEncoder(nn.Module):
     """Stacked LSTM or GRU over padded rows.
 
     Args:
-        cell: which. input_width: I. width: H, even with two directions. layers: L.
+        cell: lstm or gru. input_width: I. width: H, must be even with two directions. layers: L.
         dropout: between the layers.
     """
 
@@ -240,7 +240,7 @@ class RecurrentEncoder(nn.Module):
 
 
 def read_rows(rnn: nn.RNNBase, x: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, RecurrentState]:
-    """Run fused layers over packed rows, so that no padding is read, in neither direction.
+    """Run fused layers over packed rows, so that neither direction reads padding.
 
     x (B, S, I), lengths (B,) → states (B, S, H), 0 at padding; final (h,) or (h, c), (L · directions, B, H) each.
     """
@@ -254,12 +254,12 @@ _FUNCTIONS: dict[str, Kernel] = {"LSTM": torch.lstm, "GRU": torch.gru, "RNN_TANH
 
 
 def read_padded(rnn: nn.RNNBase, x: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The same without packing, which doubles the time of an LSTM on a CPU: for rows of about one length.
+    """The same without packing, for rows of similar length. Packing doubles the time of an LSTM on a CPU.
 
-    Padding stands at the end of a row, so no state before it has read it. The other direction reads each row from its
-    last word on, `[x_n … x_1, padding]`, and its states are turned back.
+    Padding is at the end of a row, so no earlier state has read it. The other direction reads each row from its last
+    word, `[x_n … x_1, padding]`, and its states are then reversed.
 
-    x (B, S, I), lengths (B,) → states (B, S, H), at padding of no meaning; last h of the top layer's directions (B, H).
+    x (B, S, I), lengths (B,) → states (B, S, H), meaningless at padding; last h of the top layer's directions (B, H).
     """
     function = _FUNCTIONS[rnn.mode]
     names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
@@ -284,9 +284,9 @@ def read_padded(rnn: nn.RNNBase, x: torch.Tensor, lengths: torch.Tensor) -> tupl
 
 
 def reverse_source(source: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """The words of each row backwards, its EOS and its padding where they were: (B, S), (B, S) → (B, S).
+    """Reverse the words of each row, but not its EOS and padding: (B, S), (B, S) → (B, S).
 
-    Sutskever et al. 2014, section 3.3: the first words of source and target come close to each other.
+    Sutskever et al. 2014, section 3.3: this moves the first words of source and target close together.
     """
     position = torch.arange(source.shape[1], device=source.device)
     backwards = mask.sum(dim=1, keepdim=True) - 2 - position  # (B, S); < 0 from the EOS on

@@ -1,4 +1,4 @@
-"""Training a softmax on the target and a few noise words instead of the whole vocabulary.
+"""Training a softmax with the target and a few noise words instead of the whole vocabulary.
 
 With the logits s(v) = W_v · h + b_v, k noise words n_1 … n_k drawn from q (the same ones for all positions of a
 batch), and Δ(v) = s(v) − log(k q(v)):
@@ -7,10 +7,10 @@ batch), and Δ(v) = s(v) − log(k q(v)):
     NCE               L = −log σ(Δ(w)) − Σ_i log σ(−Δ(n_i))
 
 Sampled softmax (Bengio & Senécal 2008; Jean et al. 2015, section 3.2) estimates the normaliser without bias, because
-E[Σ_i exp Δ(n_i)] = Σ_{v≠w} exp s(v); so it tends to the full cross-entropy as k grows.
-Noise-contrastive estimation (Gutmann & Hyvärinen 2010; Mnih & Teh 2012) learns to tell a word from noise, and in
-doing so a softmax whose normaliser is 1; its bias begins at −log V, where that is nearly so from the start.
-Both losses only train: the model is scored by its full, normalised softmax, so its figures compare with all others'.
+E[Σ_i exp Δ(n_i)] = Σ_{v≠w} exp s(v); so it approaches the full cross-entropy as k grows. Noise-contrastive estimation
+(Gutmann & Hyvärinen 2010; Mnih & Teh 2012) learns to distinguish a word from noise, and thereby a softmax whose
+normaliser is 1. Its bias starts at −log V, for which the normaliser is nearly 1 from the start. Both losses are only
+used in training. Evaluation uses the full, normalised softmax, so figures are comparable with those of other models.
 
 Shape legend: N positions, D width, V words, k noise words.
 """
@@ -28,14 +28,14 @@ Noise = Literal["unigram", "log_uniform", "uniform"]
 
 
 class SampledSoftmax(SoftmaxOutput, CountedOutput):
-    """A softmax that trains on samples.
+    """A softmax trained with noise words.
 
     Args:
         samples: k.
         noise: q. unigram: ∝ count^power; log_uniform: ∝ log((r + 2) / (r + 1)) for the word of rank r = 0, 1, …
-            (Zipf's law, which needs only the order of the counts); uniform.
-        power: of the unigram noise.
-        The others: see `SoftmaxOutput`.
+            (Zipf's law, which only needs the order of the counts); uniform.
+        power: the exponent of the unigram noise.
+        For the other arguments see `SoftmaxOutput`.
     """
 
     log_noise: torch.Tensor  # (V,): log q
@@ -70,15 +70,15 @@ class SampledSoftmax(SoftmaxOutput, CountedOutput):
         self.keep("log_noise", (share / share.sum()).log().float())
 
     def products(self) -> float:
-        """See `OutputLayer.products`: k noise words and the target have a score."""
+        """See `OutputLayer.products`: scores of k noise words and the target."""
         return float((self.samples + 1) * self.width)
 
-    def takes_all(self, x: torch.Tensor) -> bool:  # noqa: ARG002 - as of the layer it inherits from
-        """See `OutputLayer.takes_all`: noise words are drawn for a selection."""
+    def takes_all(self, x: torch.Tensor) -> bool:  # noqa: ARG002 - the signature of the base class
+        """See `OutputLayer.takes_all`: false, because noise words are drawn for a selection."""
         return False
 
     def loss(self, hidden: torch.Tensor, targets: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
-        """See `OutputLayer.loss`: the sampled loss of fresh noise words."""
+        """See `OutputLayer.loss`: the sampled loss, with newly drawn noise words."""
         refuse_smoothing(smoothing, "sampled or nce")
         self.refresh()
         noise = torch.multinomial(self.log_noise.exp(), self.samples, replacement=True)  # (k,)
@@ -96,7 +96,7 @@ class SampledSoftmax(SoftmaxOutput, CountedOutput):
         """s of the targets, (N,), and Δ of the noise words, (N, k), in float32."""
         self.refresh()
         assert self.bias is not None
-        # rows by `embedding`, whose gradient is quicker than that of indexing
+        # `embedding` selects rows, because its gradient is faster than that of indexing
         weight, bias = (functional.embedding(noise, table) for table in (self.weight, self.bias[:, None]))
         others = functional.linear(hidden, weight.to(hidden.dtype)).float()  # (N, k)
         others = others + bias[:, 0] - self._log_expected(noise, len(noise))
@@ -104,12 +104,12 @@ class SampledSoftmax(SoftmaxOutput, CountedOutput):
         return (hidden.float() * weight).sum(dim=1) + bias[:, 0], others
 
     def _log_expected(self, words: torch.Tensor, samples: int) -> torch.Tensor:
-        """log k q(v): how often a word is expected among the noise."""
+        """log k q(v): log of the expected number of a word's occurrences in the noise."""
         return math.log(samples) + self.log_noise[words]
 
 
 class NoiseContrastive(SampledSoftmax):
-    """A softmax that learns to tell words from noise."""
+    """A softmax trained with noise-contrastive estimation."""
 
     def _first_bias(self) -> float:
         return -math.log(self.vocab_size)

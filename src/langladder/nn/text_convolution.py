@@ -1,27 +1,28 @@
 """Convolution over a text: filters over h consecutive words, for several h (Kim 2014, equation 2).
 
-    c_i = W_h · [x_{i−l}; … ; x_{i−l+h−1}] + b          l = 0, or as many zeros as stand before the text
+    c_i = W_h · [x_{i−l}; … ; x_{i−l+h−1}] + b          l = 0, or the number of zeros before the text
 
-    padding   zeros before, behind                length of n words
+    padding   zeros before, after                 length of n words
     valid     0, 0 (up to h words if n < h)       max(n, h) − h + 1
     same      ⌊(h − 1)/2⌋, ⌊h/2⌋                  n
     wide      h − 1, h − 1                        n + h − 1
 
-Filters of all widths read the same words, so one product gives the share of every word in every place of every filter,
+Filters of all widths read the same words, so one product computes each word's contribution at each position of each
+filter,
 
     z_{k} = W_{h,k} x,   k = 0 … h − 1,      c_i = Σ_k z_{k, i−l+k} + b
 
-and what is left are sums of shifted rows: no window is ever copied, and the processor sees one large product.
+and the rest is sums of shifted rows. No window is ever copied, and there is only one large product.
 
-Gated convolution (Dauphin et al. 2017): one half of the channels decides what passes of the other.
+Gated convolution (Dauphin et al. 2017): one half of the channels gates the other half.
 
     h = A ⊗ σ(B),   [A ; B] = W ∗ x + b        ∗ over k positions
 
-The path through A is linear, so that gradients do not shrink on it. Filters may be normalised to direction × length
-(Salimans & Kingma 2016).
+The path through A is linear, so gradients do not shrink on it. Filters can have weight normalisation, direction ×
+length (Salimans & Kingma 2016).
 
-Shape legend: B rows, T positions, D width of the input, F filters of a width h, L places of a filter; of the
-gated convolution C channels, k width.
+Shape legend: B rows, T positions, D width of the input, F filters of a width h, L positions of a filter; gated
+convolution: C channels, k width.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,14 +41,14 @@ Padding = Literal["valid", "same", "wide"]
 
 
 def zeros_around(width: int, padding: Padding) -> tuple[int, int]:
-    """Zeros before a text and behind it, for filters of `width` words."""
+    """Zeros before and after a text, for filters of `width` words."""
     if padding == "valid":
         return 0, 0
     return ((width - 1) // 2, width // 2) if padding == "same" else (width - 1, width - 1)
 
 
 def positions(lengths: torch.Tensor, width: int, padding: Padding) -> torch.Tensor:
-    """How many places a filter has on texts of these lengths: (B,) → (B,)."""
+    """The number of positions of a filter on texts of these lengths: (B,) → (B,)."""
     before, behind = zeros_around(width, padding)
     return (lengths + before + behind).clamp(min=width) - width + 1
 
@@ -56,7 +57,7 @@ class TextConvolution(nn.Module):
     """Filters of several widths over (B, T, D).
 
     Args:
-        widths: h of each sort of filters. filters: F of each width. input_width: D.
+        widths: h of each group of filters. filters: F of each width. input_width: D.
     """
 
     def __init__(self, widths: Sequence[int], *, filters: int, input_width: int, padding: Padding) -> None:
@@ -68,13 +69,13 @@ class TextConvolution(nn.Module):
             initialise(weight.view(filters, -1), "he")
 
     def forward(self, x: torch.Tensor, mask: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
-        """Before the activation.
+        """The values before the activation.
 
         Args:
             x: (B, T, D); mask: (B, T) bool, true at the words of the text, which come first in a row.
 
         Returns:
-            For each width c (B, L, F), and which of its places lie in the text, (B, L) bool.
+            For each width, c (B, L, F), and (B, L) bool, true at the positions inside the text.
         """
         x = x.masked_fill(~mask[..., None], 0.0)
         lengths, sums = mask.sum(dim=1), slide(self.shares(x), self._shape(x.shape[1]))
@@ -84,7 +85,8 @@ class TextConvolution(nn.Module):
         ]
 
     def shares(self, x: torch.Tensor) -> torch.Tensor:
-        """(…, D) → (…, Σ h F): what each word gives to each place of each filter, widths and then places in order."""
+        """(…, D) → (…, Σ h F): each word's contribution at each position of each filter, ordered by width, then
+        position."""
         rows = [weight.transpose(0, 1).flatten(0, 1) for weight in self.weights]  # (h F, D) each
         return functional.linear(x, torch.cat(rows))
 
@@ -92,20 +94,21 @@ class TextConvolution(nn.Module):
         sizes = []
         for width in self.widths:
             before, behind = zeros_around(width, self.padding)
-            behind = max(behind, width - T - before)  # a text shorter than a filter has one place
+            behind = max(behind, width - T - before)  # a text shorter than a filter has one position
             sizes.append((width, before, T + before + behind - width + 1))
         return Shape(T, self.filters, tuple(sizes))
 
 
 class Shape(NamedTuple):
-    """How filters stand over texts of T words: of each width h, l zeros before the text, and L places."""
+    """The positions of filters on texts of T words: for each width h, l zeros before the text, and L positions."""
 
     T: int
     filters: int
     sizes: tuple[tuple[int, int, int], ...]  # h, l, L
 
     def steps(self, width: int, before: int, length: int, start: int) -> Iterator[tuple[slice, slice, slice]]:
-        """For k = 0 … h − 1: places i, the words i − l + k that they read, and the columns of z_k from `start` on."""
+        """For k = 0 … h − 1: positions i, the words i − l + k that they read, and the columns of z_k from `start`
+        on."""
         for k in range(width):
             first, last = max(0, before - k), min(length, self.T + before - k)
             columns = slice(start + k * self.filters, start + (k + 1) * self.filters)
@@ -141,7 +144,8 @@ class _Context(FunctionCtx):
 
 
 class _Slide(torch.autograd.Function):
-    """The same; backwards each gradient is copied to its shares, where slices would each make a sum of mostly zeros."""
+    """The same; the backward pass copies each gradient to its contributions, because slices would each add mostly
+    zeros."""
 
     @staticmethod
     def forward(ctx: _Context, shares: torch.Tensor, shape: Shape) -> tuple[torch.Tensor, ...]:
@@ -160,10 +164,10 @@ class _Slide(torch.autograd.Function):
 
 
 class GatedConvolution(nn.Module):
-    """Dropout, then h, without padding of its own: (B, C, T + k − 1) → (B, C, T).
+    """Dropout, then h; adds no padding: (B, C, T + k − 1) → (B, C, T).
 
     Args:
-        width: C. kernel: k. std: of the first weights. normalised: whether filters are direction × length.
+        width: C. kernel: k. std: of the initial weights. normalised: whether filters are direction × length.
     """
 
     def __init__(self, *, width: int, kernel: int, dropout: float, std: float, normalised: bool) -> None:

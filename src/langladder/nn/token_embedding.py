@@ -2,18 +2,18 @@
 
     x_p = scale · E w_p + P_p,   scale = √D (Vaswani et al. 2017, section 3.4)
 
-With rows of E of about unit length, √D brings their entries to the size of sines and cosines. P is sinusoidal (section
-3.5), learned (Gehring et al. 2017, section 3.1; a sentence longer than the table goes on with its last row), or left
-out, for seeing what order is worth.
+Rows of E have about unit length, so √D scales their entries to the size of sines and cosines. P is sinusoidal (section
+3.5), learned (Gehring et al. 2017, section 3.1; positions after the table's end use its last row), or omitted, to
+measure the value of word order.
 
-Positional encodings: attention sees a set, these tell it the order.
+Positional encodings: attention sees a set of words; the encodings add their order.
 
 Sinusoidal (Vaswani et al. 2017, section 3.5), with position p from 0 and pair index i from 0 to D/2 − 1:
 
     PE(p, 2i) = sin(p / 10000^(2i/D)),   PE(p, 2i+1) = cos(p / 10000^(2i/D))
 
-The first pair turns fastest (wavelength 2π), the last slowest (close to 2π · 10000). Shifting p rotates each pair, so
-PE(p+k) is a linear function of PE(p).
+The first pair rotates fastest (wavelength 2π), the last one slowest (close to 2π · 10000). Shifting p rotates each
+pair, so PE(p+k) is a linear function of PE(p).
 
 Shape legend: B rows, T positions, N positions without padding, D width, P positions of the table.
 """
@@ -32,7 +32,7 @@ from langladder.nn.packing import Layout
 def sinusoidal(length: int, width: int) -> torch.Tensor:
     """(length, width) float32 table; width must be even."""
     assert width % 2 == 0, width
-    if torch.get_default_device().type == "meta":  # no numbers there, and torch would load its compiler, for seconds
+    if torch.get_default_device().type == "meta":  # no values, and torch would load its compiler
         return torch.empty(length, width)
     position = torch.arange(length, dtype=torch.float64)[:, None]  # (T, 1)
     frequency = 10000 ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)  # (D/2,)
@@ -47,8 +47,8 @@ class TokenEmbedding(nn.Module):
     """Words and positions, then dropout.
 
     Args:
-        vocab_size: V. width: D. max_length: P, of a learned table; a sinusoidal one grows as it needs to.
-        weight: an embedding's matrix (V, D) to share; None makes an own one.
+        vocab_size: V. width: D. max_length: P, of a learned table; a sinusoidal one grows as needed.
+        weight: an embedding's matrix (V, D) to share; None: the module has its own.
     """
 
     table: torch.Tensor
@@ -73,7 +73,7 @@ class TokenEmbedding(nn.Module):
             assert isinstance(weight, nn.Parameter)
             self.word.weight = weight
         if positions == "learned":
-            std = self.scale * width**-0.5  # as large as the words
+            std = self.scale * width**-0.5  # the same scale as the words
             self.table = nn.Parameter(torch.empty(max_length, width).normal_(std=std))
         elif positions == "sinusoidal":
             self.register_buffer("table", sinusoidal(max_length, width), persistent=False)
@@ -88,7 +88,7 @@ class TokenEmbedding(nn.Module):
         return embedded
 
     def forward_packed(self, tokens: torch.Tensor, layout: Layout) -> torch.Tensor:
-        """The same of rows (B, T) that begin at the first position, without their padding: (N, D)."""
+        """The same for rows (B, T) that start at the first position, packed without padding: (N, D)."""
         x = self.scale * self.word(layout.pack(tokens))  # (N, D)
         if self.positions != "none":
             x = x + functional.embedding(layout.columns(tokens.device), self._rows(0, tokens.shape[1]))

@@ -2,24 +2,23 @@
 
 A sublayer F is self-attention, attention to the source, or FFN(x) = W_2 max(0, W_1 x + b_1) + b_2 (section 3.3), and
 
-    post-norm   x ← LN(x + F(x))      the paper: the path from output to input passes every norm
-    pre-norm    x ← x + F(LN(x))      Xiong et al. 2020: that path is free, so deep stacks train without warm-up;
+    post-norm   x ← LN(x + F(x))      the paper: the path from output to input passes through every norm
+    pre-norm    x ← x + F(LN(x))      Xiong et al. 2020: no norm is on that path, so deep stacks train without warm-up;
                                       the stack ends with one more norm
 
-with dropout on F(x) before it is added, on the attention weights, and inside the FFN. Whole rows are read without their
-padding (`packing`); a step of decoding reads one position of each.
+with dropout on F(x) before the addition, on the attention weights, and inside the FFN. Whole rows are packed without
+padding (`packing`); a decoding step reads one position of each row.
 
 One layer of BERT (Devlin et al. 2019, section 3): the post-norm encoder layer with GELU, on packed positions.
 
     a = LN(x + Attention(x)),   x' = LN(a + W_2 GELU(W_1 a + b_1) + b_2)
 
-It differs from `EncoderLayer` in its GELU (the exact one, x Φ(x)), in the ε of its norms, in one
-projection for Q, K and V, and in reading packed positions (`packing`). Where only some positions are read afterwards,
-as of the last layer in training, everything behind the attention is computed for these alone: the same numbers, less
-work.
+It differs from `EncoderLayer` in its GELU (the exact one, x Φ(x)), the ε of its norms, the single projection for Q, K
+and V, and its input of packed positions (`packing`). If only some positions are read afterwards, for example from the
+last layer in training, the computations after the attention are only done for these: the same numbers with less work.
 
-Shape legend: B rows, T (target) positions, S source positions, N and M all of them without padding, D width, h heads,
-d = D/h.
+Shape legend: B rows, T (target) positions, S source positions, N and M the same without padding, D width, h heads, d =
+D/h.
 """
 
 from collections.abc import Callable
@@ -35,7 +34,7 @@ NORM_EPS = 1e-6
 
 
 class Residual(nn.Module):
-    """The operations around a sublayer F: `read` before it, `add` after it."""
+    """The norm, dropout and residual connection around a sublayer F: `read` is applied before it, `add` after it."""
 
     def __init__(self, width: int, dropout: float, *, pre_norm: bool) -> None:
         super().__init__()
@@ -47,7 +46,7 @@ class Residual(nn.Module):
         return a
 
     def add(self, x: Tensor, change: Tensor) -> Tensor:
-        """x with F's result: LN(x + F(x)), or x + F(LN(x))."""
+        """x plus F's result: LN(x + F(x)), or x + F(LN(x))."""
         total = x + self.dropout(change)
         result: Tensor = total if self.pre_norm else self.norm(total)
         return result
@@ -90,7 +89,7 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Causal self-attention, attention to the source, feed-forward network. Arguments as of `EncoderLayer`."""
+    """Causal self-attention, attention to the source, feed-forward network. For arguments see `EncoderLayer`."""
 
     def __init__(self, *, width: int, heads: int, inner: int, dropout: float, pre_norm: bool, scaled: bool) -> None:
         super().__init__()
@@ -111,14 +110,14 @@ class DecoderLayer(nn.Module):
     def step(
         self, x: Tensor, past: tuple[Tensor, Tensor], source: tuple[Tensor, Tensor], mask: Tensor
     ) -> tuple[Tensor, tuple[Tensor, Tensor], Tensor]:
-        """One position, given the keys and values of those before it.
+        """One position, given the keys and values of the previous ones.
 
         Args:
             x: (B, 1, D); past: (B, h, t, d) each.
             source: keys and values (B, h, S, d) from `cross.keys_values`; mask: (B, 1, 1, S).
 
         Returns:
-            (B, 1, D), the past with one position more, the weights of the source (B, h, 1, S).
+            (B, 1, D), the past with one more position, the attention weights of the source (B, h, 1, S).
         """
         a = self.around_attention.read(x)
         new = self.attention.keys_values(a)  # (B, h, 1, d) each
@@ -133,7 +132,7 @@ BERT_NORM_EPS = 1e-12
 
 
 class PackedSelfAttention(Heads):
-    """Every position of a row attends to all positions. Arguments as for `MultiHeadAttention`."""
+    """Every position of a row attends to all positions. For arguments see `MultiHeadAttention`."""
 
     def __init__(self, *, width: int, heads: int, dropout: float) -> None:
         super().__init__(heads=heads, dropout=dropout)
@@ -141,7 +140,7 @@ class PackedSelfAttention(Heads):
         self.output = nn.Linear(width, width)  # W_O
 
     def forward(self, x: Tensor, layout: Layout, wanted: Tensor | None = None) -> Tensor:
-        """(N, D) → (N, D), or (M, D) of the `wanted` positions (M,) among the N; through the fused kernel."""
+        """(N, D) → (N, D), or (M, D) for the `wanted` positions (M,) among the N; with the fused kernel."""
         query, key, value = self.project(x).chunk(3, dim=-1)  # (N, D) each
         mixed = self.mix_packed(query, key, value, layout, layout, causal=False)
         output: Tensor = self.output(mixed if wanted is None else mixed.index_select(0, wanted))
@@ -155,11 +154,11 @@ class PackedSelfAttention(Heads):
 
 
 class BERTLayer(nn.Module):
-    """Self-attention, then the feed-forward network, a norm after each.
+    """Self-attention, then the feed-forward network, with a norm after each.
 
     Args:
-        width: D. heads: h. inner: of the feed-forward network. dropout: of sublayers' results; attention_dropout: of
-            its weights.
+        width: D. heads: h. inner: width of the feed-forward network. dropout: on sublayers' results; attention_dropout:
+            on attention weights.
     """
 
     def __init__(self, *, width: int, heads: int, inner: int, dropout: float, attention_dropout: float) -> None:
@@ -178,8 +177,8 @@ class BERTLayer(nn.Module):
     def forward_at(self, x: Tensor, layout: Layout, wanted: Tensor) -> Tensor:
         """The rows of `forward(x, layout)` at the `wanted` positions, (N, D) → (M, D), dropout included.
 
-        With `wanted`, `forward` draws what is dropped for these rows alone; here for all N, so that a training goes on
-        with the same random numbers as if all had been computed.
+        With `wanted`, `forward` draws dropout masks only for these rows. This method draws them for all N, so that
+        training continues with the same random numbers as if all rows had been computed.
         """
 
         def add(base: Tensor, rows: Tensor) -> Tensor:

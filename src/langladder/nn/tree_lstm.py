@@ -1,33 +1,33 @@
 """Tree-LSTMs: a node's state from its word and its children's states (Tai et al. 2015).
 
-Child-sum (section 3.1, equations 2 to 8), for any tree, blind to the order of the children k ∈ C(j):
+Child-sum (section 3.1, equations 2 to 8), for any tree; ignores the order of the children k ∈ C(j):
 
     h̃_j = Σ_k h_k
-    i_j = σ(W_i x_j + U_i h̃_j + b_i)        o_j, u_j alike, u_j by tanh
+    i_j = σ(W_i x_j + U_i h̃_j + b_i)        o_j, u_j likewise, u_j with tanh
     f_jk = σ(W_f x_j + U_f h_k + b_f)        one gate for each child
     c_j = i_j ⊙ u_j + Σ_k f_jk ⊙ c_k,        h_j = o_j ⊙ tanh(c_j)
 
-N-ary (section 3.2, equations 9 to 14), for at most N children, each place with matrices of its own:
+N-ary (section 3.2, equations 9 to 14), for at most N children; each child position has its own matrices:
 
-    i_j = σ(W_i x_j + Σ_ℓ U_iℓ h_jℓ + b_i)             o_j, u_j alike
-    f_jk = σ(W_f x_j + Σ_ℓ U_fkℓ h_jℓ + b_f)           the gate of place k reads the children of all places ℓ
+    i_j = σ(W_i x_j + Σ_ℓ U_iℓ h_jℓ + b_i)             o_j, u_j likewise
+    f_jk = σ(W_f x_j + Σ_ℓ U_fkℓ h_jℓ + b_f)           the gate of position k reads all children ℓ
 
-Lecture notes often have a simpler one (`notes`), in which only the forget gates know the places: i, o, u read
-h̃ = Σ_ℓ h_jℓ by one U, and f_jk = σ(W_fk x_j + U_fk h_jk + b_fk). Exchanging two children then
-changes the gates f alone.
+Lecture notes often have a simpler form (`notes`), in which only the forget gates depend on the positions: i, o, u read
+h̃ = Σ_ℓ h_jℓ with one U, and f_jk = σ(W_fk x_j + U_fk h_jk + b_fk). Swapping two children then only changes the gates
+f.
 
-A node without a word has x = 0, one without children only i, o and u. The whole forest is computed height by height
-(see `nn.tree_lstm`): W x of all words is one product, U h one a height, ∂L/∂U one in all (`nn.deferred`).
+A node without a word has x = 0; a node without children only has i, o and u. The whole forest is computed height by
+height: one product for W x of all words, one per height for U h, and one in total for ∂L/∂U (`nn.deferred`).
 
-The trees of a batch as one table of nodes in which nodes of equal height stand together.
+The trees of a batch form one table of nodes, sorted by height.
 
-A node's state needs those of its children and nothing else, so the nodes of one height can be computed at once, over
-all trees of a batch: as many steps as the highest tree is high, instead of one a node.
+A node's state only needs the states of its children, so the nodes of one height can be computed at once, over all trees
+of a batch. The number of steps is the height of the highest tree, not the number of nodes.
 
-Nodes of a height are sorted by the height of their parents. A node has one parent, so what a height computes can be
-cut into pieces, one for each height that will read it, and no state is copied more than once.
+The nodes of a height are sorted by the height of their parents. A node has one parent, so the results of a height can
+be split into pieces, one for each height that reads them, and no state is copied more than once.
 
-A tree is compiled once (`compile_tree`); joining compiled trees is arithmetic on whole arrays.
+A tree is compiled once (`compile_tree`); compiled trees are joined with array operations.
 
 Shape legend: N nodes, n nodes of a height, E their children, W nodes with a word, D input, H width, K places.
 """
@@ -50,9 +50,9 @@ class CompiledTree(NamedTuple):
     """One tree, its nodes as in `Tree`: children first, the root last.
 
     Attributes:
-        height, above: (n,) int64, of each node and of its parent (−1 of the root's).
-        word: (n,) int64, place in the sentence or −1. label: (n,) int64, −1 where there is none.
-        parent: (n,) int64, −1 of the root. order: (n,) int64, which child of its parent a node is.
+        height, above: (n,) int64, heights of each node and of its parent (−1 for the root's).
+        word: (n,) int64, position in the sentence or −1. label: (n,) int64, −1 if there is none.
+        parent: (n,) int64, −1 for the root. order: (n,) int64, the node's index among its parent's children.
     """
 
     height: np.ndarray
@@ -67,12 +67,13 @@ class Height(NamedTuple):
     """The nodes of one height: rows first … last − 1 of the forest.
 
     Attributes:
-        words: of the forest's W nodes with a word, those from words[0] to words[1] stand here.
-        worded: (words here,) int64, which nodes of this height they are.
-        pieces: how many of these nodes go to which height: ((height, nodes), …) in their order.
-        parent: (E,) int64, of each child its parent, from 0 at this height; children in the order of their rows.
-        order: (E,) int64, which child of its parent each is.
-        family: (E,) int64, the children parent by parent, in their order; each: how many each parent has, 0: not alike.
+        words: the nodes here are words[0] to words[1] of the forest's W nodes with a word.
+        worded: (words here,) int64, their indices among the nodes of this height.
+        pieces: the heights that read these nodes, and the number of nodes for each: ((height, nodes), …) in order.
+        parent: (E,) int64, the parent of each child, numbered from 0 at this height; children in the order of their
+            rows.
+        order: (E,) int64, each child's index among its parent's children.
+        family: (E,) int64, the children grouped by parent, in order. each: children per parent; 0: not all equal.
     """
 
     first: int
@@ -87,12 +88,13 @@ class Height(NamedTuple):
 
 
 class Forest(NamedTuple):
-    """The trees of a batch, lowest nodes first.
+    """The trees of a batch, with the lowest nodes first.
 
     Attributes:
         heights: from 0 up.
-        word: (W, 2) int64, tree and place in its sentence of each node with a word, in the order of the nodes.
-        label: (N,) int64, −1 where there is none. roots: (B,) int64. tree, place: (N,) int64, where a node comes from.
+        word: (W, 2) int64, for each node with a word: its tree, and its position in the sentence; in node order.
+        label: (N,) int64, −1 where there is none. roots: (B,) int64. tree, place: (N,) int64, a node's tree and its
+            index there.
     """
 
     heights: tuple[Height, ...]
@@ -120,8 +122,8 @@ def join(trees: Sequence[CompiledTree]) -> Forest:
     sizes = np.array([len(tree.height) for tree in trees])
     starts = np.cumsum(sizes) - sizes  # (B,)
     height, above, word, label, parent, order = (np.concatenate(parts) for parts in zip(*trees, strict=True))
-    first = np.repeat(starts, sizes)  # (N,) of each node, where its tree begins
-    old = np.lexsort((above, height))  # (N,) the node that each row holds
+    first = np.repeat(starts, sizes)  # (N,) start of each node's tree
+    old = np.lexsort((above, height))  # (N,) the node of each row
     row = np.empty_like(old)
     row[old] = np.arange(len(old))
     height, above, word, order = height[old], above[old], word[old], order[old]
@@ -132,10 +134,10 @@ def join(trees: Sequence[CompiledTree]) -> Forest:
     highest = int(height[-1])
     bounds = np.searchsorted(height, np.arange(highest + 2))
     words = np.searchsorted(with_word, bounds)
-    by_parent = np.argsort(above, kind="stable")  # rows by the height that reads them
+    by_parent = np.argsort(above, kind="stable")  # count rows by the height that reads them
     edges = np.searchsorted(above[by_parent], np.arange(highest + 2))
     counts = np.zeros((highest + 1, highest + 2), dtype=np.int64)
-    np.add.at(counts, (height, above), 1)  # the roots, of height −1 above, fall into the last column
+    np.add.at(counts, (height, above), 1)  # the roots, with −1 above, go to the last column
     heights = []
     for h in range(highest + 1):
         children = by_parent[edges[h] : edges[h + 1]]  # (E,)
@@ -167,9 +169,9 @@ Variant = Literal["paper", "notes"]
 
 
 class Children(NamedTuple):
-    """h and c: (E, H). parent: (E,), whose child each is, from 0. order: (E,), which child of it.
+    """h and c: (E, H). parent: (E,), each child's parent, from 0. order: (E,), its index among the parent's children.
 
-    each: how many each parent has; then they stand parent by parent, in their order. 0: not alike, in any order.
+    each: children per parent; the children are then grouped by parent, in order. 0: not all equal, in any order.
     """
 
     h: Tensor
@@ -194,7 +196,7 @@ class TreeCell(nn.Module, ABC):
         initialise(self.W, "xavier", gates)
 
     def remember(self, first_forget: int) -> None:
-        """Begin by remembering: the biases of the forget gates, the last rows, are 1."""
+        """Set the initial biases of the forget gates (the last rows) to 1."""
         nn.init.ones_(self.b.data[first_forget * self.width :])
 
     def drive(self, x: Tensor) -> Tensor:
@@ -202,7 +204,7 @@ class TreeCell(nn.Module, ABC):
         return linear(x, self.W, self.b)
 
     def leaf(self, x: Tensor | None, nodes: int) -> State:
-        """Nodes without children: their words x (n, D), or none, → (n, H) each. There is no gate f."""
+        """Nodes without children: their words x (n, D), or None → h and c, (n, H) each. There is no gate f."""
         rows = 3 * self.width
         driven = self.b[:rows].expand(nodes, -1) if x is None else linear(x, self.W[:rows], self.b[:rows])  # (n, 3H)
         i, o, u = driven.chunk(3, dim=1)
@@ -211,7 +213,7 @@ class TreeCell(nn.Module, ABC):
 
     @abstractmethod
     def matrices(self) -> Matrices:
-        """The weights for the children's h, for one pass."""
+        """The weights of the children's h, for one pass."""
 
     @abstractmethod
     def join(self, driven: Tensor, children: Children, matrices: Matrices) -> State:
@@ -224,7 +226,7 @@ def output(o: Tensor, c: Tensor) -> State:
 
 
 class ChildSumCell(TreeCell):
-    """Equations 2 to 8; rows of W and b: i, o, u, f."""
+    """Child-sum, equations 2 to 8; rows of W and b: i, o, u, f."""
 
     def __init__(self, *, input_width: int, width: int) -> None:
         super().__init__(input_width=input_width, width=width, gates=4)
@@ -239,7 +241,7 @@ class ChildSumCell(TreeCell):
         return Deferred(self.U), Deferred(self.U_f)
 
     def join(self, driven: Tensor, children: Children, matrices: Matrices) -> State:
-        """See `TreeCell.join`; the order of the children is not read."""
+        """See `TreeCell.join`; the order of the children is ignored."""
         (U, U_f), (h, c, parent, _, each), H = matrices, children, self.width
         driven_iou, driven_f = torch.split(driven, [3 * H, H], dim=1)
 
@@ -255,7 +257,8 @@ class ChildSumCell(TreeCell):
 
 
 class NaryCell(TreeCell):
-    """Equations 9 to 14, or the notes' simpler ones; rows of W and b: i, o, u, then f (one, or one a place)."""
+    """N-ary, equations 9 to 14, or the notes' simpler form; rows of W and b: i, o, u, then f (one, or one per
+    position)."""
 
     def __init__(self, *, input_width: int, width: int, places: int = 2, variant: Variant = "paper") -> None:
         super().__init__(input_width=input_width, width=width, gates=4 if variant == "paper" else 3 + places)
@@ -274,7 +277,7 @@ class NaryCell(TreeCell):
         self.remember(3)
 
     def matrices(self) -> Matrices:
-        """See `TreeCell.matrices`: U, and of the notes U_f of each place."""
+        """See `TreeCell.matrices`: U, and for the notes' form U_f of each position."""
         return (Deferred(self.U), *([] if self.variant == "paper" else map(Deferred, self.U_f)))
 
     def join(self, driven: Tensor, children: Children, matrices: Matrices) -> State:
@@ -330,7 +333,7 @@ def read_forest(cell: TreeCell, x: Tensor, forest: Forest) -> State:
 
 
 def _leaves(cell: TreeCell, x: Tensor, height: Height) -> State:
-    """The nodes of height 0, most or all of which have a word."""
+    """The nodes of height 0; most or all of them have a word."""
     nodes = height.last
     if len(x) in (0, nodes):
         return cell.leaf(x if len(x) else None, nodes)
@@ -348,7 +351,8 @@ def _children(parts: list[State], height: Height) -> Children:
 
 
 def _driven(cell: TreeCell, driven: Tensor, height: Height, leaves: int) -> Tensor:
-    """W x + b of a height's nodes, b where there is no word: (n, G·H). driven: of all words but the leaves'."""
+    """W x + b of a height's nodes, b for nodes without a word: (n, G·H). driven: W x + b of all words except the
+    leaves'."""
     nodes, (first, last) = height.last - height.first, height.words
     if last - first == nodes:
         return driven[first - leaves : last - leaves]

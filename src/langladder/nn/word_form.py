@@ -1,9 +1,9 @@
-"""A vector of a word from the vectors of its letters, by convolution or by an LSTM.
+"""The vector of a word, computed from the vectors of its letters with a convolution or an LSTM.
 
     cnn    c_i = tanh(W [e_{i−1} ; e_i ; e_{i+1}] + b),   c = max_i c_i     (dos Santos & Zadrozny 2014; Ma & Hovy 2016)
     lstm   c = [→h_C ; ←h_1]                                                  (Lample et al. 2016, section 4.1)
 
-Each different word of a batch is read once, however often it stands there.
+Each distinct word of a batch is read only once.
 
 Shape legend: U words, C letters, E width of a letter's vector, H width of the result.
 """
@@ -21,7 +21,7 @@ Letters = Literal["cnn", "lstm"]
 
 
 class WordForm(nn.Module):
-    """Letters → vector. H is even for the LSTM: half a direction."""
+    """Letters → vector. H must be even for the LSTM, because each direction has H/2."""
 
     def __init__(self, kind: Letters, *, characters: int, dim: int, width: int) -> None:
         super().__init__()
