@@ -1,4 +1,4 @@
-"""The figures of the last run: the tables of reports/ladder.md where there is a run, else the published ones.
+"""The figures of the last runs: the tables of reports/ladder.md where there is a run, else the published ones.
 
 What was measured of claims stands in docs/results/, a row each, or in the guide that tells of them.
 """
@@ -12,7 +12,7 @@ from pipeline import ROOT
 
 TABLE = re.compile(r"\*\*(?P<title>[^*\n]+)\*\*[^\n]*\n\n(?P<rows>(?:\|.*\n)+)")
 RUNS = ("reports/ladder.md", "ladders/*/reports/ladder.md")
-PUBLISHED = "docs/results/default.md"
+PUBLISHED = ("docs/results/default.md", "docs/results/history.md")
 
 
 class Table(NamedTuple):
@@ -27,7 +27,7 @@ class Table(NamedTuple):
 def tables() -> dict[str, Table]:
     """Title of a family → its table; of several runs that with the most rungs."""
     runs = [file.relative_to(ROOT).as_posix() for pattern in RUNS for file in sorted(ROOT.glob(pattern))]
-    files = runs or [PUBLISHED]
+    files = runs or [name for name in PUBLISHED if (ROOT / name).is_file()]
     found: dict[str, Table] = {}
     for name in files:
         for title, table in read_tables(name, (ROOT / name).read_text(encoding="utf-8")):

@@ -37,6 +37,7 @@ from langladder.text.tokenize.tokenizers import Tokenizer
 from langladder.text.words.normalisation import STEPS, Normalisation, Replace
 from langladder.text.words.segmentation import languages_of
 from pipeline import ROOT
+from pipeline.ladder import LADDERS
 
 OUT = ROOT / "outputs" / "publish"
 BROWSER = Path(__file__).parent / "browser"
@@ -262,12 +263,15 @@ def _write_pages(out: Path, rungs: Mapping[str, Rung | str], root: Path) -> None
 
 
 def _extras(out: Path, root: Path) -> Iterator[tuple[str, str]]:
-    """Copy the report and the site where they were made: title → path."""
-    report = root / "reports" / "index.html"
-    if report.is_file():
-        guides = (root / "site" / "index.html").is_file()
-        write_text(out / "report" / "index.html", without_checkout(report.read_text(encoding="utf-8"), guides=guides))
-        yield "Report", "report/index.html"
+    """Copy the reports (of this ladder and of those in ladders/) and the site where they were made: title → path."""
+    guides = (root / "site" / "index.html").is_file()
+    for ladder in (root, *sorted((root / LADDERS).glob("*"))):
+        report = ladder / "reports" / "index.html"
+        if report.is_file():
+            page = without_checkout(report.read_text(encoding="utf-8"), guides=guides)
+            place = "report" if ladder == root else f"report-{ladder.name}"
+            write_text(out / place / "index.html", page)
+            yield ("Report" if ladder == root else f"Report: {ladder.name}"), f"{place}/index.html"
     if (root / "site" / "index.html").is_file():
         shutil.copytree(root / "site", out / "docs")
         yield "Docs", "docs/index.html"

@@ -83,7 +83,7 @@ def _ladder(family: AnyFamily, names: list[str]) -> str:
         name = f"[{title}](#{anchors[title]})" if title in anchors else title
         lines.append(f"| {name} | " + " | ".join(row) + " |")
     return "\n".join(
-        ["## The last run", "", *lines, "", f"From {table.source}: {SOURCES[table.source == figures.PUBLISHED]}", ""]
+        ["## The last run", "", *lines, "", f"From {table.source}: {SOURCES[table.source in figures.PUBLISHED]}", ""]
     )
 
 

@@ -62,8 +62,9 @@ def small_run(root: Path) -> Path:
     analogies = root / "data" / "raw" / "text" / "truth" / "analogies.txt"
     analogies.parent.mkdir(parents=True)
     analogies.write_text(": beasts\ncat sees king sleep\n")
-    (root / "reports").mkdir()
-    (root / "reports" / "index.html").write_text("<!doctype html><title>The report</title>")
+    for folder in (root, root / "ladders" / "history"):
+        (folder / "reports").mkdir(parents=True)
+        (folder / "reports" / "index.html").write_text("<!doctype html><title>The report</title>")
     return root
 
 

@@ -56,6 +56,7 @@ def test_everything_that_a_page_needs_is_in_the_folder(out: Path) -> None:
     assert all(f'<code class="small faint">{path}</code>' in start for path in {*listed, *scripts})
     assert f'data-text="{LINES[0]}"' in (out / "translate.html").read_text(encoding="utf-8")
     assert 'data-text="the dogs that the"' in (out / "continue.html").read_text(encoding="utf-8")
+    assert 'href="report-history/index.html">Report: history</a>' in start
     assert (out / "report" / "index.html").is_file() and (out / ".nojekyll").is_file()
 
 
