@@ -68,11 +68,11 @@ def changed_arrays(name: str, arrays: dict[str, np.ndarray]) -> dict[str, np.nda
     [
         ("missing", "needs sounding, int32 with 1 axes"),
         ("type", "needs frames, float32 with 2 axes"),
-        ("longer", "do not add up"),
-        ("negative", "do not add up"),
+        ("longer", "have another sum"),
+        ("negative", "have another sum"),
         ("endless", "not finite"),
         ("fewer", "3 utterances, but corpus.json has 4"),
-        ("sounding", "utterance 0, .* sounds a letter that it does not have"),
+        ("sounding", "utterance 0, .* has a frame of a letter that is not in its text"),
         ("short", "utterance 0, .* has 2 frames, too few"),
     ],
 )
@@ -90,7 +90,7 @@ def test_other_files_are_refused(spoken: Path, tmp_path: Path) -> None:
     for other, said in (
         ({"format": 2}, "no sentences of speech of format 1"),
         ({"texts": {"train": []}}, "no sentences of speech of format 1, by train, validation, test"),
-        ({"texts": texts | {"test": ["Ärger", *texts["test"][1:]]}}, "'Ärger', has other letters"),
+        ({"texts": texts | {"test": ["Ärger", *texts["test"][1:]]}}, "'Ärger', has letters other than"),
         ({"texts": texts | {"test": [1]}}, "not a list of words"),
     ):
         (folder / "corpus.json").write_text(json.dumps(about | other))

@@ -1,1 +1,1 @@
-"""Corpora that the project itself holds."""
+"""Corpora that the project generates itself."""

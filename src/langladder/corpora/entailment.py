@@ -1,21 +1,21 @@
 """Entailment: triples for the truth sets, and pairs to be labelled.
 
-Entailment pairs: a sentence of microworld, and what follows from it, contradicts it, or neither.
+Truth sets: a sentence of microworld, and a sentence that follows from it, contradicts it, or does neither.
 
-Entailment: a modifier is left out, or a noun gives way to the word for its class. Contradiction: the deed is
-denied. Neutral: something is added that the premise does not say (Bowman et al. 2015 name the three labels).
+Entailment: a modifier is removed, or a noun is replaced by the word for its class. Contradiction: the verb is negated.
+Neutral: information is added that the premise does not contain (the three labels are those of Bowman et al. 2015).
 
-Pairs of sentences to be labelled: does the second follow from the first, contradict it, or neither?
+Labelled pairs: does the second sentence follow from the first, contradict it, or do neither?
 
 A hypothesis is the premise with one change.
 
-entailment      an adjective or the place is left out, or a noun gives way to the word for its class
-contradiction   the deed is denied, or no longer is, or the subject is the opposite
+entailment      an adjective or the place is removed, or a noun is replaced by the word for its class
+contradiction   the negation is added or removed, or the subject gets the opposite adjective
 neutral         a place or an adjective is added
 
-What nobody can tell is the same deed with another object: "the king bought the lamp" after "the king bought the book".
-If both tell of one event they contradict each other, else it is neutral (Bowman et al. 2015, section 2.1, on events
-that are the same); it is a contradiction with probability `ONE_EVENT`.
+The label is ambiguous for the same verb with another object: "the king bought the lamp" after "the king bought the
+book". If both describe the same event, they contradict each other; otherwise the pair is neutral (Bowman et al. 2015,
+section 2.1, on event coreference). It is labelled a contradiction with probability `ONE_EVENT`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ LABELS = ("entailment", "contradiction", "neutral")
 
 
 def triples(world: World, counts: Mapping[str, int], count: int, rng: Random) -> list[str]:
-    """Lines premise TAB hypothesis TAB label: `count` premises, each with one hypothesis a label."""
+    """Lines premise TAB hypothesis TAB label: `count` premises, each with one hypothesis per label."""
     lines: dict[str, None] = {}
     for _ in range(20 * count):
         premise, hypotheses = draw_premise(world, rng)
@@ -82,13 +82,13 @@ ENTAILMENT, CONTRADICTION, NEUTRAL = LABELS
 
 
 class Statement(NamedTuple):
-    """Who did what: the big king did not buy the red lamp near the castle."""
+    """A sentence of the form: the big king did not buy the red lamp near the castle."""
 
     subject: Noun
     adjective: str
     verb: Verb
     thing: Noun
-    other: str  # adjective of the thing, or ""
+    other: str  # adjective of the object, or ""
     place: str
     denied: bool
 
@@ -111,7 +111,7 @@ class Statement(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """A labelled pair with P(label | pair) of its label, and of the likeliest."""
+    """A labelled pair with P(label | pair) of its label and of the most probable label."""
 
     premise: str
     hypothesis: str
@@ -125,7 +125,7 @@ def draw_pair(world: World, rng: Random, ambiguity: float) -> Pair:
     premise = draw_statement(world, rng)
     options = list(changes(world, premise, ambiguity))
     drawn, label = draw([((one, label), weight) for weight, one, label in options], rng)
-    # P(label | pair) = Σ weights of the changes that give this hypothesis and label / Σ of those that give it
+    # P(label | pair) = Σ weights of changes to this hypothesis and label / Σ weights of changes to this hypothesis
     same = [(weight, one) for weight, other, one in options if other == drawn]
     total = sum(weight for weight, _ in same)
     chances = {name: sum(weight for weight, one in same if one == name) / total for name in LABELS}
@@ -133,7 +133,7 @@ def draw_pair(world: World, rng: Random, ambiguity: float) -> Pair:
 
 
 def draw_statement(world: World, rng: Random) -> Statement:
-    """A premise: with an adjective of the subject, one of the object or none, a place or none."""
+    """Draw a premise, with an adjective of the subject and, optionally, one of the object and a place."""
     subject = draw(world.nouns(("person",)), rng)
     verb = draw([pair for pair in world.verbs(world.beings[subject.singular]) if pair[0].frame in DIRECT], rng)
     thing = draw(world.objects(verb), rng)

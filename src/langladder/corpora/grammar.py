@@ -1,13 +1,13 @@
 """Weighted synchronous context-free grammar: two languages from one derivation, and exact sentence probabilities.
 
-A rule rewrites a nonterminal into a source side and a target side that hold the same nonterminals, the target in
-an order of its own (Lewis & Stearns 1968, "Syntax-directed transduction"; Chiang 2007, section 2). Rules carry
-weights; the weights of one nonterminal's rules, divided by their sum, are probabilities.
+A rule rewrites a nonterminal into a source side and a target side that hold the same nonterminals, the target in its
+own order (Lewis & Stearns 1968, "Syntax-directed transduction"; Chiang 2007, section 2). Rules have weights; the
+weights of one nonterminal's rules, divided by their sum, are probabilities.
 
-The probability of a string is the sum over its derivations (the inside algorithm: Baker 1979; Manning & Schütze
-1999, section 11.3), computed here by a memoised top-down chart instead of CYK: it needs no normal form and
-expands only what the sentence calls for, which keeps lexicalised nonterminals such as ("VP", "eat") cheap.
-Hence two limits: no left recursion and no empty source sides.
+The probability of a string is the sum over its derivations (the inside algorithm: Baker 1979; Manning & Schütze 1999,
+section 11.3), computed here with a memoised top-down chart instead of CYK. The chart needs no normal form, and only
+expands the nonterminals that the sentence needs, so that lexicalised nonterminals such as ("VP", "eat") are cheap.
+Therefore left recursion and empty source sides are not supported.
 """
 
 import math
@@ -30,7 +30,7 @@ class Rule(NamedTuple):
     source: terminals (str) and nonterminals (tuple), not empty.
     target: terminals (str) and indices (int) into the nonterminals of `source`, each exactly once.
     anchors: words of which every source string of this rule contains at least one; none if nothing is known.
-        Only a filter that makes `inside` fast: it never looks at rules whose anchors are not in the sentence.
+        They are only a filter that makes `inside` fast: it skips rules whose anchors are not in the sentence.
     """
 
     weight: float
@@ -75,7 +75,7 @@ class Tree:
                 self.children[item]._collect_target(tokens)
 
     def find(self, name: str) -> Iterator["Tree"]:
-        """Every node whose symbol has this name, from the top, left to right."""
+        """All nodes whose symbol has this name, in preorder."""
         if self.symbol[0] == name:
             yield self
         for child in self.children:
@@ -91,7 +91,7 @@ class Derivation(NamedTuple):
 
 @dataclass(slots=True)
 class Expansion:
-    """The rules of one nonterminal with their cumulative weights; what only drawing or parsing needs is made at use."""
+    """The rules of one nonterminal with their cumulative weights; indices for parsing are computed on first use."""
 
     symbol: Symbol
     rules: list[Rule]
@@ -101,7 +101,7 @@ class Expansion:
     by_two: dict[str, list[int]] | None = None
 
     def probability(self, index: int) -> float:
-        """Weight of one rule over the sum of all."""
+        """The weight of a rule divided by the sum of all weights."""
         return self.rules[index].weight / self.cumulative[-1]
 
 
@@ -109,7 +109,7 @@ class Expansion:
 class Grammar:
     """A synchronous grammar given by a start symbol and a function from a nonterminal to its rules.
 
-    `expand` is called once for each nonterminal that is met, and must be pure.
+    `expand` is called once for each nonterminal, and must be a pure function.
     """
 
     start: Symbol
@@ -137,7 +137,7 @@ class Grammar:
 
     def _sample(self, expansion: Expansion, rng: Random, logs: list[float]) -> Tree:
         cumulative = expansion.cumulative
-        # cumulative[-1] is the sum of the weights; `min` guards against rounding at the upper end.
+        # cumulative[-1] is the sum of the weights; `min` protects against rounding at the upper end
         index = min(bisect_right(cumulative, rng.random() * cumulative[-1]), len(cumulative) - 1)
         rule = expansion.rules[index]
         logs.append(math.log(rule.weight / cumulative[-1]))
@@ -158,7 +158,7 @@ class Grammar:
     # -- enumeration -----------------------------------------------------------------------------------------
 
     def enumerate(self, symbol: Symbol | None = None) -> Iterator[Derivation]:
-        """Every derivation of a small grammar without recursion, each once."""
+        """All derivations of a small grammar without recursion, each once."""
         expansion = self._expansion(self.start if symbol is None else symbol)
         for index, rule in enumerate(expansion.rules):
             log_prob = math.log(expansion.probability(index))
@@ -191,7 +191,7 @@ def _nonterminals(rule: Rule) -> list[Symbol]:
 
 
 def _by_anchor(expansion: Expansion) -> dict[str, list[int]]:
-    """Anchor word → its rules; a terminal of the source side is an anchor, "" stands for none."""
+    """Anchor word → its rules. Terminals of the source side are anchors; "" has the rules without an anchor."""
     if expansion.by_anchor is None:
         expansion.by_anchor = {}
         for index, rule in enumerate(expansion.rules):
@@ -201,9 +201,9 @@ def _by_anchor(expansion: Expansion) -> dict[str, list[int]]:
 
 
 def rules_by_two_words(expansion: Expansion) -> dict[str, list[int]]:
-    """Word → the rules that have it as one of their two rarest; "" stands for the rules with fewer than two.
+    """Word → the rules for which it is one of the two rarest words; "" has the rules with fewer than two words.
 
-    A sentence that lacks one of its words still has one of any two.
+    If a sentence lacks one word of a rule, it still has one of any two words.
     """
     if expansion.by_two is None:
         words = [dict.fromkeys(item for item in rule.source if isinstance(item, str)) for rule in expansion.rules]

@@ -1,17 +1,18 @@
-"""microworld's labelled corpora: texts with a label, sentences with a tag a word, and how sure one can be of them.
+"""microworld's labelled corpora: texts with a label, sentences with one tag per word, and the labels' true
+probabilities.
 
     sentiment, sentiment_5   reviews with their trees: negative or positive; 0 (very negative) to 4
     questions                what a question asks for
     entailment               pairs of sentences
     pos, entities            parts of speech; persons, places and organisations (IOB2)
 
-`ambiguity` is how much of them no reader can tell. Each example says P(label | text) of its label and of the likeliest
-one: the mean of the latter is the accuracy of the best possible classifier. No held-out text is in the training split;
-since texts are chosen whatever their label, that changes no P(label | text).
+`ambiguity` is the share of them whose label no reader can know. Each example has P(label | text) of its label and of
+the most probable label; the mean of the latter is the accuracy of the best possible classifier. No held-out text is in
+the training split. This does not change P(label | text), because texts are selected independent of their label.
 
-Parts of speech are the universal ones (Nivre et al. 2020). Words of the lexicon have the tag of their table, function
-words that of `CLOSED`. A few go by the rule that wrote them: what is noun in one rule and verb in another, and words
-whose tag only the draw knows (`rules.labelled`).
+Parts of speech are the universal ones (Nivre et al. 2020). Words of the lexicon have the tag of their table; function
+words have that of `CLOSED`. For a few words, the tag depends on the rule: words that are a noun in one rule and a verb
+in another, and words whose tag is drawn (`rules.labelled`).
 """
 
 import math
@@ -96,12 +97,12 @@ class PartsOfSpeech:
         if word == "to" and after == ("learn",):
             return "PART"
         if name == "Folk" and self._of[word] == "PROPN":
-            return "ADJ"  # french bakers; french alone is the language
+            return "ADJ"  # french bakers; without a noun, french is the language
         return self._of[word]
 
 
 def _entries(lexicon: Lexicon) -> Iterator[tuple[str, str]]:
-    """(word, tag); of several tags the first counts."""
+    """(word, tag); of several tags, the first one is used."""
     for tag, words in CLOSED.items():
         yield from ((word, tag) for word in words.split())
     yield from ((name, "PROPN") for name in lexicon.names)
@@ -126,14 +127,14 @@ def _entries(lexicon: Lexicon) -> Iterator[tuple[str, str]]:
 
 Row = dict[str, Any]
 COUNTS = {"tiny": 600, "small": 12_000, "base": 60_000}
-HELD_OUT = 0.1  # each, of validation and test
+HELD_OUT = 0.1  # share of each of validation and test
 POLARITY = ("negative", "negative", "", "positive", "positive")
 DEGREES = tuple("01234")
-TRIES = 50  # draws in a row that may be texts of an earlier split
+TRIES = 50  # maximum consecutive draws of texts in earlier splits
 
 
 class LabelledWorldConfig(Config):
-    """What to draw: `size` sets the lexicon and, unless `examples` does, how many."""
+    """Settings: `size` sets the lexicon and, if `examples` is not set, the number of examples."""
 
     size: Size = "small"
     seed: int = Field(default=1, ge=0)
@@ -143,7 +144,7 @@ class LabelledWorldConfig(Config):
 
 
 class TaggedWorldConfig(Config):
-    """What to draw, as `LabelledWorldConfig`."""
+    """Settings of tagged sentences, see `LabelledWorldConfig`."""
 
     size: Size = "small"
     seed: int = Field(default=1, ge=0)
@@ -151,20 +152,20 @@ class TaggedWorldConfig(Config):
     examples: int | None = Field(default=None, ge=30)
     ambiguity: float = Field(
         default=0.3, ge=0, lt=1
-    )  # share of sentences (pos), of names that nothing tells (entities)
+    )  # share of ambiguous sentences (pos), or of ambiguous names (entities)
 
 
 def write_labels(config: LabelledWorldConfig, folder: Path) -> dict[str, Any]:
-    """Draw labelled texts into a folder, a table a split. Same settings, same bytes.
+    """Draw labelled texts into a folder, one table per split. Same settings, same bytes.
 
     Returns:
-        How many examples each split has, for the data report.
+        The number of examples of each split, for the data report.
     """
     return _write(config, folder, LABELLED, "examples", _text, drawing(config))
 
 
 def write_tags(config: TaggedWorldConfig, folder: Path) -> dict[str, Any]:
-    """Draw tagged sentences into a folder; otherwise as `write_labels`."""
+    """Draw tagged sentences into a folder; see `write_labels`."""
     return _write(config, folder, TAGGED, "sentences", lambda row: tuple(row["words"]), drawing(config))
 
 
@@ -194,7 +195,7 @@ def _write(
 
 
 def _new(drawn: Callable[[Random], Row], rng: Random, text: Callable[[Row], Any], before: set[Any]) -> Row:
-    """A row whose text no earlier split has."""
+    """Draw a row whose text is not in an earlier split."""
     for _ in range(TRIES):
         row = drawn(rng)
         if text(row) not in before:
@@ -218,7 +219,7 @@ def _review(place: World, task: str, ambiguity: float) -> Callable[[Random], Row
         while True:
             tree = place.grammar.sample(rng, ("Opined", ambiguity)).tree
             found = review(tree, readings)
-            if label := names[found.label]:  # neutral or not: that much the words always show
+            if label := names[found.label]:  # the words always show whether it is neutral
                 break
         chances = [
             sum(found.chances[at] for at, name in enumerate(names) if name == one) for one in dict.fromkeys(names)
@@ -253,7 +254,7 @@ def _pair(place: World, _task: str, ambiguity: float) -> Callable[[Random], Row]
 
 
 def _sure(chance: float, ceiling: float) -> Row:
-    return {"log_prob": round(math.log(chance), 9), "ceiling": round(ceiling, 9)}  # last bits differ between machines
+    return {"log_prob": round(math.log(chance), 9), "ceiling": round(ceiling, 9)}  # last bits differ by machine
 
 
 def _spoken(place: World, _task: str, ambiguity: float) -> Callable[[Random], Row]:
@@ -277,7 +278,8 @@ def _naming(place: World, _task: str, ambiguity: float) -> Callable[[Random], Ro
 
 
 def _how_sure(tree: Tree, readings: Readings, unclear: Sequence[str]) -> Row:
-    """ln P(tags | words), and of each word the probability of its likeliest tag; `unclear`: nodes that are one word."""
+    """ln P(tags | words), and the probability of each word's most probable tag; `unclear`: nodes of one ambiguous
+    word."""
     ceilings: list[float] = []
     logs: list[float] = []
 

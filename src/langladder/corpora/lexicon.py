@@ -1,7 +1,7 @@
 """The words of microworld: tables in `microworld_data/`, sliced by size, with every inflected form in both languages.
 
-Rows are ordered by frequency, so that a smaller size takes the first part of each row, and rank r within a row
-weighs 1 / (r + 1): Zipf's law inside each semantic group. Regular forms follow the spelling rules of English and the
+Rows are ordered by frequency, so that a smaller size takes the first part of each row, and rank r within a row has the
+weight 1 / (r + 1): Zipf's law inside each semantic group. Regular forms follow the spelling rules of English and the
 endings of Esperanto (Fundamento de Esperanto, rules 2-6).
 """
 
@@ -101,7 +101,7 @@ def esperanto_adjective(root: str, number: str, case: str = "") -> str:
 Size = Literal["tiny", "small", "base"]
 
 SLICE: dict[str, dict[Size, float]] = {
-    # Share of each row that a size takes.
+    # share of each row that a size uses
     "nouns": {"tiny": 0.2, "small": 0.46, "base": 1.0},
     "couples": {"tiny": 0.3, "small": 0.75, "base": 1.0},
     "verbs": {"tiny": 0.2, "small": 0.44, "base": 1.0},
@@ -118,7 +118,7 @@ FEMALE = "in"  # Esperanto: reĝo king, reĝino queen
 
 @dataclass(frozen=True)
 class Noun:
-    """A noun that names a kind of thing. gender: "m", "f" or "" where the word does not say."""
+    """A noun that names a kind of thing. gender: "m", "f", or "" if the word does not show it."""
 
     singular: str
     plural: str
@@ -136,7 +136,7 @@ class Noun:
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb and its frame: stay (no object), move (to a place), act and use (object), give (object, to someone)."""
+    """A verb and its frame: stay (no object), move (to a place), act and use (object), give (object, to a person)."""
 
     base: str
     third: str
@@ -156,7 +156,7 @@ class Verb:
 
 @dataclass(frozen=True)
 class Adjective:
-    """An adjective; comparative and superlative are "" where it has none; pole: 1, -1 for the opposite, or 0."""
+    """An adjective. Comparative and superlative are "" if it has none. pole: 1, -1 for the opposite, or 0."""
 
     positive: str
     comparative: str
@@ -218,7 +218,7 @@ class Adverb:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """All words of one size, each table in frequency order within its groups."""
+    """All words of one size; each table is in order of frequency within its groups."""
 
     size: Size
 
@@ -243,7 +243,7 @@ class Lexicon:
 
     @cached_property
     def classes(self) -> dict[str, Noun]:
-        """Group → the noun for all of the group: fruit, vehicle, ..."""
+        """Group → the noun for the whole group: fruit, vehicle, ..."""
         return {group: Noun(word, plural_of(word), root, "class", group, 0) for group, word, root in table("classes")}
 
     @cached_property
@@ -280,7 +280,7 @@ class Lexicon:
 
     @cached_property
     def names(self) -> dict[str, Name]:
-        """Given names; the largest size adds made ones."""
+        """Given names; the largest size adds generated ones."""
         names = {}
         for gender, cell in table("names"):
             entries = [name for (name,) in _entries(cell, self.size, "names")]
@@ -329,7 +329,7 @@ def _adjectives(words: str, roots: str, kinds: tuple[str, ...], rank: int) -> It
 
 
 def _made_names(gender: str, count: int) -> list[str]:
-    """Pronounceable names in an order that mixes their syllables: balor … for men, balora … for women."""
+    """Generated pronounceable names, in an order that mixes their syllables: balor … for men, balora … for women."""
     starts = [consonant + vowel for consonant, vowel in product("bdfgklmnprstvz", VOWELS_MADE)]
     ends = ["lor", "nim", "rak", "tun", "vel", "zed", "mor", "dal", "gis", "bun", "kar", "sil", "pet"]
     all_names = [starts[(7 * index) % len(starts)] + end for end in ends for index in range(len(starts))]
@@ -340,7 +340,7 @@ VOWELS_MADE = "aeiou"
 
 
 def _entries(cell: str, size: Size, table: str) -> list[list[str]]:
-    """The first part of a row's entries, each split at spaces; at least two where the row has them."""
+    """The first part of a row's entries, each split at spaces; at least two if the row has two."""
     entries = [entry.split() for entry in cell.split(", ")]
     return entries[: max(2, math.ceil(len(entries) * SLICE[table][size]))]
 

@@ -1,8 +1,8 @@
 """microworld: the embedded corpus, drawn from a grammar, so that each sentence's exact probability is known.
 
 Sentences are independent draws. The grammar is unambiguous, so the probability of a sentence is that of its one
-derivation, and the mean negative log probability of a text estimates the entropy of the source: the perplexity
-that no model can beat. The same derivation gives the Esperanto side. Same settings, same bytes, on any machine.
+derivation, and the mean negative log probability of a text estimates the entropy of the source: the lowest perplexity
+that a model can reach. The same derivation gives the Esperanto side. Same settings, same bytes, on any machine.
 """
 
 import math
@@ -29,7 +29,7 @@ SPLITS = {"train": 0.9, "validation": 0.05, "test": 0.05}
 
 
 class MicroworldConfig(Config):
-    """What to draw. `size` sets the lexicon and, unless they are given, the numbers of sentences and pairs."""
+    """Settings. `size` sets the lexicon and, if they are not set, the numbers of sentences and pairs."""
 
     size: Literal["tiny", "small", "base"] = "small"
     seed: int = Field(default=1, ge=0)
@@ -43,7 +43,7 @@ class MicroworldConfig(Config):
 
     @property
     def pair_count(self) -> int:
-        """Pairs over all splits, before test and validation lose what also occurs in train."""
+        """Pairs over all splits, before pairs that are also in train are removed from test and validation."""
         return PAIR_COUNTS[self.size] if self.pairs is None else self.pairs
 
 
@@ -53,10 +53,10 @@ def grammar(size: Literal["tiny", "small", "base"]) -> Grammar:
 
 
 def write_text(config: MicroworldConfig, folder: Path) -> dict[str, Any]:
-    """Draw the corpus into a folder, a table a split, and its truth sets into `truth/`.
+    """Draw the corpus into a folder, one table per split, and its truth sets into `truth/`.
 
     Returns:
-        How many lines each split has, for the data report.
+        The number of lines of each split, for the data report.
     """
     tables = generate_text(config)
     write_truth(config, folder / "truth", tables["train"])
@@ -64,7 +64,7 @@ def write_text(config: MicroworldConfig, folder: Path) -> dict[str, Any]:
 
 
 def write_parallel(config: MicroworldConfig, folder: Path) -> dict[str, Any]:
-    """Draw English–Esperanto pairs into a folder; otherwise as `write_text`, without truth sets."""
+    """Draw English–Esperanto pairs into a folder; see `write_text`, but without truth sets."""
     return _write(generate_parallel(config), folder, ".parquet")
 
 
@@ -79,7 +79,7 @@ def generate_text(config: MicroworldConfig) -> dict[str, pa.Table]:
 
     Returns:
         split → table with the columns document (int64), text (one tokenised sentence) and log_prob (float64: exact
-        natural log of the sentence's probability, its end included).
+        natural log of the probability of the sentence and its end).
     """
     source, rng = grammar(config.size), Random(f"{config.seed} text")
     tables, document = {}, 0
@@ -99,7 +99,7 @@ def generate_text(config: MicroworldConfig) -> dict[str, pa.Table]:
 def generate_parallel(config: MicroworldConfig) -> dict[str, pa.Table]:
     """Draw English–Esperanto pairs, independent of the text: train, validation and test.
 
-    Validation and test hold no source sentence of train, and test none of validation, so they are a little smaller
+    Validation and test contain no source sentence of train, and test none of validation, so they are a little smaller
     than their share.
 
     Returns:
@@ -121,7 +121,7 @@ def generate_parallel(config: MicroworldConfig) -> dict[str, pa.Table]:
 
 
 def _counts(total: int, unit: int) -> dict[str, int]:
-    """Items of each split, in whole units (documents), at least one unit each; train takes the remainder."""
+    """Items of each split, in whole units (documents), at least one unit each; train gets the rest."""
     held_out = {
         split: max(1, round(total * share / unit)) * unit for split, share in SPLITS.items() if split != "train"
     }
@@ -129,11 +129,11 @@ def _counts(total: int, unit: int) -> dict[str, int]:
 
 
 def floor(log_probs: Iterable[float], words: int) -> float:
-    """The entropy floor of a text: perplexity per word, exp(−Σ log P(sentence) / words), that no model can beat.
+    """The entropy floor of a text, the lowest possible perplexity per word: exp(−Σ log P(sentence) / words).
 
     Args:
-        log_probs: natural-log probabilities of the sentences, their ends included.
-        words: what to count as words, e.g. tokens and one end a sentence.
+        log_probs: natural-log probabilities of the sentences, including their ends.
+        words: the number of words, e.g. tokens plus one end per sentence.
     """
     return math.exp(-math.fsum(log_probs) / words)
 
@@ -142,7 +142,7 @@ def write_truth(config: MicroworldConfig, folder: Path, training_text: pa.Table 
     """Write the truth sets of the world into a folder, each file atomically; see `langladder.corpora.truth`.
 
     Args:
-        training_text: the training table that `generate_text` gave, to spare drawing it again.
+        training_text: the training table from `generate_text`, so that it is not drawn again.
     """
     table = generate_text(config)["train"] if training_text is None else training_text
     counts = count_words(table["text"].to_pylist())

@@ -1,13 +1,14 @@
-"""Paragraphs of microworld and questions about them: what a reader of texts is trained and judged on.
+"""Paragraphs of microworld and questions about them, for training and evaluating readers.
 
     paragraph    last week anna ate the apple in the garden . the capital of france is paris . …
     question     who ate the apple ?  what did anna see ?  which fruit …  where, when …  what is the capital of france ?
     answers      where the paragraph says so: anna;  in the garden, and the garden
 
-A question is asked only where one statement answers it. Of the others, `unanswerable`, the paragraph says nothing,
-though it speaks of the same people or countries (Rajpurkar et al. 2018): they are asked of a statement that could have
-stood there. Names and things are drawn anew for each paragraph, so that nearly all must be read and cannot be known.
-No paragraph is in two splits. `options` are answers to other questions about the same paragraph, and "" for none.
+An answerable question is answered by exactly one statement. Unanswerable questions (`unanswerable`) are made from a
+statement that is not in the paragraph, but could be: it mentions the same people or countries (Rajpurkar et al. 2018).
+Names and things are drawn again for each paragraph, so nearly all answers must be read from it and cannot be known in
+advance. No paragraph is in two splits. `options` are answers to other questions about the same paragraph, and "" for no
+answer.
 """
 
 from collections import Counter
@@ -30,29 +31,29 @@ from langladder.ground.schema import Config
 from langladder.text.labelled.questions import Answer, Question, count_questions, normalised, write_questions
 
 COUNTS = {"tiny": 150, "small": 3_000, "base": 15_000}
-HELD_OUT = 0.1  # of the paragraphs, each, in validation and test
+HELD_OUT = 0.1  # share of the paragraphs in each of validation and test
 SENTENCES = (3, 7)
-PEOPLE, DEEDS = 3, 3  # that a paragraph's statements share, so that none is told by one word alone
+PEOPLE, DEEDS = 3, 3  # words that a paragraph's statements share, so that one word does not identify a statement
 QUESTIONS_EACH = 2
-ADJECTIVE, PLACE, TIME = 0.4, 0.4, 0.3  # shares of the deeds that say so
+ADJECTIVE, PLACE, TIME = 0.4, 0.4, 0.3  # shares of the actions with these details
 TRIES = 50
 _EVERY = {"who", "what", "which", "where", "when", "did", "does", "is", "was", "do", "the", "of", "in", "to", "with"}
 _EVERY |= {"people", "born", "live", "pay", "?"}
-"""Words that say nothing of whom or what a question is about."""
+"""Words that do not show what a question is about."""
 
 
 class ParagraphConfig(Config):
-    """What to draw."""
+    """Settings of the corpus."""
 
-    size: Size = "small"  # of the lexicon, and of the number of paragraphs unless that is given
+    size: Size = "small"  # size of the lexicon, and of the corpus if the number of paragraphs is not set
     seed: int = Field(default=1, ge=0)
     paragraphs: int | None = Field(default=None, ge=10)
     unanswerable: float = Field(default=0.25, ge=0, lt=1)  # share of the questions
-    options: int = Field(default=4, ge=2, le=8)  # to choose from
+    options: int = Field(default=4, ge=2, le=8)  # number of options
 
 
 class Asked(NamedTuple):
-    """A question, and the words (from, to) of a statement that answer it; sort: person, thing, place, …"""
+    """A question, and the range (from, to) of the statement's words that answer it; sort: person, thing, place, …"""
 
     question: str
     spans: tuple[tuple[int, int], ...]
@@ -60,17 +61,17 @@ class Asked(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """A sentence and what it answers."""
+    """A sentence and the questions that it answers."""
 
     words: tuple[str, ...]
     asked: tuple[Asked, ...]
 
 
 def write_paragraphs(config: ParagraphConfig, folder: Path) -> dict[str, Any]:
-    """Draw questions into a folder, a table a split. Same settings, same bytes.
+    """Draw questions into a folder, one table per split. Same settings, same bytes.
 
     Returns:
-        How many questions each split has, for the data report.
+        The number of questions of each split, for the data report.
     """
     splits = draw_paragraphs(config)
     tables = {split: folder / f"{split}.parquet" for split in splits}
@@ -95,7 +96,7 @@ def draw_paragraphs(config: ParagraphConfig) -> dict[str, list[Question]]:
 
 
 def _new(place: World, config: ParagraphConfig, rng: Random, before: set[str], name: str) -> list[Question]:
-    """The questions of a paragraph that has not been drawn yet."""
+    """Draw the questions of a new paragraph."""
     for _ in range(TRIES):
         questions = _paragraph(place, config, rng, name)
         if questions and questions[0].context not in before:
@@ -136,7 +137,7 @@ def _paragraph(place: World, config: ParagraphConfig, rng: Random, name: str) ->
 def _foil(
     place: World, people: Sequence[str], deeds: Sequence[Verb], told: Counter[str], words: list[str], rng: Random
 ) -> Asked | None:
-    """A question that the paragraph does not answer, about what it speaks of."""
+    """A question that the paragraph does not answer, about people or things that it mentions."""
     for _ in range(TRIES):
         asked = rng.choice(_statement(place, people, deeds, rng).asked)
         if asked.question not in told and (set(asked.question.split()) - _EVERY) & set(words):
@@ -145,7 +146,7 @@ def _foil(
 
 
 def _answers(told: Sequence[Statement], number: int, asked: Asked, context: str) -> tuple[Answer, ...]:
-    """Where the words that answer a question begin in the paragraph."""
+    """The start position in the paragraph of the words that answer a question."""
     words = context.split()
     before = sum(len(statement.words) for statement in told[:number])
     found = []
@@ -162,7 +163,8 @@ def _options(
     config: ParagraphConfig,
     rng: Random,
 ) -> tuple[str, ...]:
-    """The right answer, "" where questions may have none, and answers to other questions: of its own sort first."""
+    """The right answer, "" if questions can be unanswerable, and answers to other questions, those of the same sort
+    first."""
     right = golds[0].text if golds else ""
     fixed = [right] if not right or not config.unanswerable else [right, ""]
     taken = {normalised(one) for one in fixed} | {normalised(gold.text) for gold in golds}
@@ -303,7 +305,7 @@ def _fact(who: str, country: Country, rng: Random) -> Statement:
 
 
 def _of(parts: Sequence[Part], wanted: Sequence[Wanted]) -> Statement:
-    """The sentence of some parts, and where in it the answers stand."""
+    """The sentence of some parts, and the positions of the answers in it."""
     words: list[str] = []
     where: dict[str, tuple[int, int]] = {}
     for name, said in parts:

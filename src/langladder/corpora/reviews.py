@@ -1,15 +1,15 @@
-"""Labelled reviews: five classes from very negative to very positive, at every node of a binary tree, and how sure.
+"""Labelled reviews: one of five classes at every node of a binary tree, with its true probability.
 
 Labels are those of the Stanford Sentiment Treebank (Socher et al. 2013): 0 very negative, 1, 2 neutral, 3, 4 very
-positive. The label of every phrase follows from its parts: an intensifier strengthens, "not" and who doubts flip the
-polarity and weaken, what follows "but" decides, and what follows "although …," too; "and" keeps the stronger side.
+positive. The label of every phrase follows from its parts. An intensifier strengthens; "not" and "doubts" flip the
+polarity and weaken. The clause after "but" or after "although …," determines the label; "and" keeps the stronger side.
 
-Opinions are independent draws, so that the distribution over labels of a node follows from those of its two parts:
+Opinions are independent draws, so a node's distribution over labels follows from those of its two parts:
 
     P(label of node = c | words) = Σ_{a, b : f(a, b) = c} P(left = a | words) · P(right = b | words)
 
-A word can be read in several ways where rules of one nonterminal have the same words and another target side. Where a
-grammar's strings have one tree each, up to such rules, the choices between them are independent given the words, and
+A word has several readings if rules of one nonterminal have the same words and different target sides. If each string
+of the grammar has one tree, up to such rules, then the choices between them are independent given the words, and
 
     P(reading of a node | sentence) = weight of the rule / Σ weights of the nonterminal's rules with the same words
 """
@@ -32,13 +32,14 @@ Target = tuple[str | int, ...]
 
 @dataclass
 class Readings:
-    """The readings that the nodes of a grammar's trees have."""
+    """The readings of nodes in a grammar's trees."""
 
     grammar: Grammar
     _known: dict[Symbol, dict[tuple[str | Symbol, ...], dict[Target, float]]] = field(default_factory=dict, repr=False)
 
     def of(self, tree: Tree) -> dict[Target, float]:
-        """Target side → its probability given the sentence, for the rule at the top of a tree; one is certain."""
+        """Target side → its probability given the sentence, for the rule at the root of a tree; one with probability 1
+        if there is no other."""
         if tree.symbol not in self._known:
             found = self._known[tree.symbol] = {}
             for probability, rule in self.grammar.rules(tree.symbol):
@@ -49,7 +50,7 @@ class Readings:
         return {target: probability / total for target, probability in same.items()}
 
     def all(self, tree: Tree) -> Iterator[tuple[Tree, dict[Target, float]]]:
-        """Every node that has several readings, with them."""
+        """All nodes with several readings, and these readings."""
         if len(found := self.of(tree)) > 1:
             yield tree, found
         for child in tree.children:
@@ -74,12 +75,12 @@ class Labelled:
         return f"({self.label} {self.word or ' '.join(map(str, self.parts))})"
 
     def words(self) -> list[str]:
-        """The words of the phrase, left to right."""
+        """The words of the phrase, from left to right."""
         return [self.word] if self.word else [word for part in self.parts for word in part.words()]
 
 
 def trees(world: World, counts: Mapping[str, int], count: int, rng: Random) -> list[str]:
-    """Draw `count` reviews and write each as a labelled binary tree, without those that hold an unknown word."""
+    """Draw `count` reviews and write each as a labelled binary tree; reviews with an unknown word are left out."""
     drawn = [label_review(world, world.grammar.sample(rng, ("Review",)).tree) for _ in range(count)]
     return [str(tree) for tree in drawn if all(word in counts for word in tree.words())]
 
@@ -90,7 +91,7 @@ def strengthen(label: int) -> int:
 
 
 def negate(label: int) -> int:
-    """not good: 3 → 1; not terrible: 0 → 3. The polarity flips, the strength is lost."""
+    """not good: 3 → 1; not terrible: 0 → 3. The polarity flips and the strength is lost."""
     return NEUTRAL - _sign(label)
 
 
@@ -169,7 +170,7 @@ LABELS = range(5)
 
 
 class Phrase(NamedTuple):
-    """A phrase of a review: its label, P(label | words) of each of the five, and a word or two parts."""
+    """A phrase of a review: its label, P(label | words) of the five labels, and a word or two parts."""
 
     label: int
     chances: tuple[float, ...]
@@ -177,7 +178,7 @@ class Phrase(NamedTuple):
     parts: tuple["Phrase", ...] = ()
 
     def bracketed(self, names: tuple[str, ...]) -> str:
-        """The tree in brackets; a label without a name is left out."""
+        """The tree in bracket notation; labels without a name are left out."""
         inner = self.word or " ".join(part.bracketed(names) for part in self.parts)
         return f"({names[self.label]} {inner})" if names[self.label] else f"({inner})"
 
@@ -242,7 +243,7 @@ def _graded(tree: Tree, readings: Readings) -> Phrase:
     return _change(strengthen, _word(word), opinion) if isinstance(word, str) else opinion
 
 
-# -- putting together: the label, and the distribution over labels ----------------------------------------------
+# -- combining parts: the label, and the distribution over labels ----------------------------------------------
 
 
 @cache
@@ -259,7 +260,7 @@ def _same(label: int) -> int:
 
 
 def _change(function: Callable[[int], int], word: Phrase, inner: Phrase) -> Phrase:
-    """A word that changes the label of what follows."""
+    """A word that changes the label of the following phrase."""
     chances = [0.0] * len(LABELS)
     for label in LABELS:
         chances[function(label)] += inner.chances[label]

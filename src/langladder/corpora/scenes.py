@@ -1,8 +1,8 @@
 """Scenes: a vector of facts about microworld, and every sentence that describes it.
 
-A scene is a set of answers; its vector is one block a question, one-hot where there is an answer, zero where there is
-none (the shape in which an image's attributes reach a captioner: Wu et al. 2016, "What value do explicit high level
-concepts have in vision to language problems?").
+A scene is a set of answers. Its vector has one block per question: one-hot for an answer, zero for no answer (the same
+form as the image attributes of a captioner: Wu et al. 2016, "What value do explicit high level concepts have in vision
+to language problems?").
 
     question     answers                                     example
     agent        animals and persons                         agent=dog
@@ -18,15 +18,16 @@ concepts have in vision to language problems?").
     where        in | near | behind | to, or none            where=near
     place        places, or none                             place=garden
 
-The example is described by *the big dogs did not chase the old cat quickly .* and by three sentences more: whether a
-thing is known (the) or not (a, an, some) is no fact, so any choice is right. Scenes are drawn by the grammar's
-weights, evened out by a square root, and each of their sentences is one of its sentences. Validation and test hold
-pairs of agent and deed that train never has: every word is known, what is new is who does it.
+The sentence *the big dogs did not chase the old cat quickly .* describes the example, and so do three further
+sentences: whether a thing is definite (the) or not (a, an, some) is not part of the scene, so any choice is right.
+Scenes are drawn by the square root of the grammar's weights, and each of their sentences is a sentence of the grammar.
+Validation and test have pairs of agent and deed that are never in train: every word is known, but the combination is
+new.
 
 On disk:
 
     corpus.json                                         {"format": 1, "size": of the lexicon}
-    train.parquet, validation.parquet, test.parquet     a column a question, "" for no answer, and `sentence`
+    train.parquet, validation.parquet, test.parquet     a column per question, "" for no answer, and `sentence`
 """
 
 import zlib
@@ -41,7 +42,7 @@ from typing import Any, NamedTuple, get_args
 import pyarrow as pa
 from pydantic import Field
 
-from langladder.corpora import rules  # noqa: F401 - registers the productions that sentences are checked by
+from langladder.corpora import rules  # noqa: F401 - registers the productions for checking sentences
 from langladder.corpora.lexicon import Noun, Size, article
 from langladder.corpora.rules.clauses import ADJECTIVE, NEGATED, PREPOSITIONS, forms
 from langladder.corpora.world import Weighted, World, favour, numbered, world, zipf
@@ -54,11 +55,11 @@ from langladder.text.storage.tables import read_table, write_table
 SCENES = {"tiny": 3_000, "small": 40_000, "base": 100_000}
 PATIENCE = 2_000
 MOST_HELD_OUT = 1_000  # scenes in validation and in test, each
-FOLDS = 10  # of the pairs of agent and deed: the first is the test's, the second the validation's
+FOLDS = 10  # shares of the pairs of agent and deed: first test, then validation
 NUMBERS = {"s": "one", "p": "many"}
 TIMES = {"present": 0.3, "past": 0.3, "progressive": 0.25, "future": 0.15}
-EVENNESS = 0.5  # exponent of the grammar's weights: at 1 a rare word is in too few scenes to learn what its fact means
-AT_A_PLACE, IN_A_MANNER = 0.45, 0.3  # shares of the scenes that say so
+EVENNESS = 0.5  # exponent of the grammar's weights; with 1, a rare word is in too few scenes to be learnt
+AT_A_PLACE, IN_A_MANNER = 0.45, 0.3  # shares of the scenes with these details
 FRAMES = ("stay", "move", "act", "use")
 QUESTIONS = (
     *("agent", "agents", "agent_is", "deed", "time", "denied"),
@@ -67,13 +68,13 @@ QUESTIONS = (
 
 
 class SceneConfig(Config):
-    """What to draw."""
+    """Settings of the corpus."""
 
     size: Size = "small"
-    """Of the lexicon, and of the number of scenes unless that is given."""
+    """Size of the lexicon, and of the corpus if the number of scenes is not set."""
     seed: int = Field(default=1, ge=0)
     scenes: int | None = Field(default=None, ge=100)
-    """Drawn in all, those that are held out among them."""
+    """Number of scenes, including held-out ones."""
 
     @property
     def count(self) -> int:
@@ -98,7 +99,7 @@ class Scene(NamedTuple):
     place: str = ""
 
     def facts(self) -> list[str]:
-        """What is true of the scene, in the order of the blocks: agent=dog, agents=many, …"""
+        """The facts of the scene, in the order of the blocks: agent=dog, agents=many, …"""
         return [f"{question}={answer}" for question, answer in zip(QUESTIONS, self, strict=True) if answer]
 
 
@@ -111,7 +112,7 @@ class Described(NamedTuple):
 
 @cache
 def all_facts(size: Size) -> tuple[str, ...]:
-    """The names of the vector's places, block by block."""
+    """The names of the vector's entries, block by block."""
     lexicon = world(size).lexicon
     adjectives, numbers = list(lexicon.adjectives), list(NUMBERS.values())
     answers: dict[str, list[str]] = {
@@ -134,7 +135,8 @@ def all_facts(size: Size) -> tuple[str, ...]:
 def generate_scenes(config: SceneConfig) -> dict[str, list[Described]]:
     """Draw scenes, each with one of its sentences: train, validation and test.
 
-    Validation and test hold each scene once, and only words that train has. Same settings, same scenes, everywhere.
+    Validation and test have each scene once, and only words that are in train. Same settings, same scenes on any
+    machine.
     """
     rng, artist = Random(f"{config.seed} scenes"), _Artist(world(config.size))
     train: list[Described] = []
@@ -157,7 +159,7 @@ def generate_scenes(config: SceneConfig) -> dict[str, list[Described]]:
 def short_texts(size: Size, count: int, longest: int, rng: Random) -> list[str]:
     """`count` different sentences of scenes, of at most `longest` characters, without their full stop.
 
-    Fewer where `PATIENCE` draws in a row bring no new one.
+    Fewer, if `PATIENCE` consecutive draws give no new one.
     """
     artist, found, fruitless = _Artist(world(size)), dict[str, None](), 0
     while len(found) < count and fruitless < PATIENCE:
@@ -169,7 +171,7 @@ def short_texts(size: Size, count: int, longest: int, rng: Random) -> list[str]:
 
 
 def split_of(scene: Scene) -> str:
-    """The split that has this pair of agent and deed: by a checksum, the same for every seed."""
+    """The split of this pair of agent and deed, from a checksum, the same for every seed."""
     fold = zlib.crc32(f"{scene.agent} {scene.deed}".encode()) % FOLDS
     return {0: "test", 1: "validation"}.get(fold, "train")
 
@@ -178,7 +180,7 @@ def split_of(scene: Scene) -> str:
 
 
 def phrases(world_: World, scene: Scene) -> dict[str, tuple[str, ...]]:
-    """Question → the words that say the answer, in the order of the sentence; number, time and denial are in them."""
+    """Question → the words of the answer, in the order of the sentence; they include number, time and negation."""
     lexicon = world_.lexicon
     number = {name: letter for letter, name in NUMBERS.items()}
     positive, negative, _ = forms(lexicon.verbs[scene.deed], number[scene.agents], scene.time)
@@ -196,7 +198,7 @@ def phrases(world_: World, scene: Scene) -> dict[str, tuple[str, ...]]:
 
 
 def sentences(world_: World, scene: Scene) -> list[str]:
-    """Every sentence that describes the scene: one for each choice of the determiners."""
+    """All sentences that describe the scene: one for each choice of the determiners."""
     said = phrases(world_, scene)
     parts: list[list[tuple[str, ...]]] = [_noun_phrase(said, "agent", scene.agents), [said["deed"]]]
     if scene.patient:
@@ -213,7 +215,7 @@ def _noun_phrase(said: dict[str, tuple[str, ...]], who: str, number: str) -> lis
 
 
 def recovered(world_: World, scene: Scene, words: list[str]) -> dict[str, bool]:
-    """Question → whether a caption says its answer, each after what was found before it."""
+    """Question → whether a caption contains its answer, each after the previously found one."""
     found, position = {}, 0
     for question, wanted in phrases(world_, scene).items():
         ends = [i + len(wanted) for i in range(position, len(words)) if tuple(words[i : i + len(wanted)]) == wanted]
@@ -226,7 +228,7 @@ def recovered(world_: World, scene: Scene, words: list[str]) -> dict[str, bool]:
 
 
 class _Artist:
-    """Draws scenes by the weights of the grammar, evened out; a table of weights is made once."""
+    """Draws scenes by the flattened weights of the grammar; tables of weights are cached."""
 
     def __init__(self, world_: World) -> None:
         self.world = world_
@@ -296,11 +298,11 @@ def _numbered(nouns: Weighted[Noun]) -> list[tuple[tuple[str, str], float]]:
 
 SCENE_FOLDER = pa.schema([(name, pa.string()) for name in (*QUESTIONS, "sentence")])
 MUST = ("agent", "agents", "deed", "time")
-"""Questions that every scene answers."""
+"""Questions that have an answer in every scene."""
 
 
 class Scenes(NamedTuple):
-    """A corpus of scenes: the size of the lexicon that their sentences are made of, and train, validation and test."""
+    """A corpus of scenes: the size of its lexicon, and train, validation and test."""
 
     size: Size
     splits: dict[str, list[Described]]
@@ -310,7 +312,7 @@ def write_scenes(config: SceneConfig, folder: Path) -> dict[str, Any]:
     """Draw scenes into a folder. Same settings, same bytes.
 
     Returns:
-        How many scenes each split has, for the data report.
+        The number of scenes of each split, for the data report.
     """
     splits = generate_scenes(config)
     for split, examples in splits.items():
@@ -325,8 +327,8 @@ def read_scenes(folder: Path) -> Scenes:
     """Read what `write_scenes` wrote.
 
     Raises:
-        InputError: a file is missing or damaged, of another format version, or holds what is no scene of the lexicon
-            (names file and row).
+        InputError: a file is missing or damaged, has another format version, or has a row that is not a scene of the
+            lexicon (the message names file and row).
     """
     path = folder / "corpus.json"
     about = read_json(path)

@@ -1,25 +1,25 @@
-"""Speech: sentences of microworld as noisy frames of sound, for recognisers that must find the letters themselves.
+"""Speech: sentences of microworld as noisy frames of sound, for recognisers without given alignments.
 
-Each letter has a prototype, a fixed random vector p (D numbers). Spoken, it lasts 2 to `longest_letter` frames and
-leans towards its neighbours (coarticulation); now and then there is a pause of one frame between two letters; between
-words there is silence, of 2 to `longest_letter` frames as well. So a space sounds like a pause, only longer.
+Each letter has a prototype, a fixed random vector p (D numbers). A spoken letter lasts 2 to `longest_letter` frames and
+is mixed with its neighbours (coarticulation). Sometimes there is a pause of one frame between two letters. Between
+words, there is silence of 2 to `longest_letter` frames. So a space sounds like a longer pause.
 
     frame j of n of letter c, with u = (j + ½) / n, between the letters b and d:
     x = (1 − a) p_c + a p_b + noise · N(0, I),   a = ½ coarticulation · max(0, 1 − 2u)    (first half; d in the second)
 
-Nobody tells a recogniser where a letter begins. `sounding` keeps it apart, for looking at.
+Recognisers do not get the letters' positions. `sounding` stores them separately, for inspection.
 
 On disk:
 
     corpus.json       {"format": 1, "texts": split → the sentences}
     ⟨split⟩.safetensors
-        frames        (N, D) float32, those of all utterances one after the other
+        frames        (N, D) float32, the frames of all utterances in sequence
         lengths       (number of utterances,) int64, frames of each
         sounding      (N,) int32, see `Utterance`
 
-The frames are mapped into memory, not read, until a batch needs them.
+The frames are memory-mapped, and only read when a batch needs them.
 
-Shape legend: T frames, D numbers a frame, U characters.
+Shape legend: T frames, D numbers per frame, U characters.
 """
 
 from itertools import pairwise
@@ -38,33 +38,33 @@ from langladder.ground.schema import Config
 from langladder.text.storage.shards import SPLITS
 
 UTTERANCES = {"tiny": 600, "small": 5_000, "base": 30_000}
-HELD_OUT = 0.1  # share of validation, and of test
+HELD_OUT = 0.1  # share of each of validation and test
 SPACE = " "
 ALPHABET = SPACE + "abcdefghijklmnopqrstuvwxyz"
-SHORTEST_LETTER = 2  # frames: with two, doubled letters always leave room for a blank between them
-PAUSED = 0.1  # share of the letters that a pause of one frame follows
-PROTOTYPES_SEED = 1998  # the sounds of the letters are facts of the world, the same for every corpus
+SHORTEST_LETTER = 2  # frames: with at least two, doubled letters always have room for a blank between them
+PAUSED = 0.1  # share of the letters that are followed by a pause of one frame
+PROTOTYPES_SEED = 1998  # the letters' sounds are the same for every corpus
 SILENCE = -1  # in `sounding`
 
 
 class SpeechConfig(Config):
-    """What to speak, and how badly."""
+    """Settings of utterances and noise."""
 
     size: Size = "small"
-    """Of the lexicon, and of the number of utterances unless that is given."""
+    """Size of the lexicon, and of the corpus if the number of utterances is not set."""
     seed: int = Field(default=1, ge=0)
     utterances: int | None = Field(default=None, ge=20)
-    """Different sentences, over all splits."""
+    """Number of distinct sentences, over all splits."""
     longest: int = Field(default=28, ge=8)
-    """Characters of a sentence; longer ones are not spoken."""
+    """Maximum characters of a sentence; longer ones are not used."""
     dimensions: int = Field(default=12, ge=1)
-    """D."""
+    """D, the numbers per frame."""
     longest_letter: int = Field(default=5, ge=SHORTEST_LETTER)
-    """Frames."""
+    """Maximum frames of a letter."""
     coarticulation: float = Field(default=0.8, ge=0, le=1)
-    """How far a letter's edges lean towards its neighbours: 1 = halfway."""
+    """How far a letter's edges are mixed with its neighbours: 1 = halfway."""
     noise: float = Field(default=1.0, ge=0)
-    """Standard deviation of each number of a frame; those of the prototypes have 1."""
+    """Standard deviation of the noise in each number of a frame; prototypes have standard deviation 1."""
 
     @property
     def count(self) -> int:
@@ -73,8 +73,8 @@ class SpeechConfig(Config):
 
 
 class Utterance(NamedTuple):
-    """text: U characters of the alphabet; frames: (T, D) float32; sounding: (T,) int64, the place in the text of the
-    letter that each frame belongs to, or SILENCE."""
+    """text: U characters of the alphabet; frames: (T, D) float32; sounding: (T,) int64, the position in the text of
+    each frame's letter, or SILENCE."""
 
     text: str
     frames: np.ndarray
@@ -82,10 +82,10 @@ class Utterance(NamedTuple):
 
 
 def generate_speech(config: SpeechConfig) -> dict[str, list[Utterance]]:
-    """Speak different sentences: train, validation and test. Same settings, same bytes, everywhere.
+    """Create utterances of distinct sentences: train, validation and test. Same settings, same bytes on any machine.
 
     Raises:
-        InputError: there are not so many different sentences that short.
+        InputError: there are not enough distinct sentences of at most this length.
     """
     texts = short_texts(config.size, config.count, config.longest, Random(f"{config.seed} speech"))
     if len(texts) < config.count:
@@ -101,7 +101,7 @@ def generate_speech(config: SpeechConfig) -> dict[str, list[Utterance]]:
 
 
 def prototypes(dimensions: int) -> np.ndarray:
-    """(27, D) float64: how each character of the alphabet sounds; the first, the space, is silence."""
+    """(27, D) float64: the prototype of each character of the alphabet; the first one, the space, is silence."""
     sounds = np.random.Generator(np.random.PCG64(PROTOTYPES_SEED)).normal(size=(len(ALPHABET), dimensions))
     sounds[0] = 0.0
     return sounds
@@ -143,13 +143,13 @@ class Speech(NamedTuple):
 
 
 def write_speech(config: SpeechConfig, folder: Path) -> dict[str, Any]:
-    """Speak sentences into a folder. Same settings, same bytes.
+    """Write utterances into a folder. Same settings, same bytes.
 
     Returns:
-        How many utterances and frames each split has, for the data report.
+        The numbers of utterances and frames of each split, for the data report.
 
     Raises:
-        InputError: as `generate_speech`.
+        InputError: see `generate_speech`.
     """
     splits, report = generate_speech(config), {}
     for split, spoken in splits.items():
@@ -167,8 +167,8 @@ def read_speech(folder: Path) -> Speech:
     """Read what `write_speech` wrote.
 
     Raises:
-        InputError: a file is missing or damaged, of another format version, or holds what cannot be an utterance
-            (names file and utterance).
+        InputError: a file is missing or damaged, has another format version, or has an invalid utterance (the message
+            names file and utterance).
     """
     path = folder / "corpus.json"
     about = read_json(path)
@@ -181,7 +181,7 @@ def read_speech(folder: Path) -> Speech:
     splits = {split: _read_split(folder / f"{split}.safetensors", word_list(path, texts[split])) for split in SPLITS}
     widths = {one.frames.shape[1] for spoken in splits.values() for one in spoken}
     if len(widths) > 1:
-        raise InputError(f"{folder}: frames of {' and '.join(map(str, sorted(widths)))} numbers; all must have as many")
+        raise InputError(f"{folder}: frames of {' and '.join(map(str, sorted(widths)))} numbers; all need the same")
     return Speech(widths.pop(), splits)
 
 
@@ -194,7 +194,7 @@ def _read_split(path: Path, texts: list[str]) -> list[Utterance]:
     if not len(texts) or len(lengths) != len(texts):
         raise InputError(f"{path}: {len(lengths):,} utterances, but corpus.json has {len(texts):,} sentences")
     if min(lengths.tolist()) < 1 or not sum(lengths.tolist()) == len(frames) == len(sounding) or not frames.shape[1]:
-        raise InputError(f"{path}: {len(frames):,} frames, which the lengths of its utterances do not add up to")
+        raise InputError(f"{path}: {len(frames):,} frames, but the lengths of its utterances have another sum")
     if not np.isfinite(frames).all():
         raise InputError(f"{path}: a frame has a number that is not finite")
     bounds = [0, *np.cumsum(lengths).tolist()]
@@ -210,10 +210,10 @@ def _read_split(path: Path, texts: list[str]) -> list[Utterance]:
 
 def _wrong(one: Utterance) -> str | None:
     if not one.text or not set(one.text) <= set(ALPHABET):
-        return f"has other letters than {ALPHABET!r}, or none"
+        return f"has letters other than {ALPHABET!r}, or is empty"
     doubled = sum(letter == after for letter, after in pairwise(one.text))
-    if len(one.frames) < len(one.text) + doubled:  # CTC's loss would be infinite: no alignment is that short
-        return f"has {len(one.frames)} frames, too few to say it in"
+    if len(one.frames) < len(one.text) + doubled:  # CTC's loss would be infinite, because there is no alignment
+        return f"has {len(one.frames)} frames, too few for its letters"
     if one.sounding.min() < SILENCE or one.sounding.max() >= len(one.text):
-        return "sounds a letter that it does not have"
+        return "has a frame of a letter that is not in its text"
     return None

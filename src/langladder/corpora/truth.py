@@ -1,22 +1,23 @@
-"""Truth sets of microworld: what a model of the text should know, taken from the same tables and rules as the text.
+"""Truth sets of microworld: the knowledge that a model of the text should have, from the same tables and rules as the
+text.
 
     analogies.txt        Google format (Mikolov et al. 2013): ": section" lines, then "a b c d" with a : b = c : d
-    similarity.tsv       word, word, score 0..10: how deep the two words' classes meet (Wu & Palmer 1994, equation 1)
-    groups.txt           ": group" lines, then the group's words: what k-means clusters or odd-one-out should find
+    similarity.tsv       word, word, score 0..10: depth of the two words' common class (Wu & Palmer 1994, equation 1)
+    groups.txt           ": group" lines, then the group's words, for k-means clustering and odd-one-out
     sentiment_trees.txt  five-class binary trees (Socher et al. 2013)
-    agreement.jsonl      two sentences that differ in the number of one verb, only one of them grammatical, by how many
-                         relative clauses stand between subject and verb, 0 to 4; the noun right before the verb has
-                         the other number (an attractor; Linzen, Dupoux & Goldberg 2016)
+    agreement.jsonl      two sentences that differ in the number of one verb, one of them grammatical, by the number of
+                         relative clauses between subject and verb, 0 to 4; the noun directly before the verb has the
+                         other number (an attractor; Linzen, Dupoux & Goldberg 2016)
     entailment.tsv       premise, hypothesis, label (entailment, contradiction, neutral; Bowman et al. 2015)
     qa.jsonl             question and answer
 
 Only words of the training text are used, and analogies only ask for words that are frequent in it.
 
-The taxonomy lists microworld's words as a hand-made lexicon does: synonym sets, each below what it is a kind of. Nouns
-stand under entity > realm > kind > group, the levels that the similarity scores are made from (so a method that reads
-this lexicon has seen the answers of that set); couples also under male or female; countries and cities under places.
-Verbs stand under their frame; adjectives that judge alike are synonyms. As in a dictionary, all inflected forms belong
-to one entry, and given names, adverbs and function words have none.
+The taxonomy lists microworld's words like a hand-made lexicon: synonym sets, each below its hypernyms. Nouns are under
+entity > realm > kind > group; the similarity scores are computed from the same levels (so a method that reads this
+lexicon has seen the answers of that set). Couples are also under male or female; countries and cities are under places.
+Verbs are under their frame; judging adjectives of the same valence are synonyms. As in a dictionary, all inflected
+forms belong to one entry; given names, adverbs and function words have no entry.
 """
 
 import json
@@ -39,7 +40,7 @@ LIVING = ("animal", "person")
 
 
 def probes(world: World, counts: Mapping[str, int], count: int, rng: Random) -> list[str]:
-    """`count` different probes for each number of clauses, as JSON lines {"good", "bad", "clauses"}."""
+    """`count` distinct probes for each number of clauses, as JSON lines {"good", "bad", "clauses"}."""
     lines: dict[str, None] = {}
     for clauses in range(MOST_CLAUSES + 1):
         before = len(lines)
@@ -76,12 +77,12 @@ def _present(verb: Verb, number: str) -> str:
 
 
 QUESTIONS_PER_SECTION = 150
-FREQUENT = {"tiny": 8, "small": 60, "base": 200}  # least count in train of a word that an analogy asks for
+FREQUENT = {"tiny": 8, "small": 60, "base": 200}  # minimum count in train of a word in an analogy
 SIMILARITY_PAIRS = 400
 SENTIMENT_TREES = {"tiny": 300, "small": 3000, "base": 10000}
 PROBES_PER_CLAUSES = 200
 ENTAILMENT_TRIPLES = 300
-# Kinds that are alike beyond their own kind: the level above kind in the taxonomy.
+# groups of similar kinds: the level above kind in the taxonomy
 REALMS = {"animal": "living", "person": "living", "plant": "living", "food": "food", "drink": "food"}
 
 
@@ -91,8 +92,8 @@ def write_truth_sets(world: World, counts: Mapping[str, int], seed: int, folder:
     Args:
         world: the world of the corpus's size.
         counts: word → its count in the training split.
-        seed: of the drawing; independent of the text's stream.
-        folder: where the files go.
+        seed: of the random draws, which are independent of those of the text.
+        folder: the target folder of the files.
     """
     files = {
         "analogies.txt": analogies(world, counts, Random(f"{seed} analogies")),
@@ -129,7 +130,7 @@ def sections(lexicon: Lexicon) -> dict[str, list[tuple[str, str]]]:
 
 
 def analogies(world: World, counts: Mapping[str, int], rng: Random) -> list[str]:
-    """Up to 150 questions a section, over all ordered pairs of its frequent pairs."""
+    """Up to 150 questions per section, over all ordered pairs of its frequent pairs."""
     least = FREQUENT[world.lexicon.size]
     lines = []
     for section, pairs in sections(world.lexicon).items():
@@ -142,7 +143,7 @@ def analogies(world: World, counts: Mapping[str, int], rng: Random) -> list[str]
 
 
 def similarity(world: World, counts: Mapping[str, int], rng: Random) -> list[str]:
-    """Pairs of nouns with a gold score, as many for each score."""
+    """Pairs of nouns with a gold score, in equal numbers for each score."""
     nouns = [noun for noun in world.lexicon.nouns.values() if counts.get(noun.singular, 0) > 0]
     by_score: dict[float, list[tuple[str, str]]] = {}
     for index, first in enumerate(nouns):
@@ -204,9 +205,9 @@ def answers(world: World, counts: Mapping[str, int]) -> list[str]:
 
 
 ROOT = "entity"
-# id → the words for what the tables only number or name by a code word
+# id → words for classes that the tables only name by a number or a code
 REALM_WORDS = {"living": "living_thing", "food": "nourishment", "object": "object"}
-KIND_WORDS = {"animal": "creature", "plant": "flora", "drink": "liquid"}  # the others are named by their own word
+KIND_WORDS = {"animal": "creature", "plant": "flora", "drink": "liquid"}  # the others have their own word
 SEX_WORDS = {"m": "male", "f": "female"}
 FRAME_WORDS = {"stay": "be_busy", "move": "go_somewhere", "act": "affect", "use": "handle", "give": "hand_over"}
 VALENCE_IDS = {2: "delighted", 1: "pleased", -1: "displeased", -2: "disgusted"}
@@ -216,7 +217,7 @@ def taxonomy_lines(lexicon: Lexicon | None = None) -> Iterator[str]:
     """Lines `id <tab> words <tab> hypernyms`, as `langladder.embeddings.synsets` reads them.
 
     Args:
-        lexicon: the words of one size; None: the largest, which holds the others.
+        lexicon: the words of one size; None: the largest size, which includes the others.
     """
     lexicon = lexicon or Lexicon("base")
     yield _line(ROOT, [ROOT])
@@ -259,7 +260,7 @@ def _geography(lexicon: Lexicon) -> Iterator[str]:
     seen = set()
     for country in lexicon.countries.values():
         for word, group in zip(country.words, ("country", "city", "language", "currency"), strict=True):
-            if (word, group) not in seen:  # several countries pay in shillings
+            if (word, group) not in seen:  # several countries have shillings
                 seen.add((word, group))
                 yield _line(f"{word}.{group}", [word], [f"{group}.group"])
 
@@ -270,5 +271,5 @@ def _line(key: str, words: Iterable[str], hypernyms: Iterable[str] = ()) -> str:
 
 
 def write_taxonomy(path: Path, lexicon: Lexicon | None = None) -> None:
-    """Write microworld's lexicon as a file to read, change and train with."""
+    """Write microworld's lexicon as a file that users can read, change and train with."""
     write_text(path, "# id\twords\thypernyms\n" + "".join(line + "\n" for line in taxonomy_lines(lexicon)))

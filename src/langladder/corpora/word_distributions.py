@@ -1,6 +1,6 @@
 """The true distributions of words under the grammar: of the next word, and of a hidden one.
 
-What the grammar gives every next word: P(w | w_1 … w_{t−1}), the truth that a language model is after.
+The next word: P(w | w_1 … w_{t−1}) under the grammar, the true value of a language model's prediction.
 
 The prefix probability of a context-free grammar (Jelinek & Lafferty 1991, "Computation of the probability of initial
 substring generation by stochastic context-free grammars") is the sum over all derivations whose string begins with the
@@ -16,12 +16,12 @@ so that one pass over a sentence gives the distribution of the next word after e
 where first(X) is the distribution of the first word of X. The grammar is proper (the strings that X yields sum to 1),
 without left recursion and without empty yields, as `grammar` has it.
 
-The true distribution of a hidden word: P(w | the other words) under the grammar that drew the sentence.
+A hidden word: P(w | the other words) under the grammar that drew the sentence.
 
     P(w | rest) = P(sentence with w) / Σ_v P(sentence with v)
 
-One chart gives all words at once. A span that covers the gap has a probability for every word in it, a span that does
-not has one number; no derivation covers the gap twice, so that products stay linear in the gap (the inside algorithm
+One chart gives the probabilities of all words. A span with the gap has one probability per word in the gap; a span
+without it has one number. No derivation covers the gap twice, so products stay linear in the gap (the inside algorithm
 over a lattice of one confusion set: Baker 1979; Manning & Schütze 1999, section 11.3).
 """
 
@@ -35,22 +35,22 @@ from langladder.corpora.grammar import Chart, Expansion, Grammar, Rule, Symbol, 
 
 
 END = ""
-"""Stands for the end of the sentence among the words."""
+"""The word that represents the end of the sentence."""
 Item = str | Symbol
 
 
 @dataclass
 class NextWords:
-    """The distributions of next words under a grammar; what is found of its symbols is kept."""
+    """The distributions of next words under a grammar; results for its symbols are cached."""
 
     grammar: Grammar
     _first: dict[Item, dict[str, float]] = field(default_factory=dict, repr=False)
 
     def after(self, words: Sequence[str]) -> list[dict[str, float]]:
-        """The distribution of the next word after each prefix: none of the words, the first, …, all of them.
+        """The distribution of the next word after each prefix, from no word to all words.
 
         Returns:
-            One a prefix; an empty one from the place on where no sentence of the grammar begins like this.
+            One distribution per prefix. It is empty if no sentence of the grammar begins with the prefix.
         """
         ends, opens = _PrefixChart(self, words).cell(self.grammar.start, 0)
         found = [self.first(self.grammar.start)]
@@ -65,11 +65,11 @@ class NextWords:
 
     @property
     def symbols(self) -> int:
-        """How many symbols are kept with their first words."""
+        """The number of symbols whose first words are cached."""
         return len(self._first)
 
     def first(self, item: Item) -> dict[str, float]:
-        """The distribution of the first word of what a symbol yields; a word yields itself."""
+        """The distribution of the first word of a symbol's yield; a word yields itself."""
         if isinstance(item, str):
             return {item: 1.0}
         if item not in self._first:
@@ -106,14 +106,14 @@ class _PrefixChart:
         return self._cells[key]
 
     def _fits(self, item: Item, place: int) -> bool:
-        """Whether what an item yields may begin with the word at a place."""
+        """Whether the yield of an item can begin with the word at a position."""
         if place >= len(self.words):
             return False
         word = self.words[place]
         return item == word if isinstance(item, str) else word in self.known.first(item)
 
     def _add(self, source: Sequence[Item], start: int, weight: float, ends: Ends, opens: Opens) -> None:
-        """Add what a rule's source side contributes."""
+        """Add the contributions of a rule's source side."""
         places = {start: weight}
         for item in source:
             following: Ends = {}
@@ -142,16 +142,16 @@ class _PrefixChart:
 
 
 GapWords = dict[str, float]
-"""What stands in the gap, with the probability of the span then; {"": p} of a span without the gap."""
+"""Word in the gap → probability of the span with it; {"": p} for a span without the gap."""
 
 NONE = ""
 
 
 def hidden_word(grammar: Grammar, tokens: Sequence[str], place: int) -> GapWords:
-    """Word → P(word | the rest), largest first; {} where the grammar has no such sentence.
+    """Word → P(word | the rest), largest first; {} if the grammar has no such sentence.
 
     Args:
-        tokens: of the sentence. place: of the hidden one; what stands there does not matter.
+        tokens: of the sentence. place: the position of the hidden word; the token there is ignored.
     """
     chart = _GapChart(grammar, list(tokens), place)
     found = chart.spans(grammar.start, 0).get(len(tokens), {})
@@ -161,7 +161,7 @@ def hidden_word(grammar: Grammar, tokens: Sequence[str], place: int) -> GapWords
 
 @dataclass
 class _GapChart:
-    """Inside probabilities with a gap: for a nonterminal and a start, each possible end with the words of the gap."""
+    """Inside probabilities with a gap: for a nonterminal and a start, the words of the gap for each possible end."""
 
     grammar: Grammar
     tokens: list[str]
@@ -169,11 +169,11 @@ class _GapChart:
     _cells: dict[tuple[Symbol, int], dict[int, GapWords] | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """What begins behind the gap has a chart of plain numbers."""
+        """A span that begins after the gap uses a chart of plain numbers."""
         self._behind = Chart(self.grammar, self.tokens)
 
     def spans(self, symbol: Symbol, start: int) -> dict[int, GapWords]:
-        """End position → the words of the gap, with the probability that `symbol` yields tokens[start:end]."""
+        """End position → word in the gap → probability that `symbol` yields tokens[start:end]."""
         if start > self.place:
             return {end: {NONE: p} for end, p in self._behind.spans(symbol, start).items()}
         key = (symbol, start)
@@ -192,7 +192,7 @@ class _GapChart:
         return ends
 
     def _possible(self, expansion: Expansion, start: int) -> list[int]:
-        """The rules that lack at most one word, which then is that of the gap, and can begin at `start`; in order."""
+        """The rules that can begin at `start` and lack at most one word, which is then in the gap; in order."""
         shown = {"", *self.tokens[start : self.place], *self.tokens[self.place + 1 :]}
         by_two = rules_by_two_words(expansion)
         possible = sorted({index for word in shown for index in by_two.get(word, ())})
@@ -227,7 +227,7 @@ def _add(total: GapWords, words: GapWords, factor: float) -> None:
 
 
 def _add_product(total: GapWords, before: GapWords, inside: GapWords) -> None:
-    """One of the two has no gap in it."""
+    """The product of two spans, of which at most one has the gap."""
     if NONE in inside:
         _add(total, before, inside[NONE])
     else:

@@ -1,10 +1,10 @@
-"""What microworld's grammar draws from: who can do what to whom, and how likely.
+"""The distributions from which microworld's grammar draws: which beings can do which actions to which things.
 
-Two levels make a distribution. The class level follows semantic classes (food is eaten, places are visited) with
-Zipf weights inside each group. On top of it, part of the mass goes to a few *favourites* of the word that governs
-the choice: each verb has objects, each noun has adjectives, verbs and places that it likes. Favourites belong to
-the lemma, not to the form, so that dog and dogs, or sing and sang, share a signature that tells them from other
-lemmas; that is what makes analogies learnable from distribution alone.
+A distribution has two levels. The class level follows semantic classes (food is eaten, places are visited) with Zipf
+weights inside each group. In addition, part of the probability mass goes to a few *favourites* of the governing word:
+each verb has favourite objects; each noun has favourite adjectives, verbs and places. Favourites belong to the lemma,
+not to the form. So dog and dogs, or sing and sang, share a signature that distinguishes them from other lemmas. This
+makes it possible to learn analogies from distributions alone.
 """
 
 from bisect import bisect_right
@@ -26,9 +26,9 @@ Side = tuple[str | Symbol, ...]
 Target = tuple[str | int, ...]
 Weighted = list[tuple[T, float]]
 
-PROFILES = 6  # that the lemmas fall into, in each relation
+PROFILES = 6  # number of profiles of lemmas, in each relation
 ZIPF_OFFSET = 3.0  # weight of rank r (from 0) in its row: 1 / (r + offset)
-FAVOURITE_SHARES = (0.24, 0.16, 0.1)  # of the mass, for each favourite; the rest follows the class
+FAVOURITE_SHARES = (0.24, 0.16, 0.1)  # share of the mass for each favourite; the rest follows the class
 PLURAL = 0.4  # share of plurals
 
 PRODUCTIONS: dict[str, Callable[..., list[Rule]]] = {}
@@ -46,9 +46,9 @@ def production(name: str) -> Callable[[Callable[..., list[Rule]]], Callable[...,
 
 @dataclass(frozen=True)
 class Being:
-    """Someone or something that sentences speak of: a noun, a name or a pronoun.
+    """A person or thing in sentences: a noun, a name or a pronoun.
 
-    gender: "m", "f" or "". lemma: whose favourites it has ("" for none; a couple shares one).
+    gender: "m", "f" or "". lemma: the lemma of its favourites ("" for none; a couple shares one).
     """
 
     key: str
@@ -99,7 +99,8 @@ class World:
         return [(name, weight) for name, weight in ranked if gender in ("", self.lexicon.names[name].gender)]
 
     def verbs(self, being: Being, objects: Sequence[str] = ()) -> Weighted[Verb]:
-        """Verbs with `being` as subject, by its favourites; of these, those that take one of the objects, if any."""
+        """Verbs with `being` as subject, weighted by its favourites; with `objects`, only verbs that take one of
+        them."""
         cell = (being.kind, being.group)
         if cell not in self._verbs_of:
             chosen = [verb for verb in self.lexicon.verbs.values() if set(cell) & set(verb.subjects)]
@@ -110,18 +111,18 @@ class World:
         return [pair for pair in favoured if pair[0].frame in DIRECT and set(objects) & set(pair[0].objects)]
 
     def adjectives(self, noun: Noun, graded: bool = False) -> Weighted[Adjective]:
-        """Adjectives that suit a noun, by its favourites; `graded`: of these, those with -er and -est."""
+        """Adjectives that suit a noun, weighted by its favourites; `graded`: only those with -er and -est."""
         kinds = {noun.kind, noun.group}
         chosen = [adjective for adjective in self.lexicon.adjectives.values() if kinds & set(adjective.kinds)]
         favoured = favour(zipf(chosen), "adjective", self.beings[noun.singular].lemma)
         return [pair for pair in favoured if pair[0].pole or not graded]
 
     def objects(self, verb: Verb) -> Weighted[Noun]:
-        """Nouns that can be the object (or the goal) of a verb, by its favourites."""
+        """Nouns that can be the object (or the goal) of a verb, weighted by its favourites."""
         return favour(self.nouns(verb.objects), "object", verb.base)
 
 
-DIRECT = ("act", "use")  # frames with a direct object and nothing more
+DIRECT = ("act", "use")  # frames with only a direct object
 
 
 def zipf(items: Iterable[Any]) -> Weighted[Any]:
@@ -132,10 +133,10 @@ def zipf(items: Iterable[Any]) -> Weighted[Any]:
 def favour(items: Weighted[T], relation: str = "", lemma: str = "") -> Weighted[T]:
     """Mix class weights with the favourites of a lemma: P = (1 − Σ shares) · class + share of each favourite.
 
-    A lemma belongs to one of a few profiles in each relation, and the profile has the favourites: few parameters,
-    each often seen, and yet the profiles of a lemma in all relations together tell it from others. Profiles and
-    favourites are picked by checksums, the same on every machine and for every seed: they are facts of the world.
-    Without a lemma, the class weights alone. Weights sum to 1.
+    In each relation, a lemma belongs to one of a few profiles, which have the favourites. So there are few parameters,
+    each of them often seen, but a lemma's profiles in all relations together distinguish it from others. Profiles and
+    favourites are selected by checksums, the same on every machine and for every seed. Without a lemma, only the class
+    weights are used. Weights sum to 1.
     """
     total = sum(weight for _, weight in items)
     count = min(len(FAVOURITE_SHARES), len(items) - 1)
@@ -145,7 +146,7 @@ def favour(items: Weighted[T], relation: str = "", lemma: str = "") -> Weighted[
     stride = next(step for step in count_from(len(items) * 5 // 8) if gcd(step, len(items)) == 1)
     shares = [0.0] * len(items)
     for rank, share in enumerate(FAVOURITE_SHARES[:count]):
-        # Stride and length have no common divisor: no item is twice a favourite before all have been once.
+        # stride and length have no common divisor, so no item is a favourite twice before all have been once
         shares[(profile + rank * PROFILES) * stride % len(items)] += share
     rest = (1.0 - sum(shares)) / total
     return [(item, rest * weight + share) for (item, weight), share in zip(items, shares, strict=True)]
@@ -166,5 +167,5 @@ def numbered(items: Weighted[T]) -> list[tuple[T, str, float]]:
 
 @lru_cache(maxsize=3)
 def world(size: Size) -> World:
-    """The world of a size; made once."""
+    """The world of a size; cached."""
     return World(size)

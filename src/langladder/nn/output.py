@@ -20,8 +20,7 @@ rank one or is sparse, and is added separately.
 The counts are saved with the weights. Values derived from them are computed when first needed, and again after the
 counts change (`set_counts`, or loading a saved model). Before, every word has count 1.
 
-The last class is a softmax over a part of the vocabulary, for a vocabulary with ids that are inputs but never
-predicted.
+`TextOutput` is a softmax over a part of the vocabulary, for a vocabulary with ids that are inputs but never predicted.
 
     z_v = w_v · h for the V words,   z_v = −∞ for the M ids after them
 

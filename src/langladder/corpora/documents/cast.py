@@ -1,8 +1,8 @@
-"""The cast of a document: how its people are named, and what is said of them and of their animal.
+"""The people of a document: how they are named, and what is said about them and their pet.
 
-The people a line speaks of are chosen by how lately they were mentioned, and named by name, pronoun or job. What is
-known of them is said again as it was (its words follow from the memory), what is not known is drawn. All rules are
-given in pairs of English and Esperanto.
+A line prefers people who were mentioned recently, and refers to them by name, pronoun or job. Known facts about them
+are repeated unchanged (the memory determines their words); unknown facts are drawn. All rules are pairs of an English
+and an Esperanto side.
 """
 
 from collections.abc import Callable
@@ -64,7 +64,7 @@ def remembering(function: Callable[..., list[Rule]]) -> Callable[..., list[Rule]
 
 
 def recent(memory: Memory, but: int | None = None) -> list[tuple[int, float]]:
-    """(person, weight): who was mentioned lately is spoken of more."""
+    """(person, weight): recently mentioned people have higher weights."""
     return [(i, 0.08 + 2.0 ** -memory.age(i)) for i in range(len(memory.people)) if i != but]
 
 
@@ -110,7 +110,7 @@ def named(here: Language, memory: Memory, number: int) -> list[Rule]:
 
 @remembering
 def meeting(_here: Language, memory: Memory) -> list[Rule]:
-    """Meeting → a new person, with a fact or two; of a sex of which there are not too many."""
+    """Meeting → a new person, with one or two facts; of a sex that does not have the maximum number of people yet."""
     rules = []
     new = len(memory.people)
     for sex in "mf":
@@ -165,12 +165,12 @@ def value_symbol(fact: str, value: str, part: str = "capital") -> Symbol:
 
 
 def _sayable(memory: Memory, person: int) -> list[tuple[str, float]]:
-    """(fact, weight) of what can be said of a person now: what is known of it is said again, what is not is new."""
+    """(fact, weight) of the facts that can be stated about a person now. A known fact is repeated; any other is new."""
     question, facts = memory.question, memory.people[person].facts
     weights = []
     for fact in FACTS:
         if question is not None and (question.person, question.fact) == (person, fact):
-            continue  # that would be its answer
+            continue  # it would answer the open question
         if fact in facts:
             weights.append((fact, 1.0))
         elif fact != "place":
@@ -233,7 +233,7 @@ def kin(_here: Language, memory: Memory) -> list[Rule]:
 
 @remembering
 def event(_here: Language, memory: Memory) -> list[Rule]:
-    """Event → what one of the people did, perhaps while others did something."""
+    """Event → what one of the people did, possibly while others did something."""
     meanwhile = "{deeds} while {others}", "{deeds} dum {others}"
     rules = []
     for person, weight in recent(memory):
@@ -283,7 +283,7 @@ def deeds(_here: Language, memory: Memory, person: int) -> list[Rule]:
 
 
 def _with_thing(memory: Memory, person: int, who: Symbol, place: Symbol) -> list[Rule]:
-    """Of who holds a thing: used or lost the knife; of who holds none: found a knife."""
+    """Deeds with a thing. A person who holds one: used or lost the knife; a person without: found a knife."""
     me = memory.people[person]
     if me.holds:
         return [
@@ -373,7 +373,7 @@ def feeling(_here: Language, memory: Memory) -> list[Rule]:
 
 @remembering
 def saying(_here: Language, memory: Memory) -> list[Rule]:
-    """Saying → anna says that the dog is bigger than the cat; once said, it is repeated word by word."""
+    """Saying → anna says that the dog is bigger than the cat. Later sayings repeat it word for word."""
     rest: Symbol = ("Compare",) if memory.saying is None else ("Repeated",)
     again = "" if memory.saying is None else " again"
     denove = "" if memory.saying is None else " denove"

@@ -1,19 +1,20 @@
-"""What context is worth: the entropy floor of who reads whole documents, and of who sees only the last sentences.
+"""The value of context: the entropy floor of a reader of whole documents, and of a reader of only the last sentences.
 
-The first is exact: exp(−Σ log P(x_t | x_1 … x_{t−1}) / words). Someone who sees only sentence t and the n before it,
-and knows at which line of the document they stand, has
+The first is exact: exp(−Σ log P(x_t | x_1 … x_{t−1}) / words). A reader of only sentence t and the n sentences before
+it, who knows their line numbers, has
 
     P(x_t | x_{t−n} … x_{t−1}) = E[P(x_{t−n} … x_t | z, M)] / E[P(x_{t−n} … x_{t−1} | z, M)]
 
-over the state z and the memory M of a document before sentence t−n. Both means are taken over the same K documents that
-the process draws, and over the sentence's own. Few drawn documents speak of the very people of the sentence, so that
-only the structure of their memories is kept (`Memory.forgotten`): a value that the reader has not seen is summed over
-all that it can be, and is known from then on. This leaves the means as they are and takes most of their variance away
-(Rao–Blackwell). With the sentence's own document among them, the distance between the two floors is too small rather
-than too large (as in the bounds of Poole et al. 2019, section 2.3); that vanishes as K grows.
+with the expectation over the state z and the memory M of a document before sentence t−n. Both means are estimated from
+the same K documents drawn from the process, and the sentence's own document. Few drawn documents mention exactly the
+people of the sentence. Therefore only the structure of their memories is kept (`Memory.forgotten`): a value that the
+reader has not seen is summed over all its possibilities, and is known from then on. This does not change the means, and
+removes most of their variance (Rao–Blackwell). Because the sentence's own document is included, the estimated distance
+between the two floors is too small rather than too large (as in the bounds of Poole et al. 2019, section 2.3). This
+bias vanishes as K grows.
 
-The distance is measured on sentences of drawn documents. Its error has two parts: that of the K documents is found by
-leaving out one tenth of them at a time (the jackknife), that of the sentences from their residuals.
+The distance is measured on sentences of drawn documents. Its standard error has two parts: the part of the K documents
+is estimated by leaving out one tenth of them at a time (the jackknife), the part of the sentences from their residuals.
 """
 
 import math
@@ -38,8 +39,8 @@ class Document(NamedTuple):
 
     Attributes:
         sentences: its lines.
-        log_probs: exact, of each given those before.
-        readers: before each line, who knows the structure of what was said, no value of it, and the state.
+        log_probs: the exact log-probability of each line given the previous ones.
+        readers: before each line, a reader who knows the state and the structure of the memory, but no values.
     """
 
     sentences: list[str]
@@ -48,11 +49,11 @@ class Document(NamedTuple):
 
 
 class Worth(NamedTuple):
-    """What is lost by who sees so many sentences before the one to predict, beside who sees all.
+    """The loss of a reader who sees only some sentences before the predicted one, relative to a reader who sees all.
 
     Attributes:
-        sentences: that are seen.
-        nats: more per word. error: its standard error.
+        sentences: the number of sentences that the reader sees.
+        nats: additional nats per word. error: its standard error.
     """
 
     sentences: int
@@ -61,7 +62,7 @@ class Worth(NamedTuple):
 
 
 def draw_document(source: Process, rng: Random, lines: int | None = None) -> Document:
-    """Draw a document with what its floors need."""
+    """Draw a document with the data for its floors."""
     found = Document([], [], [])
     state, reader = rng.choices(range(len(STATES)), Reader().belief)[0], Reader()
     for _ in range(rng.randint(*LINES) if lines is None else lines):
@@ -75,11 +76,11 @@ def draw_document(source: Process, rng: Random, lines: int | None = None) -> Doc
 
 
 def worth(source: Process, seen: int, documents: int, others: int, rng: Random) -> Worth:
-    """What the sentences beyond the last `seen` are worth.
+    """The value of the sentences before the last `seen` ones.
 
     Args:
-        documents: whose sentences are predicted, one in four of each.
-        others: whose memories stand for what was not seen (K).
+        documents: one in four of their sentences are predicted.
+        others: K documents whose memories represent the unseen text.
     """
     drawn = [draw_document(source, rng) for _ in range(documents)]
     pool = [draw_document(source, rng, LINES[1]) for _ in range(others)]
@@ -89,7 +90,7 @@ def worth(source: Process, seen: int, documents: int, others: int, rng: Random) 
     by_start: dict[int, list[int]] = {}
     for number, (_, line) in enumerate(chosen):
         by_start.setdefault(max(0, line - seen), []).append(number)
-    found = np.tile(exact[:, None], (1, 1 + BLOCKS))  # (samples, 1 + BLOCKS); who sees all knows no less
+    found = np.tile(exact[:, None], (1, 1 + BLOCKS))  # (samples, 1 + BLOCKS): `exact` if all is seen
     for start, numbers in tracked(by_start.items(), f"what is known from {seen} sentences", unit="lines"):
         if start:
             pairs = _pairs(source, [other.readers[start] for other in pool], start, [chosen[one] for one in numbers])
@@ -102,7 +103,8 @@ def worth(source: Process, seen: int, documents: int, others: int, rng: Random) 
 
 
 def _pairs(source: Process, readers: list[Reader], start: int, chosen: list[tuple[Document, int]]) -> np.ndarray:
-    """P(window), P(it and the sentence) of each sample, by its own document and each other (samples, 1 + K, 2)."""
+    """P(window) and P(window and sentence) of each sample, from its own document and each other: (samples, 1 + K,
+    2)."""
     found = np.empty((len(chosen), 1 + len(readers), 2))
     for row, (document, line) in enumerate(chosen):
         own = document.readers[start]
@@ -135,7 +137,7 @@ def _window(source: Process, reader: Reader, grammar: Grammar, sentences: Sequen
 
 
 def readings(source: Process, reader: Reader, grammar: Grammar | None, sentence: str) -> list[tuple[Reader, float]]:
-    """Every way in which someone who does not know all values can read a sentence, with its probability."""
+    """All readings of a sentence by a reader who does not know all values, with their probabilities."""
     found = []
     for node in (grammar or source.grammar(reader.memory)).parse(LINE, sentence.split()):
         after, log_prob = follow(reader, node)
@@ -146,7 +148,7 @@ def readings(source: Process, reader: Reader, grammar: Grammar | None, sentence:
 
 
 def _both_names(source: Process, before: Memory, after: Memory) -> float:
-    """The correction of a sentence that tells both names of a sex: each was drawn as if the other was not known."""
+    """The correction for a sentence with both names of a sex: each was scored as if the other was not known."""
     factor = 1.0
     for sex in "mf":
         known = [before.people[one].name != UNKNOWN for one in before.of_sex(sex)]

@@ -1,14 +1,14 @@
-"""A grammar whose weights depend on a latent state and whose rules depend on what was said before.
+"""A grammar whose weights depend on a latent state and whose rules depend on the previous text.
 
-The state z is one of few values (`STATES`: subjects × moods). A rule weighs w·tilt(z), so that with N(A, z), the sum
-over the rules of the nonterminal A,
+The state z has a few values (`STATES`: subjects × moods). A rule has the weight w·tilt(z). With N(A, z), the sum of the
+weights of nonterminal A's rules,
 
     P(rule | A, z) = w · tilt(z) / N(A, z)         log P(derivation | z) = Σ_rules log P(rule | A, z)
 
-One derivation therefore has a probability under each state: the same tree, other weights. A `Vector` holds one number a
-state. Nonterminals are static (the same in every document, kept expanded) or expanded from a memory, for one line.
-The grammar of a line is unambiguous given the memory: a sentence has at most one derivation. `parse` nevertheless finds
-all, because who does not know the memory (`floors`) may read a sentence in several ways.
+So a derivation has a probability in each state: the tree is the same, the weights differ. A `Vector` has one number per
+state. Nonterminals are either static (the same in every document, and cached) or expanded from a memory for one line.
+Given the memory, the grammar of a line is unambiguous: a sentence has at most one derivation. `parse` nevertheless
+finds all derivations, because a reader who does not know the memory (`floors`) can read a sentence in several ways.
 """
 
 import math
@@ -39,7 +39,7 @@ def _times(factor: float, vector: Vector) -> Vector:
 
 
 class Effect(NamedTuple):
-    """What a sentence does to the memory: the name of a method of `Memory` and its arguments.
+    """The effect of a sentence on the memory: the name of a method of `Memory` and its arguments.
 
     children: indices of children whose values are further arguments.
     """
@@ -54,11 +54,11 @@ class Rule(NamedTuple):
 
     weight: positive, relative to the other rules of the nonterminal.
     source, target: as in `corpora.grammar.Rule`: English, and Esperanto with indices into the nonterminals of `source`.
-    tilt: factors of the weight by state; None: the same in all.
-    value: the key of what the words name ("farmer"), for the memory; "" for none.
-    effects: on the memory, once the sentence is complete.
+    tilt: factors of the weight by state; None: the same in all states.
+    value: the key of the thing that the words name ("farmer"), for the memory; "" for none.
+    effects: on the memory, applied after the sentence.
     anchors: words of which every string of this rule contains at least one; none if nothing is known.
-    turns: whether the mood turns before the line goes on.
+    turns: whether the mood changes before the rest of the line.
     """
 
     weight: float
@@ -81,11 +81,11 @@ class Node:
 
     @property
     def rule(self) -> Rule:
-        """The rule at the top."""
+        """The rule at the root."""
         return self.expansion.rules[self.index]
 
     def nodes(self) -> Iterator["Node"]:
-        """Every node, from the top, left to right."""
+        """All nodes in preorder."""
         yield self
         for child in self.children:
             yield from child.nodes()
@@ -105,11 +105,11 @@ class Node:
         return tokens
 
     def value(self) -> str:
-        """What the words name: the first value from the top."""
+        """The value that the words name: the first one in preorder."""
         return next((node.rule.value for node in self.nodes() if node.rule.value), "")
 
     def turns(self) -> bool:
-        """Whether the mood turns in this line."""
+        """Whether the mood changes in this line."""
         return any(node.rule.turns for node in self.nodes())
 
     def log_likelihoods(self) -> Vector:
@@ -126,7 +126,7 @@ class Node:
 
 
 class Expansion:
-    """The rules of one nonterminal, with what drawing and reading need of them."""
+    """The rules of one nonterminal, with cached values for drawing and parsing."""
 
     def __init__(self, symbol: Symbol, rules: Sequence[Rule]) -> None:
         if not rules or min(rule.weight for rule in rules) <= 0.0:
@@ -139,7 +139,7 @@ class Expansion:
         self._anchored: dict[str, list[int]] | None = None
 
     def cumulative(self, state: int) -> list[float]:
-        """Sums of the weights up to each rule, in a state."""
+        """Cumulative weights of the rules in a state."""
         key = state if self.tilted else 0
         if key not in self._cumulative:
             weights = [rule.weight * (rule.tilt[state] if rule.tilt else 1.0) for rule in self.rules]
@@ -158,7 +158,7 @@ class Expansion:
         return self._totals
 
     def log(self, index: int) -> float | Vector:
-        """log P(rule | nonterminal, z): one number where it is the same in every state."""
+        """log P(rule | nonterminal, z); one number if it is the same in every state."""
         if index not in self._logs:
             rule = self.rules[index]
             if self.tilted:
@@ -169,7 +169,7 @@ class Expansion:
         return self._logs[index]
 
     def anchored(self, words: Sequence[str]) -> list[int]:
-        """The rules that one of these words, or no word, is an anchor of."""
+        """The rules with one of these words as an anchor, and the rules without anchors."""
         if self._anchored is None:
             self._anchored = {}
             for index, rule in enumerate(self.rules):
@@ -181,9 +181,9 @@ class Expansion:
 
 
 class Grammar:
-    """Nonterminals and their rules; `base` holds those that are shared, kept by whoever is asked first.
+    """Nonterminals and their rules; `base` is a grammar with shared, cached nonterminals.
 
-    expand: gives the rules of a nonterminal, None for one that it does not know (then `base` does).
+    expand: returns the rules of a nonterminal, or None if it is unknown here (then `base` is used).
     """
 
     def __init__(self, expand: Callable[[Symbol], Sequence[Rule] | None], base: "Grammar | None" = None) -> None:
@@ -208,11 +208,11 @@ class Grammar:
 
     @property
     def symbols(self) -> int:
-        """How many nonterminals are kept expanded."""
+        """The number of nonterminals in the cache."""
         return len(self._expansions)
 
     def _owner(self, symbol: Symbol) -> "Grammar":
-        """The grammar that keeps what is known of a nonterminal."""
+        """The grammar that caches a nonterminal."""
         if self._base is not None and self._base._expansions.get(symbol) is self.expansion(symbol):
             return self._base
         return self
@@ -235,13 +235,13 @@ class Grammar:
         return _Chart(self, tokens).spans(symbol, 0).get(len(tokens), [])
 
     def begins(self, item: Item, word: str) -> bool:
-        """Whether what an item yields can begin with a word."""
+        """Whether the yield of an item can begin with a word."""
         if isinstance(item, str):
             return item == word
         owner = self._owner(item)
         if owner is not self:
             return owner.begins(item, word)
-        if self._base is None:  # asked again and again: the set of all first words
+        if self._base is None:  # requested often: cache the set of all first words
             return word in self._first_words(item)
         key = (item, word)
         if key not in self._begins:
@@ -260,7 +260,7 @@ class Grammar:
     # -- the next word ---------------------------------------------------------------------------------------
 
     def openings(self, item: Item) -> dict[str, np.ndarray]:
-        """First word of what an item yields → its probability in each state (states,)."""
+        """First word of an item's yield → its probability in each state (states,)."""
         if isinstance(item, str):
             return {item: np.ones(len(STATES))}
         owner = self._owner(item)
@@ -300,7 +300,7 @@ class _Chart:
         return self._cells[key]
 
     def _match(self, source: Sequence[Item], start: int) -> list[tuple[int, tuple[Node, ...]]]:
-        """(end, children) of every way in which a source side yields tokens[start:end]."""
+        """(end, children) for all ways in which a source side yields tokens[start:end]."""
         partial: list[tuple[int, tuple[Node, ...]]] = [(start, ())]
         for item in source:
             if isinstance(item, str):

@@ -1,4 +1,4 @@
-"""What rules of documents are written with: wordings in two languages, tilts by subject and mood, the lexicon."""
+"""Functions for writing rules of documents: wordings in two languages, tilts by subject and mood, the lexicon."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -9,8 +9,8 @@ from langladder.corpora.documents.memory import UNKNOWN
 from langladder.corpora.lexicon import Country, Noun, Size, Verb, table
 from langladder.corpora.world import DIRECT, PRODUCTIONS, Weighted, favour, world, zipf
 
-NOUN_TILT = 40.0  # of the groups that a subject favours
-MOOD_TILT = 16.0  # of words of the mood, and one over it for words of the opposite mood
+NOUN_TILT = 40.0  # factor of the groups that a subject favours
+MOOD_TILT = 16.0  # factor of words of the mood; words of the opposite mood get its inverse
 OPPOSITE = {"bright": "dark", "dark": "bright"}
 NONE = ("", UNKNOWN)
 
@@ -18,7 +18,8 @@ STATIC: dict[str, Callable[..., list[Rule]]] = {}
 
 
 def static(function: Callable[..., list[Rule]]) -> Callable[..., list[Rule]]:
-    """Register the rules of a nonterminal: function(language, *features); its name in capitals: a_thing → AThing."""
+    """Register the rules of a nonterminal: function(language, *features). The name is in camel case: a_thing →
+    AThing."""
     STATIC["".join(part.capitalize() for part in function.__name__.split("_"))] = function
     return function
 
@@ -27,7 +28,7 @@ def static(function: Callable[..., list[Rule]]) -> Callable[..., list[Rule]]:
 
 
 class _Wording(NamedTuple):
-    """Two lines with gaps, as items. gaps: names of the gaps of the English line, in order."""
+    """Parse two lines with gaps into items. gaps: the names of the gaps of the English line, in order."""
 
     source: tuple[tuple[str, bool], ...]
     target: tuple[str | int, ...]
@@ -44,7 +45,7 @@ def _compiled(english: str, esperanto: str) -> _Wording:
 
 @cache
 def _effects(effects: tuple[tuple[str | int, ...], ...], gaps: tuple[str, ...]) -> tuple[Effect, ...]:
-    """(method, *arguments) each, where "{gap}" stands for the value of a gap."""
+    """The effects of tuples (method, *arguments), in which "{gap}" is the value of a gap."""
     found = []
     for name, *arguments in effects:
         children = tuple(gaps.index(str(one).strip("{}")) for one in arguments if str(one).startswith("{"))
@@ -67,7 +68,7 @@ def wording(
     """A rule from two lines with gaps: "{who} lives in {town}".
 
     Args:
-        effects: (method of the memory, *arguments) each; "{town}" among them stands for the value of that gap.
+        effects: tuples (method of the memory, *arguments), in which "{town}" is the value of that gap.
         means: the rule's value.
         gaps: the nonterminal of each gap.
     """
@@ -105,7 +106,7 @@ def line_tilt(kind: str) -> Vector | None:
 
 
 def by_subject(factors: dict[str, float]) -> Vector:
-    """A vector that depends on the subject alone."""
+    """A vector that only depends on the subject."""
     assert factors.keys() <= set(SUBJECTS), factors
     return tuple(factors.get(subject, 1.0) for subject, _ in STATES)
 
@@ -122,7 +123,7 @@ def by_mood(mood: str) -> Vector | None:
 
 @cache
 def word_mood(use: str, word: str) -> Vector | None:
-    """The tilt of a verb (base form) or an adverb, where it belongs to a mood."""
+    """The tilt of a verb (base form) or an adverb that belongs to a mood."""
     found = (mood for mood, of, words in table("feelings") if of == use and word in words.split(", "))
     return by_mood(next(found, ""))
 
@@ -131,14 +132,14 @@ def word_mood(use: str, word: str) -> Vector | None:
 
 
 def one_of_two(shares: dict[str, float], second: bool, other: str) -> dict[str, float]:
-    """The distribution of one of two values that were drawn one after the other, without putting the first back.
+    """The distribution of one of two values that are drawn in sequence without replacement.
 
         P(a) = p(a)                                  P(b | a) = p(b) / (1 − p(a))
         P(b) = p(b) Σ_{a ≠ b} p(a) / (1 − p(a))      P(a | b) = P(a) P(b | a) / P(b)
 
     Args:
-        second: whether it is the second.
-        other: the other one, where it is known; "" or `UNKNOWN`: it is not, or there is none.
+        second: whether it is the second value.
+        other: the other value if it is known; "" or `UNKNOWN`: it does not exist or is not known.
     """
     odds = {key: p / (1 - p) for key, p in shares.items()}
     whole = sum(odds.values())
@@ -173,11 +174,11 @@ class Language:
         return [Rule(rule.weight, rule.source, rule.target, anchors=rule.anchors) for rule in rules]
 
     def nouns(self, groups: Sequence[str]) -> Weighted[Noun]:
-        """Nouns of groups or kinds, each group with a weight of its own."""
+        """Nouns of groups or kinds; each group has its own weight."""
         return favour(self.world.nouns(groups))
 
     def verbs(self, frame: str, subject: str, objects: str = "") -> Weighted[Verb]:
-        """Verbs of a frame that a kind of subject does, to a kind of object where one is named."""
+        """Verbs of a frame for a kind of subject and, if given, a kind of object."""
         frames = DIRECT if frame == "act" else (frame,)
         return zipf(
             verb
@@ -186,7 +187,7 @@ class Language:
         )
 
     def one(self, value: str) -> bool:
-        """Whether a value of the memory is known."""
+        """Whether a value of the memory is known to the reader."""
         return value not in NONE
 
 

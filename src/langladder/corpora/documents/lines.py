@@ -1,7 +1,7 @@
-"""The kinds of line, and the lines that speak of no one of the cast alone.
+"""The kinds of line, and the lines that are not about a single person.
 
-A line is of a kind that the memory allows, with a weight that the subject tilts. Some lines begin with a connective,
-which keeps the mood of the document or turns it.
+The memory determines which kinds of line are possible, and the subject tilts their weights. Some lines begin with a
+connective, which keeps or changes the mood of the document.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from langladder.corpora.documents.memory import FACTS, MOST_OF_A_SEX, UNKNOWN, M
 
 LINE: Symbol = ("Line",)
 
-MEETING = (8.0, 0.9, 0.35, 0.15)  # weight of a new person by how many there are
+MEETING = (8.0, 0.9, 0.35, 0.15)  # weight of a new person by the number of people
 OPENED = ("Event", "Pet", "Feeling", "Opinion", "WeatherLine")  # kinds of line that may begin with a connective
 KEEPS = (("then", "poste", 0.4), ("so", "do", 0.2), ("after that ,", "post tio ,", 0.2), ("later ,", "poste ,", 0.2))
 TURNS = (("but", "sed", 0.4), ("suddenly ,", "subite ,", 0.35), ("however ,", "tamen ,", 0.25))
@@ -31,7 +31,7 @@ QUESTIONS = {
     "wears": ("what does {who} wear ?", "kion portas {who} ?", "{value} .", "{value} ."),
     "place": ("where is {who} ?", "kie estas {who} ?", "in {value} .", "en {value} ."),
 }
-ASKABLE = tuple(fact for fact in FACTS if fact != "place")  # of someone of whom they are not known
+ASKABLE = tuple(fact for fact in FACTS if fact != "place")  # weight for a person whose fact is not known
 
 
 def line_grammar(here: Language, memory: Memory) -> Grammar:
@@ -48,7 +48,7 @@ def line_grammar(here: Language, memory: Memory) -> Grammar:
 
 
 def _weights(memory: Memory) -> dict[str, float]:
-    """Kind of line → its weight, before the subject tilts it; what the memory does not allow is left out."""
+    """Kind of line → its weight, before the subject tilts it; only the kinds that the memory allows."""
     if memory.listing[0]:
         return {"Item": 1.0}
     people = len(memory.people)
@@ -86,7 +86,7 @@ def line(_here: Language, memory: Memory) -> list[Rule]:
     rules = []
     for kind, weight in _weights(memory).items():
         body: Symbol = ("Opened", kind) if kind in OPENED else (kind,)
-        if kind in ("Question", "Answer"):  # which end in marks of their own
+        if kind in ("Question", "Answer"):  # which end with their own punctuation
             rules.append(Rule(weight, (body,), (0,), line_tilt(kind)))
         else:
             rules.append(Rule(weight, (body, "."), (0, "."), line_tilt(kind)))
@@ -95,7 +95,7 @@ def line(_here: Language, memory: Memory) -> list[Rule]:
 
 @remembering
 def opened(_here: Language, _memory: Memory, kind: str) -> list[Rule]:
-    """Opened → line | then line | yesterday line | but line, of which the last turns the mood."""
+    """Opened → line | then line | yesterday line | but line; the last one changes the mood."""
     return _opened(kind)
 
 
@@ -145,8 +145,8 @@ def opinion(_here: Language, memory: Memory) -> list[Rule]:
 
 @remembering
 def country(_here: Language, memory: Memory) -> list[Rule]:
-    """Country → a fact of the country that the document speaks of, or of another, of which it speaks from then on."""
-    # Of the second country, a reader who does not know it knows that it is not the first.
+    """Country → a fact about the document's country, or about another country, which becomes the document's country."""
+    # a reader who does not know the second country still knows that it is not the first
     fact = "OtherCountry" if memory.country == UNKNOWN and memory.countries == 2 else "CountryFact"
     same = wording(1.0, "{fact}", "{fact}", fact=(fact, memory.country), effects=(("speak_of", "{fact}"),))
     if memory.countries != 1:
@@ -188,7 +188,7 @@ MEMORABLE["Meal"] = lambda _here, _memory: [Rule(1.0, (("Recipe",),), (0,))]
 
 @remembering
 def question(_here: Language, memory: Memory) -> list[Rule]:
-    """Question → where does anna live ? of what is known or not."""
+    """Question → where does anna live ? The fact can be known or not."""
     rules = []
     for person, weight in recent(memory):
         known = memory.people[person].facts
@@ -223,7 +223,7 @@ def answer(_here: Language, memory: Memory) -> list[Rule]:
 
 @remembering
 def list_opening(_here: Language, _memory: Memory) -> list[Rule]:
-    """ListOpening → three things happened; a line for each follows."""
+    """ListOpening → three things happened; one line for each follows."""
     return [
         wording(share, f"{number} things happened", f"{nombro} aferoj okazis", effects=(("begin_list", count),))
         for number, nombro, count, share in (("two", "du", 2, 0.5), ("three", "tri", 3, 0.5))

@@ -1,11 +1,11 @@
-"""What a document's reader remembers: a cast, what was said of it, and what is still open.
+"""A reader's memory of a document: the people, what was said about them, and open questions and lists.
 
-The memory is a function of the sentences so far: `Memory.after` applies the effects of a sentence's one derivation.
-What it holds comes in two sorts. The *structure* (how many people, their sex, which facts are known, who was mentioned
-when, which question is open) decides which kinds of line are possible and how likely each is. The *values* (names,
-towns, things) only decide which words stand where. No probability of the structure depends on a value: given the
-structure and the subject, each value has the distribution that it was drawn from. `forgotten` uses this: it keeps the
-structure and forgets the values, as for someone who did not read the sentences.
+The memory is a function of the sentences so far: `Memory.after` applies the effects of a sentence's one derivation. It
+has two kinds of content. The *structure* (how many people, their sex, which facts are known, who was mentioned when,
+which question is open) determines which kinds of line are possible and their probabilities. The *values* (names, towns,
+things) only determine words. No probability of the structure depends on a value: given the structure and the subject,
+each value has the distribution from which it was drawn. `forgotten` uses this: it keeps the structure and replaces the
+values by unknown ones, as for a reader who has not read the sentences.
 """
 
 from dataclasses import dataclass, field, replace
@@ -14,14 +14,15 @@ from typing import Self
 from langladder.corpora.documents.grammar import Effect, Node
 
 UNKNOWN = "?"
-"""A value that was said, but that the reader does not know."""
+"""A value that the text contains but the reader does not know."""
 MOST_OF_A_SEX = 2
 FACTS = ("job", "home", "likes", "fears", "drinks", "plays", "wears", "place")
 
 
 @dataclass(frozen=True)
 class Person:
-    """One of the cast. sex: "m" or "f". facts: which → value. holds: a thing, "" for none. last: line of mention."""
+    """A person. sex: "m" or "f". facts: kind of fact → value. holds: a thing, "" for none. last: line of the last
+    mention."""
 
     sex: str
     name: str
@@ -32,7 +33,7 @@ class Person:
 
 @dataclass(frozen=True)
 class Pet:
-    """The animal of the cast."""
+    """The pet of a person."""
 
     owner: int
     noun: str
@@ -42,7 +43,7 @@ class Pet:
 
 @dataclass(frozen=True)
 class Question:
-    """A question that is not answered yet: about a fact of a person."""
+    """A question about a fact of a person that is not answered yet."""
 
     person: int
     fact: str
@@ -53,15 +54,16 @@ class Memory:
     """What was said so far.
 
     Attributes:
-        line: how many lines there were.
+        line: the number of lines so far.
         people: in the order in which they were introduced; at most two of a sex.
-        kin: (person, other) → what the first is to the second; first < second.
-        he, she: the man and the woman who were mentioned last: whom the pronouns mean.
-        described: the person whose job was said last, whom "the farmer" means.
-        held: the person whose thing was mentioned last, which "the knife" means.
-        country: that the document speaks of; countries: how many there were (at most two, the second stays).
-        weather, saying: the weather; the words that people repeat, in both languages.
-        question: that is open. listing: how many items of a list are still to come, and of how many.
+        kin: (person, other) → the first one's relation to the second; first < second.
+        he, she: the man and the woman who were mentioned last; the pronouns refer to them.
+        described: the person whose job was mentioned last; "the farmer" refers to this person.
+        held: the person whose thing was mentioned last; "the knife" refers to this thing.
+        country: the country of the document; countries: the number of countries so far (at most two; the second one
+            stays).
+        weather: the weather; saying: the words that people repeat, in both languages.
+        question: the open question. listing: how many items of a list are still to come, and its length.
     """
 
     line: int = 0
@@ -80,7 +82,7 @@ class Memory:
     listing: tuple[int, int] = (0, 0)
 
     def after(self, sentence: Node) -> "Memory":
-        """The memory once a sentence was read."""
+        """The memory after a sentence."""
         memory = self
         for node in sentence.nodes():
             for effect in node.rule.effects:
@@ -95,7 +97,7 @@ class Memory:
         return getattr(self, effect.name)(*effect.arguments, *values)  # type: ignore[no-any-return]
 
     def forgotten(self) -> Self:
-        """The structure without the values."""
+        """The same structure with unknown values."""
         people = tuple(
             replace(
                 person,
@@ -118,11 +120,11 @@ class Memory:
     # -- questions about the structure -----------------------------------------------------------------------
 
     def by_pronoun(self, person: int) -> bool:
-        """Whether he or she means this person."""
+        """Whether "he" or "she" refers to this person."""
         return person in (self.he, self.she)
 
     def age(self, person: int) -> int:
-        """How many lines ago a person was mentioned: 1 for the line before."""
+        """The number of lines since a person was mentioned: 1 for the previous line."""
         return self.line - self.people[person].last
 
     def of_sex(self, sex: str) -> list[int]:
@@ -132,32 +134,32 @@ class Memory:
     # -- effects ---------------------------------------------------------------------------------------------
 
     def meet(self, sex: str, name: str) -> "Memory":
-        """A new person."""
+        """Add a person."""
         person = Person(sex, name, self.line)
         return replace(self, people=(*self.people, person)).mention(len(self.people))
 
     def mention(self, person: int, name: str = "") -> "Memory":
-        """Someone is mentioned, perhaps by name."""
+        """Record that a person is mentioned, possibly by name."""
         memory = self._person(person, last=self.line, **({"name": name} if name else {}))
         if self.people[person].sex == "m":
             return replace(memory, he=person)
         return replace(memory, she=person)
 
     def fact(self, person: int, fact: str, value: str) -> "Memory":
-        """Something is said of a person."""
+        """Record a fact about a person."""
         memory = self._person(person, facts=self.people[person].facts | {fact: value})
         return replace(memory, described=person) if fact == "job" else memory
 
     def relate(self, person: int, other: int, relation: str) -> "Memory":
-        """A person is the relation of another; relations are stored from the first to the second."""
+        """Record a person's relation to another; relations are stored from the first to the second."""
         return replace(self, kin=self.kin | {(person, other): relation})
 
     def keep_pet(self, owner: int, noun: str, name: str) -> "Memory":
-        """A person has a pet."""
+        """Record that a person has a pet."""
         return replace(self, pet=Pet(owner, noun, name, self.line))
 
     def mention_pet(self, part: str = "", value: str = "") -> "Memory":
-        """The pet is mentioned; by its name or noun, which is then known."""
+        """Record that the pet is mentioned, by its name or noun, which is then known."""
         assert self.pet is not None
         pet = replace(self.pet, last=self.line)
         if part:
@@ -165,43 +167,43 @@ class Memory:
         return replace(self, pet=pet)
 
     def hold(self, person: int, thing: str) -> "Memory":
-        """A person has a thing in hand."""
+        """Record that a person holds a thing."""
         return replace(self._person(person, holds=thing), held=person)
 
     def drop(self, person: int) -> "Memory":
-        """The thing is gone."""
+        """Record that a person no longer holds a thing."""
         return replace(self._person(person, holds=""), held=None if self.held == person else self.held)
 
     def pass_on(self, person: int, other: int, thing: str) -> "Memory":
-        """A thing changes hands."""
+        """Record that a person gives a thing to another."""
         return self.drop(person).hold(other, thing)
 
     def speak_of(self, country: str) -> "Memory":
-        """The country of the document is known, or known again."""
+        """Record the country of the document."""
         return replace(self, country=country, countries=max(self.countries, 1))
 
     def change_country(self, country: str) -> "Memory":
-        """Another country takes its place."""
+        """Record that another country replaces the document's country."""
         return replace(self, country=country, countries=2)
 
     def forecast(self, weather: str) -> "Memory":
-        """The weather is so."""
+        """Record the weather."""
         return replace(self, weather=weather)
 
     def ask(self, person: int, fact: str) -> "Memory":
-        """A question is open."""
+        """Record an open question."""
         return replace(self, question=Question(person, fact))
 
     def answer(self) -> "Memory":
-        """It is answered."""
+        """Record that the open question is answered."""
         return replace(self, question=None)
 
     def begin_list(self, items: int) -> "Memory":
-        """A list of so many lines follows."""
+        """Record that a list of this many lines follows."""
         return replace(self, listing=(items, items))
 
     def next_item(self) -> "Memory":
-        """One of them is here."""
+        """Record one line of the list."""
         left, items = self.listing
         return replace(self, listing=(left - 1, items if left > 1 else 0))
 

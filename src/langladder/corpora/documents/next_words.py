@@ -1,16 +1,17 @@
 """The true distributions of words in a document: of the next word, and of a hidden one.
 
-The next word. With the belief b and the memory of who read the document up to the words w_1 … w_t of a sentence,
+The next word. For a reader with belief b and a memory, who has read the document up to the words w_1 … w_t of a
+sentence,
 
     P(w | past, w_1 … w_t) ∝ Σ_z b(z) Σ_X open_z(X) · first_z(X)[w]
 
-where open_z(X) is the probability, in the state z, that the sentence begins with w_1 … w_t and goes on with the symbol
-X, and first_z(X) the distribution of the first word of X: the prefix probability of Jelinek & Lafferty (1991) with a
-vector over the states in the place of each number. A sentence that turns the mood has a prior of its own: what goes on
-below a turn is kept apart from what does not.
+where open_z(X) is the probability, in state z, that the sentence begins with w_1 … w_t and continues with the symbol X,
+and first_z(X) is the distribution of the first word of X. This is the prefix probability of Jelinek & Lafferty (1991)
+with a vector over the states instead of each number. A sentence that changes the mood has its own prior, so
+continuations after a change of mood are stored separately.
 
-A hidden word. Of all words v that can stand in its place, P(v | all else) ∝ P(document with v): the sentence and all
-that follow are read again with each v, once for all v that leave the same memory.
+A hidden word. For each word v that is possible in its place, P(v | all else) ∝ P(document with v). The sentence and all
+following ones are parsed again with each v, once for all v that result in the same memory.
 """
 
 import math
@@ -25,19 +26,19 @@ from langladder.corpora.documents.lines import LINE
 from langladder.corpora.documents.process import Process, Reader, follow, turned
 
 END = ""
-"""Stands for the end of the sentence among the words."""
+"""The word that represents the end of the sentence."""
 Ends = dict[tuple[int, bool], np.ndarray]
-"""(place, whether the mood turned on the way) → probability in each state (states,), or one number for all."""
+"""(position, whether the mood changed before it) → probability in each state (states,), or one number for all."""
 Opens = dict[tuple[int, Item, bool], np.ndarray]
-"""(place, the symbol that comes next there, whether the mood turned on the way) → likewise."""
+"""(position, the next symbol there, whether the mood changed before it) → likewise."""
 Key = TypeVar("Key")
 
 
 def next_words(source: Process, reader: Reader, words: Sequence[str]) -> list[dict[str, float]]:
-    """The distribution of the next word of a sentence after each prefix: none of its words, the first, …, all of them.
+    """The distribution of the next word of a sentence after each prefix, from no word to all words.
 
     Returns:
-        One a prefix; an empty one from the place on where no sentence begins like this.
+        One distribution per prefix. It is empty if no sentence begins with the prefix.
     """
     grammar = source.grammar(reader.memory)
     belief = {False: np.array(reader.belief), True: np.array(turned(reader.belief))}  # turn → (states,)
@@ -55,7 +56,7 @@ def next_words(source: Process, reader: Reader, words: Sequence[str]) -> list[di
 
 @dataclass
 class _Prefixes:
-    """Of one sentence: what each nonterminal yields of it, and what comes next after each of its words."""
+    """The chart of one sentence: what each nonterminal yields, and the next symbols after each word."""
 
     grammar: Grammar
     words: Sequence[str]
@@ -76,11 +77,11 @@ class _Prefixes:
         return self._cells[key]
 
     def _fits(self, item: Item, place: int) -> bool:
-        """Whether what an item yields may begin with the word at a place."""
+        """Whether the yield of an item can begin with the word at a position."""
         return place < len(self.words) and self.grammar.begins(item, self.words[place])
 
     def _add(self, source: Sequence[Item], places: Ends, ends: Ends, opens: Opens) -> None:
-        """Add what a rule's source side contributes."""
+        """Add the contributions of a rule's source side."""
         for number, item in enumerate(source):
             following: Ends = {}
             for (place, turn), p in places.items():
@@ -106,10 +107,10 @@ def _more(total: dict[Key, np.ndarray], key: Key, p: np.ndarray) -> None:
 
 
 def hidden_word(source: Process, sentences: Sequence[str], line: int, place: int) -> dict[str, float]:
-    """Word → P(word | all else in the document), largest first; {} where the process has no such document.
+    """Word → P(word | all else in the document), largest first; {} if the process cannot produce the document.
 
     Args:
-        sentences: of the document. line, place: which sentence and which word of it is hidden; its word is not read.
+        sentences: of the document. line, place: indices of the sentence and of the hidden word, which is not read.
     """
     reader = Reader()
     for sentence in sentences[:line]:
@@ -118,8 +119,8 @@ def hidden_word(source: Process, sentences: Sequence[str], line: int, place: int
             return {}
         reader = read[0]
     words = sentences[line].split()
-    after: dict[str, list[tuple[str, Reader, float]]] = {}  # by the memory that a word leaves
-    grammar = source.grammar(reader.memory)  # for all words: what it expands is kept
+    after: dict[str, list[tuple[str, Reader, float]]] = {}  # grouped by the memory after the word
+    grammar = source.grammar(reader.memory)  # shared by all words, so that its expansions are cached
     for word in next_words(source, reader, words[:place])[-1]:
         for node in grammar.parse(LINE, [*words[:place], word, *words[place + 1 :]]) if word else ():
             one, log_prob = follow(reader, node)
@@ -139,7 +140,7 @@ def hidden_word(source: Process, sentences: Sequence[str], line: int, place: int
 
 
 def _read_on(source: Process, reader: Reader, sentences: Sequence[str]) -> list[Node] | None:
-    """The derivations of the sentences that follow; None where one of them cannot."""
+    """The derivations of the following sentences; None if one of them has none."""
     found = []
     for sentence in sentences:
         nodes = source.grammar(reader.memory).parse(LINE, sentence.split())

@@ -1,11 +1,11 @@
-"""The words that lines are filled with: the nonterminals that depend on no memory.
+"""The words of lines: the nonterminals that do not depend on the memory.
 
 Nouns, verbs and whole clauses come from microworld's lexicon and rules of sentences (`corpora.lexicon`,
-`corpora.rules`). What is added is their tilt: a subject favours some groups of nouns, a mood some verbs, adverbs,
+`corpora.rules`). This module adds tilts: a subject favours some groups of nouns; a mood favours some verbs, adverbs,
 feelings and opinions.
 
-Where a nonterminal has a feature `value`, that is a value of the memory: "" for none yet (any of the words can be
-drawn), a key (only its word), or `UNKNOWN` (any of the words, as for someone who did not read it).
+A feature `value` of a nonterminal is a value of the memory: "" for none yet (any of the words can be drawn), a key
+(only its word), or `UNKNOWN` (any of the words, for a reader who does not know the value).
 """
 
 from functools import cache, lru_cache
@@ -28,7 +28,7 @@ from langladder.corpora.world import favour, numbered, zipf
 
 THINGS = ("fruit", "vegetable", "dish", "sweet", "kitchenware", "tool", "clothing", "text", "instrument", "furniture")
 KINDS: dict[str, tuple[tuple[str, ...], str]] = {
-    # fact → groups of its nouns, and how they stand: s, p: bare; a, the: with an article
+    # fact → groups of its nouns, and their form: s, p: without article; a, the: with it
     "likes": (("fruit", "vegetable", "sweet", "plant", "bird", "pet", "vehicle", "art"), "p"),
     "fears": (("wild", "insect", "farm", "sea", "tool", "building"), "p"),
     "drinks": (("drink",), "s"),
@@ -47,7 +47,7 @@ NUMERALS = (("two", "du", 0.5), ("three", "tri", 0.3), ("four", "kvar", 0.2))
 
 @lru_cache(maxsize=3)
 def language(size: Size) -> Language:
-    """The language of a size; made once."""
+    """The language of a size; cached."""
     return Language(size)
 
 
@@ -56,7 +56,7 @@ def language(size: Size) -> Language:
 
 @static
 def name(here: Language, sex: str, second: int, other: str) -> list[Rule]:
-    """Name → a name of the sex; of the first or the second of it, `other` being the name of the other one."""
+    """Name → a name of the sex, for its first or second person; `other` is the name of the other one."""
     shares = one_of_two(here.shares[sex], bool(second), other)
     return [Rule(weight, (one,), (one,), value=one) for one, weight in shares.items()]
 
@@ -159,7 +159,7 @@ def the_thing(here: Language, value: str, case: str) -> list[Rule]:
 
 @static
 def handling(here: Language, value: str, lost: int) -> list[Rule]:
-    """Handling → used the knife | lost the knife; what is lost is gone, and only food is eaten."""
+    """Handling → used the knife | lost the knife. A lost thing is gone, and only food is eaten."""
     rules = []
     for noun, weight in here.nouns(THINGS):
         if value in (*NONE, noun.singular):
@@ -178,7 +178,7 @@ def handling(here: Language, value: str, lost: int) -> list[Rule]:
 
 @static
 def handled(here: Language, key: str, lost: int) -> list[Rule]:
-    """Handled → a past verb of which a thing is the object."""
+    """Handled → a past verb with a thing as object."""
     noun = here.lexicon.nouns[key]
     if lost:
         verbs = (*(EATEN if noun.kind == "food" else ()), *LOST)
@@ -226,7 +226,8 @@ def relations() -> dict[str, tuple[str, dict[str, str], dict[str, str]]]:
 def relative_word(
     _here: Language, value: str, sex: str, other: str, case: str, inverse: int, with_article: int
 ) -> list[Rule]:
-    """RelativeWord → (a) sister, as what a person of a sex is to another; inverse: the value is seen from the other."""
+    """RelativeWord → (a) sister: the relation of a person of a sex to another; inverse: the value is the other's
+    relation."""
     rules = []
     for rank, key in enumerate(relations()):
         if value in (*NONE, key) and (key != "spouse" or sex != other):
@@ -305,7 +306,7 @@ def judged_so(_here: Language) -> list[Rule]:
 
 
 def _opined(here: Language, sign: int) -> list[Rule]:
-    """Opined_ → an adjective that judges; sign −1: it is denied."""
+    """Opined_ → a judging adjective; sign −1: it is negated."""
     return [
         Rule(
             1 / (word.rank + 9),
@@ -331,7 +332,7 @@ def a_work(here: Language) -> list[Rule]:
 
 @static
 def relished(here: Language) -> list[Rule]:
-    """Relished → the soup, of which someone says how it was."""
+    """Relished → the soup: a thing about which someone states an opinion."""
     return [
         Rule(
             weight,
@@ -362,7 +363,7 @@ def weather(_here: Language, value: str, still: int) -> list[Rule]:
 
 @static
 def country_fact(here: Language, value: str) -> list[Rule]:
-    """CountryFact → what is true of a country: its capital, language, currency, what people eat there."""
+    """CountryFact → a fact about a country: its capital, language, currency, or what people eat there."""
     if value in NONE:
         return [
             Rule(weight, (("CountryFact", key),), (0,), value=key, anchors=here.lexicon.countries[key].words)
@@ -390,7 +391,7 @@ def country_food(here: Language, country: str) -> list[Rule]:
 
 @static
 def other_country(here: Language, value: str) -> list[Rule]:
-    """OtherCountry → a fact of another country than the one before."""
+    """OtherCountry → a fact about a country other than the previous one."""
     shares = one_of_two(here.shares["country"], True, value)
     return [
         Rule(weight, (("CountryFact", key),), (0,), value=key, anchors=here.lexicon.countries[key].words)
@@ -400,11 +401,11 @@ def other_country(here: Language, value: str) -> list[Rule]:
 
 @static
 def general(here: Language, being: str) -> list[Rule]:
-    """General → some dogs that chase the cat sleep | this dog sleeps: a clause about any beings of a kind."""
+    """General → some dogs that chase the cat sleep | this dog sleeps: a clause about arbitrary beings of a kind."""
     rules = []
     for noun, number, weight in numbered(here.nouns((being,))):
         for tense, share in TENSES:
-            # "the dog slept" would be the pet of the document.
+            # "the dog slept" would refer to the document's pet
             any_one = number == "s" and tense == "past"
             subject: Symbol = ("Any", noun.singular) if any_one else ("NP", noun.singular, number, "", 2, "")
             predicate = ("Predicate", noun.singular, number, tense)
@@ -415,7 +416,7 @@ def general(here: Language, being: str) -> list[Rule]:
 
 @static
 def others(here: Language) -> list[Rule]:
-    """Others → many dogs slept: what any beings did meanwhile."""
+    """Others → many dogs slept: what other beings did meanwhile."""
     rules = []
     for being in ("animal", "person"):
         for noun, weight in here.nouns((being,)):
@@ -435,7 +436,7 @@ STATIC["Any"] = lambda _here, key: [
 
 @static
 def compare(here: Language) -> list[Rule]:
-    """Compare → the dog is bigger than the cat: any comparison of the sentences."""
+    """Compare → the dog is bigger than the cat: any comparison from `corpora.rules`."""
     kinds = (
         "animal",
         "person",
@@ -473,7 +474,7 @@ def recipe(here: Language) -> list[Rule]:
 
 @static
 def amount(here: Language, dish: str, part: int) -> list[Rule]:
-    """Amount → two onions: what belongs into a dish."""
+    """Amount → two onions: an ingredient of a dish."""
     nouns = favour(here.world.nouns(("vegetable", "fruit")), f"ingredient {part}", dish)
     return [
         Rule(weight * share, (english, noun.plural), (esperanto, esperanto_noun(noun.root, "p", "n")))

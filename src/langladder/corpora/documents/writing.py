@@ -1,8 +1,8 @@
 """Documents as corpora: text with its floors, texts labelled by subject or mood, English–Esperanto pairs.
 
 A labelled text is a document of few lines. Its label is the subject, or the mood at its end: positive (bright) or
-negative (dark). How sure one can be of it is the belief b of who has read it; documents that end in neither mood are
-left out:
+negative (dark). Its probability follows from the belief b of a reader of the text; documents that end in neither mood
+are left out:
 
     P(subject | text) = b(subject),   P(positive | text) = b(bright) / (b(bright) + b(dark))
 """
@@ -38,13 +38,13 @@ from langladder.text.labelled.labelled import LABELLED
 from langladder.text.storage.shards import TEXT
 from langladder.text.storage.tables import PAIRS, write_table
 
-SEEN = (0, 1, 4)  # sentences before the one to predict, whose worth is measured
+SEEN = (0, 1, 4)  # numbers of sentences before the predicted one, for which the floor is measured
 FLOOR_SAMPLES = {"tiny": (10, 40), "small": (30, 80), "base": (60, 150)}
-"""Documents whose sentences are predicted, and documents that stand for what is not seen."""
+"""Number of documents whose sentences are predicted, and of documents that represent the unseen text."""
 
 
 class DocumentsConfig(Config):
-    """What to draw. `size` sets the lexicon and, unless it is given, the number of sentences."""
+    """Settings of the corpus. `size` sets the lexicon and, if `sentences` is not set, the number of sentences."""
 
     size: Size = "small"
     seed: int = Field(default=1, ge=0)
@@ -52,15 +52,15 @@ class DocumentsConfig(Config):
 
     @property
     def sentence_count(self) -> int:
-        """Sentences over all splits, up to the last ones of a document."""
+        """Sentences over all splits; the last document is always complete."""
         return SENTENCE_COUNTS[self.size] if self.sentences is None else self.sentences
 
 
 def write_documents(config: DocumentsConfig, folder: Path) -> dict[str, Any]:
-    """Draw the corpus into a folder, a table a split, and its truth sets into `truth/`.
+    """Draw the corpus into a folder, one table per split, and its truth sets into `truth/`.
 
     Returns:
-        How many lines each split has, and the floors of the test split, for the data report.
+        The number of lines of each split, and the floors of the test split, for the data report.
     """
     tables = generate_documents(config)
     counts = count_words(tables["train"]["text"].to_pylist())
@@ -76,8 +76,9 @@ def measure_floors(config: DocumentsConfig, test: pa.Table) -> dict[str, Any]:
     """The entropy floors of a test table, in perplexity per word.
 
     Returns:
-        `document`: exact, of who reads whole documents; `windows`: of who sees only the last `sentences` before the
-        one to predict, estimated, with the standard errors of their distance to the first in per cent of it.
+        `document`: the exact floor of a reader of whole documents. `windows`: estimates for readers of only the last
+            `sentences` before the predicted one, with the standard errors of their distance to `document` in per cent
+            of it.
     """
     words = sum(len(line.split()) + 1 for line in test["text"].to_pylist())
     exact = floor(test["log_prob"].to_pylist(), words)
@@ -95,7 +96,7 @@ def generate_documents(config: DocumentsConfig) -> dict[str, pa.Table]:
 
     Returns:
         split → table with the columns document (int64), text (one tokenised sentence) and log_prob (float64: exact
-        natural log of the sentence's probability, its end included, given the sentences of its document before it).
+        natural log of the probability of the sentence and its end, given the previous sentences of its document).
     """
     rng, number = Random(f"{config.seed} documents"), 0
     tables = {}
@@ -104,7 +105,7 @@ def generate_documents(config: DocumentsConfig) -> dict[str, pa.Table]:
         for document in _documents(process(config.size), round(share * config.sentence_count), rng, split):
             columns["document"] += [number] * len(document)
             columns["text"] += [sentence.text for sentence in document]
-            # The last bits of a logarithm differ between machines.
+            # the last bits of a logarithm differ between machines
             columns["log_prob"] += [round(sentence.log_prob, 9) for sentence in document]
             number += 1
         tables[split] = pa.table(columns, schema=TEXT)
@@ -129,26 +130,26 @@ def _documents(source: Process, sentences: int, rng: Random, split: str) -> Iter
 
 EXAMPLES = {"tiny": 100, "small": 500, "base": 500}
 HELD_OUT = {"tiny": 60, "small": 1000, "base": 2000}
-"""Of validation and test, each."""
+"""Number of examples in each of validation and test."""
 Task = Literal["subject", "mood"]
 VALENCES = {"bright": "positive", "dark": "negative"}
 LABELLED_LINES = (5, 9)
 
 
 class LabelledDocumentsConfig(Config):
-    """What to draw: few examples to learn from, and enough to measure by."""
+    """Settings of labelled texts: few training examples, and enough for evaluation."""
 
     size: Size = "small"
     seed: int = Field(default=1, ge=0)
     task: Task = "subject"
-    examples: int | None = Field(default=None, ge=10)  # of the training split
+    examples: int | None = Field(default=None, ge=10)  # examples of the training split
 
 
 def write_labelled_documents(config: LabelledDocumentsConfig, folder: Path) -> dict[str, Any]:
-    """Draw labelled texts into a folder, a table a split. Same settings, same bytes.
+    """Draw labelled texts into a folder, one table per split. Same settings, same bytes.
 
     Returns:
-        How many examples each split has, for the data report.
+        The number of examples of each split, for the data report.
     """
     source, rng, held = process(config.size), Random(f"{config.seed} labelled documents"), HELD_OUT[config.size]
     train = EXAMPLES[config.size] if config.examples is None else config.examples
@@ -175,7 +176,7 @@ def labelled_document(source: Process, rng: Random, task: Task = "subject") -> d
         label, chances = subject, subject_chances(reader.belief)
     else:
         label, chances = VALENCES[mood], {name: moods(reader.belief)[mood] for mood, name in VALENCES.items()}
-    # P(label | text), without the documents that have no label
+    # P(label | text), given that the document has a label
     whole = sum(chances.values())
     return {
         "text": " ".join(sentence.text for sentence in document),
@@ -186,7 +187,7 @@ def labelled_document(source: Process, rng: Random, task: Task = "subject") -> d
 
 
 class PairedDocumentsConfig(Config):
-    """What to draw."""
+    """Settings of sentence pairs."""
 
     size: Size = "small"
     seed: int = Field(default=1, ge=0)
@@ -194,10 +195,10 @@ class PairedDocumentsConfig(Config):
 
 
 def write_paired_documents(config: PairedDocumentsConfig, folder: Path) -> dict[str, Any]:
-    """Draw English–Esperanto sentence pairs, those of documents in their order; none of train is held out.
+    """Draw English–Esperanto sentence pairs, in the order of the documents. No training pair is in validation or test.
 
     Returns:
-        How many pairs each split has, for the data report.
+        The number of pairs of each split, for the data report.
     """
     source, rng = process(config.size), Random(f"{config.seed} paired documents")
     total = PAIR_COUNTS[config.size] if config.pairs is None else config.pairs

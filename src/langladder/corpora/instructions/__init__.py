@@ -1,4 +1,5 @@
-"""Instructions of microworld and their gold judge, one module a subject. Importing this package registers all kinds."""
+"""Instructions of microworld and their gold judge, one module per subject. Importing this package registers all
+kinds."""
 
 from langladder.corpora.instructions import categories, clauses, facts, phrases
 

@@ -18,18 +18,18 @@ from langladder.corpora.reviews import NEUTRAL, label_review
 from langladder.corpora.world import World
 
 NUMBERS = {"two": 2, "three": 3}
-ALL_OF_KIND = {"wild": "animal"}  # group whose word names every noun of the kind: a dog is an animal, too
+ALL_OF_KIND = {"wild": "animal"}  # groups whose word applies to every noun of the kind: a dog is also an animal
 REVIEW_WORDS = 12
 VERDICTS = {True: "good", False: "bad"}
 
 
 def members(world: World, group: str) -> list[Noun]:
-    """The nouns that a group's word is true of."""
+    """The nouns to which a group's word applies."""
     return [noun for noun in world.lexicon.nouns.values() if noun.group == group or noun.kind == ALL_OF_KIND.get(group)]
 
 
 def groups(world: World, least: int) -> list[str]:
-    """The groups with at least so many nouns."""
+    """The groups with at least this many nouns."""
     return [group for group in world.lexicon.classes if len(members(world, group)) >= least]
 
 
@@ -45,7 +45,7 @@ class List:
     )
 
     def draw(self, world: World, rng: Random) -> Request:
-        """A class, and how many of it."""
+        """Draw a class, and the number of nouns."""
         number = rng.choice(sorted(NUMBERS))
         group = rng.choice(groups(world, NUMBERS[number]))
         word = world.lexicon.classes[group].plural
@@ -54,7 +54,7 @@ class List:
         return Request({"group": word, "number": number}, fields, (f"{' , '.join(named)} .",), f"list {number} {word}")
 
     def judge(self, world: World, fields: Fields, words: Words) -> Judgement:
-        """True: the share of what was said, or of what was asked for, that is right."""
+        """True: right nouns / max(requested number, nouns in the answer)."""
         number = NUMBERS[fields["number"]]
         named = listed(bare(words))
         forms = known(world).noun_forms
@@ -68,14 +68,14 @@ class List:
 
 
 def listed(words: Words) -> list[str]:
-    """The words of a list, "a , b and c"; [] where it is none."""
+    """The words of a list, "a , b and c"; [] if it is not a list."""
     parts = " ".join(words).replace(" , and ", " , ").replace(" and ", " , ").split(" , ")
     return parts if all(len(part.split()) == 1 and part[0].isalpha() for part in parts) else []
 
 
 @instruction("odd_one_out")
 class OddOneOut:
-    """The one of four nouns that is of another kind."""
+    """Find the one of four nouns that belongs to another kind."""
 
     phrasings = (
         "which word is the odd one ? {words} .",
@@ -102,7 +102,7 @@ class OddOneOut:
 
 @instruction("choose_class", unseen=True)
 class ChooseClass:
-    """Which of two classes a noun belongs to: fruit."""
+    """Choose the class of a noun from two: fruit."""
 
     phrasings = ("is {noun} {one} or {other} ?", "what is {noun} , {one} or {other} ?")
 

@@ -1,4 +1,4 @@
-"""Instructions about whole sentences: put them into the past, correct their agreement, finish them, make one up."""
+"""Instructions about whole sentences: change to past tense, correct the agreement, complete, write a sentence."""
 
 from random import Random
 from typing import NamedTuple
@@ -9,15 +9,15 @@ from langladder.corpora.rules.clauses import forms
 from langladder.corpora.world import PLURAL, World, draw, favour
 
 OTHER = {"s": "p", "p": "s"}
-SHORT = 8  # words of a sentence that an instruction shows, at most
-FINISHED = 12  # words of a finished sentence, at most
+SHORT = 8  # maximum words of a sentence in an instruction
+FINISHED = 12  # maximum words of a completed sentence
 TRIES = 200
 NUMBERS = ("four", "five", "six", "seven", "eight")
 AT_MOST = dict(zip(NUMBERS, range(4, 9), strict=True))
 
 
 class Clause(NamedTuple):
-    """Who does what: a subject with its number, a verb, and what follows it."""
+    """The parts of a sentence: a subject with its number, a verb, and the rest."""
 
     subject: Words
     number: str
@@ -25,7 +25,7 @@ class Clause(NamedTuple):
     rest: Words
 
     def said(self, tense: str, number: str = "") -> str:
-        """The sentence in a tense; number: of the verb, where that is not to agree with the subject."""
+        """The sentence in a tense; number: of the verb, if it should not agree with the subject."""
         verb, _, _ = forms(self.verb, number or self.number, tense)
         return " ".join((*self.subject, *verb, *self.rest, "."))
 
@@ -47,7 +47,7 @@ def draw_clause(world: World, rng: Random, key: str = "", most: int = SHORT) -> 
 
 
 def _subject(world: World, rng: Random) -> str:
-    """An animal, a person or a name whose two numbers look different."""
+    """Draw an animal, a person or a name whose singular and plural differ."""
     if rng.random() < 0.25:
         return draw(world.names(), rng)
     nouns = [(noun.singular, weight) for noun, weight in favour(world.nouns(("animal", "person")))]
@@ -55,12 +55,12 @@ def _subject(world: World, rng: Random) -> str:
 
 
 def _ends(words: Words) -> bool:
-    """Whether one full stop ends the words, there is none before, and it is not all."""
+    """Whether the words end with one full stop, have no other, and are more than that."""
     return len(words) > 2 and words[-1] == "." and words.count(".") == 1
 
 
 def exact_sentence(world: World, words: Words, right: Words, form: bool) -> Judgement:
-    """The judgement of an answer that is to be one certain sentence."""
+    """The judgement of an answer that should be one specific sentence."""
     same = words == right
     grammatical = same or known(world).sentence(words)
     return Judgement(float(grammatical), float(same), float(same or (form and _ends(words))), length(words, len(right)))
@@ -94,7 +94,7 @@ class Past:
 
 @instruction("agreement")
 class Agreement:
-    """A sentence whose verb is put right: the dogs see the cat."""
+    """Correct the verb of a sentence: the dogs see the cat."""
 
     phrasings = (
         "correct the mistake . {sentence}",
@@ -104,7 +104,7 @@ class Agreement:
     )
 
     def draw(self, world: World, rng: Random) -> Request:
-        """A sentence whose verb has the other number."""
+        """Draw a sentence whose verb has the wrong number."""
         clause = draw_clause(world, rng)
         tense = rng.choice(("present", "progressive"))
         answer, wrong = clause.said(tense), clause.said(tense, OTHER[clause.number])
@@ -136,7 +136,7 @@ class Continue:
         return Request({"beginning": beginning}, {"beginning": beginning}, (f"{' '.join(words)} .",), beginning)
 
     def judge(self, world: World, fields: Fields, words: Words) -> Judgement:
-        """True: it begins so, and the grammar knows it; what the grammar draws is possible in the world."""
+        """True: it begins with these words, and the grammar can produce it, so it is possible in the world."""
         beginning = tuple(fields["beginning"].split())
         begins = words[: len(beginning)] == beginning
         grammatical = known(world).sentence(words)
@@ -147,7 +147,7 @@ class Continue:
 
 @instruction("about")
 class About:
-    """A sentence about something, in at most so many words."""
+    """Write a sentence about something, with a maximum number of words."""
 
     phrasings = (
         "say something about the {noun} in at most {number} words .",
@@ -157,7 +157,7 @@ class About:
     )
 
     def draw(self, world: World, rng: Random) -> Request:
-        """A noun, and in how many words."""
+        """Draw a noun and the number of words."""
         number = rng.choice(NUMBERS)
         clause = draw_clause(world, rng)
         while not clause.subject[1:] or len(clause.said("present").split()) - 1 > AT_MOST[number]:

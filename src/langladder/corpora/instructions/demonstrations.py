@@ -1,7 +1,7 @@
-"""microworld's instructions as demonstrations: drawn requests, their phrasings varied, each with a right answer.
+"""microworld's instructions as demonstrations: drawn requests in varied phrasings, each with a right answer.
 
-train, validation, test   the seen kinds, as many of each; no request, however phrased, is in two of them
-unseen                    kinds that train has none of, and requests of test in a phrasing that train does not have
+train, validation, test   the seen kinds, in equal numbers; no request is in two of them, in any phrasing
+unseen                    kinds that are not in train, and requests of test in a phrasing that is not in train
 """
 
 from collections import Counter
@@ -30,13 +30,13 @@ from langladder.text.labelled.instructions import (
 )
 
 COUNTS = {"tiny": 700, "small": 40_000, "base": 100_000}
-HELD_OUT, MOST_HELD_OUT = 0.1, 1_000  # each, of validation, test and unseen: that share, at most so many
+HELD_OUT, MOST_HELD_OUT = 0.1, 1_000  # validation, test and unseen: the share of each, and the maximum
 TENTHS = 10
-TRIES = 400  # draws in a row that bring nothing new: there is no more
+TRIES = 400  # consecutive draws without a new request, after which drawing stops
 
 
 class InstructionsConfig(Config):
-    """What to draw: `size` sets the lexicon and, unless `examples` does, how many at most."""
+    """Settings: `size` sets the lexicon and, if `examples` is not set, the maximum number of dialogues."""
 
     size: Size = "small"
     seed: int = Field(default=1, ge=0)
@@ -44,10 +44,10 @@ class InstructionsConfig(Config):
 
 
 def write_instructions(config: InstructionsConfig, folder: Path) -> dict[str, Any]:
-    """Draw demonstrations into a folder, a table a split. Same settings, same bytes.
+    """Draw demonstrations into a folder, one table per split. Same settings, same bytes.
 
     Returns:
-        How many dialogues each split has, and how many of each kind, for the data report.
+        The number of dialogues of each split, and of each kind, for the data report.
     """
     facts, kinds = {}, {}
     for split, count in counts(config).items():
@@ -66,9 +66,9 @@ def counts(config: InstructionsConfig) -> dict[str, int]:
 
 
 def demonstrations(config: InstructionsConfig, split: str, count: int) -> list[Dialogue]:
-    """Different dialogues of a split with right answers, as many of each kind; fewer where there are no more.
+    """Distinct dialogues of a split with right answers, in equal numbers of each kind; fewer if there are no more.
 
-    What is drawn depends on the split alone and not on `count`: more dialogues begin with the same ones.
+    The draws only depend on the split, not on `count`: a larger count begins with the same dialogues.
     """
     place, rng = world(config.size), Random(f"{config.seed} instructions {split}")
     kinds = [(name, name) for name in KINDS if (name in UNSEEN) == (split == "unseen")]
@@ -89,7 +89,7 @@ def demonstrations(config: InstructionsConfig, split: str, count: int) -> list[D
 
 
 def _stream(place: World, name: str, shown: str, split: str, rng: Random, drawn: dict[str, None]) -> Iterator[Dialogue]:
-    """Dialogues of a kind ("": any seen one, reworded) that were not drawn before, as long as there are."""
+    """Dialogues of a kind ("": any seen kind, in another phrasing) that were not drawn before, while there are any."""
     seen = [kind for kind in KINDS if kind not in UNSEEN]
     missed = 0
     while missed < TRIES:
@@ -109,5 +109,5 @@ def _stream(place: World, name: str, shown: str, split: str, rng: Random, drawn:
 
 
 def _tenth(request: Request) -> int:
-    """The tenth that a request falls into: by a checksum of what it asks, the same for every seed and phrasing."""
+    """The tenth to which a request belongs: a checksum of its content, the same for every seed and phrasing."""
     return crc32(request.key.encode()) // 7 % TENTHS

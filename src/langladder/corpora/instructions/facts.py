@@ -1,6 +1,7 @@
-"""Instructions about what the world knows of countries: in one word, in a sentence, whether it is true, and which.
+"""Instructions about facts of countries: answer in one word, in a sentence, say whether a claim is true, find the
+country.
 
-What the world does not know is to be refused: "i do not know .".
+Questions without an answer in the world must be refused: "i do not know .".
 """
 
 from random import Random
@@ -27,7 +28,7 @@ QUESTIONS = {
     "nationality": "what do people speak in {} ?",
 }
 SENTENCES = {
-    # relation → what states it; the last is that of the question "is it true that …"
+    # relation → sentences that state it; the last one is used in "is it true that …"
     "capital": ("{capital} is the capital of {name}", "the capital of {name} is {capital}"),
     "currency": ("the currency of {name} is the {currency}",),
     "nationality": (
@@ -44,13 +45,13 @@ STATED = 10  # words of the longest sentence that states a fact
 
 
 def draw_country(world: World, rng: Random) -> Country:
-    """A country, the frequent ones more often."""
+    """Draw a country, with frequent ones more often."""
     country: Country = draw(favour(zipf(world.lexicon.countries.values())), rng)
     return country
 
 
 def stated(world: World, words: Words) -> dict[str, str]:
-    """What a sentence states: the country's name and what it has, {} where it is no such sentence."""
+    """The fields that a sentence states: the country's name and its facts; {} if it is no such sentence."""
     tables = known(world).countries
     said = bare(words)
     for patterns in SENTENCES.values():
@@ -84,10 +85,10 @@ class FactWord:
         return Request(slots, fields, (f"{getattr(country, relation)} .",), f"{relation} {country.name}")
 
     def judge(self, world: World, fields: Fields, words: Words) -> Judgement:
-        """True also in a sentence, but then not in form."""
+        """A sentence can also be true, but does not have the requested form."""
         country, relation = world.lexicon.countries[fields["country"]], fields["relation"]
         about, right = known(world), getattr(country, relation)
-        if facts := stated(world, words):  # right, but not in one word
+        if facts := stated(world, words):  # right, but not one word
             true = facts.get("name") == country.name and facts.get(relation) == right
             return Judgement(1.0, float(true), 0.0, length(words, 1))
         return one_word(words, {right}, about.countries[relation], about.is_word)
@@ -115,7 +116,8 @@ class FactSentence:
         return Request(slots, fields, tuple(answers), f"{relation} {country.name}")
 
     def judge(self, world: World, fields: Fields, words: Words) -> Judgement:
-        """True also in a word, but then not in form; a sentence is true if all that it states is."""
+        """A word can also be true, but does not have the requested form. A sentence is true if everything in it is
+        true."""
         country, relation = world.lexicon.countries[fields["country"]], fields["relation"]
         facts = stated(world, words)
         if not facts:
@@ -137,7 +139,8 @@ class YesNo:
     )
 
     def draw(self, world: World, rng: Random) -> Request:
-        """A statement about a country. Of each fact one is true and one false, so "no" alone is right half the time."""
+        """Draw a statement about a country. Each fact has one true and one false statement, so always "no" is right
+        half the time."""
         country, relation = draw_country(world, rng), rng.choice(RELATIONS)
         facts = {part: getattr(country, part) for part in ("name", *RELATIONS)}
         right = rng.random() < 0.5
@@ -148,26 +151,26 @@ class YesNo:
         return Request({"claim": claim}, {"true": right}, ("yes ." if right else "no .",), f"{relation} {country.name}")
 
     def judge(self, world: World, fields: Fields, words: Words) -> Judgement:
-        """True: the one of yes and no that is right."""
+        """True: the right one of yes and no."""
         right = "yes" if fields["true"] else "no"
         return one_word(words, {right}, {"yes", "no"}, known(world).is_word)
 
 
 @instruction("refuse")
 class Refuse:
-    """Do not answer what the world does not know: i do not know."""
+    """Refuse a question without an answer in the world: i do not know."""
 
     phrasings = ("{question}", "{question} answer in a sentence .", "tell me , {question}", "can you say {question}")
 
     def draw(self, world: World, rng: Random) -> Request:
-        """A question that no table of the world answers."""
+        """Draw a question that no table of the world answers."""
         lexicon = world.lexicon
         someone = rng.choice([*lexicon.names, *(f"the {noun.singular}" for noun in lexicon.nouns.values())])
         question = rng.choice(UNKNOWN).format(someone)
         return Request({"question": question}, {}, (f"{' '.join(REFUSAL)} .",), question)
 
     def judge(self, world: World, _fields: Fields, words: Words) -> Judgement:
-        """All or nothing, but for what an answer that should not be there looks like."""
+        """True and in form: only a refusal. Other answers can still be grammatical."""
         refused = float(bare(words) == REFUSAL)
         about = known(world)
         grammatical = bool(refused or stated(world, words) or one_word(words, set(), set(), about.is_word).grammatical)
@@ -176,7 +179,7 @@ class Refuse:
 
 @instruction("country", unseen=True)
 class CountryOf:
-    """A fact the other way round: which country has the capital tokyo?"""
+    """A reversed fact: which country has the capital tokyo?"""
 
     phrasings = (
         "which country has the {relation} {word} ? answer in one word .",

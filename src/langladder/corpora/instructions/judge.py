@@ -1,19 +1,21 @@
-"""Who judges answers: the gold judge, and a labeller who errs.
+"""Judges of answers: the gold judge, and a labeller who makes errors.
 
-The gold judge: how good an answer to an instruction of microworld is, by its grammar and the tables of its world.
+The gold judge scores an answer to an instruction of microworld with the grammar and the tables of its world.
 
-What people want of an answer is nowhere to be seen, only a model of it (Ouyang et al. 2022, section 5.2). Of
-microworld's instructions it is known: this judge reads the request, never another answer and never a model.
+For real instructions, the quality of an answer is not known; there are only models of human preferences (Ouyang et al.
+2022, section 5.2). For microworld's instructions it is known. This judge only uses the request and the answer, never
+another answer or a model.
 
-Preferences of a labeller who sees the gold reward, with the noise of the settings.
+A labeller ranks answers by the gold reward, with noise as set:
 
     exact         by the gold reward
-    temperature   P(a before b) = σ((r_a − r_b) / T), as Bradley & Terry (1952) have it. Rankings of K by Gumbel noise:
-                  sort r_i / T + g_i, g_i ~ Gumbel(0, 1) (Plackett 1975; Luce 1959), whose pairs are just those
-    flips         a labeller who errs: P(ranking) ∝ φ^(pairs in the wrong order), φ = p / (1 − p) (Mallows 1957), so
-                  that neighbours change places with a probability of about p; a pair (K = 2) exactly with p
+    temperature   P(a before b) = σ((r_a − r_b) / T), as in Bradley & Terry (1952). Rankings of K by Gumbel noise:
+                  sort r_i / T + g_i, g_i ~ Gumbel(0, 1) (Plackett 1975; Luce 1959), whose pairs have exactly these
+                  probabilities
+    flips         errors: P(ranking) ∝ φ^(pairs in the wrong order), φ = p / (1 − p) (Mallows 1957), so that
+                  neighbours swap with a probability of about p; for a pair (K = 2), exactly p
 
-Answers of equal reward share a rank whatever the noise, so that they make no pair, nor does an answer with itself.
+Answers of equal reward always share a rank, so they do not form a pair; neither does an answer with itself.
 """
 
 import json
@@ -36,7 +38,7 @@ from langladder.text.labelled.instructions import Dialogue, Ranking
 
 
 SIZES = ("tiny", "small", "base")
-MOST = 200  # words that are looked at: a longer answer is no answer to any of the kinds
+MOST = 200  # maximum words that are judged: no kind has longer right answers
 
 
 def judge(asked: str | None, answer: str) -> Judgement:
@@ -46,7 +48,7 @@ def judge(asked: str | None, answer: str) -> Judgement:
         asked: the request, `Dialogue.asked`.
 
     Raises:
-        InputError: nobody knows what was asked, or it is no request of these kinds.
+        InputError: the request is missing, or is not one of these kinds.
     """
     kind, size, fields = _read(asked)
     words = words_of(answer[: 20 * MOST])
@@ -56,7 +58,7 @@ def judge(asked: str | None, answer: str) -> Judgement:
 
 
 def judgements(dialogues: Sequence[Dialogue]) -> list[Judgement]:
-    """The judgement of each response; one that is missing is empty. Raises as `judge`."""
+    """The judgement of each response; a missing response counts as empty. Raises the same errors as `judge`."""
     return [judge(dialogue.asked, dialogue.response or "") for dialogue in dialogues]
 
 
@@ -97,19 +99,19 @@ Judge = Callable[[Sequence[Dialogue]], Sequence[float]]
 
 
 class NoiseConfig(Config):
-    """How a labeller errs. amount: the temperature T, or the probability p of a flip."""
+    """A labeller's noise. amount: the temperature T, or the probability p of a flip."""
 
     kind: Literal["exact", "temperature", "flips"] = "exact"
     amount: float = Field(default=0.1, ge=0, le=100)
 
 
 class PreferencesConfig(Config):
-    """What is sampled and how it is ranked.
+    """Settings of sampling and ranking.
 
     Attributes:
-        samples: K. prompts: of each split, the first ones; null: all.
-        demonstrations: whether the demonstration stands among the K.
-        noise: of the labeller of training and validation rankings; test and unseen are ranked by the gold reward.
+        samples: K. prompts: the number of prompts of each split, from the start; null: all.
+        demonstrations: whether the demonstration is one of the K.
+        noise: of the labeller in training and validation rankings; test and unseen are ranked by the gold reward.
     """
 
     samples: int = Field(default=4, ge=2, le=64)
@@ -126,13 +128,12 @@ def preferences(
     """Rank the answers to each prompt by their judged rewards.
 
     Args:
-        samples: prompts (a response in them is not looked at) with K answers each; empty answers and copies of another
-            are left out.
+        samples: prompts (responses in them are ignored) with K answers each; empty and duplicate answers are left out.
         judge: dialogues → their rewards.
-        seed: the noise of a ranking follows from it and from the ranking's place.
+        seed: the noise of a ranking is a function of the seed and the ranking's index.
 
     Returns:
-        The rankings in which some pair is not tied.
+        The rankings with at least one pair that is not tied.
     """
     rankings = []
     for number, (dialogue, answers) in enumerate(samples):
@@ -148,7 +149,7 @@ def preferences(
 
 
 def ranked(rewards: Sequence[float], noise: NoiseConfig, rng: Random) -> tuple[int, ...]:
-    """The rank of each reward, 1 the best, as a labeller with this noise sees it; equal rewards share one."""
+    """The rank of each reward, 1 is the best, by a labeller with this noise; equal rewards share a rank."""
     best_first = sorted(set(rewards), reverse=True)
     if noise.kind == "temperature" and noise.amount > 0:
         # −ln(−ln u) ~ Gumbel(0, 1)
@@ -160,10 +161,10 @@ def ranked(rewards: Sequence[float], noise: NoiseConfig, rng: Random) -> tuple[i
 
 
 def _mallows(order: list[float], flip: float, rng: Random) -> list[float]:
-    """A ranking drawn around an order by repeated insertion (Doignon, Pekeč & Regenwetter 2004)."""
+    """Draw a ranking around an order by repeated insertion (Doignon, Pekeč & Regenwetter 2004)."""
     drawn: list[float] = []
     for count, item in enumerate(order):
-        # P(j of the items before come behind it) ∝ φ^j; p and 1 − p as weights, so that p = 1 is allowed
+        # P(j of the previous items move behind it) ∝ φ^j; with weights p and 1 − p, so that p = 1 is allowed
         weights = [flip**behind * (1.0 - flip) ** (count - behind) for behind in range(count + 1)]
         behind = rng.choices(range(count + 1), weights)[0]
         drawn.insert(count - behind, item)

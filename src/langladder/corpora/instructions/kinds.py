@@ -1,17 +1,18 @@
-"""What a kind of instruction is: how one is drawn, how it is put into words, and how an answer to it is judged.
+"""The interface of a kind of instruction: how requests are drawn and phrased, and how answers are judged.
 
 A judgement has four parts, each in [0, 1]:
 
     grammatical  the answer is a word, a phrase or a sentence of the language, as its kind asks
-    true         it says what is right by the tables of the world, and nothing else
-    form         it has the form that was asked for: one word, a whole sentence, three nouns in a list …
-    length       1 up to as many words as were asked for, falling to 0 at twice as many
+    true         its content is right by the tables of the world, and it says nothing else
+    form         it has the requested form: one word, a whole sentence, three nouns in a list …
+    length       1 up to the requested number of words, falling to 0 at twice as many
 
     reward = (5 · true + 2 · grammatical + 2 · form + length) / 10
 
-What is right but stands among rubbish is not true: the whole answer must be of the form that the content is read from.
+A right word inside a wrong answer does not count as true: the whole answer must have a form from which the content can
+be read.
 
-What the gold judge looks up: the words of a world by what they are, and whether words make a sentence of it.
+`Known` is the gold judge's lexicon: the words of a world by category, and a check whether words form a sentence.
 """
 
 import re
@@ -28,14 +29,14 @@ from langladder.corpora.lexicon import Noun, Size, esperanto_adjective, esperant
 from langladder.corpora.world import World
 
 Fields = Mapping[str, Any]
-"""What a request asks for, as JSON has it: all that its judge needs beside the world."""
+"""The content of a request as JSON values: everything that its judge needs besides the world."""
 Words = tuple[str, ...]
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
 class Judgement(NamedTuple):
-    """How good an answer is, part by part, each in [0, 1]."""
+    """The four parts of a judgement, each in [0, 1]."""
 
     grammatical: float
     true: float
@@ -44,24 +45,24 @@ class Judgement(NamedTuple):
 
     @property
     def reward(self) -> float:
-        """The weighted mean of the parts, in [0, 1]; 1.0 exactly where all are 1."""
+        """The weighted mean of the parts, in [0, 1]; exactly 1.0 if all parts are 1."""
         return (5 * self.true + 2 * self.grammatical + 2 * self.form + self.length) / 10
 
     @property
     def followed(self) -> bool:
-        """Whether nothing is wrong with the answer."""
+        """Whether all parts of the judgement are 1."""
         return min(self) == 1.0
 
 
 NOTHING = Judgement(0.0, 0.0, 0.0, 0.0)
-"""What an empty answer is worth."""
+"""The judgement of an empty answer."""
 
 
 class Request(NamedTuple):
     """One drawn request.
 
-    slots: what fills the gaps of the phrasings. fields: what the judge reads. answers: right ones, the first drawn as
-    the demonstration. key: what no two splits share, whatever the phrasing.
+    slots: values of the gaps in phrasings. fields: the input of the judge. answers: right answers; the first one is the
+    demonstration. key: identifies the request in any phrasing; no key is in two splits.
     """
 
     slots: Mapping[str, str]
@@ -75,25 +76,25 @@ class Kind(Protocol):
 
     @property
     def phrasings(self) -> tuple[str, ...]:
-        """With {slots}; the last of a seen kind occurs in unseen instructions only."""
+        """Templates with {slots}; the last one of a seen kind is only used in unseen instructions."""
 
     def draw(self, world: World, rng: Random, /) -> Request:
         """One request."""
 
     def judge(self, world: World, fields: Fields, words: Words, /) -> Judgement:
-        """How good an answer is; `words` are those of `words_of`, at least one."""
+        """The judgement of an answer; `words` are the result of `words_of`, at least one."""
 
 
 KINDS: dict[str, Kind] = {}
 UNSEEN: set[str] = set()
 REWORDED = "reworded"
-"""The kind of dialogues whose kind is seen, but not their phrasing."""
+"""The name of the kind of dialogues with a seen kind in an unseen phrasing."""
 
 K = TypeVar("K", bound=Callable[[], Kind])
 
 
 def instruction(name: str, *, unseen: bool = False) -> Callable[[K], K]:
-    """Register a class as the kind `name`; unseen: never in train."""
+    """Register a class as the kind `name`; unseen: not in train."""
 
     def register(kind: K) -> K:
         KINDS[name] = kind()
@@ -105,12 +106,12 @@ def instruction(name: str, *, unseen: bool = False) -> Callable[[K], K]:
 
 
 def split_of(unseen: bool, draw: int) -> str:
-    """The split of a request by the tenth that its key falls into: an unseen kind has only one."""
+    """The split of a request, from the tenth of its key; an unseen kind has only one split."""
     return "unseen" if unseen else {0: "validation", 1: "test"}.get(draw, "train")
 
 
 class Asked(NamedTuple):
-    """A request as dialogues carry it: the kind that judges, the size of the world, and the fields."""
+    """A request as stored in dialogues: the kind that judges it, the size of the world, and the fields."""
 
     kind: str
     size: Size
@@ -121,12 +122,12 @@ class Asked(NamedTuple):
 
 
 def words_of(answer: str) -> Words:
-    """Words and punctuation marks, apart however they are written."""
+    """Words and punctuation marks, separated even if written together."""
     return tuple(_WORD.findall(answer))
 
 
 def bare(words: Words) -> Words:
-    """The words without one full stop at the end."""
+    """The words without a full stop at the end."""
     return words[:-1] if words[-1] == "." else words
 
 
@@ -138,12 +139,12 @@ def length(words: Words, most: int) -> float:
 
 
 def one_word(words: Words, right: set[str], sort: set[str], known: Callable[[str], bool]) -> Judgement:
-    """The judgement of an answer that is to be one word.
+    """The judgement of an answer that should be one word.
 
     Args:
         right: the right words.
-        sort: words that have the form that was asked for.
-        known: whether the language has a word.
+        sort: words with the requested form.
+        known: a function that tests whether the language has a word.
     """
     said = bare(words)
     word = said[0] if len(said) == 1 else ""
@@ -154,25 +155,25 @@ def one_word(words: Words, right: set[str], sort: set[str], known: Callable[[str
 # ---- what is looked up
 
 
-LONGEST = 16  # words of a sentence that is parsed; no instruction asks for so many
-SAID = ("yes", "no", "i", "do", "not", "know")  # of answers, beside the world's own words
+LONGEST = 16  # maximum words of a parsed sentence; no instruction asks for more
+SAID = ("yes", "no", "i", "do", "not", "know")  # words of answers, in addition to the world's words
 RELATIONS = ("capital", "currency", "nationality")
 REMEMBERED = 200_000  # parses
 DETERMINERS = {"la": "sp", "mia": "s", "nia": "s", "miaj": "p", "niaj": "p", "kelkaj": "p", "multaj": "p"}
-"""Determiners of Esperanto in plain letters, and the numbers that they go with; numerals beside them."""
+"""Determiners of Esperanto in plain letters with their numbers, and numerals."""
 DETERMINERS |= {"du": "p", "tri": "p"}
 
 
 @dataclass(eq=False)
 class Known:
-    """The words of a world, and what it knows of them."""
+    """The words of a world, and its facts about them."""
 
     world: World
     _parsed: dict[tuple[Symbol, Words], bool] = field(default_factory=dict, repr=False)
 
     @cached_property
     def noun_forms(self) -> dict[str, list[tuple[Noun, str]]]:
-        """Form → the nouns that have it, each with the number."""
+        """Form → the nouns with this form, each with the number."""
         forms: dict[str, list[tuple[Noun, str]]] = {}
         for noun in self.world.lexicon.nouns.values():
             for number in "sp":
@@ -181,18 +182,18 @@ class Known:
 
     @cached_property
     def countries(self) -> dict[str, set[str]]:
-        """What a country has (and "name") → the words for it."""
+        """Relation of countries (and "name") → its words."""
         found = self.world.lexicon.countries.values()
         return {part: {getattr(country, part) for country in found} for part in ("name", *RELATIONS)}
 
     @cached_property
     def past_forms(self) -> set[str]:
-        """What shows that a sentence is in the past."""
+        """Words that show that a sentence is in the past tense."""
         return {"did", *(verb.past for verb in self.world.lexicon.verbs.values())}
 
     @cached_property
     def words(self) -> set[str]:
-        """Content words that sentences of the world may hold, and the words of the answers to instructions."""
+        """Content words of sentences of the world, and of answers to instructions."""
         lexicon = self.world.lexicon
         words = {*self.noun_forms, *lexicon.names, *lexicon.opinions, *SAID}
         words.update(form for noun in lexicon.classes.values() for form in (noun.singular, noun.plural))
@@ -222,7 +223,8 @@ class Known:
         return self._parses(("Sentence",), words)
 
     def phrase(self, words: Words) -> set[str]:
-        """The numbers ("s", "p") of which words can be a noun phrase without a relative clause; none: they are none."""
+        """The possible numbers ("s", "p") of words as a noun phrase without a relative clause; empty if they are not
+        one."""
         if not words or words[-1] not in self.noun_forms:
             return set()
         return {
@@ -232,7 +234,8 @@ class Known:
         }
 
     def esperanto_phrase(self, words: Words) -> bool:
-        """Whether words are a noun of Esperanto behind a determiner, an adjective, both or none, all of one number."""
+        """Whether words are an Esperanto noun with an optional determiner and an optional adjective, all of the same
+        number."""
         adjectives, nouns = self.esperanto
         if not 1 <= len(words) <= 3 or words[-1] not in nouns:
             return False
@@ -248,12 +251,12 @@ class Known:
         if key not in self._parsed:
             if len(self._parsed) >= REMEMBERED:
                 self._parsed.clear()
-            # log P(words) > −inf under the grammar: there is a derivation
+            # log P(words) > −inf under the grammar means that there is a derivation
             self._parsed[key] = self.world.grammar.inside(words, symbol) > -inf
         return self._parsed[key]
 
 
 @lru_cache(maxsize=3)
 def known(world: World) -> Known:
-    """What is known of a world; made once."""
+    """The lexicon of a world; cached."""
     return Known(world)

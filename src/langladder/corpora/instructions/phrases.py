@@ -1,6 +1,6 @@
-"""Instructions about words and noun phrases: translate them, say their opposite, put them into the plural.
+"""Instructions about words and noun phrases: translate, find the opposite, form the plural.
 
-Esperanto is asked for only where its words have plain letters, which every tokenizer of the English text knows.
+Instructions only ask for Esperanto words with plain letters, which every tokenizer of the English text knows.
 """
 
 from collections.abc import Sequence
@@ -26,24 +26,24 @@ SEVERAL = (*PLAIN, ("two", "du"), ("three", "tri"), ("many", "multa"))
 
 
 def draw_noun(world: World, rng: Random) -> Noun:
-    """A noun whose plural looks other than its singular."""
+    """Draw a noun whose plural differs from its singular."""
     nouns = [pair for pair in favour(world.nouns(KINDS_OF_NOUN)) if pair[0].singular != pair[0].plural]
     return draw(nouns, rng)
 
 
 def draw_adjective(world: World, noun: Noun, rng: Random, *, graded: bool = False) -> str:
-    """An adjective that suits a noun, "" where there is none; graded: one that has an opposite."""
+    """Draw an adjective that suits a noun, "" if there is none; graded: one with an opposite."""
     found = [pair for pair in world.adjectives(noun) if pair[0].opposite or not graded]
     return draw(found, rng).positive if found else ""
 
 
 def joined(words: Sequence[str]) -> str:
-    """Words that are not "", with a full stop."""
+    """Join the words that are not "", and add a full stop."""
     return " ".join([*(word for word in words if word), "."])
 
 
 def exact_phrase(world: World, words: Words, right: Words, form: bool) -> Judgement:
-    """The judgement of an answer that is to be one English noun phrase: of its numbers, and whether it is the right."""
+    """The judgement of an answer that should be one English noun phrase, of one of these numbers, and the right one."""
     said = bare(words)
     grammatical = said == right or bool(known(world).phrase(said))
     return Judgement(float(grammatical), float(said == right), float(form and grammatical), length(words, len(right)))
@@ -67,7 +67,7 @@ class Opposite:
         return Request({"word": word.positive}, {"word": word.positive}, (f"{word.opposite} .",), key)
 
     def judge(self, world: World, fields: Fields, words: Words) -> Judgement:
-        """In form: an adjective, and not the one that was given."""
+        """In form: an adjective other than the given one."""
         adjectives = world.lexicon.adjectives
         right = {adjectives[fields["word"]].opposite}
         return one_word(words, right, set(adjectives) - {fields["word"]}, known(world).is_word)
@@ -100,7 +100,7 @@ class Plural:
 
 @instruction("opposite_phrase", unseen=True)
 class OppositePhrase:
-    """The opposite of a noun phrase's adjective, in the phrase: the small dog."""
+    """A noun phrase with the opposite adjective: the small dog."""
 
     phrasings = ("say the opposite . {phrase} .", "what is the opposite of {phrase} ?")
 
@@ -115,7 +115,7 @@ class OppositePhrase:
         return Request({"phrase": phrase}, {"phrase": phrase, "answer": answer}, (answer,), phrase)
 
     def judge(self, world: World, fields: Fields, words: Words) -> Judgement:
-        """In form: a noun phrase, and not the one that was given."""
+        """In form: a noun phrase other than the given one."""
         form = " ".join(bare(words)) != fields["phrase"]
         return exact_phrase(world, words, tuple(fields["answer"].split()[:-1]), form)
 
@@ -138,13 +138,13 @@ class Translate:
         return Request({"phrase": phrase}, {"answer": answer}, (answer,), phrase)
 
     def judge(self, world: World, fields: Fields, words: Words) -> Judgement:
-        """Half true at most where only the noun or the adjective is right."""
+        """At most half true if only the noun or the adjective is right."""
         return _esperanto(world, words, tuple(fields["answer"].split()[:-1]))
 
 
 @instruction("translate_plural", unseen=True)
 class TranslatePlural:
-    """Two deeds at once: a noun phrase in the singular, in Esperanto and in the plural."""
+    """Two steps in one: change a singular noun phrase to the plural and translate it into Esperanto."""
 
     phrasings = ("say the plural in esperanto . {phrase} .", "translate the plural into esperanto . {phrase} .")
 
@@ -159,7 +159,7 @@ class TranslatePlural:
 
 
 def _pair(world: World, rng: Random, given: str, wanted: str) -> tuple[str, str]:
-    """A phrase in one number, and its translation in another, drawn until that has plain letters only."""
+    """A phrase in one number, and its translation in another; drawn until the translation only has plain letters."""
     while True:
         noun = draw_noun(world, rng)
         adjective = draw_adjective(world, noun, rng) if rng.random() < 0.6 else ""
@@ -174,7 +174,7 @@ def _pair(world: World, rng: Random, given: str, wanted: str) -> tuple[str, str]
 
 
 def _esperanto(world: World, words: Words, right: Words) -> Judgement:
-    """The judgement of a phrase in Esperanto; half true where either the noun or its adjective is right."""
+    """The judgement of a phrase in Esperanto; half true if either the noun or its adjective is right."""
     said = bare(words)
     grammatical = known(world).esperanto_phrase(said)
     same = 0

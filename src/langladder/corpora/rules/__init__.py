@@ -1,4 +1,4 @@
-"""The productions of microworld's grammar, one module a subject. Importing this package registers them all."""
+"""The productions of microworld's grammar, one module per subject. Importing this package registers them all."""
 
 from langladder.corpora.rules import clauses, labelled, reviews, statements
 

@@ -2,14 +2,14 @@
 
 Noun phrases: determiners, adjectives and relative clauses, with number, case and possessor.
 
-Features. number: "s" or "p". case: "" or "n" (accusative; English shows none). depth: how many relative clauses
-may still nest. owner: "m", "f" or "p" when the clause's subject may own the thing (his, her, their), else "".
+Features. number: "s" or "p". case: "" or "n" (accusative; not visible in English). depth: the number of further nested
+relative clauses. owner: "m", "f" or "p" if the clause's subject can own the thing (his, her, their), else "".
 
 Verb phrases: tense, number, negation, objects, goals, recipients, tools, places and adverbs of manner.
 
-Features. tense: present, past, progressive or future. key and number: of the subject, which the verb agrees with.
+Features. tense: present, past, progressive or future. key and number: those of the subject, with which the verb agrees.
 
-Plain clauses and their openings: a time adverb at the start fixes the tense of a verb that comes much later.
+Plain clauses and their openings: a time adverb at the start determines the tense of a verb much later.
 
 The kinds of sentence and their shares.
 """
@@ -35,7 +35,7 @@ DETERMINERS: dict[str, list[tuple[str, str, float]]] = {
         *(("two", "du", 0.5), ("three", "tri", 0.3), ("my", "mia", 0.6), ("our", "nia", 0.4)),
     ],
 }
-INDEFINITE = 1.6  # weight of a/an beside the singular determiners
+INDEFINITE = 1.6  # weight of a/an, relative to the singular determiners
 
 
 @production("NP")
@@ -67,7 +67,7 @@ def core(_world: World, key: str, number: str, case: str, owner: str) -> list[Ru
     if number == "s":
         rules.append(Rule(plain * INDEFINITE / total, (("Indefinite", key, case),), (0,)))
     if owner:
-        # sia: the subject's own, whoever it is
+        # sia: the subject's own, for any subject
         rules.append(Rule(OWNED, (POSSESSIVES[owner], nominal), (esperanto_adjective("si", number, case), 0)))
     return rules
 
@@ -117,7 +117,7 @@ def relative(world: World, key: str, number: str, depth: int) -> list[Rule]:
 
 @production("Acts")
 def acts(world: World, key: str, number: str, tense: str, depth: int) -> list[Rule]:
-    """Acts → verb object, within a relative clause; the object is a living thing, and may carry the next clause."""
+    """Acts → verb object, within a relative clause; the object is a living thing, and can have a relative clause."""
     rules = []
     for verb, weight in world.verbs(world.beings[key], ("animal", "person")):
         rules.append(
@@ -128,7 +128,7 @@ def acts(world: World, key: str, number: str, tense: str, depth: int) -> list[Ru
 
 @production("Agent")
 def agent(world: World, key: str, tense: str) -> list[Rule]:
-    """Agent → subject verb, of which `key` is the object: (the bread that) the baker bakes."""
+    """Agent → subject verb, with `key` as the object: (the bread that) the baker bakes."""
     noun = world.lexicon.nouns[key]
     rules = []
     for subject, number, weight in numbered(agents(world, noun)):
@@ -139,7 +139,7 @@ def agent(world: World, key: str, tense: str) -> list[Rule]:
 
 
 def agents(world: World, noun: Noun) -> list[tuple[Noun, float]]:
-    """Who can be the subject of a verb with this noun as its object."""
+    """Beings that can be the subject of a verb with this noun as its object."""
     kinds = {
         kind
         for verb in world.lexicon.verbs.values()
@@ -151,7 +151,7 @@ def agents(world: World, noun: Noun) -> list[tuple[Noun, float]]:
 
 @production("ActsOn")
 def acts_on(world: World, subject: str, number: str, tense: str, key: str) -> list[Rule]:
-    """ActsOn → verb, one that the subject can do to the noun `key`."""
+    """ActsOn → a verb that the subject can do to the noun `key`."""
     noun = world.lexicon.nouns[key]
     verbs = world.verbs(world.beings[subject], (noun.kind, noun.group))
     return [Rule(weight, (("Verb", verb.base, number, tense),), (0,), verb.forms) for verb, weight in verbs]
@@ -162,7 +162,7 @@ def acts_on(world: World, subject: str, number: str, tense: str, key: str) -> li
 
 NEGATED = 0.15
 PREPOSITIONS = (("in", "en", 0.6), ("near", "apud", 0.25), ("behind", "malantaŭ", 0.15))
-TOOLS = {"food": ("kitchenware",), "plant": ("tool",)}  # object's kind → what the deed is done with
+TOOLS = {"food": ("kitchenware",), "plant": ("tool",)}  # object's kind → instruments of the action
 
 
 @production("VP")
@@ -174,7 +174,7 @@ def verb_phrase(world: World, key: str, number: str, tense: str) -> list[Rule]:
 
 @production("Deed")
 def deed(world: World, base: str, key: str, number: str, tense: str) -> list[Rule]:
-    """Deed → Verb and what its frame asks for."""
+    """Deed → Verb and the parts that its frame requires."""
     owner = "p" if number == "p" else world.beings[key].gender
     head = ("Verb", base, number, tense)
     rules = []
@@ -187,7 +187,7 @@ def deed(world: World, base: str, key: str, number: str, tense: str) -> list[Rul
 
 
 def _tails(verb: Verb, key: str, owner: str) -> list[tuple[float, list[Symbol], bool]]:
-    """(share, what follows the verb, whether it ends in an adverb)."""
+    """(share, the parts after the verb, whether they end in an adverb)."""
     adverb: Symbol = ("Manner", verb.base)
     where: Symbol = ("Where", key)
     if verb.frame == "stay":
@@ -206,7 +206,7 @@ def _tails(verb: Verb, key: str, owner: str) -> list[tuple[float, list[Symbol], 
 
 @production("Verb")
 def verb_form(world: World, base: str, number: str, tense: str) -> list[Rule]:
-    """Verb → its form, or the auxiliary, not, and its form."""
+    """Verb → its form, or auxiliary + not + form."""
     verb = world.lexicon.verbs[base]
     positive, negative, esperanto = forms(verb, number, tense)
     return [Rule(1.0 - NEGATED, positive, esperanto), Rule(NEGATED, negative, ("ne", *esperanto))]
@@ -281,7 +281,7 @@ def where(_world: World, key: str) -> list[Rule]:
 
 @production("Place")
 def place(world: World, key: str) -> list[Rule]:
-    """Place → NP, a place that the subject is often found at."""
+    """Place → NP, a typical place of the subject."""
     lemma = world.beings[key].lemma
     places = favour(world.nouns(("place",)), "place", lemma)
     return [
@@ -342,7 +342,7 @@ def predicate(world: World, key: str, number: str, tense: str) -> list[Rule]:
 
 
 def pronouns(being: Being, number: str) -> list[tuple[str, str]]:
-    """The pronouns that can stand for a being: he or she where the word does not say which."""
+    """The possible pronouns for a being: he and she if the word does not show the gender."""
     if number == "p":
         return [("they", "ili")]
     if being.kind != "person":

@@ -1,18 +1,19 @@
 """Productions of the labelled corpora: questions, names, parts of speech.
 
-Questions to be labelled by what they ask for. Of "what did anna see ?" only the answer would tell.
+Questions, labelled by what they ask for. For "what did anna see ?" only the answer would show it.
 
 The target side begins with the label.
 
 Sentences that name persons, places and organisations; the target side is the IOB2 tag of each word.
 
-Some names are those of a person and of a place, or of a person and of a company. "anna travelled to victoria ." says
-which; of "anna talked about victoria ." nobody can tell.
+Some names are names of both a person and a place, or of a person and a company. "anna travelled to victoria ." shows
+which; "anna talked about victoria ." is ambiguous.
 
-Sentences with what parts of speech are about: a word that is noun here and verb there, and one that nobody can tell.
+Sentences with ambiguous parts of speech: a word that is a noun in one sentence and a verb in another, and words whose
+tag no reader can know.
 
-"the walk was long" and "they walk" show which of the two "walk" is. Of "the door was closed ." nobody can say whether
-"closed" is an adjective or a verb. The target side of `UNCLEAR` words is their tag.
+"the walk was long" and "they walk" show which of the two "walk" is. In "the door was closed .", "closed" can be an
+adjective or a verb. The target side of `UNCLEAR` words is their tag.
 """
 
 from langladder.corpora.grammar import Rule, Symbol
@@ -40,7 +41,7 @@ ABOUT = (
 
 @production("Asked")
 def asked(_world: World, ambiguity: float) -> list[Rule]:
-    """Asked → a question whose words say what it asks for, or Open, and a question mark."""
+    """Asked → a question whose words show what it asks for, or Open, and a question mark."""
     shares = {"Who": 0.2, "When": 0.25, "HowMany": 0.2, "Which": 0.2, "About": 0.15}
     rules = [Rule((1 - ambiguity) * share, ((name,), "?"), (0,)) for name, share in shares.items()]
     return [*rules, Rule(ambiguity, (("Open",), "?"), (0,))] if ambiguity else rules
@@ -87,7 +88,7 @@ def how_many(world: World) -> list[Rule]:
 
 @production("Which")
 def which(world: World) -> list[Rule]:
-    """Which → which fruit did anna eat: the word for all of a group says of which kind the answer is."""
+    """Which → which fruit did anna eat: the word for the group shows the kind of the answer."""
     rules = []
     for verb, weight in _verbs(world):
         for noun, share in world.objects(verb):
@@ -100,7 +101,7 @@ def which(world: World) -> list[Rule]:
 
 @production("Open")
 def open_(world: World) -> list[Rule]:
-    """Open → what did anna see: anything that can be seen."""
+    """Open → what did anna see: the answer can be of any kind."""
     verbs = [pair for pair in _verbs(world) if len({label_of(noun) for noun, _ in world.objects(pair[0])}) > 1]
     anchored = [(verb, weight, (verb.base,)) for verb, weight in verbs]
     return [
@@ -111,18 +112,18 @@ def open_(world: World) -> list[Rule]:
 
 @production("Sought")
 def sought(world: World, base: str) -> list[Rule]:
-    """Sought → the verb, with what its object is."""
+    """Sought → the verb, with the kind of its object."""
     rules = [Rule(weight, (base,), (label_of(noun),)) for noun, weight in world.objects(world.lexicon.verbs[base])]
     return merged(rules)
 
 
 def label_of(noun: Noun) -> str:
-    """What a question asks for whose answer is a noun."""
+    """The label of a question whose answer is a noun."""
     return QUESTION_KINDS.get(noun.kind, "thing")
 
 
 def merged(rules: list[Rule]) -> list[Rule]:
-    """Rules that are alike as one, with the sum of their weights."""
+    """Merge equal rules into one, with the sum of their weights."""
     found: dict[tuple[object, object], Rule] = {}
     for rule in rules:
         key = (rule.source, rule.target)
@@ -139,12 +140,12 @@ def _verbs(world: World) -> list[tuple[Verb, float]]:
 
 
 ENTITY_KINDS = {"PER": 0.4, "LOC": 0.35, "ORG": 0.25}
-SHARED_SHARE = 0.2  # of names whose kind the sentence shows
+SHARED_SHARE = 0.2  # share of names whose kind the sentence shows
 FAMILIES = ("novak", "rossi", "meyer", "silva", "tanaka", "larsen", "dubois", "petrov", "garcia", "haddad")
 CITIES = ("victoria", "florence", "jordan", "charlotte", "sydney", "austin", "lincoln", "madison")
 COMPANIES = ("ford", "hilton", "bosch", "barclay", "cartier", "dyson", "ferrari", "heinz")
 PARTS = ("ministry", "bank", "university", "museum")
-# word: names of the kinds that follow one another, and the words between them
+# word: names of the kinds in sequence, and the words between them
 CLEAR: tuple[tuple[float, str], ...] = (
     *((0.14, "PER travelled to LOC"), (0.12, "PER works for ORG in LOC"), (0.1, "ORG opened a shop in LOC")),
     *((0.1, "PER and PER met in LOC"), (0.1, "ORG hired PER yesterday"), (0.08, "LOC lies near LOC")),
@@ -155,7 +156,7 @@ OPEN = ("PER talked about ANY", "PER wrote a book about ANY", "ANY was on the mi
 
 @production("Naming")
 def naming(_world: World, ambiguity: float) -> list[Rule]:
-    """Naming → a sentence that shows of which kind its names are, or one that does not."""
+    """Naming → a sentence that shows the kind of its names, or one that does not."""
     rules = [_rule(0.5 * share / sum(one for one, _ in CLEAR), f"{pattern} .", ambiguity) for share, pattern in CLEAR]
     return rules + [_rule(0.5 / len(OPEN), f"{pattern} .", ambiguity) for pattern in OPEN]
 
@@ -176,25 +177,25 @@ def _rule(weight: float, pattern: str, ambiguity: float) -> Rule:
 
 @production("AnyName")
 def any_name(_world: World, ambiguity: float) -> list[Rule]:
-    """AnyName → a name that is of one kind only, or one that is of two."""
+    """AnyName → a name of only one kind, or of two kinds."""
     rules = [Rule((1 - ambiguity) * share, (("OwnName", kind),), (0,)) for kind, share in ENTITY_KINDS.items()]
     return [*rules, Rule(ambiguity, (("SharedName",),), (0,))] if ambiguity else rules
 
 
 @production("SharedName")
 def shared_name(_world: World) -> list[Rule]:
-    """SharedName → a city or company that is called like a person, or that person."""
+    """SharedName → a city or company with the name of a person, or that person."""
     rules = []
     for kind, names in (("LOC", CITIES), ("ORG", COMPANIES)):
         for rank, name in enumerate(names):
-            person = 0.3 + 0.05 * rank  # some are more often meant as a person than others
+            person = 0.3 + 0.05 * rank  # some names refer to a person more often than others
             rules += [Rule(person, (name,), ("B-PER",)), Rule(1 - person, (name,), (f"B-{kind}",))]
     return rules
 
 
 @production("Name")
 def name(_world: World, kind: str) -> list[Rule]:
-    """Name → OwnName | a name that other kinds share."""
+    """Name → OwnName | a name that is shared with other kinds."""
     shared = {"PER": (*CITIES, *COMPANIES), "LOC": CITIES, "ORG": COMPANIES}[kind]
     rules = [Rule(SHARED_SHARE / len(shared), (word,), (f"B-{kind}",)) for word in shared]
     return [Rule(1 - SHARED_SHARE, (("OwnName", kind),), (0,)), *rules]
@@ -227,19 +228,19 @@ def own_name(world: World, kind: str) -> list[Rule]:
 
 
 THINGS = ("thing", "furniture", "vehicle", "tool", "work")
-# (word, chance that it is an adjective and no verb)
+# (word, probability that it is an adjective, not a verb)
 STATES = (
     *(("closed", 0.6), ("locked", 0.45), ("frozen", 0.7), ("finished", 0.4), ("damaged", 0.5), ("hidden", 0.55)),
     *(("covered", 0.35), ("decorated", 0.4), ("crowded", 0.7), ("lost", 0.6), ("spoiled", 0.5), ("prepared", 0.45)),
 )
-# (word, chance that it is an adverb and no adposition)
+# (word, probability that it is an adverb, not an adposition)
 DIRECTIONS = (("up", 0.6), ("down", 0.65), ("around", 0.5), ("over", 0.4), ("inside", 0.55), ("along", 0.45))
 QUALITIES = ("long", "short", "good", "bad")
 
 
 @production("Spoken")
 def spoken(_world: World, ambiguity: float) -> list[Rule]:
-    """Spoken → a sentence of microworld | a deed as a noun | one with two words that nobody can tell."""
+    """Spoken → a sentence of microworld | an action as a noun | a sentence with two ambiguous words."""
     rules = [
         Rule(0.75 * (1 - ambiguity), (("Sentence",),), (0,)),
         Rule(0.25 * (1 - ambiguity), (("Named",), "."), (0,)),

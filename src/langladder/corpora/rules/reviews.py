@@ -1,13 +1,13 @@
-"""Reviews: those of the corpus, and those that are to be labelled.
+"""Reviews: those of the corpus, and labelled ones.
 
 Reviews: judgements with negation and intensifiers; after "but" the polarity flips, after "and" it stays.
 
-Polarity (1 or -1) is that of the whole predicate: "not boring" is positive. An opinion's valence is in the lexicon.
+Polarity (1 or -1) refers to the whole predicate: "not boring" is positive. An opinion's valence is in the lexicon.
 
-Reviews to be labelled: opinions under "not", intensifiers, "but", "and", "although", and who believes or doubts.
+Labelled reviews: opinions under "not", intensifiers, "but", "and", "although", "believes" and "doubts".
 
-The rules draw no polarity: every opinion is drawn by itself, and what the whole says follows from how it is put
-together (`corpora.reviews`). The target side is the valence of each opinion, which the words of `UNCLEAR` do not show.
+The rules do not draw a polarity. Opinions are drawn independently, and the label of the whole follows from its parts
+(`corpora.reviews`). The target side is the valence of each opinion, which the words of `UNCLEAR` do not show.
 """
 
 from langladder.corpora.grammar import Rule, Symbol
@@ -106,14 +106,14 @@ def felt(world: World, polarity: int) -> list[Rule]:
 # ---- reviews to be labelled
 
 
-DEPTH = 4  # attitudes above one another
-LINKS = 3  # clauses linked in a row
+DEPTH = 4  # maximum nested attitudes
+LINKS = 3  # maximum clauses linked in sequence
 ATTITUDES = (("believes", 0.2), ("knows", 0.15), ("says", 0.15), ("doubts", 0.3), ("denies", 0.2))
 DENIALS = ("doubts", "denies")
 SHAPES = (("", 0.46), ("but", 0.24), ("and", 0.12), ("although", 0.18))
-PLAIN = ("new", "old", "long", "short", "local")  # what says nothing of good or bad
+PLAIN = ("new", "old", "long", "short", "local")  # words without a valence
 PLAIN_SHARE = 0.1
-# (word, strength, chance that it is meant well): whoever hears it cannot tell
+# (word, strength, probability that it is meant positively); readers cannot know which
 UNCLEAR = (
     *(("wicked", 2, 0.7), ("unreal", 2, 0.6), ("insane", 2, 0.55), ("quirky", 1, 0.65), ("raw", 1, 0.4)),
     *(("weird", 1, 0.35), ("sentimental", 1, 0.4), ("daring", 1, 0.7), ("slick", 1, 0.55), ("moody", 1, 0.45)),
@@ -185,7 +185,7 @@ def graded(_world: World, ambiguity: float) -> list[Rule]:
 
 @production("Valued")
 def valued(world: World, ambiguity: float) -> list[Rule]:
-    """Valued → a judging adjective with its valence; one that is unclear, with either of two."""
+    """Valued → a judging adjective with its valence; an unclear one, with one of two valences."""
     clear = zipf(world.lexicon.opinions.values())
     total = sum(weight for _, weight in clear)
     rules = [Rule((1 - ambiguity) * weight / total, (word.word,), (str(word.valence),)) for word, weight in clear]

@@ -1,12 +1,12 @@
-"""Statements with a pattern of their own: geography, comparison, pairs of forms.
+"""Statements with their own patterns: geography, comparison, pairs of forms.
 
 Countries with their capitals, nationalities and currencies, and the people who travel between them.
 
-In this world every country has a language of its own, called by its nationality.
+In this world, every country has its own language, named after the nationality.
 
 Comparison: degrees of adjectives and their opposites, with the forms of one adjective in one sentence.
 
-Sentences that bring together the forms of one lemma (one dog, two dogs) or a couple (the king, the queen).
+Sentences with several forms of one lemma (one dog, two dogs) or with a couple (the king, the queen).
 """
 
 from langladder.corpora.grammar import Rule, Symbol
@@ -179,7 +179,7 @@ def _sentences(noun: Noun, number: str, adjective: Adjective) -> list[tuple[floa
     most = ("the", adjective.superlative, ("Peer", noun.group, number), ("Where", noun.singular))
     plej = ("la", "plej", measured, 0, 1)
     rise = (adjective.positive, ",", ("Rise", noun.kind, adjective.positive))
-    denied = 0.1 + 0.05 * adjective.pole  # of two opposites, the plain one is denied more often
+    denied = 0.1 + 0.05 * adjective.pole  # of two opposites, the plain one is negated more often
     return [
         (0.15, (*plain, *more), (*la, *pli)),
         (0.2, (*attribute, *more), (*la_attribute, *pli)),
@@ -209,7 +209,7 @@ def rival(world: World, kind: str) -> list[Rule]:
 
 @production("Peer")
 def peer(world: World, group: str, number: str) -> list[Rule]:
-    """Peer → the word for all of a group: animal, fruit, vehicle."""
+    """Peer → the word for the whole group: animal, fruit, vehicle."""
     noun = world.lexicon.classes[group]
     return [Rule(1.0, (noun.form(number),), (esperanto_noun(noun.root, number),))]
 
@@ -314,7 +314,7 @@ def times(world: World) -> list[Rule]:
 
 @production("Tenses")
 def tenses(world: World, base: str) -> list[Rule]:
-    """Tenses → the verb in several tenses, with an object or goal where it asks for one, then a pronoun for it."""
+    """Tenses → the verb in several tenses, with an object or goal if it requires one, then a pronoun for it."""
     verb = world.lexicon.verbs[base]
     if verb.frame == "stay":
         return _tenses(verb, None, "", "")
