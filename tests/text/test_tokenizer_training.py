@@ -1,6 +1,9 @@
 """The same text trains the same tokenizer; lines are encoded one after the other."""
 
 import random
+from collections import Counter
+from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -8,7 +11,7 @@ import pytest
 from langladder.ground.errors import InputError
 from langladder.text.tokenize import encoding
 from langladder.text.tokenize.encoding import encode_lines
-from langladder.text.tokenize.tokenizer_training import Sample, train_tokenizer
+from langladder.text.tokenize.tokenizer_training import Sample, likelihood_pieces, train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig, Trained
 
 # What pre-tokenizers and alphabets could stumble over: marks, wide spaces, control characters, scripts, emoji.
@@ -23,6 +26,7 @@ KINDS: list[tuple[Trained, int | None]] = [
         ("bpe_bytes", 500),
         ("bpe_words", 300),
         ("wordpiece", 300),
+        ("wordpiece_likelihood", 300),
         ("unigram", 200),
         ("word", None),
         ("character", None),
@@ -46,7 +50,9 @@ def any_lines(seed: int, count: int) -> list[str]:
 def test_the_same_text_trains_the_same_tokenizer(kind: Trained, size: int | None) -> None:
     """The library counts in hash tables that are seeded anew each time."""
     lines = wild_lines(4, 300) + ENGLISH
-    config = TokenizerConfig(kind=kind, vocab_size=size, character_coverage=0.9 if kind == "wordpiece" else 1.0)
+    config = TokenizerConfig(
+        kind=kind, vocab_size=size, character_coverage=0.9 if kind.startswith("wordpiece") else 1.0
+    )
     first, *others = (train_tokenizer(lines, config).to_json() for _ in range(3))
     assert others == [first] * 2
 
@@ -57,6 +63,50 @@ def test_golden_merges() -> None:
     tokenizer = train_tokenizer(lines, TokenizerConfig(kind="wordpiece", vocab_size=10))
     tokens = [tokenizer.name(token) for token in range(4, tokenizer.vocab_size)]
     assert tokens == ["a", "b", "##a", "##b", "ab", "aa"]  # ##a ##b would be 2
+
+
+def test_golden_merges_by_likelihood() -> None:
+    """hug 10, pug 5, pun 12, bun 4, hugs 5 times: count(ab) / (count(a) count(b)) by hand.
+
+    ##g ##s 5 / (20 · 5) = 1/20, above 20 / (36 · 20) of ##u ##g, the most frequent. Then all pairs with ##u have 1/36:
+    p ##u is the most frequent (17). Then ##u is left 19 times: h ##u 15 / (15 · 19), as b ##u 4 / (4 · 19), less often.
+    """
+    lines = ["hug pug pun"] * 5 + ["hug hugs pun"] * 5 + ["pun bun"] * 2 + ["bun bun"]
+    config = TokenizerConfig(kind="wordpiece_likelihood", vocab_size=4 + 14 + 3)
+    tokenizer = train_tokenizer(lines, config)
+    assert [tokenizer.name(token) for token in range(18, tokenizer.vocab_size)] == ["##gs", "pu", "hu"]
+    pieces = [tokenizer.name(token) for token in tokenizer.encode("hugs bun pugs")]
+    assert pieces == ["hu", "##gs", "b", "##u", "##n", "pu", "##gs"]
+    assert tokenizer.kind == "wordpiece"
+    by_frequency = train_tokenizer(lines, config.model_copy(update={"kind": "wordpiece"}))
+    assert [by_frequency.name(token) for token in range(18, 21)] == ["##ug", "##un", "hug"]
+
+
+def test_pairs_by_likelihood_as_counted_anew_for_each_merge() -> None:
+    draw = random.Random(3)
+    words = Counter("".join(draw.choices("aab", k=draw.randrange(1, 9))) for _ in range(60))
+    begin = ["a", "b", "##a", "##b"]
+    cut, names = {word: [word[0], *(f"##{one}" for one in word[1:])] for word in words}, [*begin]
+    for _ in range(40):
+        pieces, pairs = Counter[str](), Counter[tuple[str, str]]()
+        for word, parts in cut.items():
+            for part in parts:
+                pieces[part] += words[word]
+            for pair in pairwise(parts):
+                pairs[pair] += words[word]
+        kept = [pair for pair, count in pairs.items() if count >= 2]
+        if not kept:
+            break
+        score = {(a, b): Fraction(pairs[a, b], pieces[a] * pieces[b]) for a, b in kept}
+        a, b = min(kept, key=lambda pair: (-score[pair], -pairs[pair], *map(names.index, pair)))
+        whole = a + b.removeprefix("##")
+        names += [whole] if whole not in names else []
+        for word, parts in cut.items():
+            found: list[str] = []
+            for part in parts:
+                found[-1:] = [whole] if found and (found[-1], part) == (a, b) else [*found[-1:], part]
+            cut[word] = found
+    assert likelihood_pieces(words, begin, len(names), 2) == names and len(names) > 20
 
 
 def test_first_and_last_ids_stand_around_each_line(monkeypatch: pytest.MonkeyPatch) -> None:

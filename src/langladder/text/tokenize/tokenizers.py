@@ -12,7 +12,8 @@
 
 bpe_bytes cuts a text into words, numbers, marks and white space before it merges (`CUTTING`); GPT-2's own rule parts
 letters from their combining marks, so that Hindi, Thai or vocalised Arabic hardly get a merge.
-`morphemes` is trained as `text.tokenize.tokenizer_training` has it, and is a tokenizer of kind unigram from then on.
+`morphemes` and `wordpiece_likelihood` are trained as `text.tokenize.tokenizer_training` has it, and are tokenizers of
+kind unigram and wordpiece from then on.
 
 All but bpe_bytes know the words or characters of the training text only; others are UNK and do not come back.
 No special is ever found *in* a text: see `specials`.
@@ -41,7 +42,7 @@ from langladder.text.words.normalisation import Normalisation
 from langladder.text.words.segmentation import UNSPACED
 
 Own = Literal["bpe_bytes", "bpe_words", "wordpiece", "unigram", "word", "character"]
-Trained = Literal[Own, "morphemes"]
+Trained = Literal[Own, "morphemes", "wordpiece_likelihood"]
 Kind = Literal[Own, "bert"]
 Cutting = Literal["marks", "gpt2"]
 END_OF_WORD = "</w>"
@@ -77,7 +78,7 @@ class TokenizerConfig(Config):
     )  # specials included; null (word, character): all there are
     min_frequency: int = Field(default=1, ge=1)  # of a word, a character, or a pair to merge
     # Share of the running characters that get a token; the rarest of a large script become unknown below 1.
-    # For bpe_words, wordpiece, unigram and morphemes.
+    # For bpe_words, wordpiece, wordpiece_likelihood, unigram and morphemes.
     character_coverage: float = Field(default=1.0, gt=0.5, le=1.0)
     sample_bytes: int = Field(default=1_000_000_000, ge=1)  # of a longer text, lines evenly spread are learnt from
 
