@@ -195,7 +195,7 @@ def test_the_graph_is_drawn_with_its_numbers() -> None:
 
 def test_a_graph_names_what_is_there() -> None:
     node = GraphNode(name="a", value="1", gradient="1")
-    with pytest.raises(ValidationError, match=r"b is made of \['c'\], not named before it"):
+    with pytest.raises(ValidationError, match=r"b uses \['c'\], not defined before it"):
         Graph(title="t", caption="", nodes=[node, GraphNode(name="b", value="1", gradient="1", parents=["c"])])
     with pytest.raises(ValidationError, match="two nodes have the same name"):
         Graph(title="t", caption="", nodes=[node, node])

@@ -1,24 +1,24 @@
-"""The form of most claims: some networks, one change at a time, the same number of steps, several seeds.
+"""The common form of most claims: some networks, one change at a time, the same number of steps, several seeds.
 
-A file of conf/claim says it, and what would refute it:
+A file in conf/claim defines it, and the results that would refute it:
 
-    bases: [transformer]                                       what is trained
-    variants: {whole: {}, no positions: {positions: none}}     what varies, by name; or, where it is numbers,
-    vary: {heads: [1, 2, 4, 8]}                                settings and the values that they take side by side
+    bases: [transformer]                                       the trained networks
+    variants: {whole: {}, no positions: {positions: none}}     the variants, by name; or, for numbers,
+    vary: {heads: [1, 2, 4, 8]}                                settings and their parallel values
     expect: [{each: [no positions], is: worse, than: whole, margin: 0.02}]
-    given: [{each: [whole], is: better, than: 0.5, margin: 0}] else nothing is judged
+    given: [{each: [whole], is: better, than: 0.5, margin: 0}] else there is no verdict
 
-From this come the table, the plots, the differences with their intervals, the verdict and the sentence; a subclass says
-what is measured of one base, variant and seed. Those of one seed are compared in pairs, over seeds and, where it is
-kept what each test text gets, over texts (`statistics`): by d = m₁ − m₂ and a `margin`, the least difference that
-counts, or by d = ln m₁ − ln m₂ and the logarithm of a `factor`. Of `some` variants, the best of which is picked, each
-interval is wider, so that all are right together 95 times in 100 (Bonferroni). A run whose value is no number (it has
-diverged) is left out of means and pairs, and counted.
+This gives the table, the plots, the differences with their intervals, the verdict and the sentence; a subclass defines
+the measurements of one base, variant and seed. Networks of the same seed are compared in pairs, over seeds and, if
+values per test text are kept, over texts (`statistics`): with d = m₁ − m₂ and a `margin`, the smallest difference that
+counts, or with d = ln m₁ − ln m₂ and the logarithm of a `factor`. With `some`, the best of several variants is
+selected, so each interval is wider, and all of them hold together with 95 % probability (Bonferroni). A run whose value
+is not a number (it has diverged) is left out of means and pairs, and is counted.
 
-Nothing is judged where the networks have not learnt. The side that is expected to be at least as good (`than`, or the
-best variant where a variant is to be better) must beat, by its interval, the baseline (`Comparison.levels`), what
-counting or guessing gets: "as good as a network that has learnt nothing" says nothing. Where something is compared with
-the baseline itself, `given` says what must have been learnt.
+There is no verdict if the networks have not learnt. The side that is expected to be at least as good (`than`, or the
+best variant if a variant should be better) must be better than the baseline, including its interval. The baseline
+(`Comparison.levels`) is the result of counting or guessing; a comparison with a network that has not learnt is
+meaningless. If something is compared with the baseline itself, `given` defines what must have been learnt.
 
 Shape legend: S seeds, N test texts.
 """
@@ -58,10 +58,10 @@ class Measured(NamedTuple):
     """Networks that differ only in the seed.
 
     Attributes:
-        parameters: of each; 0: of no interest.
-        values: metric → a value a seed.
-        items: metric → (S, N), of the S networks and N test texts, where it is kept what each gets.
-        curves: metric → place → a value a seed.
+        parameters: of each; 0: not shown.
+        values: metric → one value per seed.
+        items: metric → (S, N), for the S networks and N test texts, if values per text are kept.
+        curves: metric → position → one value per seed.
     """
 
     parameters: int
@@ -70,11 +70,11 @@ class Measured(NamedTuple):
     curves: Mapping[str, Mapping[Any, list[float]]] = {}
 
     def mean(self, metric: str) -> float:
-        """Over the seeds whose value is a number."""
+        """The mean over the seeds whose value is a number."""
         return mean(finite(self.values[metric]) or [math.nan])
 
     def spread(self, metric: str) -> float | None:
-        """Between the seeds whose value is a number."""
+        """The standard deviation between the seeds whose value is a number."""
         return spread(finite(self.values[metric]))
 
     def sides(self, metric: str) -> Any:
@@ -206,8 +206,8 @@ class Comparison(Experiment[C]):
         """The expectations for a base's variants, and the numbers that decide them.
 
         Args:
-            found, levels: where the other side may be.
-            lead: before each comparison, the title of the base.
+            found, levels: the measurements and levels to compare with.
+            lead: the title of the base, a prefix of each comparison.
         """
         key = expected.metric or self.config.metric
         metric = self.metrics[key]

@@ -11,8 +11,8 @@ from langladder.experiments.statistics import LEAST_SEEDS, Difference, Verdict
 from langladder.ground.schema import Config, checked
 
 BEST, BEFORE, BASELINE = "best", "the one before", "baseline"
-"""What a variant may be compared with beside the others: whichever of them is best, the one before it in the list, and
-the baseline: what counting or guessing gets."""
+"""What a variant can be compared with, besides another variant: the best of the others, the previous one in the list,
+and the baseline, which is the result of counting or guessing."""
 TRAINING = {"optimizer", "lr", "muon_lr", "betas", "eps", "weight_decay", "schedule", "warmup_steps", "min_lr", "decay"}
 TRAINING |= {"decay_steps", "max_steps", "clip_norm", "label_smoothing"}
 TRAINING |= {"batch_size", "sequence_length", "batch_tokens"}
@@ -23,9 +23,9 @@ class Metric(NamedTuple):
     """A metric of a trained network: its column and axis, and whether higher is better.
 
     Attributes:
-        along: of a curve, what its places are; it has a plot for each base, and no column.
+        along: for a curve, the name of its positions; a curve has a plot for each base, and no column.
         log: the axes of that plot with a logarithmic scale.
-        clock: what the machine's speed decides: it is for `Comparison.timed` alone.
+        clock: whether it depends on the machine's speed; only `Comparison.timed` uses such metrics.
     """
 
     label: str
@@ -37,18 +37,18 @@ class Metric(NamedTuple):
 
     @property
     def scalar(self) -> bool:
-        """Whether it has a column."""
+        """Whether the metric has a column."""
         return not self.along and not self.clock
 
 
 class Expectation(Config):
-    """An expectation: each of some variants, or at least one, is better, worse or as good as another.
+    """An expectation: each of some variants, or at least one of them, is better than, worse than or as good as another.
 
     Attributes:
-        of: bases of which it is said; none: all.
+        of: the bases of this expectation; none: all.
         than: a variant, best, the one before, baseline, another base (its same variant), or a number.
-        margin: the least difference that counts, in units of the metric. factor: or the least ratio.
-        metric: another than that of the comparison.
+        margin: the smallest difference that counts, in units of the metric. factor: or the smallest ratio.
+        metric: a metric other than the comparison's.
     """
 
     of: list[str] = Field(default=[])
@@ -74,7 +74,7 @@ class Expectation(Config):
         return self.each or self.some
 
     def judged(self, gain: Difference) -> Verdict:
-        """gain: of the variant, positive if it is better; of logarithms if a factor is given."""
+        """gain: the variant's difference, positive if it is better; a difference of logarithms if a factor is set."""
         by = self.margin if self.factor is None else math.log(self.factor)
         assert by is not None
         gain = gain if self.outcome in ("better", "as good") else -gain
@@ -89,13 +89,13 @@ class ComparisonConfig(ExperimentConfig):
     bases: list[Any] = Field(min_length=1)
     variants: dict[str, dict[str, object]] = Field(default={})
     vary: dict[str, list[Any]] = Field(default={})
-    what: str = "variant"  # varies, as a reader is shown it
+    what: str = "variant"  # the title of the varied quantity in reports
     metric: str
     expect: list[Expectation] = Field(min_length=1)
-    given: list[Expectation] = Field(default=[])  # what must come out, or else nothing is judged
-    timed: list[Expectation] = Field(default=[])  # of metrics by the clock, a verdict of its own
-    baseline: dict[str, float] = Field(default={})  # metric → what guessing gets, where that is known beforehand
-    seeds: int = Field(default=LEAST_SEEDS, ge=1, le=100)  # networks of each variant
+    given: list[Expectation] = Field(default=[])  # conditions for a verdict
+    timed: list[Expectation] = Field(default=[])  # expectations of timed metrics, with a separate verdict
+    baseline: dict[str, float] = Field(default={})  # metric → the result of guessing, if it is known in advance
+    seeds: int = Field(default=LEAST_SEEDS, ge=1, le=100)  # settings of all variants' networks
 
     def changes(self) -> dict[str, dict[str, object]]:
         """Variant → its settings; those of `vary` are named after the first setting's values."""
@@ -161,7 +161,7 @@ class NetworkComparisonConfig(ComparisonConfig):
         raise NotImplementedError
 
     def variant(self, base: Any, change: Mapping[str, object]) -> tuple[Any, dict[str, object], dict[str, object]]:
-        """Class of the network, all of its settings, and the changes to its training."""
+        """The network's class, all of its settings, and the changes to its training."""
         kind, settings = self.small(base)
         own = {key: value for key, value in change.items() if key in kind.Config.model_fields}
         return kind, settings | self.model | own, {key: change[key] for key in change if key not in own}

@@ -1,7 +1,7 @@
 """The interface of every experiment: settings in, findings out.
 
-`run` measures; it may train small models of its own (ladder `experiment`) or look into the trained ones of the ladder
-(ladder `probe`). The same data, settings and seed give the same findings, but for `Findings.timed`.
+`run` does the measurements. It either trains small models itself (ladder `experiment`) or examines trained models of
+the ladder (ladder `probe`). The same data, settings and seed give the same findings, except `Findings.timed`.
 """
 
 from abc import ABC, abstractmethod
@@ -29,15 +29,15 @@ Source = Literal["tokens/text", "tokens/parallel", "clean/text", "clean/labels",
 
 @dataclass(frozen=True)
 class Data:
-    """The data of an experiment. Nothing is opened before it is used.
+    """The data of an experiment. Files are only opened on use.
 
     Attributes:
         text, parallel: folders of the stage `tokenize`.
         clean, labels, tags: folders of the stage `clean`: of the text, of labelled texts, of tagged sentences.
         agreement: sentence pairs, JSON lines {"good", "bad", "clauses"}.
-        models: name → folder of the trained models that a probe looks into.
-        titles: name → what a reader is shown for it; a model without a title is shown by its name.
-        bleu_tokenize: what BLEU of translations counts as a word.
+        models: name → folder of the trained models that a probe examines.
+        titles: name → title in reports; a model without a title is shown with its name.
+        bleu_tokenize: sacreBLEU's tokenisation for BLEU.
     """
 
     text: Path = Path("data/tokens/text")
@@ -91,7 +91,7 @@ class Data:
 class ExperimentConfig(schema.Config):
     """Settings of every experiment. Numbers of steps in other settings are for `effort` 1."""
 
-    effort: float = Field(default=1.0, gt=0, le=1000)  # how much more, or less, to train and to repeat; set by the size
+    effort: float = Field(default=1.0, gt=0, le=1000)  # factor of training steps and repetitions; set by the size
 
     def steps(self, count: int) -> int:
         """`count` training steps at effort 1, at this effort: at least 2."""
@@ -106,7 +106,7 @@ class RepeatedConfig(ExperimentConfig):
     """Settings of an experiment that trains every network once per seed, and tests differences over the seeds."""
 
     seeds: int = Field(default=LEAST_SEEDS, ge=1, le=100)
-    margin: float = Field(default=0.0, ge=0)  # the least difference that counts, in what the experiment judges
+    margin: float = Field(default=0.0, ge=0)  # the smallest difference that counts, in the measure's units
 
     def numbers(self, seed: int) -> range:
         """The seeds; fewer below effort 1."""
@@ -119,11 +119,11 @@ C = TypeVar("C", bound=ExperimentConfig)
 class Experiment(ABC, Generic[C]):
     """One claim, measured. Built as `cls(config)`.
 
-    `reads` says what of `Data` it opens, and it opens nothing else: only when that changes does it run again.
+    `reads` names the parts of `Data` that it opens. It opens nothing else, so it only runs again if these change.
     """
 
     Config: ClassVar[type[schema.Config]] = ExperimentConfig
-    reads: ClassVar[tuple[Source, ...]] = ()  # (): it makes its own data
+    reads: ClassVar[tuple[Source, ...]] = ()  # (): it creates its own data
 
     def __init__(self, config: C) -> None:
         self.config = config
@@ -133,7 +133,7 @@ class Experiment(ABC, Generic[C]):
 
         Args:
             seed: of everything random.
-            progress: hears in a line how far it is.
+            progress: a function that is called with a line about the progress.
 
         Raises:
             InputError: data is missing or too small.
@@ -141,7 +141,7 @@ class Experiment(ABC, Generic[C]):
         found = self.examine(data, seed=seed, progress=progress)
         if self.config.effort >= 1:
             return found
-        reason = f"effort {self.config.effort:g}, as at size tiny, trains nothing far enough"
+        reason = f"effort {self.config.effort:g}, as at size tiny, is too little training for a verdict"
         timed = None if found.timed is None else found.timed.model_copy(update=found.timed.untested(reason))
         return found.model_copy(update={**found.untested(reason), "timed": timed})
 

@@ -1,7 +1,7 @@
 """The findings of an experiment: a sentence made from the measured numbers, a table, and plots as plain data.
 
-Nothing here draws: `reporting` does. What the machine's speed decides (`timed`) stands apart from what the seed
-decides, because only the latter is the same in every run.
+This module does not draw; `reporting` does. Results that depend on the machine's speed (`timed`) are separate from
+those that depend on the seed, because only the latter are the same in every run.
 """
 
 import math
@@ -15,7 +15,7 @@ from langladder.experiments.statistics import Verdict, finite, mean, spread
 from langladder.ground.schema import Config
 
 DIGITS = 6
-"""Significant digits to keep: more than any of these measurements justifies."""
+"""Significant digits to keep; more than any of these measurements needs."""
 
 
 def _measured(values: object) -> object:
@@ -49,7 +49,7 @@ class Plot(Config):
     """One drawing; all its series have numbers as x, or all have categories.
 
     Attributes:
-        front: whether the report shows it at its head, too, beside the ladder.
+        front: whether the report also shows it at the top, beside the ladder.
     """
 
     title: str
@@ -84,7 +84,7 @@ class Graph(Config):
         seen: set[str] = set()
         for node in self.nodes:
             if unknown := set(node.parents) - seen:
-                raise ValueError(f"graph {self.title!r}: {node.name} is made of {sorted(unknown)}, not named before it")
+                raise ValueError(f"graph {self.title!r}: {node.name} uses {sorted(unknown)}, not defined before it")
             seen.add(node.name)
         if len(seen) < len(self.nodes):
             raise ValueError(f"graph {self.title!r}: two nodes have the same name")
@@ -95,13 +95,13 @@ Outcome = Literal["holds", "refuted", "not tested"]
 
 
 class Compared(Config):
-    """A difference that a verdict rests on; positive values support the claim.
+    """A difference on which a verdict is based; positive values support the claim.
 
     Attributes:
-        what: is compared with what; blank where the claim has one comparison.
-        low, high: of the 95 % interval; None: there is none, as of one seed.
-        seeds: that were compared; None: one model, over test items alone.
-        least: the difference that counts.
+        what: the two compared sides; empty if the claim has only one comparison.
+        low, high: of the 95 % interval; None: there is none, for example with one seed.
+        seeds: the number of compared seeds; None: one model, with an interval over test items.
+        least: the smallest difference that counts.
     """
 
     what: str = ""
@@ -137,7 +137,7 @@ class Shown(Config):
 
     @property
     def found(self) -> str:
-        """The sentence of the numbers alone."""
+        """The sentence of the numbers, without the verdict."""
         return self.verdict.removeprefix(opening(Verdict(self.holds, self.reason)))
 
     def untested(self, reason: str) -> dict[str, object]:
@@ -149,7 +149,7 @@ class Findings(Shown):
     """The findings of an experiment; `figures` go to the metrics."""
 
     figures: Numbers  # see `figure`
-    timed: Shown | None = None  # what depends on the machine's speed: never in a file that DVC hashes
+    timed: Shown | None = None  # results that depend on the machine's speed, never in a file that DVC hashes
 
     @model_validator(mode="after")
     def _figures_can_be_tracked(self) -> Self:
@@ -166,9 +166,9 @@ def figure(*parts: str) -> str:
 
 
 def curves(shown: Shown) -> list[dict[str, float]]:
-    """Plots over whole numbers (labels, examples, parameters, steps) as rows of learning curves.
+    """Plots with whole numbers as x (labels, examples, parameters, steps), as rows of learning curves.
 
-    Each has its place as `step`, and `<plot>/<series>`, both as in `figure`; of two alike the later has a number.
+    Each row has the position as `step`, and `<plot>/<series>`, both named as in `figure`; duplicates get a number.
     """
     rows: list[dict[str, float]] = []
     names: set[str] = set()
@@ -233,14 +233,15 @@ def _spreads(values: Iterable[Sequence[float]]) -> list[float | None] | None:
 
 
 def opening(verdict: Verdict) -> str:
-    """How its sentence begins."""
+    """The beginning of its sentence."""
     if verdict.holds is None:
         return f"Not tested ({verdict.reason}): "
     return "It holds: " if verdict.holds else "It is refuted here: "
 
 
 def opened(verdict: Verdict, found: str) -> Opened:
-    """A verdict, and the sentence of its numbers, which begins with it: `Findings(**opened(verdict, …), …)`."""
+    """A verdict, and the sentence with its numbers, which begins with the verdict: `Findings(**opened(verdict, …),
+    …)`."""
     rests_on = [
         Compared(
             what=one.what,

@@ -1,4 +1,4 @@
-"""Settings of the small chains of GPT, SFT, reward model and policy that experiments make (`small_policies`)."""
+"""Settings of experiments' small chains of GPT, SFT model, reward model and policy (`small_policies`)."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, Self
@@ -15,9 +15,9 @@ from langladder.tasks.settings import InstructionTraining, LMTrainingConfig, Pre
 
 Method = Literal["ppo", "dpo"]
 PPO = {"lr": 0.0003, "prompts": 128, "minibatches": 4, "beta": 0.3, "whiten_rewards": True, "value_weight": 0.5}
-"""As conf/align/ppo.yaml has it, with fewer prompts a rollout."""
+"""The values of conf/align/ppo.yaml, with fewer prompts per rollout."""
 LEAST = 28
-"""Dialogues below which no effort goes: two of each kind."""
+"""Minimum number of dialogues at any effort: two of each kind."""
 
 
 class ChainConfig(ExperimentConfig):
@@ -35,25 +35,25 @@ class ChainConfig(ExperimentConfig):
     sft_steps: int = Field(default=2500, ge=1)
     sft_batch_size: int = Field(default=32, ge=1)
     sft_lr: float = Field(default=0.004, gt=0)
-    sft_repeats: int = Field(default=8, ge=1)  # of dialogues of rare kinds an epoch, at most
-    sft_text: float = Field(default=1.0, ge=0)  # γ of plain text, as much a step as the GPT learnt; 0: it is forgotten
-    ranked: int = Field(default=2000, ge=LEAST)  # prompts whose answers are ranked
-    samples: int = Field(default=4, ge=2)  # K answers to each
+    sft_repeats: int = Field(default=8, ge=1)  # maximum repeats per epoch of dialogues of rare kinds
+    sft_text: float = Field(default=1.0, ge=0)  # γ of plain text, as much per step as for the GPT; 0: it is forgotten
+    ranked: int = Field(default=2000, ge=LEAST)  # prompts with ranked answers
+    samples: int = Field(default=4, ge=2)  # K answers per prompt
     noise: NoiseConfig = NoiseConfig()
     reward_epochs: float = Field(default=2.0, gt=0)  # fewer at smaller effort
     reward_batch_size: int = Field(default=16, ge=1)  # prompts
     reward_lr: float = Field(default=0.001, gt=0)
-    likelihood: bool = True  # of reward models, as conf/reward/reward.yaml has it
+    likelihood: bool = True  # of reward models, see conf/reward/reward.yaml
     prompts: int = Field(default=1000, ge=LEAST)  # of rollouts
     max_new_tokens: int = Field(default=20, ge=1)
     ppo_steps: int = Field(default=160, ge=1)  # updates
     ppo: dict[str, object] = Field(default={})  # of `PPOTraining`
     dpo_steps: int = Field(default=200, ge=1)
     dpo: dict[str, object] = Field(default={})  # of `DPOTraining`
-    test_prompts: int = Field(default=300, ge=LEAST)  # of test, and of unseen kinds
+    test_prompts: int = Field(default=300, ge=LEAST)  # number of prompts of test, and of unseen kinds
 
     def count(self, number: int) -> int:
-        """So many dialogues at effort 1 and above, fewer below it."""
+        """This many dialogues at effort 1 and above, fewer below it."""
         return max(LEAST, self.fewer(number))
 
     def network(self, width: int | None = None) -> dict[str, object]:
@@ -62,13 +62,13 @@ class ChainConfig(ExperimentConfig):
         return found | {"dropout": 0.0}
 
     def pretraining(self) -> LMTrainingConfig:
-        """How a GPT learns the text."""
+        """Training settings of a GPT on the text."""
         steps = self.steps(self.gpt_steps)
         values: dict[str, object] = {"batch_size": self.gpt_batch_size, "sequence_length": self.context}
         return LMTrainingConfig.model_validate(_loop(self.gpt_lr, steps) | values)
 
     def tuning(self, **changes: Any) -> InstructionTraining:
-        """How it learns the demonstrations."""
+        """Training settings on the demonstrations."""
         values = _loop(self.sft_lr, self.steps(changes.pop("max_steps", self.sft_steps)))
         values |= {"batch_size": self.sft_batch_size, "too_long": "leave_out", "repeats": self.sft_repeats}
         mix = {"weight": self.sft_text, "windows": self.gpt_batch_size, "length": self.context}
@@ -76,14 +76,14 @@ class ChainConfig(ExperimentConfig):
         return InstructionTraining.model_validate(values | changes)
 
     def rewarding(self, prompts: int, **changes: Any) -> RewardTraining:
-        """How a reward model learns the rankings of so many prompts."""
+        """Training settings of a reward model on the rankings of this many prompts."""
         batch = changes.get("batch_size", self.reward_batch_size)
         steps = self.steps(round(changes.pop("epochs", self.reward_epochs) * prompts / batch))
         values = _loop(self.reward_lr, steps) | {"batch_size": batch, "too_long": "leave_out"}
         return RewardTraining.model_validate(values | changes)
 
     def aligning(self, method: Method, changes: Mapping[str, Any]) -> Any:
-        """How a policy is aligned, with changes to single settings, `max_steps` among them at effort 1."""
+        """Alignment settings of a policy, with changes to single settings; `max_steps` is for effort 1."""
         values: dict[str, Any] = {"schedule": "constant", "max_new_tokens": self.max_new_tokens}
         if method == "ppo":
             values |= PPO | self.ppo | dict(changes)

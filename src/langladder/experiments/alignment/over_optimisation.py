@@ -1,16 +1,16 @@
-"""Over-optimisation: a policy that goes too far for a proxy loses gold reward (Gao et al. 2022).
+"""Over-optimisation: a policy that is optimised too much for a proxy loses gold reward (Gao et al. 2022).
 
-The gold judge ranks the SFT model's answers, reward models learn from the rankings, and policies go for these: by
-best-of-n, where n grows, and by PPO without a price of KL, where training goes on. Both are placed by d = √KL, and the
-gold reward is fitted with the paper's curves (`evaluation.over_optimisation`).
+The gold judge ranks the SFT model's answers, and reward models learn from the rankings. Policies then maximise their
+rewards: best-of-n with growing n, and PPO without a KL penalty over its training steps. Both are plotted against
+d = √KL, and the paper's curves are fitted to the gold reward (`evaluation.over_optimisation`).
 
-    rise    gold where it is highest − gold of the base
-    fall    gold at the last step − gold where it is highest
-    climb   proxy at the last step − proxy where gold is highest
+    rise    highest gold − gold of the base
+    fall    gold at the last step − highest gold
+    climb   proxy at the last step − proxy at the step of highest gold
 
-Where gold is highest is chosen by every second prompt, and rise, fall and climb are measured on the others. Two reward
-models are compared at the same distance, the largest √KL that the policies of both have come to with each seed: in as
-many updates PPO goes less far for a reward model whose rewards differ less.
+Every second prompt determines the step of highest gold; rise, fall and climb are measured on the other prompts. Two
+reward models are compared at the same distance, the largest √KL that the policies of both reach with every seed. The
+reason is that with a reward model whose rewards differ less, PPO moves less far in the same number of updates.
 
 Shape legend: S seeds (of labels, reward model and policy), C checkpoints, P prompts, L numbers n.
 """
@@ -41,7 +41,7 @@ TITLES: dict[Form, str] = {"rl": "PPO", "best_of_n": "best of n"}
 
 
 class Proxy(schema.Config):
-    """What sets a reward model apart: its layers, the prompts that it learns from (null: as the others)."""
+    """The settings of one reward model: its layers, and its number of training prompts (null: the default)."""
 
     layers: int | None = Field(default=None, ge=1)
     ranked: int | None = Field(default=None, ge=1)
@@ -50,9 +50,9 @@ class Proxy(schema.Config):
 class OverOptimisationConfig(ChainConfig, RepeatedConfig):
     """Settings of `OverOptimisation`."""
 
-    proxies: dict[str, Proxy] = Field(min_length=2)  # the first one is compared with the others
-    checkpoints: int = Field(default=8, ge=2)  # of PPO, evenly spread
-    most: int = Field(default=64, ge=2)  # samples of a prompt that best-of-n chooses from
+    proxies: dict[str, Proxy] = Field(min_length=2)  # the first proxy is compared with the others
+    checkpoints: int = Field(default=8, ge=2)  # checkpoints of PPO, evenly spread
+    most: int = Field(default=64, ge=2)  # samples per prompt from which best-of-n chooses
     best_prompts: int = Field(default=100, ge=2)
 
     @model_validator(mode="after")
@@ -64,7 +64,7 @@ class OverOptimisationConfig(ChainConfig, RepeatedConfig):
 
 
 class Pressed(NamedTuple):
-    """One proxy under pressure. accuracy: (S,) of held-out pairs; gold, proxy, kl: form → (S, C or L, P)."""
+    """The measurements of one proxy. accuracy: (S,) on held-out pairs; gold, proxy, kl: form → (S, C or L, P)."""
 
     parameters: int
     pairs: int
@@ -79,11 +79,11 @@ class Pressed(NamedTuple):
         return d
 
     def reached(self) -> float:
-        """The √KL that PPO has come to with every seed."""
+        """The √KL that PPO reaches with every seed."""
         return float(np.sqrt(np.maximum(self.kl["rl"].mean(axis=2).max(axis=1), 0.0)).min())
 
     def at(self, d: float) -> np.ndarray:
-        """Gold under PPO where √KL is first `d`, between two checkpoints by their share, (S, P)."""
+        """Gold under PPO where √KL first reaches `d`, interpolated between two checkpoints, (S, P)."""
         found = []
         for kl, gold in zip(self.kl["rl"], self.gold["rl"], strict=True):  # (C, P) each
             way = np.sqrt(np.maximum(kl.mean(axis=1), 0.0))  # (C,)
@@ -94,13 +94,13 @@ class Pressed(NamedTuple):
         return np.stack(found)
 
     def fit(self, form: Form) -> RewardFit | None:
-        """The paper's curve through the gold rewards; it begins at the base's."""
+        """The paper's curve fitted to the gold rewards; it starts at the base's reward."""
         kl, gold = self.kl[form].mean(axis=(0, 2)), self.gold[form].mean(axis=(0, 2))
         return fit_reward(kl.tolist(), gold.tolist(), form, start=float(gold[0]))
 
 
 class Course(NamedTuple):
-    """Where gold is highest, a place among the checkpoints, and what the module's head defines."""
+    """best: the index of the checkpoint with the highest gold; for the others see the module docstring."""
 
     best: int
     rise: Difference
@@ -108,12 +108,12 @@ class Course(NamedTuple):
     climb: Difference
 
     def over_optimised(self, margin: float) -> Verdict:
-        """Gold falls while the proxy climbs."""
+        """The claim that gold falls while the proxy rises."""
         return every([(-self.fall).exceeds(margin), self.climb.exceeds(margin)])
 
 
 class OverOptimisation(Experiment[OverOptimisationConfig]):
-    """Gold and proxy by √KL, a line a proxy."""
+    """Gold and proxy by √KL, one line per proxy."""
 
     Config: ClassVar[type[schema.Config]] = OverOptimisationConfig
     reads = ("tokens/text",)
@@ -134,12 +134,12 @@ class OverOptimisation(Experiment[OverOptimisationConfig]):
         return findings({name: _all_seeds(some) for name, some in found.items()}, self.numbers(), config.margin)
 
     def numbers(self) -> list[int]:
-        """1, 2, 4, … up to the samples that there are."""
+        """1, 2, 4, … up to the number of samples."""
         most = max(2, self.config.fewer(self.config.most))
         return [2**power for power in range(most.bit_length()) if 2**power <= most]
 
     def _samples(self, chains: Chains, base: InstructedGPT, seed: int) -> Any:
-        """Responses to some test prompts, and their gold rewards (P, N): all proxies choose from the same."""
+        """Responses to some test prompts, and their gold rewards (P, N). All proxies choose from the same responses."""
         config = self.config
         judges = Judges(chains.template, chains.sets.test[: config.count(config.best_prompts)], config.max_new_tokens)
         how = {"n": self.numbers()[-1], "max_new_tokens": config.max_new_tokens, "seed": seed}
@@ -167,7 +167,7 @@ class OverOptimisation(Experiment[OverOptimisationConfig]):
         return Pressed(reward.number_of_parameters(), pairs, np.array([right]), *both)
 
     def _ppo(self, chains: Chains, base: InstructedGPT, reward: RewardModel, seed: int) -> list[Judged]:
-        """What the policy says before PPO, and at each checkpoint."""
+        """The policy's responses before PPO, and at each checkpoint."""
         config, judges = self.config, Judges(chains.template, chains.sets.test, self.config.max_new_tokens)
         steps = config.aligning("ppo", {"beta": 0.0}).max_steps
         stops = set(np.linspace(0, steps, config.checkpoints + 1).round().astype(int).tolist())
@@ -182,7 +182,7 @@ class OverOptimisation(Experiment[OverOptimisationConfig]):
 
 
 def _all_seeds(some: Sequence[Pressed]) -> Pressed:
-    """The seeds of one proxy."""
+    """Measure one proxy with all seeds."""
     first = some[0]
     parts = [
         {form: np.concatenate([getattr(one, name)[form] for one in some]) for form in FORMS}
@@ -192,7 +192,7 @@ def _all_seeds(some: Sequence[Pressed]) -> Pressed:
 
 
 def course(one: Pressed) -> Course:
-    """How gold and proxy went under PPO."""
+    """The rise and fall of gold, and the climb of the proxy, under PPO."""
     gold, proxy = one.gold["rl"], one.proxy["rl"]  # (S, C, P)
     chosen, rest = gold[:, :, ::2], slice(1, None, 2)
     best = int(chosen.mean(axis=(0, 2)).argmax())
@@ -205,7 +205,8 @@ def course(one: Pressed) -> Course:
 
 
 def findings(found: Mapping[str, Pressed], numbers: Sequence[int], margin: float) -> Findings:
-    """The claim holds where the first proxy's gold falls while it climbs, and is lower as far for the others."""
+    """The claim holds if the first proxy's gold falls while the proxy rises, and gold is lower for the other proxies at
+    the same distance."""
     courses = {name: course(one) for name, one in found.items()}
     first, *others = found
     far = {name: min(found[name].reached(), found[first].reached()) for name in others}
@@ -269,7 +270,7 @@ def _row(name: str, one: Pressed, form: Form) -> list[str | float | None]:
 
 
 def _plot(found: Mapping[str, Pressed], form: Form, what: str) -> Plot:
-    """Means over seeds and prompts; of gold the fitted curve, too."""
+    """Means over seeds and prompts; for gold also the fitted curve."""
     lines = []
     for name, one in found.items():
         values = getattr(one, what)[form]  # (S, C, P)

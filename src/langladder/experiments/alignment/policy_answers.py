@@ -1,6 +1,6 @@
-"""What policies are judged by: an answer to each prompt, its gold and proxy reward, its KL, and plain text.
+"""Evaluation of policies: an answer to each prompt, its gold and proxy reward, its KL, and the loss on plain text.
 
-Every policy answers the same prompts with the same random numbers (temperature 1), so that two of them are compared
+All policies answer the same prompts with the same random numbers (temperature 1), so that two policies are compared
 prompt by prompt.
 
 Shape legend: P prompts, W windows of plain text, T tokens of a window, D width.
@@ -26,16 +26,17 @@ from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.storage.token_streams import TokenStream
 
 DRAWN = 0
-"""The seed of the answers, whatever the policy's."""
+"""The seed of the answers, for all policies."""
 
 
 def with_interval(one: Difference) -> str:
-    """A difference of rewards or losses as it is read."""
+    """A difference of rewards or losses as text."""
     return f"{one.mean:+.3f} ({one.low:+.3f} to {one.high:+.3f})"
 
 
 class Judged(NamedTuple):
-    """gold (P,) in [0, 1], proxy (P,) as the reward model gives it, kl (P,) nats to the base, of one answer each."""
+    """For one answer to each prompt: gold (P,) in [0, 1], proxy (P,) from the reward model, kl (P,) to the base in
+    nats."""
 
     gold: np.ndarray
     proxy: np.ndarray
@@ -43,7 +44,7 @@ class Judged(NamedTuple):
 
 
 class Judges:
-    """Who judges answers to some prompts."""
+    """The judge of answers to some prompts."""
 
     def __init__(self, template: ChatTemplate, dialogues: Sequence[Dialogue], max_new_tokens: int) -> None:
         self.template, self.dialogues, self.max_new_tokens = template, dialogues, max_new_tokens
@@ -63,7 +64,7 @@ class Judges:
         return self.gold(rollouts.responses(range(len(self.ids))))
 
     def best(self, policy: InstructedGPT, reward: RewardModel, n: int) -> Judged:
-        """The answer of n that the reward model likes best; the KL is `best_of_n_kl`."""
+        """The best of n answers by the reward model; the KL is `best_of_n_kl`."""
         how = {"n": n, "max_new_tokens": self.max_new_tokens, "seed": DRAWN}
         found = sample_many(policy, self.ids, by_reward_model(reward), **how)
         return Judged(self.gold(found.best()), found.rewards.max(axis=1), np.full(len(self.ids), best_of_n_kl(n)))
@@ -74,9 +75,9 @@ class Judges:
 
 
 def text_loss(model: GPT, text: TokenStream, *, windows: int, length: int) -> np.ndarray:
-    """Mean −log P(w_t | w_<t) in nats of each of the first windows, (W,): windows lie end to end, `length` + 1 tokens.
+    """Mean −log P(w_t | w_<t) in nats of each of the first windows, (W,); consecutive windows of `length` + 1 tokens.
 
-    A text that has less than one window gives none.
+    The result is empty if the text has less than one window.
     """
     count = min(windows, len(text.ids) // (length + 1))
     rows = np.asarray(text.ids[: count * (length + 1)]).reshape(count, length + 1)

@@ -1,17 +1,18 @@
-"""Policies that one setting tells apart, answering the same prompts: which of them earns more gold reward, and at what.
+"""Policies that differ in one setting, on the same prompts: which of them gets more gold reward, and at which KL and
+loss.
 
-    variants: {leash: {ppo: {beta: 0.1}}, none: {ppo: {beta: 0.0}}}     what each variant changes, see `Variant`
+    variants: {leash: {ppo: {beta: 0.1}}, none: {ppo: {beta: 0.0}}}     the changes of each variant, see `Variant`
 
-    gold     reward of the gold judge, test prompts of the kinds that were shown
-    unseen   the same of kinds that were not
+    gold     reward of the gold judge, on test prompts of kinds that are in training
+    unseen   the same, on prompts of kinds that are not
     proxy    reward of the variant's reward model
-    kl       KL to the base, nats a response
-    text     −log P of plain text, nats a token; less is better
+    kl       KL to the base, nats per response
+    text     −log P of plain text, nats per token; lower is better
 
-Two variants are compared over seeds and prompts (windows of text), see `comparison`. One is preferred to another with a
-probability of P(gold higher) + ½ P(equal). The baseline is a gold reward of `learnt`.
+Two variants are compared over seeds and prompts (windows of text), see `comparison`. The probability that one is
+preferred to another is P(gold higher) + ½ P(equal). The baseline is a gold reward of `learnt`.
 
-Seeds are of labels, reward model and policy; the SFT model, and what it begins from, is the same for all of them.
+A seed determines labels, reward model and policy. All seeds share the SFT model and the GPT that it starts from.
 
 Shape legend: S seeds, N prompts or windows.
 """
@@ -44,7 +45,7 @@ class Variant(schema.Config):
         n: of best_of_n. shots: of plain.
         ppo, dpo: changes to the settings of their training.
         width: of the whole chain; null: that of the settings.
-        noise: of the labels. ranked: prompts that are labelled. null: as the settings have it.
+        noise: of the labels. ranked: number of labelled prompts. null: those of the settings.
     """
 
     method: Literal["plain", "sft", "best_of_n", "ppo", "dpo"] = "ppo"
@@ -70,8 +71,8 @@ class PolicyComparisonConfig(ChainConfig, ComparisonConfig):
     VARIANT = Variant
     bases: list[Literal["policy"]] = Field(default=["policy"], min_length=1)
     metric: Literal["gold", "unseen", "proxy", "kl", "text"] = "gold"
-    learnt: float = 0.2  # gold reward that a policy must exceed; of responses that say nothing it is about 0
-    windows: int = Field(default=200, ge=2)  # of plain text, as long as the context
+    learnt: float = 0.2  # minimum gold reward of a policy; for empty responses it is about 0
+    windows: int = Field(default=200, ge=2)  # windows of plain text, as long as the context
 
     @model_validator(mode="after")
     def _can_be_aligned(self) -> Self:
@@ -83,7 +84,7 @@ class PolicyComparisonConfig(ChainConfig, ComparisonConfig):
 
 
 class PolicyComparison(Comparison[PolicyComparisonConfig]):
-    """Each variant with each seed."""
+    """Measurements of each variant with each seed."""
 
     Config: ClassVar[type[schema.Config]] = PolicyComparisonConfig
     reads = ("tokens/text",)
@@ -91,8 +92,8 @@ class PolicyComparison(Comparison[PolicyComparisonConfig]):
         "gold": Metric("gold reward", more_is_better=True),
         "unseen": Metric("gold reward, unseen kinds", more_is_better=True, drawn=False),
         "proxy": Metric("proxy reward", more_is_better=True, drawn=False),
-        "kl": Metric("KL to SFT, nats a response", drawn=False),
-        "text": Metric("plain text, nats a token", drawn=False),
+        "kl": Metric("KL to SFT, nats per response", drawn=False),
+        "text": Metric("plain text, nats per token", drawn=False),
     }
 
     def levels(self, data: Data) -> dict[str, float]:
@@ -101,12 +102,13 @@ class PolicyComparison(Comparison[PolicyComparisonConfig]):
         return {"gold": self.config.learnt}
 
     def measure(self, data: Data, seeds: range) -> Measure:
-        """See `Comparison.measure`; every value is of prompts, (N,), NaN where a metric says nothing of the policy."""
+        """See `Comparison.measure`. Every value has one entry per prompt, (N,); NaN if a metric does not apply to the
+        policy."""
         config, chains, base_seed = self.config, Chains(data, self.config), seeds[0]
 
         def one(_: str, change: Change, seed: int) -> Scored:
             variant = Variant.model_validate(change)
-            plainly = variant.method == "plain"  # it reads no SFT model of its width
+            plainly = variant.method == "plain"  # it needs no SFT model of its width
             base = chains.sft(seed=base_seed, width=None if plainly else variant.width)
             which: dict[str, Any] = {"seed": seed, "base_seed": base_seed, "noise": variant.noise}
             reward = chains.reward(**which, ranked=variant.ranked)
@@ -126,7 +128,7 @@ class PolicyComparison(Comparison[PolicyComparisonConfig]):
     def judged(
         self, expected: Expectation, by: Mapping[str, Measured], *rest: Any, **where: Any
     ) -> tuple[Verdict, str]:
-        """See `Comparison.judged`; also how often an answer is preferred."""
+        """See `Comparison.judged`; also computes how often an answer is preferred."""
         verdict, said = super().judged(expected, by, *rest, **where)
         if (expected.metric or self.config.metric) != "gold" or expected.than not in by:
             return verdict, said
@@ -164,6 +166,6 @@ class PolicyComparison(Comparison[PolicyComparisonConfig]):
 
 
 def preferred(one: Measured, other: Measured) -> float:
-    """How often its answer is: P(gold higher) + ½ P(equal)."""
+    """The probability that its answer is preferred: P(gold higher) + ½ P(equal)."""
     ours, theirs = one.items["gold"], other.items["gold"]
     return float(((ours > theirs) + (ours == theirs) / 2).mean())

@@ -1,10 +1,10 @@
-"""A GPT that was never fine-tuned, asked in plain text: examples, then the instruction, and it goes on.
+"""A GPT without fine-tuning, prompted with plain text: it continues after examples and the instruction.
 
     what is the capital of poland ? warsaw . what is the capital of france ?
 
-As GPT-3, "prompted", in Ouyang et al. 2022, section 3.5. The examples are demonstrations of the very kind that is asked
-for, the shortest ones, in as far as there is room; of kinds without one they are of any kind. The answer ends with its
-full stop, at the end of the line, or after so many tokens.
+This is the baseline GPT-3 "prompted" in Ouyang et al. 2022, section 3.5. The examples are the shortest demonstrations
+of the same kind, as many as fit; for kinds without demonstrations, they are of any kind. The answer ends with its full
+stop, at the end of the line, or after a maximum number of tokens.
 
 Shape legend: P prompts.
 """
@@ -35,7 +35,7 @@ def answered_in_words(
     seed: int = 0,
 ) -> np.ndarray:
     """The gold rewards (P,) of drawn answers, temperature 1."""
-    policy = InstructedGPT.grown_from(model).eval()  # it says no marker, and reads none here
+    policy = InstructedGPT.grown_from(model).eval()  # it has not learnt the markers of dialogues
     room = policy.context - max_new_tokens
     ids = [prompt_in_words(template, one, shown, shots, room) for one in dialogues]
     rollouts = roll_out(policy, ids, max_new_tokens=max_new_tokens, seed=seed)
@@ -44,7 +44,7 @@ def answered_in_words(
 
 
 def first_sentence(text: str) -> str:
-    """Up to the first full stop that stands alone, that one included."""
+    """The text up to and including the first separate full stop."""
     words = text.split()
     return " ".join(words[: words.index(STOP) + 1] if STOP in words else words)
 
@@ -52,7 +52,7 @@ def first_sentence(text: str) -> str:
 def prompt_in_words(
     template: ChatTemplate, asked: Dialogue, shown: Sequence[Dialogue], shots: int, room: int
 ) -> list[int]:
-    """As many of the examples as there is room for, and the instruction, at most `room` tokens."""
+    """As many of the examples as fit, and the instruction, in at most `room` tokens."""
     alike = [one for one in shown if one.kind == asked.kind] or shown
     examples = sorted((f"{one.prompt[-1].text} {one.response}" for one in alike), key=lambda text: (len(text), text))
     instruction = asked.prompt[-1].text

@@ -1,11 +1,11 @@
-"""All pairs of a prompt's K answers in one batch, or each pair an example of its own (Ouyang et al. 2022, section 3.5).
+"""All pairs of a prompt's K answers in one batch, or each pair as a separate example (Ouyang et al. 2022, section 3.5).
 
-    together   −1 / C(K, 2) Σ log σ(r_w − r_l), each answer read once a pass
-    apart      −log σ(r_w − r_l), the pairs of all prompts shuffled: each answer is read and learnt K − 1 times a pass
+    together   −1 / C(K, 2) Σ log σ(r_w − r_l), each answer is read once per pass
+    apart      −log σ(r_w − r_l), the pairs of all prompts, shuffled: each answer is read K − 1 times per pass
 
 "If we simply shuffle the comparisons into one dataset, a single pass over the dataset caused the reward model to
-overfit." Both learn the same rankings for as many passes, with as many pairs a step at the same rate, and are judged
-on the rankings of held-out prompts.
+overfit." Both learn the same rankings for the same number of passes, with the same number of pairs per step and the
+same rate. They are evaluated on the rankings of held-out prompts.
 
     overfitting   held-out loss after the last pass, apart − together
 
@@ -31,7 +31,7 @@ Way = Literal["together", "apart"]
 
 
 class Variant(schema.Config):
-    """What varies."""
+    """The varied settings."""
 
     pairs: Way
 
@@ -46,7 +46,8 @@ class RankingPairsConfig(ChainConfig, ComparisonConfig):
 
 
 class Learnt(NamedTuple):
-    """One reward model. loss, right: (C, N) of held-out rankings; train: (C,), loss; read: answers read a pass."""
+    """One reward model. loss, right: (C, N) of held-out rankings; train: (C,), training loss; read: answers per
+    pass."""
 
     loss: np.ndarray
     right: np.ndarray
@@ -55,12 +56,12 @@ class Learnt(NamedTuple):
 
 
 class RankingPairs(Comparison[RankingPairsConfig]):
-    """Held-out loss after the last pass, and by passes; a line a way."""
+    """Held-out loss after the last pass, and by passes; one line per method."""
 
     Config: ClassVar[type[schema.Config]] = RankingPairsConfig
     reads = ("tokens/text",)
     metrics: ClassVar[dict[str, Metric]] = {
-        "loss": Metric("held-out loss, nats a pair"),
+        "loss": Metric("held-out loss, nats per pair"),
         "right": Metric("held-out pairs right", more_is_better=True, drawn=False),
         "best": Metric("at the best pass", more_is_better=True, drawn=False),
         "lowest": Metric("lowest held-out loss", drawn=False),
@@ -96,7 +97,7 @@ class RankingPairs(Comparison[RankingPairsConfig]):
         rankings = chains.learnt(seed=seed, base_seed=base_seed)
         held_out = chains.rankings(chains.sets.held_out, seed=0, base_seed=base_seed)
         pairs = sum(len(one.pairs()) for one in rankings)
-        # as many pairs a step, on average, so that both make as many steps a pass
+        # the same average number of pairs per step, so that both make the same number of steps per pass
         size = (
             config.reward_batch_size if way == "together" else round(config.reward_batch_size * pairs / len(rankings))
         )
@@ -124,7 +125,7 @@ class RankingPairs(Comparison[RankingPairsConfig]):
 
 
 def judged(model: RewardModel, rankings: list[Ranking]) -> tuple[np.ndarray, np.ndarray]:
-    """Mean −log σ(r_w − r_l) in nats over the pairs of each ranking, and the share of them that is right, (N,) each."""
+    """Mean −log σ(r_w − r_l) in nats over the pairs of each ranking, and the share of correct pairs, (N,) each."""
     losses, right = [], []
     for given, one in zip(rewards_of(model, rankings), rankings, strict=True):
         better, worse = np.array(one.pairs()).T  # (pairs,) each

@@ -1,15 +1,15 @@
-"""Epochs of supervised fine-tuning: what the validation loss says, and what the answers are worth (Ouyang et al. 2022).
+"""Epochs of supervised fine-tuning: validation loss and quality of the answers (Ouyang et al. 2022).
 
 "Our SFT models overfit on validation loss after 1 epoch", and training for more epochs "helps both the RM score and
-human preference ratings, despite this overfitting" (section 3.5). Few demonstrations are learnt for many epochs, under
-one falling rate; here the gold judge says what an answer to a held-out prompt is worth.
+human preference ratings, despite this overfitting" (section 3.5). A few demonstrations are learnt for many epochs with
+one falling rate. The gold judge scores the answers to held-out prompts.
 
-    lowest    after so many epochs as have the lowest loss of every second dialogue, over all seeds
+    lowest    after the epoch with the lowest loss on every second dialogue, over all seeds
     last      after the last epoch
 
 Both are measured on the other dialogues.
 
-Shape legend: C epochs that were looked at, N held-out dialogues, T tokens.
+Shape legend: C measured epochs, N held-out dialogues, T tokens.
 """
 
 from collections.abc import Sequence
@@ -33,23 +33,24 @@ from langladder.text.tokenize.specials import PAD
 
 
 class Variant(schema.Config):
-    """What varies: where the model is looked at."""
+    """The varied setting: the epoch at which the model is measured."""
 
     at: Literal["lowest", "last"]
 
 
 class SFTEpochsConfig(ChainConfig, ComparisonConfig):
-    """Settings of `SFTEpochs`; `demonstrations` are learnt `epochs` times at effort 1."""
+    """Settings of `SFTEpochs`; at effort 1, training makes `epochs` passes over `demonstrations`."""
 
     VARIANT = Variant
     bases: list[Literal["SFT"]] = Field(min_length=1)
     metric: Literal["loss", "gold", "fell"] = "loss"
     epochs: int = Field(default=16, ge=2)
-    looks: int = Field(default=8, ge=2)  # evenly spread over the epochs
+    looks: int = Field(default=8, ge=2)  # number of checkpoints, evenly spread over the epochs
 
 
 class Curve(NamedTuple):
-    """One training. epochs: (C,), loss: (C, N) nats a learnt token, gold: (C, N), train: (C,) nats a learnt token."""
+    """One training run. epochs: (C,), loss: (C, N) nats per target token, gold: (C, N), train: (C,) nats per target
+    token."""
 
     epochs: Sequence[float]
     loss: np.ndarray
@@ -63,17 +64,17 @@ class SFTEpochs(Comparison[SFTEpochsConfig]):
     Config: ClassVar[type[schema.Config]] = SFTEpochsConfig
     reads = ("tokens/text",)
     metrics: ClassVar[dict[str, Metric]] = {
-        "loss": Metric("validation loss, nats a token"),
+        "loss": Metric("validation loss, nats per token"),
         "gold": Metric("gold reward", more_is_better=True),
         "epochs": Metric("epochs", drawn=False),
-        "fell": Metric("training loss, first less last", more_is_better=True, drawn=False),
-        "losses": Metric("validation loss, nats a token", along="epochs"),
-        "train": Metric("training loss, nats a token", along="epochs"),
+        "fell": Metric("training loss, first minus last", more_is_better=True, drawn=False),
+        "losses": Metric("validation loss, nats per token", along="epochs"),
+        "train": Metric("training loss, nats per token", along="epochs"),
         "golds": Metric("gold reward, validation", along="epochs"),
     }
 
     def measure(self, data: Data, seeds: range) -> Measure:
-        """See `Comparison.measure`; the GPT that is tuned is the same for all seeds."""
+        """See `Comparison.measure`; all seeds fine-tune the same GPT."""
         chains = Chains(data, self.config)
         curves = {seed: self._curve(chains, seed, seeds[0]) for seed in seeds}
         lowest = lowest_loss(list(curves.values()))
@@ -94,7 +95,7 @@ class SFTEpochs(Comparison[SFTEpochsConfig]):
         return one
 
     def _curve(self, chains: Chains, seed: int, base_seed: int) -> Curve:
-        """Of one seed."""
+        """The training run of one seed."""
         config, judges = self.config, Judges(chains.template, chains.sets.held_out, self.config.max_new_tokens)
         sets = chains.sets.held_out, chains.sets.demonstrations
         held, shown = (chains.template.rows([one.messages for one in some]) for some in sets)
@@ -118,13 +119,13 @@ class SFTEpochs(Comparison[SFTEpochsConfig]):
 
 
 def lowest_loss(curves: Sequence[Curve]) -> int:
-    """The place where every second dialogue loses least, over all seeds."""
+    """The index with the lowest loss on every second dialogue, over all seeds."""
     return int(np.mean([one.loss[:, ::2].mean(axis=1) for one in curves], axis=0).argmin())
 
 
 @torch.no_grad()
 def losses(model: InstructedGPT, rows: Sequence[DialogueIds]) -> np.ndarray:
-    """Mean −log P in nats of the learnt tokens of each dialogue that fits into the context, (N,)."""
+    """Mean −log P in nats of the target tokens of each dialogue that fits into the context, (N,)."""
     found = []
     for row in rows:
         if len(row.ids) - 1 <= model.context:

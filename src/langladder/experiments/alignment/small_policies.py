@@ -1,7 +1,8 @@
-"""Small chains of GPT, SFT, reward model and policy on microworld's instructions, each link made once in a run.
+"""Small chains of GPT, SFT model, reward model and policy on microworld's instructions. Each link is trained once per
+run.
 
-Rows, losses, rollouts and labellers are those of the ladder (`tasks.instruction`, `tasks.reward`, `tasks.policy`), in
-the experiments' bare loop, so what an experiment aligns is what the ladder would, only smaller.
+Rows, losses, rollouts and labellers are those of the ladder (`tasks.instruction`, `tasks.reward`, `tasks.policy`), with
+the experiments' simple training loop. So experiments train the same models as the ladder, only smaller.
 
     config: a `ChainConfig`
     chains = Chains(data, config)
@@ -9,8 +10,8 @@ the experiments' bare loop, so what an experiment aligns is what the ladder woul
     proxy = chains.reward(seed=2, base_seed=1)
     policy = chains.aligned("ppo", base, {"beta": 0.0}, reward=proxy, seed=2)
 
-Instructions are drawn from microworld's grammar, whatever the text is: demonstrations, prompts that are ranked and
-prompts of rollouts are three different sets, as in Ouyang et al. 2022, section 3.2.
+Instructions are drawn from microworld's grammar, independent of the text. Demonstrations, ranked prompts and rollout
+prompts are three disjoint sets, as in Ouyang et al. 2022, section 3.2.
 """
 
 import json
@@ -53,7 +54,7 @@ Made = TypeVar("Made")
 
 
 class Sets(NamedTuple):
-    """Dialogues of a run, none in two of them; each with as many of each kind."""
+    """The dialogues of a run in disjoint sets, each with equal numbers of each kind."""
 
     demonstrations: list[Dialogue]
     ranked: list[Dialogue]
@@ -64,7 +65,7 @@ class Sets(NamedTuple):
 
 
 class Chains:
-    """The links of one run; none of them is to be changed."""
+    """The links of one run; callers must not change them."""
 
     def __init__(self, data: Data, config: ChainConfig) -> None:
         self.text, self.tokenizer, self.config = data.stream("train"), data.tokenizer(), config
@@ -84,7 +85,7 @@ class Chains:
         return self._once(["gpt", width or self.config.width, seed], make)
 
     def sft(self, *, seed: int, width: int | None = None) -> InstructedGPT:
-        """The same, which has learnt the demonstrations."""
+        """A language model of the text, fine-tuned on the demonstrations."""
 
         def make() -> InstructedGPT:
             return self.tuned(self.gpt(seed=seed, width=width), self.sets.demonstrations, seed=seed)
@@ -100,7 +101,8 @@ class Chains:
         watch: Callable[[InstructedGPT, int], None] | None = None,
         **changes: object,
     ) -> InstructedGPT:
-        """A copy of a GPT that learns demonstrations. watch: told it after each step, with the steps made.
+        """A copy of a GPT, trained on demonstrations. watch: called with it after each step, with the number of steps
+        so far.
 
         Args:
             changes: to `ChainConfig.tuning`.
@@ -122,10 +124,10 @@ class Chains:
     def rankings(
         self, dialogues: Sequence[Dialogue], *, seed: int, base_seed: int, noise: NoiseConfig | None = None
     ) -> list[Ranking]:
-        """Answers of the SFT model to prompts, ranked by a labeller who sees the gold reward.
+        """Answers of the SFT model to prompts, ranked by a labeller with access to the gold reward.
 
         Args:
-            noise: None: the labeller does not err.
+            noise: None: the labeller makes no errors.
         """
         policy, config = (
             self.sft(seed=base_seed),
@@ -160,7 +162,7 @@ class Chains:
         ranked: int | None = None,
         noise: Any = None,
     ) -> RewardModel:
-        """A reward model; its body begins as the first `layers` of the SFT model (None: all). See `learnt`."""
+        """A reward model whose body starts as the first `layers` of the SFT model (None: all). See `learnt`."""
 
         def make() -> RewardModel:
             rankings = self.learnt(seed=seed, base_seed=base_seed, ranked=ranked, noise=noise)
@@ -179,7 +181,7 @@ class Chains:
         watch: Callable[[RewardModel, int], None] | None = None,
         **changes: object,
     ) -> RewardModel:
-        """A reward model of rankings, which begins as the first `layers` of `base` (None: all); see `tuned`.
+        """A reward model trained on rankings; it starts as the first `layers` of `base` (None: all). See `tuned`.
 
         Args:
             changes: to `ChainConfig.rewarding`.
@@ -214,7 +216,7 @@ class Chains:
         rankings: Sequence[Ranking] = (),
         watch: Callable[[InstructedGPT, int], None] | None = None,
     ) -> InstructedGPT:
-        """A copy of `base` that learns from the reward model (ppo) or from the rankings (dpo); see `tuned`.
+        """A copy of `base`, trained with the reward model (ppo) or with the rankings (dpo); see `tuned`.
 
         Args:
             changes: to `ChainConfig.aligning`.

@@ -1,1 +1,1 @@
-"""Claims on the foundations of training, on networks and data of their own."""
+"""Claims on the foundations of training, with their own networks and data."""

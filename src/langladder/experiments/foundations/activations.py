@@ -1,18 +1,19 @@
-"""Activations in a deep perceptron: who saturates, who dies, how much gradient reaches the first layer.
+"""Activations in a deep perceptron: which saturate, which die, and how much gradient reaches the first layer.
 
     ∂L/∂z_l = f′(z_l) ⊙ W_{l+1}ᵀ ∂L/∂z_{l+1}
 
-Each layer multiplies the gradient by f′. A sigmoid's is 1/4 at most, so that little is left after ten layers, and near
-0 where it saturates (Glorot & Bengio 2010); tanh's is 1 at 0; ReLU's is 1 or 0 (Glorot, Bordes & Bengio 2011). A ReLU
-unit whose z is below 0 for every example has no gradient and never comes back: it is dead. Leaky ReLU keeps a slope of
-0.01 there (Maas et al. 2013), ELU and GELU bend (Clevert et al. 2016; Hendrycks & Gimpel 2016).
+Each layer multiplies the gradient by f′. For a sigmoid it is at most 1/4, so little is left after ten layers, and
+nearly 0 where it saturates (Glorot & Bengio 2010). For tanh it is 1 at 0; for ReLU it is 1 or 0 (Glorot, Bordes &
+Bengio 2011). A ReLU unit whose z is below 0 for every example gets no gradient and never recovers: it is dead. Leaky
+ReLU has a slope of 0.01 there (Maas et al. 2013); ELU and GELU are smooth (Clevert et al. 2016; Hendrycks & Gimpel
+2016).
 
-Weights begin as each activation wants them (Xavier for sigmoid and tanh, He for the others). After training:
+Initial weights suit each activation (Xavier for sigmoid and tanh, He for the others). After training:
 
     saturated   share of all (unit, example) with |f′(z)| below 1 % of the largest slope that f has
     dead        share of the units that are saturated for every example
 
-and the same after training at a rate too high, where units die.
+and the same after training with a too high rate, at which units die.
 
 Shape legend: N points, H width, L layers.
 """
@@ -41,7 +42,7 @@ FLAT = 0.01
 
 
 class Variant(schema.Config):
-    """What varies."""
+    """The varied settings."""
 
     activation: Activation
 
@@ -51,11 +52,11 @@ class ActivationsConfig(DeepConfig):
 
     VARIANT = Variant
     metric: Literal["accuracy", "dead_high"] = "accuracy"
-    high_lr: float = Field(default=0.3, gt=0)  # at which ReLU units die
+    high_lr: float = Field(default=0.3, gt=0)  # rate at which ReLU units die
 
 
 class Activations(Comparison[ActivationsConfig]):
-    """What training leaves of each activation, and the gradient by layer before it."""
+    """Saturated and dead units after training, and the gradient by layer before it."""
 
     Config: ClassVar[type[schema.Config]] = ActivationsConfig
     metrics: ClassVar[dict[str, Metric]] = {
@@ -68,7 +69,7 @@ class Activations(Comparison[ActivationsConfig]):
     }
 
     def measure(self, data: Data, seeds: range) -> Measure:
-        """See `Comparison.measure`. It makes its own data."""
+        """See `Comparison.measure`. It creates its own data."""
         del data, seeds
         config = self.config
 
@@ -101,14 +102,14 @@ def gradient_by_layer(network: Perceptron, points: Points) -> list[float]:
 
 
 def flatness(network: Perceptron, points: Points, activation: Activation) -> tuple[float, float]:
-    """(share of all (unit, example) that is saturated, share of the units that is so for every example)."""
+    """(share of saturated (unit, example) pairs, share of units that are saturated for every example)."""
     with torch.no_grad():
         below = torch.cat([_flat(network, z, activation) for z, _ in network.layers(points.x)], dim=1)  # (N, L·H)
     return float(below.double().mean()), float(below.all(dim=0).double().mean())
 
 
 def _flat(network: Perceptron, z: Tensor, activation: Activation) -> Tensor:
-    """Where |f′(z)| is below FLAT of its largest, or z is no number: (N, H) bool."""
+    """True where |f′(z)| is below FLAT of its maximum, or z is not a number: (N, H) bool."""
     return ~(slope(network.activation, z).abs() >= FLAT * STEEPEST.get(activation, 1.0))
 
 

@@ -1,18 +1,18 @@
-"""Backpropagation in a hundred lines: a graph of numbers, each of which knows what it was made of.
+"""Backpropagation in a hundred lines: a graph of numbers, each of which knows its inputs.
 
-A node is made by one operation; the operation says what it hands back to what it was made of, given ∂L/∂node = g:
+Each node is the result of one operation. Given ∂L/∂node = g, the operation computes the gradients of its inputs:
 
-    z = x + y        ∂L/∂x = g,              ∂L/∂y = g                     where shapes were stretched, summed back
+    z = x + y        ∂L/∂x = g,              ∂L/∂y = g                     if shapes were broadcast, summed back
     z = x ⊙ y        ∂L/∂x = g ⊙ y,          ∂L/∂y = g ⊙ x
-    z = max(x, y)    ∂L/∂x = g [x > y],      ∂L/∂y = g [x ≤ y]              a tie is y's (torch shares it)
+    z = max(x, y)    ∂L/∂x = g [x > y],      ∂L/∂y = g [x ≤ y]              a tie goes to y (torch splits it)
     z = relu(x)      ∂L/∂x = g [x > 0]
     Z = X W          ∂L/∂X = G Wᵀ,           ∂L/∂W = Xᵀ G
     z = σ(x)         ∂L/∂x = g ⊙ z ⊙ (1 − z)
     z = tanh(x)      ∂L/∂x = g ⊙ (1 − z²)
     z = −log x       ∂L/∂x = −g / x
 
-`backward` goes through the graph from the loss, each node after all that were made of it, and adds up what comes in:
-that is the whole algorithm (Rumelhart, Hinton & Williams 1986).
+`backward` traverses the graph from the loss, visits each node after all nodes that use it, and sums the incoming
+gradients. This is the whole algorithm (Rumelhart, Hinton & Williams 1986).
 """
 
 from collections.abc import Callable, Sequence
@@ -26,10 +26,10 @@ Rule = Callable[[Array], tuple[Array, ...]]
 
 
 class Node:
-    """A value, its gradient (0 until `backward`), the operation and the nodes that it was made of.
+    """A value, its gradient (0 until `backward`), the operation and its input nodes.
 
     Args:
-        parents: what it was made of; rule: ∂L/∂node → ∂L/∂parent for each of them.
+        parents: the input nodes; rule: ∂L/∂node → ∂L/∂parent for each of them.
     """
 
     def __init__(
@@ -51,13 +51,13 @@ class Node:
         return Node(x @ w, operation="@", parents=(self, other), rule=lambda g: (g @ w.T, x.T @ g))
 
     def called(self, name: str) -> "Node":
-        """Itself, under a name."""
+        """Set the node's name, and return the node."""
         self.name = name
         return self
 
 
 def maximum(first: Node, second: Node) -> Node:
-    """The larger, entry by entry."""
+    """The elementwise maximum."""
     x, y = first.value, second.value
     return Node(np.maximum(x, y), "", "max", (first, second), lambda g: (g * (x > y), g * (x <= y)))
 
@@ -80,12 +80,12 @@ def tanh(x: Node) -> Node:
 
 
 def negative_log(x: Node) -> Node:
-    """−log x, the loss where x is the probability of what is true."""
+    """−log x, the loss if x is the probability of the true label."""
     return Node(-np.log(x.value), "", "−log", (x,), lambda g: (-g / x.value,))
 
 
 def in_order(last: Node) -> list[Node]:
-    """All that a node was made of and itself, each after its own parents."""
+    """A node and all of its ancestors, each after its own parents."""
     found: list[Node] = []
     seen: set[int] = set()
 
@@ -101,19 +101,19 @@ def in_order(last: Node) -> list[Node]:
 
 
 def backward(loss: Node) -> None:
-    """Give every node of the graph its ∂L/∂node; `loss` has one entry."""
+    """Set ∂L/∂node of every node of the graph; `loss` has one entry."""
     nodes = in_order(loss)
     for node in nodes:
         node.gradient = np.zeros_like(node.value)
     loss.gradient = np.ones_like(loss.value)
     for node in reversed(nodes):
         for parent, gradient in zip(node.parents, node.rule(node.gradient) if node.rule else (), strict=True):
-            # ∂L/∂parent = Σ over all that it went into
+            # ∂L/∂parent = Σ over all nodes that use it
             parent.gradient = parent.gradient + _summed(gradient, parent.value.shape)
 
 
 def _summed(gradient: Array, shape: tuple[int, ...]) -> Array:
-    """A gradient as its node's shape has it: summed over what was stretched."""
+    """A gradient in the shape of its node: summed over broadcast axes."""
     extra = gradient.ndim - len(shape)
     gradient = gradient.sum(axis=tuple(range(extra)))
     stretched = tuple(axis for axis, size in enumerate(shape) if size == 1 and gradient.shape[axis] > 1)

@@ -1,10 +1,10 @@
-"""Backpropagation by hand: a network of two layers, every number of its graph and what it does to the loss.
+"""Backpropagation by hand: a network of two layers, with every number of its graph and its effect on the loss.
 
     z₁ = x W₁ + b₁,   a₁ = relu(z₁),   z₂ = a₁ W₂ + b₂,   a₂ = σ(z₂),   L = −log a₂      (the label is 1)
 
-x (1, 2), three hidden units, one output; rows are examples, so W₁ is (2, 3). The numbers are the same in every run:
-they are there to be followed with a pencil. Beside the graph stand the derivatives by finite differences, and one step
-of gradient descent, after which the loss is lower.
+x (1, 2), three hidden units, one output; rows are examples, so W₁ is (2, 3). The numbers are the same in every run, so
+that you can follow them with a pencil. The findings also have the derivatives by finite differences, and one step of
+gradient descent, after which the loss is lower.
 """
 
 from typing import ClassVar
@@ -18,13 +18,13 @@ from langladder.experiments.foundations.autodiff import Array, Node, backward, i
 from langladder.experiments.statistics import Verdict
 from langladder.ground import schema
 
-EPSILON = 1e-6  # of the finite differences
+EPSILON = 1e-6  # step of the finite differences
 AGREE = 1e-6
 DRAWN = 3  # significant digits in the drawing; the table has more
 
 
 class BackpropConfig(ExperimentConfig):
-    """Settings of `Backprop`: the numbers of the network, rows of x in and units of a layer out."""
+    """Settings of `Backprop`: the numbers of the network; rows are inputs, columns the units of a layer."""
 
     x: list[float] = Field(default=[0.5, 0.8], min_length=1, max_length=4)
     w1: list[list[float]] = Field(default=[[0.1, 0.3, 0.5], [0.2, 0.4, 0.6]], min_length=1)
@@ -38,11 +38,11 @@ Weights = dict[str, Array]
 
 
 class Backprop(Experiment[BackpropConfig]):
-    """The graph with values and gradients; the same by finite differences."""
+    """The graph with values and gradients, and the gradients by finite differences."""
 
     Config: ClassVar[type[schema.Config]] = BackpropConfig
 
-    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - there is no chance in it
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - nothing is random
         """See `Experiment.examine`."""
         weights = weights_of(self.config)
         loss = network(weights)
@@ -52,7 +52,7 @@ class Backprop(Experiment[BackpropConfig]):
 
 
 def weights_of(config: BackpropConfig) -> Weights:
-    """All numbers that go in, the input among them: names as in the module's equations."""
+    """All parameters and the input, with the names of the module's equations."""
     rows = {"x": [config.x], "W₁": config.w1, "b₁": [config.b1], "W₂": config.w2, "b₂": [config.b2]}
     return {name: np.array(values, dtype=np.float64) for name, values in rows.items()}
 
@@ -71,7 +71,7 @@ def network(weights: Weights) -> Node:
 
 
 def differences(weights: Weights) -> Weights:
-    """∂L/∂ every entry of every number that goes in, by central differences."""
+    """∂L/∂ every entry of the parameters and the input, by central differences."""
     found = {}
     for name, value in weights.items():
         found[name] = np.zeros_like(value)
@@ -86,14 +86,15 @@ def differences(weights: Weights) -> Weights:
 
 
 def descended(weights: Weights, gradients: Weights, rate: float) -> Weights:
-    """θ − η ∂L/∂θ of all but the input."""
+    """θ − η ∂L/∂θ of all parameters, but not the input."""
     return {name: value - rate * gradients[name] * (name != "x") for name, value in weights.items()}
 
 
 def findings(loss: Node, weights: Weights, rate: float) -> Findings:
-    """It is refuted where a gradient does not agree with finite differences, or a step along them raises the loss.
+    """The claim is refuted if a gradient does not agree with finite differences, or if a step of gradient descent
+    raises the loss.
 
-    Where they do, nothing was tested: the chain rule is a theorem.
+    Otherwise nothing was tested, because the chain rule is a theorem.
     """
     nodes = in_order(loss)
     gradients = {node.name: node.gradient for node in nodes}
@@ -143,6 +144,6 @@ def findings(loss: Node, weights: Weights, rate: float) -> Findings:
 
 
 def formatted(value: Array, digits: int = 4) -> str:
-    """Numbers to so many significant digits, a row of a matrix after the other."""
+    """Numbers with this many significant digits, row by row."""
     rows = np.atleast_2d(value)
     return "; ".join(" ".join(f"{entry:.{digits}g}" for entry in row) for row in rows)

@@ -1,11 +1,11 @@
-"""What clipping does against exploding gradients (Pascanu, Mikolov & Bengio 2013, algorithm 1).
+"""Gradient clipping against exploding gradients (Pascanu, Mikolov & Bengio 2013, algorithm 1).
 
     g ← g · min(1, c / ‖g‖)
 
-A plain RNN whose recurrent matrix begins too large, U = scale · Q with Q orthogonal, is trained as a language model by
-SGD with one learning rate, several times with other seeds, at each threshold c and without. A run is said to have
-diverged when its loss is no number, or ends above where it began. That U explodes
-is by construction; that a clipped network learns is not.
+A plain RNN with a too large initial recurrent matrix, U = scale · Q with Q orthogonal, is trained as a language model
+with SGD and one learning rate, with several seeds for each threshold c and without clipping. A run has diverged if its
+loss is not a number, or is higher at the end than at the start. Gradients explode by construction; whether a clipped
+network learns is measured.
 """
 
 import math
@@ -24,11 +24,11 @@ from langladder.experiments.training import train_language_model, unigram_loss
 from langladder.ground import schema
 from langladder.models.language.recurrent import RecurrentConfig, RecurrentLM
 
-LAST = 0.1  # share of the steps, at the end, whose mean loss counts
+LAST = 0.1  # share of the last steps whose mean loss is the result
 
 
 class Variant(schema.Config):
-    """What varies: c; null: no clipping."""
+    """The varied setting: c; null: no clipping."""
 
     clip_norm: float | None = Field(gt=0)
 
@@ -39,11 +39,11 @@ class ClippingConfig(TextConfig, ComparisonConfig):
     VARIANT = Variant
     bases: list[Literal["rnn"]] = Field(min_length=1)
     metric: Literal["loss", "diverged"] = "loss"
-    scale: float = Field(default=1.5, gt=0)  # of the recurrent matrix
+    scale: float = Field(default=1.5, gt=0)  # scale of the recurrent matrix
 
 
 class Clipping(Comparison[ClippingConfig]):
-    """Share of the runs that diverge, and the loss of the others, by threshold."""
+    """Share of diverged runs, and the loss of the others, by threshold."""
 
     Config: ClassVar[type[schema.Config]] = ClippingConfig
     reads = ("tokens/text",)
@@ -54,11 +54,11 @@ class Clipping(Comparison[ClippingConfig]):
     }
 
     def levels(self, data: Data) -> dict[str, float]:
-        """See `Comparison.levels`: how frequent words are."""
+        """See `Comparison.levels`: the entropy of word frequencies."""
         return {"loss": unigram_loss(data.stream("train").ids)}
 
     def measure(self, data: Data, seeds: range) -> Measure:
-        """See `Comparison.measure`; the loss of a run that diverges is no number."""
+        """See `Comparison.measure`; the loss of a diverged run is NaN."""
         del seeds
         config = self.config
 

@@ -1,13 +1,14 @@
-"""Remembering over a delay (Hochreiter & Schmidhuber 1997, experiment 4; Arjovsky, Shah & Bengio 2016, section 4.1).
+"""Memory over a delay (Hochreiter & Schmidhuber 1997, experiment 4; Arjovsky, Shah & Bengio 2016, section 4.1).
 
-The network reads a few symbols, then `delay` blanks, then a signal at each of the steps at which it is to say the
-symbols again, in order:
+The network reads a few symbols, then `delay` blanks, then a signal at each step at which it must repeat the symbols in
+order:
 
     input    s_1 … s_n   ␣ … ␣ (delay)   ? … ?
     target                               s_1 … s_n
 
-Only the last n steps are scored. Guessing is right once in K, and a network whose gradient does not reach back over the
-delay never does better. The claim is of a delay of 100: a plain RNN's loss does not fall there, a GRU learns it.
+Only the last n steps are scored. Guessing is right with probability 1/K, and a network whose gradient does not reach
+back over the delay never does better. The claim is about a delay of 100: the loss of a plain RNN does not fall, but a
+GRU learns the task.
 
 Shape legend: B rows, n symbols to copy, K symbols to choose from, T = 2n + delay steps, H width.
 """
@@ -33,7 +34,7 @@ Network = Literal["rnn", "gru", "lstm", "gpt"]
 
 
 class Variant(schema.Config):
-    """What varies."""
+    """The varied settings."""
 
     delay: int = Field(ge=1)
 
@@ -47,7 +48,7 @@ class CopyConfig(ComparisonConfig):
     symbols: int = Field(default=8, ge=2)  # K
     length: int = Field(default=3, ge=1)  # n
     width: int = Field(default=48, ge=4)  # H
-    max_steps: int = Field(default=600, ge=2)  # at effort 1, the same for all
+    max_steps: int = Field(default=600, ge=2)  # training steps at effort 1, the same for all
     batch_size: int = Field(default=16, ge=1)
     lr: float = Field(default=0.005, gt=0)
     test_rows: int = Field(default=128, ge=1)
@@ -71,7 +72,7 @@ class Reader(nn.Module):
 
 
 class Looker(nn.Module):
-    """A GPT of two layers, which sees all of the past at once."""
+    """A GPT of two layers, which sees the whole past directly."""
 
     def __init__(self, *, symbols: int, width: int, context: int) -> None:
         super().__init__()
@@ -87,14 +88,14 @@ class Looker(nn.Module):
 
 
 class CopyTask(Comparison[CopyConfig]):
-    """Share of the symbols that come back right, by delay; a line a network."""
+    """Share of correctly repeated symbols by delay; one line per network."""
 
     Config: ClassVar[type[schema.Config]] = CopyConfig
     titles: Mapping[Any, str] = CELL_TITLES | {"gpt": "GPT"}
-    metrics: ClassVar[dict[str, Metric]] = {"right": Metric("share of the symbols right", more_is_better=True)}
+    metrics: ClassVar[dict[str, Metric]] = {"right": Metric("share of correct symbols", more_is_better=True)}
 
     def measure(self, data: Data, seeds: range) -> Measure:
-        """See `Comparison.measure`. It makes its own data."""
+        """See `Comparison.measure`. It creates its own data."""
         del data, seeds
         config, length = self.config, self.config.length
 

@@ -4,11 +4,11 @@
     RNN:   ∂h_t/∂h_{t−1} = diag(1 − h_t²) U          a product of k such factors shrinks, or grows, with λᵏ
     LSTM:  ∂c_t/∂c_{t−1} = diag(f_t) + …             stays near 1 where the forget gate is open (Gers et al. 2000)
 
-Networks as they begin, before any training, read random inputs; the loss looks at the last state only. Measured is the
-norm of the gradient with respect to the input k steps before the last, as a share of that at the last: all paths count,
-through the hidden state and through the cell. The claim of the authors is of a plain RNN with the usual small random
-weights. One that begins with an orthogonal matrix (Saxe et al. 2014; Le, Jaitly & Hinton 2015) is another answer to the
-same problem, twenty years later: it is measured beside the gates, and the verdict is of the plain one.
+Untrained networks read random inputs, and the loss only depends on the last state. The experiment measures the norm of
+the gradient with respect to the input k steps before the last, as a share of that at the last step. This includes all
+paths, through the hidden state and through the cell. The authors' claim is about a plain RNN with the usual small
+random weights. An orthogonal initial matrix (Saxe et al. 2014; Le, Jaitly & Hinton 2015) is another solution of the
+same problem, twenty years later. It is also measured, but the verdict is about the plain RNN.
 
 Shape legend: S seeds, B rows, T steps, H width.
 """
@@ -28,7 +28,7 @@ from langladder.nn.recurrent import RecurrentStack
 
 
 class Variant(schema.Config):
-    """What varies."""
+    """The varied settings."""
 
     cell: FlowCell
 
@@ -41,11 +41,11 @@ class GradientFlowConfig(ComparisonConfig):
     metric: Literal["left"] = "left"
     length: int = Field(default=101, ge=2)  # T
     width: int = Field(default=64, ge=1)
-    rows: int = Field(default=16, ge=1)  # random inputs a network reads
+    rows: int = Field(default=16, ge=1)  # random inputs per network
 
 
 class GradientFlow(Comparison[GradientFlowConfig]):
-    """Gradient norm by distance, a line a cell."""
+    """Gradient norm by distance, one line per cell."""
 
     Config: ClassVar[type[schema.Config]] = GradientFlowConfig
     metrics: ClassVar[dict[str, Metric]] = {
@@ -56,7 +56,7 @@ class GradientFlow(Comparison[GradientFlowConfig]):
     }
 
     def measure(self, data: Data, seeds: range) -> Measure:
-        """See `Comparison.measure`. It reads no text."""
+        """See `Comparison.measure`. It does not use the text."""
         del data, seeds
         config = self.config
 

@@ -1,11 +1,11 @@
-"""First weights: signal and gradient by depth, and whether anything is learnt (Glorot & Bengio 2010; He et al. 2015).
+"""Initial weights: signal and gradient by depth, and whether the network learns (Glorot & Bengio 2010; He et al. 2015).
 
-With n_in inputs a unit, weights of variance v and inputs of mean square q, the mean square of the next layer's z is
-n_in · v · q: it stays where v = 1 / n_in, and is multiplied by the same factor in every layer where it is not. ReLU
-halves it, so v = 2 / n_in (He). Backwards n_out stands for n_in, and v = 2 / (n_in + n_out) is between (Xavier).
+For n_in inputs per unit, weights of variance v and inputs of mean square q, the mean square of the next layer's z is
+n_in · v · q. It is constant if v = 1 / n_in; otherwise every layer multiplies it by the same factor. ReLU halves it, so
+v = 2 / n_in (He). In the backward pass, n_out replaces n_in; v = 2 / (n_in + n_out) is a compromise (Xavier).
 
-    zeros      W = 0: all units of a layer are the same, and no gradient passes W
-    constant   W = 1 / n_in: gradients pass, but all units of a layer get the same one and stay the same for ever
+    zeros      W = 0: all units of a layer are equal, and no gradient passes through W
+    constant   W = 1 / n_in: gradients pass, but all units of a layer get the same one and always stay equal
     small      N(0, (0.1 / √n_in)²): shrinks by ten, layer by layer
     large      N(0, (4 / √n_in)²): grows; tanh saturates, ReLU overflows
     xavier, he as `nn.initialisation`
@@ -34,7 +34,7 @@ FACTORS: dict[Start, float] = {"small": 0.1, "large": 4.0}
 
 
 class Variant(schema.Config):
-    """What varies."""
+    """The varied settings."""
 
     start: Start
 
@@ -49,7 +49,7 @@ class InitialisationConfig(DeepConfig):
 
 
 class Initialisations(Comparison[InitialisationConfig]):
-    """Signal and gradient by layer before training, and what is learnt, by the way to begin."""
+    """Signal and gradient by layer before training, and accuracy after it, by initialisation."""
 
     Config: ClassVar[type[schema.Config]] = InitialisationConfig
     titles: Mapping[Any, str] = {"relu": "ReLU"}
@@ -64,7 +64,7 @@ class Initialisations(Comparison[InitialisationConfig]):
     }
 
     def measure(self, data: Data, seeds: range) -> Measure:
-        """See `Comparison.measure`. It makes its own data."""
+        """See `Comparison.measure`. It creates its own data."""
         del data, seeds
         config = self.config
 
@@ -78,7 +78,7 @@ class Initialisations(Comparison[InitialisationConfig]):
             config.train(network, points, config.lr, seed)
             return 0, {
                 "accuracy": accuracy(network, points),
-                "kept": signal[-1] / signal[0] if signal[0] > 0 else math.nan,  # nothing arrives
+                "kept": signal[-1] / signal[0] if signal[0] > 0 else math.nan,  # no signal or gradient arrives
                 "first": gradient[0],
                 "last": gradient[-1],
                 "different": different_units(network.linear[1]),
@@ -90,7 +90,7 @@ class Initialisations(Comparison[InitialisationConfig]):
 
 
 def begin(weight: Tensor, start: Start) -> None:
-    """Overwrite W (n_out, n_in) in place; see the module's table."""
+    """Overwrite W (n_out, n_in) in place; see the table in the module docstring."""
     n_in = weight.shape[1]
     if start == "zeros":
         nn.init.zeros_(weight)
@@ -103,7 +103,7 @@ def begin(weight: Tensor, start: Start) -> None:
 
 
 def different_units(layer: nn.Module) -> float:
-    """Share of a layer's units whose weights no other has."""
+    """Share of a layer's units with weights that differ from all other units'."""
     weight: Tensor = layer.weight.detach()  # type: ignore[operator]
     _, counts = torch.unique(weight, dim=0, return_counts=True)
     return float((counts == 1).sum()) / len(weight)

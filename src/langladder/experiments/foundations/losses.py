@@ -1,4 +1,4 @@
-"""Losses side by side: what each tells a network that is confidently wrong (Golik, Doetsch & Ney 2013).
+"""Comparison of losses: the gradient of each for a confidently wrong network (Golik, Doetsch & Ney 2013).
 
 With scores z, p = softmax(z), the truth y as a one-hot vector and t = 2y − 1:
 
@@ -7,11 +7,11 @@ With scores z, p = softmax(z), the truth y as a one-hot vector and t = 2y − 1:
     binary cross-entropy    L = −Σ_k log σ(t_k z_k)         ∂L/∂z_k = σ(z_k) − y_k
     hinge                   L = Σ_k max(0, 1 − t_k z_k)     ∂L/∂z_k = −t_k where t_k z_k < 1, else 0
 
-The Jacobian of the softmax, diag(p) − p pᵀ, is nearly 0 where p is nearly one-hot, right or wrong; cross-entropy's
-1/p_y cancels it, squared error keeps it. So a network that is sure of a wrong label is told next to nothing. Measured
-are the gradients of two scores by how sure they are of the wrong one, and the steps of SGD until spirals are told
-apart, from first weights and from a network that was taught wrong labels before; each loss at the best of the same
-rates.
+The Jacobian of the softmax, diag(p) − p pᵀ, is nearly 0 if p is nearly one-hot, right or wrong. Cross-entropy's factor
+1/p_y cancels this; squared error does not. So squared error gives almost no gradient to a network that is sure of a
+wrong label. The experiment measures the gradients of two scores by their confidence in the wrong label. It also
+measures the SGD steps to classify spirals, from initial weights and from a network that was trained on wrong labels
+before. Each loss uses the best of the same learning rates.
 """
 
 import math
@@ -33,11 +33,11 @@ from langladder.tasks.optimisation import TrainingConfig
 
 Kind = Literal["cross_entropy", "squared_error", "binary", "hinge"]
 Start = Literal["wrong labels", "first weights"]
-EVERY = 10  # steps between two looks at the accuracy
+EVERY = 10  # steps between two measurements of the accuracy
 
 
 class Variant(schema.Config):
-    """What varies."""
+    """The varied settings."""
 
     loss: Kind
 
@@ -49,20 +49,21 @@ class LossesConfig(ComparisonConfig):
     bases: list[Start] = Field(min_length=1)
     metric: Literal["steps", "learnt"] = "steps"
     confidences: list[float] = Field(default=[0.5, 0.9, 0.99, 0.999, 0.9999], min_length=2)  # of the wrong label
-    rates: list[float] = Field(default=[0.1, 0.3, 1.0], min_length=1)  # each loss has the best of these
+    rates: list[float] = Field(default=[0.1, 0.3, 1.0], min_length=1)  # each loss uses the best of these
     width: int = Field(default=32, ge=2)
     arms: int = Field(default=3, ge=2)  # K
     points: int = Field(default=600, ge=10)
     batch_size: int = Field(default=64, ge=1)
-    wrong_steps: int = Field(default=800, ge=2)  # at effort 1: of teaching wrong labels
-    max_steps: int = Field(default=1200, ge=2)  # at effort 1: of learning the right ones
-    learnt: float = Field(default=0.9, gt=0, le=1)  # accuracy at which they are
+    wrong_steps: int = Field(default=800, ge=2)  # at effort 1: steps of training on wrong labels
+    max_steps: int = Field(default=1200, ge=2)  # at effort 1: maximum steps of training on the right labels
+    learnt: float = Field(default=0.9, gt=0, le=1)  # accuracy at which training ends
 
 
 class Losses(Comparison[LossesConfig]):
-    """Steps to learn by loss, from either start, and the gradient by confidence.
+    """Training steps by loss, from either start, and the gradient by confidence.
 
-    The gradients are arithmetic, which is shown and not judged. Steps that were given up count as the most.
+    The gradients follow from the equations; they are shown without a verdict. Runs that do not finish count with the
+    maximum number of steps.
     """
 
     Config: ClassVar[type[schema.Config]] = LossesConfig
@@ -73,7 +74,7 @@ class Losses(Comparison[LossesConfig]):
     }
 
     def measure(self, data: Data, seeds: range) -> Measure:
-        """See `Comparison.measure`. It makes its own data."""
+        """See `Comparison.measure`. It creates its own data."""
         del data
         config, most = self.config, self.config.steps(self.config.max_steps)
         begun = {seed: self._begun(seed) for seed in seeds}
@@ -97,7 +98,7 @@ class Losses(Comparison[LossesConfig]):
         return one
 
     def _begun(self, seed: int) -> "dict[Start, Begun]":
-        """The two networks to begin with."""
+        """The two starting networks."""
         config = self.config
         points = spirals(config.points, arms=config.arms, seed=seed)
         torch.manual_seed(seed)
@@ -109,7 +110,7 @@ class Losses(Comparison[LossesConfig]):
         return {"first weights": Begun(first, points, seed), "wrong labels": Begun(network, points, seed)}
 
     def _steps(self, kind: Kind, begun: "Begun", rate: float, most: int) -> float:
-        """Steps until the accuracy is reached; `most` where it is not."""
+        """Steps until the accuracy is reached; `most` if it is not reached."""
         network, config = deepcopy(begun.network), self.config
         for done in range(0, most, EVERY):
             if accuracy(network, begun.points) >= config.learnt:
@@ -122,7 +123,7 @@ class Losses(Comparison[LossesConfig]):
 
 
 class Begun(NamedTuple):
-    """A network, what it is to learn, and the seed of its batches."""
+    """A network, its training data, and the seed of its batches."""
 
     network: Perceptron
     points: Points
@@ -130,7 +131,7 @@ class Begun(NamedTuple):
 
 
 def sgd(rate: float, steps: int) -> TrainingConfig:
-    """Plain SGD at a constant rate, never clipped."""
+    """Plain SGD with a constant rate, without clipping."""
     return TrainingConfig(optimizer="sgd", lr=rate, schedule="constant", max_steps=steps, clip_norm=None)
 
 

@@ -1,4 +1,4 @@
-"""Bare recurrent networks of the experiments: layers of `nn.recurrent` with first weights that are said plainly."""
+"""Recurrent networks of the experiments: layers of `nn.recurrent` with explicit initial weights."""
 
 from typing import Literal
 
@@ -26,9 +26,10 @@ _CELLS: dict[FlowCell, Cell] = {
 
 
 def recurrent(cell: FlowCell, *, input_width: int, width: int) -> RecurrentStack:
-    """One layer with first weights U(±1/√n_in), as torch's own, and no bias but the LSTM's forget gate's, which is 1.
+    """One layer with initial weights U(±1/√n_in), like torch's, and zero biases, except that the LSTM's forget bias is
+    1.
 
-    rnn_orthogonal has a recurrent matrix with Uᵀ U = I instead; lstm_closed a forget gate without bias.
+    rnn_orthogonal has a recurrent matrix with Uᵀ U = I instead; lstm_closed has a forget gate without bias.
     """
     stack = RecurrentStack(_CELLS[cell], input_width=input_width, width=width)
     for layer in stack.layers:

@@ -1,18 +1,18 @@
-"""Batch norm against layer norm, by batch size and by padding (Ioffe & Szegedy 2015; Ba, Kiros & Hinton 2016).
+"""Batch norm compared with layer norm, by batch size and by padding (Ioffe & Szegedy 2015; Ba, Kiros & Hinton 2016).
 
     batch norm   (z − mean over the batch) / deviation over the batch      each feature by itself; at test the running
                                                                            means of training stand in
     layer norm   (z − mean over the features) / deviation over the features     each example by itself
 
-What a batch norm makes of an example depends on the rest of the batch: with few rows its statistics are noise (Wu & He
-2018), and with texts of different length the padding counts among them. Measured are
+The output of batch norm for an example depends on the rest of the batch. With few rows, its statistics are noisy (Wu &
+He 2018), and with texts of different length, they include padding. The experiment measures
 
     by batch size   the accuracy of a perceptron on spirals, after the same number of examples
-    by padding      a reader of short sentences, in batches of which every second has a long one among them, so that the
-                    others are mostly padding: its accuracy on short ones, and how far the score of one sentence moves
-                    as its company changes
+    by padding      a reader of short sentences; every second batch also has a long sentence, so that the
+                    others are mostly padding: its accuracy on short sentences, and how much a sentence's score changes
+                    with the rest of the batch
 
-A sentence is of two kinds of words that matter and others that do not; its label is which kind is there more often.
+A sentence has words of two informative kinds and neutral words; its label is the more frequent kind.
 
 Shape legend: B rows, T words, V vocabulary, D embedding, H width.
 """
@@ -33,14 +33,14 @@ from langladder.ground import schema
 from langladder.tasks.optimisation import TrainingConfig
 
 Norm = Literal["batch", "layer"]
-PAD, KIND, WORDS = 0, 6, 40  # V: 1 … 6 are of one kind, 7 … 12 of the other, the rest means nothing
-SHORT = (3, 8)  # words of a usual sentence
-ROUNDING = 1e-6  # below which a score has not moved
-COMPANIES = 16  # other batches in which the same sentence is read
+PAD, KIND, WORDS = 0, 6, 40  # V: 1 … 6 are of one kind, 7 … 12 of the other, the rest is neutral
+SHORT = (3, 8)  # words of a short sentence
+ROUNDING = 1e-6  # smallest change of a score that counts
+COMPANIES = 16  # number of batches in which the same sentence is read
 
 
 class Variant(schema.Config):
-    """What varies."""
+    """The varied settings."""
 
     norm: Norm
 
@@ -52,10 +52,10 @@ class NormalisationConfig(ComparisonConfig):
     bases: list[Literal["perceptron"]] = Field(min_length=1)
     metric: Literal["small", "large", "lost"] = "small"
     batch_sizes: list[int] = Field(default=[2, 8, 32, 128], min_length=2)
-    examples: int = Field(default=6000, ge=10)  # at effort 1: read in training, whatever the batch size
+    examples: int = Field(default=6000, ge=10)  # training examples at effort 1, for any batch size
     lengths: list[int] = Field(default=[8, 32, 128], min_length=2)  # words of the long sentences
-    rows: int = Field(default=16, ge=8)  # B of the sentences
-    max_steps: int = Field(default=200, ge=2)  # at effort 1, of the reader
+    rows: int = Field(default=16, ge=8)  # B, for the sentences
+    max_steps: int = Field(default=200, ge=2)  # training steps of the reader at effort 1
     width: int = Field(default=32, ge=2)  # H
     arms: int = Field(default=3, ge=2)
     lr: float = Field(default=0.01, gt=0)  # of Adam
@@ -78,7 +78,7 @@ class Reader(nn.Module):
         self.norm: nn.Module = nn.BatchNorm1d(width) if norm == "batch" else nn.LayerNorm(width)
 
     def forward(self, words: Tensor) -> Tensor:
-        """(B, T) → (B, 2). Padding is not in the mean, but it is among what a batch norm takes its statistics of."""
+        """(B, T) → (B, 2). The mean excludes padding, but batch norm's statistics include it."""
         z = self.linear(self.embedding(words))  # (B, T, H)
         a = torch.relu(self.norm(z.flatten(0, 1)).view_as(z))
         real = (words != PAD)[..., None]
@@ -89,7 +89,7 @@ class Reader(nn.Module):
 class Normalisation(Comparison[NormalisationConfig]):
     """Accuracy by batch size and by the length of the longest sentence.
 
-    That a score moves with its batch follows from the equation of batch norm; how far is shown, and not judged.
+    A score's change with its batch follows from the equation of batch norm, so it is shown without a verdict.
     """
 
     Config: ClassVar[type[schema.Config]] = NormalisationConfig
@@ -97,14 +97,14 @@ class Normalisation(Comparison[NormalisationConfig]):
         "small": Metric("accuracy, smallest batch", more_is_better=True, drawn=False),
         "large": Metric("accuracy, largest batch", more_is_better=True, drawn=False),
         "lost": Metric("lost from the largest to the smallest", drawn=False),
-        "moved": Metric("a score moves with its batch by", drawn=False),
+        "moved": Metric("change of a score with its batch", drawn=False),
         "by_rows": Metric("accuracy on points not trained on", along="rows of a batch", log="x"),
         "read": Metric("accuracy on short sentences", along="words of the long sentence", log="x"),
         "company": Metric("deviation of a score between batches", along="words of the long sentence", log="x"),
     }
 
     def measure(self, data: Data, seeds: range) -> Measure:
-        """See `Comparison.measure`. It makes its own data."""
+        """See `Comparison.measure`. It creates its own data."""
         del data, seeds
         config = self.config
 
@@ -135,7 +135,7 @@ class Normalisation(Comparison[NormalisationConfig]):
         return accuracy(network, spirals(600, arms=config.arms, seed=seed + 1000))
 
     def _sentences(self, norm: Norm, length: int, seed: int) -> tuple[float, float]:
-        """Accuracy on short sentences, and how far scores move with their company."""
+        """Accuracy on short sentences, and the change of scores with the rest of the batch."""
         config, draw = self.config, torch.Generator().manual_seed(seed)
         torch.manual_seed(seed)
         network = Reader(norm, config.width)
@@ -156,12 +156,12 @@ class Normalisation(Comparison[NormalisationConfig]):
 
 
 def sentences(rows: int, longest: int, draw: torch.Generator) -> Sentences:
-    """Short sentences, and among them, in every second batch or so, one of up to `longest` words."""
+    """A batch of short sentences; about every second batch also has one of up to `longest` words."""
     lengths = torch.randint(SHORT[0], SHORT[1] + 1, (rows,), generator=draw)
     if torch.rand(1, generator=draw) < 0.5:
         lengths[0] = longest
     words = torch.randint(1, WORDS, (rows, int(lengths.max())), generator=draw)
-    words[:, 0] = torch.randint(1, 2 * KIND + 1, (rows,), generator=draw)  # each has a word that matters
+    words[:, 0] = torch.randint(1, 2 * KIND + 1, (rows,), generator=draw)  # each sentence has an informative word
     words.masked_fill_(torch.arange(words.shape[1]) >= lengths[:, None], PAD)
     first = ((words >= 1) & (words <= KIND)).sum(dim=1)
     second = ((words > KIND) & (words <= 2 * KIND)).sum(dim=1)
@@ -170,7 +170,8 @@ def sentences(rows: int, longest: int, draw: torch.Generator) -> Sentences:
 
 @torch.no_grad()
 def moved_by_company(network: Reader, rows: int, longest: int, draw: torch.Generator) -> float:
-    """Deviation of a sentence's score over batches that are else other, as a share of the scores' own deviation."""
+    """Standard deviation of a sentence's score over different batches, as a share of the deviation between
+    sentences."""
     network.train()
     one = sentences(rows, SHORT[1], draw).words[1:2]
     scores, others = [], []

@@ -1,11 +1,13 @@
-"""Optimisers on one task, each with the best of as many learning rates (Wilson et al. 2017; Choi et al. 2020).
+"""Optimisers on one task, each with the best of the same number of learning rates (Wilson et al. 2017; Choi et al.
+2020).
 
-Their rates mean different things: SGD's multiplies the gradient, Adam's is about the length of a step. At one rate for
-all, the rate decides; so each optimiser searches a grid of its own, and all grids have as many rates. The task is a
-small neural language model on the corpus (Bengio et al. 2003): words of which some are frequent and most are rare.
+Learning rates have different meanings: SGD multiplies the gradient by it; for Adam it is about the length of a step.
+With one rate for all, the rate would decide the result. So each optimiser searches its own grid, and all grids have the
+same number of rates. The task is a small neural language model on the corpus (Bengio et al. 2003), in which some words
+are frequent and most are rare.
 
-Equations stand in `tasks.optimisation`. The rate is constant, nothing is clipped and nothing decays, but AdamW's
-weights (by 0.01) that tell it from Adam. A run whose loss is no number counts as the worst.
+For the equations see `tasks.optimisation`. The rate is constant, there is no clipping, and no weight decay except
+AdamW's (0.01), which distinguishes it from Adam. A run whose loss is not a number counts as the worst.
 """
 
 import math
@@ -30,12 +32,12 @@ SETTINGS: dict[Optimizer, dict[str, object]] = {
     "rmsprop": {"betas": [0.9, 0.9]},  # Hinton's ρ
     "adamw": {"weight_decay": 0.01},
 }
-LAST = 0.1  # share of the steps, at the end, whose mean loss counts
-POINTS = 25  # of a drawn curve
+LAST = 0.1  # share of the last steps whose mean loss is the result
+POINTS = 25  # number of points of a curve
 
 
 class Variant(schema.Config):
-    """What varies: the optimiser, and the learning rates that it may choose from."""
+    """The varied settings: the optimiser, and its grid of learning rates."""
 
     optimizer: Optimizer
     rates: list[float] = Field(min_length=1)
@@ -57,12 +59,13 @@ class OptimisersConfig(ComparisonConfig):
     def _one_budget(self) -> Self:
         counts = {name: len(Variant.model_validate(change).rates) for name, change in self.variants.items()}
         if len(set(counts.values())) > 1:
-            raise ValueError(f"rates: every optimiser needs the same number, or the search is not fair; got {counts}")
+            raise ValueError(f"rates: every optimiser needs the same number, for a fair search; got {counts}")
         return self
 
 
 class Optimisers(Comparison[OptimisersConfig]):
-    """Loss at the end and by step, each optimiser at its best rate; the search has one seed, the best rate all."""
+    """Loss at the end and by step, each optimiser with its best rate. The search uses one seed; the best rate uses all
+    seeds."""
 
     Config: ClassVar[type[schema.Config]] = OptimisersConfig
     reads = ("tokens/text",)
@@ -75,7 +78,7 @@ class Optimisers(Comparison[OptimisersConfig]):
     }
 
     def levels(self, data: Data) -> dict[str, float]:
-        """See `Comparison.levels`: how frequent words are."""
+        """See `Comparison.levels`: the entropy of word frequencies."""
         return {"loss": unigram_loss(data.stream("train").ids)}
 
     def measure(self, data: Data, seeds: range) -> Measure:
@@ -95,7 +98,7 @@ class Optimisers(Comparison[OptimisersConfig]):
         return one
 
     def _losses(self, data: Data, name: Optimizer, rate: float, seed: int) -> list[float]:
-        """The loss of each step of one run."""
+        """The loss of each step of one training run."""
         config = self.config
         torch.manual_seed(seed)
         settings = NNLMConfig(width=config.width, embedding_dim=config.embedding_dim, window=3)
@@ -109,12 +112,12 @@ class Optimisers(Comparison[OptimisersConfig]):
 
 
 def last_loss(losses: list[float]) -> float:
-    """Mean loss of the last steps; infinite where the run diverged."""
+    """Mean loss of the last steps; infinite if the run diverged."""
     value = mean(losses[-max(1, round(LAST * len(losses))) :])
     return value if math.isfinite(value) else math.inf
 
 
 def stretches(losses: list[float]) -> dict[int, float]:
-    """Step → mean over a stretch of steps: one batch's loss says little."""
+    """Step → mean over several steps, because the loss of one batch is noisy."""
     stretch = -(-len(losses) // POINTS)
     return {first + 1: mean(losses[first : first + stretch]) for first in range(0, len(losses), stretch)}

@@ -1,17 +1,18 @@
-"""What sparing the softmax costs: full, hierarchical, adaptive and sampled output layers by size of the vocabulary.
+"""The cost of replacing the softmax: full, hierarchical, adaptive and sampled output layers by vocabulary size.
 
-    full          log P(v | h) = z_v − log Σ_u exp z_u: V scores a token
-    hierarchical  log₂ V decisions a token on a Huffman tree (Morin & Bengio 2005)
-    adaptive      rare words in clusters, narrower and seldom opened (Grave et al. 2017)
+    full          log P(v | h) = z_v − log Σ_u exp z_u: V scores per token
+    hierarchical  log₂ V decisions per token on a Huffman tree (Morin & Bengio 2005)
+    adaptive      rare words in clusters, which are narrower and rarely computed (Grave et al. 2017)
     sampled       the target against some noise words (Jean et al. 2015)
 
-They learn the same made text, whose truth is known: word ranks follow Zipf's law, and
+They learn the same generated text with known probabilities: word ranks follow Zipf's law, and
 
     P(w' | w) = ½ [w' is w's partner] + ½ Zipf(w')      partners: ranks 2i and 2i + 1
 
-so the loss that nobody can beat is known, too. All make the same number of steps; the loss is exact, never the sampled.
+so the lowest possible loss is also known. All make the same number of steps. The measured loss is always the exact one,
+never the sampled one.
 
-Shape legend: N pairs of words a step, D width, V vocabulary.
+Shape legend: N pairs of words per step, D width, V vocabulary.
 """
 
 import statistics
@@ -38,11 +39,11 @@ from langladder.tasks.optimisation import TrainingConfig
 Layer = Literal["softmax", "hierarchical", "adaptive", "sampled"]
 FULL, TREE = "full", "hierarchical"
 PARTNER = 0.5  # probability that the next word is the partner
-FREQUENCIES = 1_000_000  # running words that the layers are told the frequencies of
+FREQUENCIES = 1_000_000  # length of the text whose word counts the layers get
 
 
 class Variant(schema.Config):
-    """What varies: V, even."""
+    """The varied setting: V, even."""
 
     vocabulary: int = Field(ge=2, multiple_of=2)
 
@@ -58,11 +59,11 @@ class OutputLayersConfig(ComparisonConfig):
     pairs: int = Field(default=512, ge=1)  # N
     lr: float = Field(default=0.02, gt=0)
     test_pairs: int = Field(default=10000, ge=1)
-    passes: int = Field(default=7, ge=1)  # timed ones; the median counts
+    passes: int = Field(default=7, ge=1)  # number of timed runs; the median is used
 
 
 class OutputLayers(Comparison[OutputLayersConfig]):
-    """Loss above the floor, and time, by vocabulary; a line a layer."""
+    """Loss above the floor, and time, by vocabulary; one line per layer."""
 
     Config: ClassVar[type[schema.Config]] = OutputLayersConfig
     titles: Mapping[Any, str] = {"softmax": FULL}
@@ -72,7 +73,7 @@ class OutputLayers(Comparison[OutputLayersConfig]):
     }
 
     def measure(self, data: Data, seeds: range) -> Measure:
-        """See `Comparison.measure`. It makes its own text."""
+        """See `Comparison.measure`. It creates its own text."""
         del data, seeds
 
         def one(layer: Layer, change: Change, seed: int) -> Scored:
@@ -114,7 +115,8 @@ class OutputLayers(Comparison[OutputLayersConfig]):
         return statistics.median(taken[1:]) / len(targets)
 
     def timed(self, found: Found) -> Shown:
-        """It holds where the hierarchical layer is faster at the largest V, and gains with every larger V."""
+        """The claim holds if the hierarchical layer is faster at the largest V, and its advantage grows with every
+        larger V."""
         taken = {
             layer: {size: [1e6 * one for one in by.values["seconds"]] for size, by in sizes.items()}
             for layer, sizes in found.items()
@@ -133,9 +135,7 @@ class OutputLayers(Comparison[OutputLayersConfig]):
         said = ", ".join(
             f"{layer} {', '.join(f'{mean(by[size]):.1f}' for size in sizes)}" for layer, by in faster.items()
         )
-        measured = (
-            f"with {', '.join(sizes)} words, loss and gradient are so many times as fast as the full layer's: {said}."
-        )
+        measured = f"with {', '.join(sizes)} words, the speed-up of loss and gradient over the full layer is: {said}."
         return Shown(
             **opened(verdict, measured),
             columns=["output layer", *(f"µs per word at {size}" for size in sizes)],
@@ -154,7 +154,7 @@ class OutputLayers(Comparison[OutputLayersConfig]):
 
 
 class ZipfText:
-    """Pairs of following words over V words, and their true probabilities."""
+    """Pairs of consecutive words over V words, and their true probabilities."""
 
     def __init__(self, size: int, seed: int) -> None:
         zipf = 1 / torch.arange(1, size + 1, dtype=torch.float64)
@@ -164,11 +164,11 @@ class ZipfText:
         self.generator = torch.Generator().manual_seed(seed)
 
     def draw(self, count: int) -> tuple[Tensor, Tensor]:
-        """Words (N,), and what follows each (N,)."""
+        """Words (N,), and the word after each (N,)."""
         words, others = torch.multinomial(self.zipf, 2 * count, replacement=True, generator=self.generator).chunk(2)
         partnered = torch.rand(count, generator=self.generator) < PARTNER
         return words, torch.where(partnered, words ^ 1, others)
 
     def log_probs(self, words: Tensor, following: Tensor) -> Tensor:
-        """The truth, (N,) float64 in nats."""
+        """The true log-probabilities, (N,) float64 in nats."""
         return (PARTNER * (following == words ^ 1) + (1 - PARTNER) * self.zipf[following]).log()

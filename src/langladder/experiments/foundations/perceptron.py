@@ -1,9 +1,9 @@
-"""What the foundations share: points on spiral arms to tell apart, and perceptrons of any depth to do it.
+"""Shared by the foundations: the classification of points on spiral arms, and perceptrons of any depth.
 
     arm k at turn t ∈ [0, 1]:   r = t,   φ = 2π k / K + turns · 2π t + noise,   x = (r cos φ, r sin φ)
 
-No line parts the arms, and a network of two hidden layers learns them in a second; what is tried on it changes one
-thing at a time. A layer is z = W a + b, a = f(z); W begins as `nn.initialisation` says, b at 0.
+The arms are not linearly separable, and a network of two hidden layers learns them in a second. Each experiment changes
+one thing at a time. A layer is z = W a + b, a = f(z). W is initialised with `nn.initialisation`, b with 0.
 
 Shape legend: N points, K classes, H width, L hidden layers.
 """
@@ -43,13 +43,13 @@ class Points(NamedTuple):
     y: Tensor
 
     def batch(self, rows: int, draw: torch.Generator) -> "Points":
-        """So many of them at random."""
+        """A random sample of this size."""
         chosen = torch.randint(len(self.y), (rows,), generator=draw)
         return Points(self.x[chosen], self.y[chosen])
 
 
 def spirals(count: int, *, arms: int, seed: int) -> Points:
-    """`count` points, spread over the arms by turns."""
+    """`count` points, assigned to the arms in turn."""
     draw = torch.Generator().manual_seed(seed)
     y = torch.arange(count) % arms
     t = torch.rand(count, generator=draw).sqrt()  # (N,)
@@ -62,7 +62,7 @@ class Perceptron(nn.Module):
 
     Args:
         widths: of the input, the hidden layers and the output.
-        norm: what stands between W a + b and f.
+        norm: a module between W a + b and f.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Perceptron(nn.Module):
         return logits
 
     def layers(self, x: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """What each hidden layer makes of x: (z, a), (N, H) each."""
+        """The results of each hidden layer for x: (z, a), (N, H) each."""
         found = []
         for linear, norm in zip(self.linear, self.norms, strict=True):
             z = norm(linear(x))
@@ -100,7 +100,7 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 def learn(
     network: nn.Module, points: Points, loss: Loss, config: TrainingConfig, *, rows: int, seed: int
 ) -> list[float]:
-    """Train in place on batches of `rows` points; the loss of each step, see `training.train`."""
+    """Train in place on batches of `rows` points; returns the loss of each step, see `training.train`."""
     draw = torch.Generator().manual_seed(seed)
 
     def one(_: int) -> Tensor:
@@ -117,7 +117,7 @@ def accuracy(network: nn.Module, points: Points) -> float:
 
 
 class DeepConfig(ComparisonConfig):
-    """Settings of experiments on what depth does: a perceptron of L layers, trained by momentum on the spirals."""
+    """Settings of experiments on depth: a perceptron of L layers, trained with momentum on the spirals."""
 
     bases: list[Literal["perceptron"]] = Field(min_length=1)
     layers: int = Field(default=10, ge=1)  # L
@@ -135,7 +135,7 @@ class DeepConfig(ComparisonConfig):
         return points, Perceptron([2, *[self.width] * self.layers, self.arms], activation)
 
     def train(self, network: Perceptron, points: Points, rate: float, seed: int) -> None:
-        """In place, at one learning rate."""
+        """Train in place with one learning rate."""
         training = TrainingConfig(
             optimizer="momentum", lr=rate, schedule="constant", max_steps=self.steps(self.max_steps), clip_norm=None
         )

@@ -1,12 +1,12 @@
-"""What gates cost: parameters and time of RNN, GRU and LSTM at the same width.
+"""The cost of gates: parameters and time of RNN, GRU and LSTM at the same width.
 
     RNN   h_t = tanh(W x_t + U h_{t−1} + b)      1 matrix from the input, 1 from the state, 1 bias
     GRU   reset, update, candidate                3 of each
     LSTM  forget, input, output, candidate        4 of each
 
-so the parameters stand 1 : 3 : 4, whatever the widths: that is arithmetic, and no finding. (torch's fused layers keep a
-second bias of as many rows; the ratio stays.) Whether the time does is measured, and depends on the machine: the
-products of all gates are one larger product.
+so the ratio of parameters is 1 : 3 : 4 for all widths, which follows from the equations. (torch's fused layers have a
+second bias of the same size, which does not change the ratio.) The ratio of times is measured. It depends on the
+machine, because the products of all gates are one larger product.
 
 Shape legend: B rows, T steps, H width.
 """
@@ -36,8 +36,8 @@ class RecurrentCostConfig(RepeatedConfig):
     widths: list[int] = Field(default=[64, 128, 256], min_length=1)  # H, also of the input
     rows: int = Field(default=16, ge=1)
     length: int = Field(default=48, ge=1)
-    passes: int = Field(default=20, ge=1)  # forward and backward, of a network; the median counts
-    margin: float = Field(default=0.182, ge=0)  # ln of the share by which times may be off 1 : 3 : 4
+    passes: int = Field(default=20, ge=1)  # forward and backward passes per network; the median is used
+    margin: float = Field(default=0.182, ge=0)  # ln of the allowed ratio of the times to 1 : 3 : 4
 
 
 class RecurrentCost(Experiment[RecurrentCostConfig]):
@@ -45,7 +45,7 @@ class RecurrentCost(Experiment[RecurrentCostConfig]):
 
     Config: ClassVar[type[schema.Config]] = RecurrentCostConfig
 
-    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - reads no text
+    def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - does not use the text
         """See `Experiment.examine`."""
         config = self.config
         parameters: dict[str, list[int]] = {cell: [] for cell in CELLS}
@@ -66,12 +66,12 @@ class RecurrentCost(Experiment[RecurrentCostConfig]):
 
 
 def number_of_parameters(network: RecurrentStack) -> int:
-    """Of the equations: torch's second bias, which adds to the first, is not counted twice."""
+    """Parameters of the equations, without torch's second bias, which is added to the first."""
     return sum(part.numel() for layer in network.layers for part in layer.matrices())  # type: ignore[operator]
 
 
 def _seconds(network: RecurrentStack, x: torch.Tensor, passes: int) -> float:
-    """Median time of a forward and a backward pass, after one to warm up."""
+    """Median time of a forward and a backward pass, after one warm-up pass."""
     taken = []
     for _ in range(passes + 1):
         started = time.perf_counter()
@@ -84,10 +84,10 @@ def _seconds(network: RecurrentStack, x: torch.Tensor, passes: int) -> float:
 def findings(
     widths: list[int], parameters: dict[str, list[int]], seconds: dict[str, list[list[float]]], margin: float
 ) -> Findings:
-    """Parameters stand as the gates do by construction, which decides nothing: the clock does.
+    """The ratio of parameters follows from the equations, so only the measured times give a verdict.
 
     Args:
-        seconds: cell → of each width, a value a seed.
+        seconds: cell → for each width, one value per seed.
     """
     ratios = {cell: parameters[cell][-1] / parameters["rnn"][-1] for cell in CELLS}
     said = " : ".join(f"{ratios[cell]:g}" for cell in CELLS)
@@ -106,7 +106,7 @@ def findings(
 
 
 def _timed(widths: list[int], seconds: dict[str, list[list[float]]], margin: float) -> Shown:
-    """The claim holds where the times at the largest width stand as the gates do, neither above nor below by more."""
+    """The claim holds if the ratio of times at the largest width equals that of the gates, within the tolerance."""
     times = {cell: np.array(some) / np.array(seconds["rnn"]) for cell, some in seconds.items()}  # (widths, S)
     off = [difference(np.log(times[cell][-1]), math.log(GATES[cell])) for cell in CELLS if cell != "rnn"]
     verdict = every(side.within(margin) for one in off for side in (one, -one))

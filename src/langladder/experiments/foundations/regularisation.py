@@ -1,14 +1,14 @@
-"""L1, L2 and dropout: what each does to the weights, and to the loss on what was not seen (Tibshirani 1996; Ng 2004).
+"""L1, L2 and dropout: the effect on the weights and on the held-out loss (Tibshirani 1996; Ng 2004).
 
     min_w  (1/N) Σ_n log(1 + exp(−t_n wᵀ x_n)) + λ R(w)
-    L1   R = Σ |w_i|      a weight whose gradient is below λ is 0 exactly
-    L2   R = ½ Σ w_i²     all shrink, by a share of themselves, and none is 0
+    L1   R = Σ |w_i|      a weight whose gradient is below λ is exactly 0
+    L2   R = ½ Σ w_i²     all weights shrink proportionally, and none is 0
 
-Logistic regression with many more features than matter: the labels depend on a few of D, and N is little more than D.
-L1 is minimised by steps of proximal gradient, w ← S(w − η ∇L, ηλ) with S(v, κ) = sign(v) max(|v| − κ, 0) (ISTA, Beck &
-Teboulle 2009): a subgradient jumps about 0 and never stays there. Dropout (Srivastava et al. 2014) hides each feature
-with probability p at every step and scales the rest by 1 / (1 − p); with a linear model that comes to an L2 penalty
-that knows each feature's scale (Wager, Wang & Liang 2013).
+Logistic regression with many irrelevant features: the labels depend on a few of D features, and N is only slightly
+larger than D. L1 is minimised with proximal gradient steps, w ← S(w − η ∇L, ηλ) with S(v, κ) = sign(v) max(|v| − κ, 0)
+(ISTA, Beck & Teboulle 2009), because subgradient steps oscillate around 0. Dropout (Srivastava et al. 2014) drops each
+feature with probability p at every step and scales the rest by 1 / (1 − p). For a linear model, this is approximately
+an L2 penalty that is adapted to each feature's scale (Wager, Wang & Liang 2013).
 
 Shape legend: N examples, D features.
 """
@@ -28,7 +28,7 @@ from langladder.experiments.experiment import Data
 from langladder.ground import schema
 
 Penalty = Literal["l1", "l2", "dropout"]
-RATE = 0.5  # η of the full gradient
+RATE = 0.5  # η, learning rate of full-batch gradient steps
 
 
 class Variant(schema.Config):
@@ -59,7 +59,7 @@ class Rows(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """What a strength leads to: w (D,), the loss of training and held-out rows, and of either half of the latter."""
+    """The result for one strength: w (D,), the loss on training and held-out rows, and on each half of the latter."""
 
     strength: float
     w: Tensor
@@ -69,12 +69,12 @@ class Fitted(NamedTuple):
     judged_by: float
 
     def zeros(self, part: slice) -> float:
-        """Share of some weights that are 0 exactly."""
+        """Share of some weights that are exactly 0."""
         return float((self.w[part] == 0).double().mean())
 
 
 class Regularisation(Comparison[RegularisationConfig]):
-    """Held-out loss and sparsity; half of the held-out rows choose the strength, the other half judges it."""
+    """Held-out loss and sparsity. One half of the held-out rows selects the strength, the other half evaluates it."""
 
     Config: ClassVar[type[schema.Config]] = RegularisationConfig
     titles: Mapping[Any, str] = {"logistic": "logistic regression"}
@@ -82,16 +82,16 @@ class Regularisation(Comparison[RegularisationConfig]):
         "loss": Metric("held-out loss, nats"),
         "train": Metric("training loss", drawn=False),
         "strength": Metric("strength", drawn=False),
-        "useless": Metric("zeros among weights that do not matter", more_is_better=True, drawn=False),
-        "ahead": Metric("less the zeros among those that do", more_is_better=True, drawn=False),
+        "useless": Metric("zeros among weights of irrelevant features", more_is_better=True, drawn=False),
+        "ahead": Metric("minus zeros among weights of relevant features", more_is_better=True, drawn=False),
         "any": Metric("zeros at any strength", more_is_better=True, drawn=False),
         "by_strength": Metric("loss of rows not trained on", along="strength", log="x"),
-        "of_useful": Metric("mean |w| of features that matter", along="strength", log="x"),
-        "of_useless": Metric("mean |w| of features that do not", along="strength", log="x"),
+        "of_useful": Metric("mean |w| of relevant features", along="strength", log="x"),
+        "of_useless": Metric("mean |w| of irrelevant features", along="strength", log="x"),
     }
 
     def measure(self, data: Data, seeds: range) -> Measure:
-        """See `Comparison.measure`. It makes its own data."""
+        """See `Comparison.measure`. It creates its own data."""
         del data, seeds
         config = self.config
 
@@ -105,10 +105,10 @@ class Regularisation(Comparison[RegularisationConfig]):
 
 
 def summary(path: list[Fitted], matter: int) -> dict[str, Any]:
-    """What a penalty comes to at the strength that half of the held-out rows choose, and what it does by strength."""
+    """The results of a penalty: at the strength that one half of the held-out rows selects, and by strength."""
     useful, useless = slice(0, matter), slice(matter, None)
     best = min(path, key=lambda one: one.chosen_by)
-    drawn = path if len(path) > 1 else []  # without a penalty there is no path
+    drawn = path if len(path) > 1 else []  # without a penalty there is no curve over strengths
     return {
         "loss": best.judged_by,
         "train": best.train,
@@ -123,7 +123,7 @@ def summary(path: list[Fitted], matter: int) -> dict[str, Any]:
 
 
 def made_up(config: RegularisationConfig, seed: int) -> tuple[Rows, Rows]:
-    """Rows to train on and others; P(t = 1 | x) = σ(2 Σ ± x_i) over the first few features."""
+    """Training and held-out rows; P(t = 1 | x) = σ(2 Σ ± x_i) over the first few features."""
     draw = torch.Generator().manual_seed(seed)
     truth = torch.zeros(config.features)
     matter = min(config.matter, config.features)
@@ -142,7 +142,7 @@ def loss(w: Tensor, rows: Rows) -> Tensor:
 
 
 def fitted(penalty: Penalty, strength: float, train: Rows, held_out: Rows, steps: int, seed: int) -> Fitted:
-    """Weights after so many steps on all rows, from 0."""
+    """Weights after this many steps on all rows, starting from 0."""
     draw = torch.Generator().manual_seed(seed)
     w = torch.zeros(train.x.shape[1])
     for _ in range(steps):
