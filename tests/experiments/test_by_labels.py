@@ -179,7 +179,7 @@ def test_every_variant_is_measured_at_every_number_of_labels(data: Data) -> None
     [
         ({"variants": VARIANTS | {"svm": {"rung": "svm"}}}, "'svm' is not one of the rungs; allowed: mean, logistic"),
         ({"variants": VARIANTS | {"odd": {"rung": "mean", "vectors": "yes"}}}, "vectors='yes' is not allowed"),
-        ({"counts": [64, 16]}, "rising numbers"),
+        ({"counts": [64, 16]}, "increasing numbers"),
         ({"counts": [2]}, "the first at least 5"),
         ({"rungs": {"mean": MEAN | {"_target_": "langladder.models.language.gpt.GPT"}}}, "is not a Classifier"),
         ({"rungs": {"mean": MEAN | {"model": {"widht": 3}}}}, "widht"),

@@ -199,7 +199,7 @@ def test_the_checkpoints_are_of_one_training(data: Data, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("checkpoints", [[5, 2], [0, 4], [4, 4]])
 def test_checkpoints_rise(checkpoints: list[int]) -> None:
-    with pytest.raises(ValidationError, match="rising numbers of steps"):
+    with pytest.raises(ValidationError, match="increasing numbers of steps"):
         MaskedOrCausalConfig.model_validate(SHORT.model_dump(by_alias=True) | {"checkpoints": checkpoints})
 
 

@@ -106,7 +106,7 @@ def test_labels_without_words_and_fields_that_are_not_there(data: Data) -> None:
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"shots": [4, 0]}, "rising numbers"),
+        ({"shots": [4, 0]}, "increasing numbers"),
         ({"shots": [0]}, "0 and another number are needed"),
         ({"source": {"kind": "web"}}, "web"),
         ({"source": {"kind": "microworld", "task": "chess"}}, "task"),

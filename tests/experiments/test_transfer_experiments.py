@@ -252,7 +252,7 @@ def with_model(rung: dict[str, Any], **model: Any) -> dict[str, Any]:
             {"bodies": {"bert": BERT_BODY, "gpt": GPT_BODY, "big": GPT_BODY}},
             "rung gpt_fine_tuned needs exactly one GPT; there are 2",
         ),
-        ({"rungs": {"mean": MEAN | {"base": "lm/gpt"}}}, "does not use the network of its base"),
+        ({"rungs": {"mean": MEAN | {"base": "lm/gpt"}}}, "does not use its base's network"),
         ({"bodies": {"bert": BERT_BODY | {"_target_": MEAN["_target_"]}}}, "is neither a BERT nor a GPT"),
         ({"bodies": {"bert": with_model(BERT_BODY, width=15), "gpt": GPT_BODY}}, "width=15"),
         ({"bodies": {"bert": BERT_BODY | {"training": {"lr": -1.0}}, "gpt": GPT_BODY}}, "lr: -1.0 is not allowed"),
@@ -263,8 +263,8 @@ def with_model(rung: dict[str, Any], **model: Any) -> dict[str, Any]:
         ),
         ({"vectors": ["cnn"]}, r"vectors: \['cnn'\] are not among the rungs"),
         ({"rungs": {"bert": BERT_RUNG, "other": BERT_RUNG}}, "each another"),
-        ({"rungs": {"gpt": with_model(GPT_RUNG, pretrained=False)}}, "from fresh weights anyway"),
-        ({"counts": [64, 16]}, "rising numbers"),
+        ({"rungs": {"gpt": with_model(GPT_RUNG, pretrained=False)}}, "from random weights anyway"),
+        ({"counts": [64, 16]}, "increasing numbers"),
     ],
 )
 def test_settings_that_say_something_wrong_are_refused(changes: dict[str, Any], message: str) -> None:
@@ -277,7 +277,7 @@ def test_settings_that_say_something_wrong_are_refused(changes: dict[str, Any], 
     [
         ({"variants": {"none": {"lm_weight": 0.0}, "half": {"lm_weight": 1000.0}}}, "lm_weight: 1000.0 is not allowed"),
         ({"bases": ["bert"]}, "'lm_weight' is not a setting of bert_fine_tuned"),
-        ({"counts": [64, 16]}, "rising numbers"),
+        ({"counts": [64, 16]}, "increasing numbers"),
     ],
 )
 def test_weights_that_cannot_be_compared_are_refused(changes: dict[str, Any], message: str) -> None:

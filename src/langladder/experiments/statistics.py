@@ -1,15 +1,15 @@
 """Means and spreads over seeds, differences with intervals, and verdicts.
 
-A difference d is measured once a seed, on the same N test texts where there are any. Both are drawn at random, so the
-variance of the mean has a part of each, and Student's t has the degrees of freedom of Welch and Satterthwaite:
+A difference d is measured once per seed, on the same N test texts if there are any. Seeds and texts are random draws,
+so the variance of the mean has a part of each, and Student's t has the degrees of freedom of Welch and Satterthwaite:
 
     v = s²(d of a seed) / S + s²(d of a text) / N        95 %:  mean d ± t(ν) √v
     ν = v² / Σ v_i² / (n_i − 1)
 
-A claim ends in one of three ways (Schuirmann 1987 on equivalence): with `by`, the least difference that counts,
+A claim ends in one of three ways (Schuirmann 1987 on equivalence): with `by`, the smallest difference that counts,
 
                  holds                  refuted              not tested
-    better       the interval above 0   all of it below by   the rest: too few seeds, or too little power
+    better       the interval above 0   all of it below by   otherwise: too few seeds, or too little power
     as good      all of it above −by    all of it below −by  likewise
 
 Shape legend: S seeds, N test texts.
@@ -24,13 +24,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 LEAST_SEEDS = 5
-"""Minimum number of seeds: with fewer, Student's t is too wide, and a spread is too often small by chance."""
+"""Minimum number of seeds. With fewer, Student's t is too wide, and the spread is too often small by chance."""
 CONFIDENCE = 0.95
 Z = 1.96
 
 
 class Verdict(NamedTuple):
-    """Whether a claim holds; None: it was not tested, for a reason. `rests_on`: the differences that were judged."""
+    """Whether a claim holds; None: it was not tested, with a reason. `rests_on`: the differences behind the verdict."""
 
     holds: bool | None
     reason: str = ""
@@ -38,17 +38,18 @@ class Verdict(NamedTuple):
 
 
 def every(verdicts: Iterable[Verdict]) -> Verdict:
-    """All of them hold; one that is refuted refutes."""
+    """Holds if all of them hold; refuted if one is refuted."""
     return _joined(list(verdicts), decisive=False)
 
 
 def some(verdicts: Iterable[Verdict]) -> Verdict:
-    """One of them holds; all that are refuted refute."""
+    """Holds if one of them holds; refuted if all are refuted."""
     return _joined(list(verdicts), decisive=True)
 
 
 def _joined(found: list[Verdict], *, decisive: bool) -> Verdict:
-    """The verdict if one of them is `decisive`; else the reasons of the open ones, else the opposite."""
+    """`decisive` if one of the verdicts is `decisive`; else not tested, with the reasons of those not tested; else the
+    opposite."""
     rests_on = tuple(judged for one in found for judged in one.rests_on)
     if any(one.holds is decisive for one in found):
         return Verdict(decisive, "", rests_on)
@@ -63,7 +64,7 @@ def gated(gates: Iterable[Verdict], verdict: Verdict) -> Verdict:
 
 
 class Difference(NamedTuple):
-    """The difference of two means, with a 95 % interval. `seeds` None: of one model, over test items only."""
+    """The difference of two means, with a 95 % interval. `seeds` None: one model, with an interval over test items."""
 
     mean: float
     low: float
@@ -78,19 +79,19 @@ class Difference(NamedTuple):
 
     @property
     def half(self) -> float:
-        """Of the interval, as an error bar."""
+        """Half of the interval's width, for error bars."""
         return (self.high - self.low) / 2
 
     def exceeds(self, by: float = 0.0) -> Verdict:
-        """Better; see the module.
+        """The verdict on "better"; see the module docstring.
 
         Args:
-            by: the least difference that counts.
+            by: the smallest difference that counts.
         """
         return self._judged(by, holds=self.low > 0, refuted=self.high <= by)
 
     def within(self, by: float) -> Verdict:
-        """As good; see the module."""
+        """The verdict on "as good"; see the module docstring."""
         return self._judged(by, holds=self.low > -by, refuted=self.high < -by)
 
     def __neg__(self) -> "Difference":
@@ -113,11 +114,11 @@ class Judged(NamedTuple):
 
 
 def difference(first: ArrayLike, second: ArrayLike, confidence: float = CONFIDENCE) -> Difference:
-    """Of (S,) values, or (S, N) where what each test text gets is kept; both sides in pairs. A number is a level.
+    """The paired difference of (S,) values, or of (S, N) values per test text. One side can be a number, a fixed level.
 
-    A seed of which a value is infinite or no number is left out, and does not count among the `seeds`.
+    A seed with an infinite value or NaN is left out, and does not count in `seeds`.
     """
-    from scipy.special import stdtrit  # takes time to load
+    from scipy.special import stdtrit  # slow import
 
     each = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
     each = each[:, None] if each.ndim == 1 else each  # (S, N)
@@ -142,14 +143,15 @@ def difference(first: ArrayLike, second: ArrayLike, confidence: float = CONFIDEN
 
 
 def of_shares(first: tuple[float, int], second: tuple[float, int]) -> Difference:
-    """Of two shares of so many items each, of one model: its interval is over items (Wald); a count of 0 is a level."""
+    """The difference of two shares of one model, with the numbers of items. The interval is over items (Wald); with 0
+    items, a share is a fixed level."""
     parts = [share * (1 - share) / count if count else 0.0 for share, count in (first, second)]
     middle, half = first[0] - second[0], Z * math.sqrt(sum(parts))
     return Difference(middle, middle - half, middle + half)
 
 
 def of_one_model(first: ArrayLike, second: ArrayLike) -> Difference:
-    """Of (N,) values of the items: see `of_shares`."""
+    """The difference of (N,) values per item; see `of_shares`."""
     each = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
     middle, half = float(each.mean()), Z * float(each.std(ddof=1)) / math.sqrt(len(each)) if len(each) > 1 else math.inf
     return Difference(middle, middle - half, middle + half)
@@ -168,7 +170,7 @@ def below(values: ArrayLike, level: float, what: str) -> Verdict:
 
 
 def _gate(beats: Verdict, closed: str) -> Verdict:
-    """Holds if the level is beaten; else not tested, with the reason `closed` or too little power."""
+    """Holds if the values beat the level; else not tested, with the reason `closed` or too little power."""
     return Verdict(True) if beats.holds else Verdict(None, f"{closed} ({beats.reason})" if beats.reason else closed)
 
 
@@ -178,10 +180,10 @@ def mean(values: Sequence[float]) -> float:
 
 
 def finite(values: Sequence[float]) -> list[float]:
-    """The values that are numbers; a diverged run can have none."""
+    """The values that are finite numbers; a diverged run can have none."""
     return [value for value in values if math.isfinite(value)]
 
 
 def spread(values: Sequence[float]) -> float | None:
-    """Standard deviation between repetitions; None where there is only one."""
+    """Standard deviation between repetitions; None if there is only one."""
     return statistics.stdev(values) if len(values) > 1 else None

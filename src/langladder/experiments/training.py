@@ -1,7 +1,7 @@
 """A simple training loop for small networks: no checkpoints, no logger, no Lightning; fp32 on the CPU.
 
 Optimisers, learning rates and batches are those of the ladder (`tasks.optimisation`, `data.language_modelling`), so
-what an experiment trains is what the ladder would, only smaller.
+experiments train the same models as the ladder, only smaller.
 """
 
 import math
@@ -31,10 +31,10 @@ def train(
 
     Args:
         loss: step → scalar to differentiate.
-        watch: called after each step with the number of steps made.
+        watch: called after each step with the number of steps so far.
 
     Returns:
-        The loss of each step made; the last one is not finite where training diverged.
+        The loss of each step; the last one is not finite if training diverged.
     """
     optimizer = make_optimizer(network, config)
     losses: list[float] = []
@@ -71,7 +71,7 @@ def train_language_model(
     """
     kind = StreamBatches if model.context is None else WindowBatches
     size = {"batch_size": config.batch_size, "sequence_length": config.sequence_length}
-    batches = kind(text, text, **size, seed=seed, validation_tokens=1)  # nothing is validated while training
+    batches = kind(text, text, **size, seed=seed, validation_tokens=1)  # there is no validation during training
     state: Any = None
 
     def loss(step: int) -> torch.Tensor:
@@ -95,7 +95,7 @@ def loss_a_token(model: LanguageModel, text: TokenStream, *, tokens: int) -> flo
 
 
 def unigram_loss(ids: np.ndarray) -> float:
-    """Entropy in nats of token frequencies, with EOS: the loss of a model that only knows these frequencies."""
+    """Entropy in nats of token frequencies, including EOS: the loss of a model that only knows these frequencies."""
     count = count_ids(ids)
     count[BOS] = 0
     share = count[count > 0] / count.sum()

@@ -1,11 +1,11 @@
 """Number agreement over a distance (Linzen, Dupoux & Goldberg 2016): the cat that the dogs chase … sleeps, not sleep.
 
-A pair of sentences differs in the number of one verb. Between it and its subject stand 0 to 4 relative clauses, and the
-noun right before the verb has the other number. A model is right where
+A pair of sentences differs in the number of one verb. There are 0 to 4 relative clauses between it and its subject, and
+the noun directly before the verb has the other number. A model is right if
 
     log P(good sentence) > log P(bad sentence)
 
-which no model that sees the last few words only can be: those words ask for the bad verb.
+A model that only sees the last few words cannot be right, because these words suggest the wrong verb.
 """
 
 import json
@@ -31,18 +31,18 @@ from langladder.text.tokenize.tokenizers import Tokenizer
 
 CHANCE = 0.5
 ROWS = 128  # sentences scored at a time
-Shares = dict[int, tuple[float, int]]  # clauses → share of the pairs that are right, number of pairs
+Shares = dict[int, tuple[float, int]]  # clauses → share of correct pairs, number of pairs
 
 
 class AgreementConfig(ExperimentConfig):
     """Settings of `Agreement`."""
 
-    pairs: int = Field(default=200, ge=1)  # the first so many for each number of clauses
-    margin: float = Field(default=0.05, ge=0)  # share of the pairs: what is lost counts from there on
+    pairs: int = Field(default=200, ge=1)  # maximum pairs per number of clauses, from the start
+    margin: float = Field(default=0.05, ge=0)  # smallest difference that counts, as a share of the pairs
 
 
 class Agreement(Experiment[AgreementConfig]):
-    """Share of the pairs that are right, by the clauses between subject and verb; a line a trained model."""
+    """Share of correct pairs by the number of clauses between subject and verb; one line per trained model."""
 
     Config: ClassVar[type[schema.Config]] = AgreementConfig
     reads = ("agreement", "models")
@@ -61,10 +61,10 @@ class Agreement(Experiment[AgreementConfig]):
 
 
 def read_pairs(path: Path, most: int) -> dict[int, list[tuple[str, str]]]:
-    """Clauses → the first `most` pairs (good, bad).
+    """Number of clauses → the first `most` pairs (good, bad).
 
     Raises:
-        InputError: no such file, or a line that is no pair (names file and line).
+        InputError: there is no such file, or a line is not a pair (the message names file and line).
     """
     if not path.is_file():
         raise InputError(f"{path}: no such file; set paths.agreement in params.yaml, or remove agreement from probes")
@@ -75,11 +75,11 @@ def read_pairs(path: Path, most: int) -> dict[int, list[tuple[str, str]]]:
         raise InputError(f"{path}: cannot be read as UTF-8 text ({error})") from error
     for number, line in enumerate(lines, start=1):
         if not line.strip():
-            continue  # a corpus that brings no pairs has a blank file
+            continue  # a corpus without pairs has a blank file
         try:
             pair = json.loads(line)
             good, bad, clauses = str(pair["good"]), str(pair["bad"]), int(pair["clauses"])
-            (good + bad).encode()  # a lone surrogate is no text
+            (good + bad).encode()  # a lone surrogate is not valid text
         except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
             raise InputError(
                 f'{path}:{number}: not {{"good": …, "bad": …, "clauses": number}} ({str(error)[:100]})'
@@ -90,7 +90,7 @@ def read_pairs(path: Path, most: int) -> dict[int, list[tuple[str, str]]]:
 
 
 def sentence_log_probs(model: LanguageModel, tokenizer: Tokenizer, sentences: list[str]) -> torch.Tensor:
-    """log P of each sentence, its end included: (N,) float64."""
+    """log P of each sentence, including its end: (N,) float64."""
     rows = [framed(ids) for ids in tokenizer.encode_lines(sentences)]
     groups = [pad_rows(rows[first : first + ROWS]) for first in range(0, len(rows), ROWS)]
     return torch.cat([model.log_probs(group).double().sum(dim=1) for group in groups])
@@ -98,17 +98,17 @@ def sentence_log_probs(model: LanguageModel, tokenizer: Tokenizer, sentences: li
 
 def _share(model: LanguageModel, tokenizer: Tokenizer, pairs: list[tuple[str, str]]) -> tuple[float, int]:
     good, bad = (sentence_log_probs(model, tokenizer, list(side)) for side in zip(*pairs, strict=True))
-    neither = torch.isneginf(good) & torch.isneginf(bad)  # both impossible to it: it can but guess
+    neither = torch.isneginf(good) & torch.isneginf(bad)  # both have probability 0, so the model can only guess
     return float((good > bad).double().mean() + CHANCE * neither.double().mean()), len(pairs)
 
 
 def findings(
     found: dict[str, Shares], counted: set[str], title_of: Callable[[str], str] = str, margin: float = 0.05
 ) -> Findings:
-    """The claim holds where, over a clause and more, every network is as good as without one and every n-gram worse.
+    """The claim holds if, with one or more clauses, every network is as good as without one and every n-gram is worse.
 
-    Nothing is judged of a model that is not above chance without a clause. Each is one model of the ladder: what is
-    said holds of it, and intervals are over the pairs.
+    There is no verdict on a model that is not above chance without a clause. Each is one model of the ladder, so the
+    result is about this model, and intervals are over the pairs.
     """
     distances = sorted({clauses for shares in found.values() for clauses in shares})
     far = {name: _pooled(shares) for name, shares in found.items() if any(shares)}
@@ -120,9 +120,9 @@ def findings(
         kept = [(-lost[name]).within(margin) for name in networks]
         verdict = gated(gates, every([*kept, *(lost[name].exceeds(margin) for name in ngrams)]))
     said = ", ".join(f"{title_of(name)} {share:.0%}" for name, (share, _) in far.items())
-    measured = f"with a clause or more between subject and verb, right are {said} (chance is 50 %)."
+    measured = f"with one or more clauses between subject and verb, correct are {said} (chance is 50 %)."
     return Findings(
-        **opened(verdict, measured if far else "paths.agreement holds no pairs with clauses."),
+        **opened(verdict, measured if far else "paths.agreement contains no pairs with clauses."),
         columns=["model", *(f"{clauses} clauses" for clauses in distances)],
         rows=[
             [title_of(name), *(rounded(shares[k][0]) if k in shares else None for k in distances)]
@@ -132,7 +132,7 @@ def findings(
             Plot(
                 title="Number agreement",
                 x_label="relative clauses between subject and verb",
-                y_label="share of the pairs that are right",
+                y_label="share of correct pairs",
                 levels={"chance": CHANCE},
                 series=[
                     series(
@@ -156,7 +156,7 @@ def _knows(name: str, near: tuple[float, int]) -> Verdict:
 
 
 def _pooled(shares: Shares) -> tuple[float, int]:
-    """Over all distances but 0."""
+    """The result over all distances except 0."""
     far = [value for clauses, value in shares.items() if clauses]
     count = sum(number for _, number in far)
     return sum(share * number for share, number in far) / count, count

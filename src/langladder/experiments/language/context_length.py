@@ -1,10 +1,10 @@
-"""What more context is worth: perplexity when a trained model is shown the last c tokens only, c = 1, 2, 4, …
+"""The value of context: perplexity of a trained model that only sees the last c tokens, c = 1, 2, 4, …
 
     L(c) = −(1/N) Σ_t log P(w_t | w_{t−c} … w_{t−1})
 
-over the same positions t for every c. An n-gram reads n − 1 tokens, so nothing changes for it from there on (with less
-it would be another model, and is not measured). A network with carried state begins afresh c tokens back; one with a
-bounded context is shown a window of c.
+over the same positions t for every c. An n-gram reads n − 1 tokens, so its result does not change for larger c (with
+fewer tokens it would be another model, and is not measured). A network with carried state starts c tokens back; one
+with a bounded context gets a window of c.
 
 Shape legend: N positions, c tokens of context.
 """
@@ -30,8 +30,8 @@ from langladder.models.ngrams.backoff import BackoffLanguageModel
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, PAD
 
-LARGEST = 700.0  # nats per token whose perplexity is still a number
-ROWS = 256  # positions at a time
+LARGEST = 700.0  # largest nats per token whose perplexity is finite
+ROWS = 256  # positions per batch
 Losses = Mapping[int, np.ndarray | None]
 """Tokens of context → −log P of each position, (N,)."""
 
@@ -41,11 +41,11 @@ class ContextLengthConfig(ExperimentConfig):
 
     contexts: list[int] = Field(default=[1, 2, 4, 8, 16, 32], min_length=2)  # c, rising
     positions: int = Field(default=2000, ge=1)  # N
-    margin: float = Field(default=0.01, ge=0)  # nats a token: a loss that falls by less is said to stay
+    margin: float = Field(default=0.01, ge=0)  # smallest decrease of the loss that counts, in nats per token
 
 
 class ContextLength(Experiment[ContextLengthConfig]):
-    """Perplexity per token by context; a line a trained model."""
+    """Perplexity per token by context; one line per trained model."""
 
     Config: ClassVar[type[schema.Config]] = ContextLengthConfig
     reads = ("tokens/text", "models")
@@ -71,12 +71,12 @@ class ContextLength(Experiment[ContextLengthConfig]):
 
 
 def positions(text: TokenStream, longest: int, count: int, seed: int) -> np.ndarray:
-    """(≤ count,) int64: places that are predicted and have `longest` tokens of their document before them.
+    """(≤ count,) int64: predicted positions with at least `longest` previous tokens in their document.
 
     Raises:
         InputError: no document is long enough.
     """
-    starts = np.repeat(text.offsets[:-1], text.lengths)  # (ids,): where each token's document begins
+    starts = np.repeat(text.offsets[:-1], text.lengths)  # (ids,): start of each token's document
     places = np.flatnonzero((np.arange(len(text.ids)) - starts >= longest) & (text.ids != BOS) & (text.ids != PAD))
     if not len(places):
         raise InputError(
@@ -88,9 +88,9 @@ def positions(text: TokenStream, longest: int, count: int, seed: int) -> np.ndar
 
 
 def token_losses(model: LanguageModel, text: TokenStream, places: np.ndarray, context: int) -> np.ndarray | None:
-    """−log P of each position, (N,); None where the model does not take c tokens.
+    """−log P of each position, (N,); None if the model does not support c tokens.
 
-    An n-gram does not take fewer than it reads, nor a network more than its window holds.
+    An n-gram does not support fewer tokens than it reads; a network does not support more than its window.
     """
     found = []
     for first in range(0, len(places), ROWS):
@@ -120,17 +120,19 @@ def _last_log_probs(model: LanguageModel, window: torch.Tensor) -> torch.Tensor 
             return model.head.target_log_probs(hidden[:, -1], window[:, -1])
     if isinstance(model, BackoffLanguageModel) and window.shape[1] < model.order:
         return None
-    opened = torch.cat([torch.full((len(window), 1), BOS), window], dim=1)  # scoring begins with BOS, out of its sight
+    opened = torch.cat(
+        [torch.full((len(window), 1), BOS), window], dim=1
+    )  # scoring begins with BOS, outside the context
     return model.log_probs(opened)[:, -1]
 
 
 def findings(
     losses: Mapping[str, Losses], orders: dict[str, int], title_of: Callable[[str], str], margin: float
 ) -> Findings:
-    """The claim holds where every network gains from what lies beyond the longest n-gram's reach.
+    """The claim holds if every network gains from context beyond the longest n-gram's.
 
-    That an n-gram does not is by construction, and not judged. Each is one model of the ladder; intervals are over the
-    positions.
+    An n-gram cannot, by construction, so there is no verdict on it. Each is one model of the ladder; intervals are over
+    the positions.
     """
     found = {name: perplexities(by) for name, by in losses.items()}
     reach = max(orders.values(), default=1) - 1

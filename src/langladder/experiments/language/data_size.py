@@ -1,8 +1,8 @@
-"""What more text is worth: perplexity by the size of the training text (Banko & Brill 2001; Hestness et al. 2017).
+"""The value of more text: perplexity by the size of the training text (Banko & Brill 2001; Hestness et al. 2017).
 
-An n-gram, an LSTM and a GPT each see growing first parts of the same text. The networks make the same number of steps
-on each part, so that less text means reading it more often, not training less. Every enlargement must count: a model
-that more text helps no further refutes the claim.
+An n-gram, an LSTM and a GPT train on the first parts of the same text, of increasing size. The networks make the same
+number of steps on each part, so with less text they read it more often and do not train less. Every enlargement must
+help: a model that does not improve with more text refutes the claim.
 """
 
 import math
@@ -19,7 +19,7 @@ from langladder.ground import schema
 
 
 class Variant(schema.Config):
-    """What varies: the share of the training text."""
+    """The varied setting: the share of the training text."""
 
     share: float = Field(gt=0, le=1)
 
@@ -30,11 +30,11 @@ class DataSizeConfig(TextConfig, ComparisonConfig):
     VARIANT = Variant
     bases: list[Literal["kneser_ney", "lstm", "gpt"]] = Field(min_length=1)
     metric: Literal["loss", "perplexity"] = "loss"
-    order: int = Field(default=3, ge=2, le=6)  # of the n-gram
+    order: int = Field(default=3, ge=2, le=6)  # order of the n-gram
 
 
 class DataSize(Comparison[DataSizeConfig]):
-    """Loss by share of the text; a line a model."""
+    """Loss by share of the text; one line per model."""
 
     Config: ClassVar[type[schema.Config]] = DataSizeConfig
     reads = ("tokens/text",)
@@ -45,7 +45,7 @@ class DataSize(Comparison[DataSizeConfig]):
     }
 
     def levels(self, data: Data) -> dict[str, float]:
-        """See `Comparison.levels`: how frequent words are."""
+        """See `Comparison.levels`: the entropy of word frequencies."""
         return {"loss": unigram_loss(data.stream("train").ids)}
 
     def measure(self, data: Data, seeds: range) -> Measure:

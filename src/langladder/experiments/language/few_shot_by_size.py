@@ -1,12 +1,12 @@
-"""Whether larger models make more of examples in the prompt (Brown et al. 2020, figures 1.2 and 1.3).
+"""Whether larger models gain more from examples in the prompt (Brown et al. 2020, figures 1.2 and 1.3).
 
-GPTs that only their width tells apart learn the text in the same steps. Each is then given tasks in words, the files of
-conf/prompt, with 0 to k examples before every item (`evaluation.prompting`).
+GPTs that only differ in width are trained on the text with the same number of steps. Each then gets tasks in natural
+language, the files in conf/prompt, with 0 to k examples before every item (`evaluation.prompting`).
 
     right     accuracy with k examples, over all tasks
     helped    accuracy with k examples − accuracy with 0
 
-Of the orders in which examples stand before an item the mean counts: networks and items are drawn, orders are not.
+Results are means over the orders of the examples: networks and items are random draws, orders are not.
 
 Shape legend: N items of all tasks.
 """
@@ -27,11 +27,11 @@ from langladder.ground import schema
 from langladder.models.language.gpt import GPT
 
 READ = ("microworld", "text")
-"""Sources of items of which this experiment says that it reads them."""
+"""Sources of items that this experiment can read."""
 
 
 class TaskFile(schema.Config):
-    """A file of conf/prompt, composed into this experiment's settings."""
+    """A file in conf/prompt, composed into this experiment's settings."""
 
     name: str
     title: str
@@ -42,7 +42,7 @@ class TaskFile(schema.Config):
 
 
 class Variant(schema.Config):
-    """What varies."""
+    """The varied settings."""
 
     width: int = Field(ge=1)
 
@@ -61,7 +61,7 @@ class FewShotConfig(TextConfig, ComparisonConfig):
     items: int = Field(default=100, ge=1)
 
     def metrics(self) -> tuple[str, ...]:
-        """See `ComparisonConfig.metrics`: also the accuracy of each task."""
+        """See `ComparisonConfig.metrics`; includes the accuracy of each task."""
         return (*super().metrics(), *self.tasks)
 
     def gpt(self, width: int) -> dict[str, object]:
@@ -69,7 +69,7 @@ class FewShotConfig(TextConfig, ComparisonConfig):
         return {"context": self.sequence_length, "width": width, "layers": self.layers, "heads": self.heads}
 
     def task(self, name: str) -> PromptTask:
-        """A task, asked as this experiment asks."""
+        """A task with this experiment's prompting settings."""
         how = {"shots": self.shots, "orders": self.orders, "items": self.items, "effort": self.effort}
         return PromptTask.model_validate(self.tasks[name].settings.model_dump() | how | {"expects": "examples help"})
 
@@ -94,12 +94,12 @@ class Asking(NamedTuple):
 
 
 class FewShotBySize(Comparison[FewShotConfig]):
-    """Accuracy by size, and by examples, a line a width."""
+    """Accuracy by size, and by examples with one line per width."""
 
     Config: ClassVar[type[schema.Config]] = FewShotConfig
     reads = ("tokens/text", "clean/text")
     titles = TITLES
-    blind: dict[str, float]  # task → share of the items that a blind guess gets right
+    blind: dict[str, float]  # task → accuracy of a blind guess
 
     def __init__(self, config: FewShotConfig) -> None:
         super().__init__(config)
@@ -112,7 +112,7 @@ class FewShotBySize(Comparison[FewShotConfig]):
         }
 
     def levels(self, data: Data) -> dict[str, float]:
-        """See `Comparison.levels`: a blind guess."""
+        """See `Comparison.levels`: the accuracy of a blind guess."""
         del data
         return self.blind
 
@@ -142,7 +142,7 @@ class FewShotBySize(Comparison[FewShotConfig]):
         return Asking(form, *Prompting(form).items(data, seed))
 
     def _right(self, asking: Prompter, task: Asking) -> dict[int, np.ndarray]:
-        """Number of examples → share of the orders with which each item is right, (N,)."""
+        """Number of examples → share of the orders in which each item is right, (N,)."""
         scoring = task.form.scorings[0]
         return {
             shots: asking.measure(task.items, task.orders, shots).right[scoring].mean(axis=0).astype(np.float64)

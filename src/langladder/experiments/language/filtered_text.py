@@ -1,15 +1,16 @@
-"""Filtering noisy text as for GPT-3 (Brown et al. 2020, section 2.2, appendix A): what goes, and what it is worth.
+"""Filtering noisy text as for GPT-3 (Brown et al. 2020, section 2.2, appendix A): what is removed, and the gain.
 
-Documents of the training text, a known share of them damaged (`noisy`), are filtered by the pipeline's own quality
-filter and near-duplicates. The same small network then learns from as many tokens of each: the noisy text, what each
-part leaves of it, both, and the clean documents alone. Perplexity is that of clean test text.
+A known share of the training documents is damaged (`noisy`). The documents are then filtered with the pipeline's own
+quality filter and near-duplicate removal. The same small network is trained on the same number of tokens of each
+variant: the noisy text, the text after each filter, after both, and the clean documents alone. Perplexity is measured
+on clean test text.
 
 Documents are damaged in ways that a filter should find, each marked by its kind:
 
-shuffled     the words of every line in random order: single words tell nothing of it
-characters   letters replaced by others: words that nobody writes
-foreign      other lines in place of the document's own: here Esperanto of microworld's grammar
-boilerplate  a copy of one of a few documents with one line of another: good text that is there many times
+shuffled     the words of every line in random order: single words do not show it
+characters   letters replaced by others: words that do not exist
+foreign      other lines instead of the document's own: here Esperanto from microworld's grammar
+boilerplate  a copy of one of a few documents with one line of another: good text that occurs many times
 """
 
 import math
@@ -38,28 +39,28 @@ from langladder.text.tokenize.tokenizers import Tokenizer
 
 KINDS = ("shuffled", "characters", "foreign", "boilerplate")
 CLEAN = "clean"
-REPLACED = 0.15  # of the letters
-PAIRS = 400  # sentences that foreign lines are drawn from
-TEMPLATES = 4  # documents that boilerplate is copied from
+REPLACED = 0.15  # share of the letters
+PAIRS = 400  # number of sentences from which foreign lines are drawn
+TEMPLATES = 4  # number of documents from which boilerplate is copied
 
 
 class Marked(NamedTuple):
-    """A document of some lines, and what was done to it (`CLEAN`: nothing)."""
+    """A document of some lines, and its kind of damage (`CLEAN`: none)."""
 
     lines: tuple[str, ...]
     kind: str
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The whole text of the document."""
         return "\n".join(self.lines)
 
 
 def noisy(clean: Sequence[tuple[str, ...]], share: float, seed: int) -> list[Marked]:
-    """The documents, a share of them damaged, all kinds alike, in random order.
+    """The documents in random order; a share of them is damaged, with all kinds in equal shares.
 
     Args:
-        clean: documents as their lines; those that boilerplate is copied from are among them.
+        clean: documents as lists of lines; they include the sources of boilerplate.
     """
     random = Random(f"{seed} noise")
     damaged = round(share * len(clean))
@@ -89,7 +90,7 @@ RAW, QUALITY, NEAR, BOTH, ALONE = "as it is", "quality", "near-duplicates", "bot
 
 
 class Variant(schema.Config):
-    """What varies: what is left to train on."""
+    """The varied setting: the filters of the training text."""
 
     text: Literal["as it is", "quality", "near-duplicates", "both", "clean alone"]
 
@@ -100,19 +101,19 @@ class FilteredTextConfig(TextConfig, ComparisonConfig):
     VARIANT = Variant
     bases: list[Network] = Field(min_length=1)
     metric: Literal["loss", "perplexity"] = "loss"
-    documents: int = Field(default=2000, ge=60)  # at most, and half as many of good text beside them
+    documents: int = Field(default=2000, ge=60)  # maximum number, and half as many documents of good text in addition
     lines: int = Field(default=20, ge=2)  # of a document
-    noise: float = Field(default=0.75, gt=0, lt=1)  # share of the documents that is damaged, all kinds alike
+    noise: float = Field(default=0.75, gt=0, lt=1)  # share of damaged documents, with all kinds in equal shares
     quality: QualitySettings = QualitySettings()
     duplicates: DuplicatesConfig = DuplicatesConfig(near="documents")
 
 
 class Left(NamedTuple):
-    """What a filter leaves: the documents, and of each kind the share that stays.
+    """The result of a filter: the remaining documents, and the remaining share of each kind.
 
     Attributes:
-        precision: share of what is left that is clean.
-        recall: share of the clean documents that are left.
+        precision: share of clean documents among the remaining ones.
+        recall: share of the clean documents that remain.
     """
 
     documents: list[Marked]
@@ -122,7 +123,7 @@ class Left(NamedTuple):
 
 
 class FilteredText(Comparison[FilteredTextConfig]):
-    """Loss after training on as many tokens of noisy text, and of what filters leave of it."""
+    """Loss after training on the same number of tokens of noisy text, and of filtered text."""
 
     Config: ClassVar[type[schema.Config]] = FilteredTextConfig
     reads = ("tokens/text", "clean/text")
@@ -137,7 +138,7 @@ class FilteredText(Comparison[FilteredTextConfig]):
     }
 
     def levels(self, data: Data) -> dict[str, float]:
-        """See `Comparison.levels`: how frequent words are."""
+        """See `Comparison.levels`: the entropy of word frequencies."""
         return {"loss": unigram_loss(data.stream("train").ids)}
 
     def measure(self, data: Data, seeds: range) -> Measure:
@@ -164,7 +165,7 @@ class FilteredText(Comparison[FilteredTextConfig]):
         return one
 
     def _documents(self, data: Data) -> tuple[list[str], list[tuple[str, ...]]]:
-        """Good text, and documents to damage, of consecutive lines; a third and two thirds of what there is."""
+        """Good text, and documents to damage, of consecutive lines: a third and two thirds of the text."""
         lines = data.lines("train")
         most = self.config.documents + self.config.documents // 2
         found: list[tuple[str, ...]] = []
@@ -172,19 +173,19 @@ class FilteredText(Comparison[FilteredTextConfig]):
             found.append(some)
         if len(found) < 2 * len(KINDS):
             raise InputError(
-                f"claim.settings.lines: {self.config.lines} lines a document make {len(found)} of the training "
-                "text; fewer lines make more (conf/claim/filtered_text.yaml)"
+                f"claim.settings.lines: {self.config.lines} lines per document give {len(found)} documents of training "
+                "text; set fewer lines (conf/claim/filtered_text.yaml)"
             )
         return ["\n".join(one) for one in found[2::3]], [one for place, one in enumerate(found) if place % 3 != 2]
 
 
 def filtered(good: Sequence[str], raw: list[Marked], config: FilteredTextConfig, seed: int) -> dict[str, Left]:
-    """What each filter leaves of the raw documents."""
+    """The result of each filter on the raw documents."""
     model = QualityModel(config.quality, seed)
     model.fit(good, [one.text for one in raw])
     scores = model.scores([one.text for one in raw])
     chosen = [one for one, score in zip(raw, scores, strict=True) if model.keeps(one.text, float(score))]
-    chosen = chosen or [raw[int(scores.argmax())]]  # of a few dozen documents none may stay
+    chosen = chosen or [raw[int(scores.argmax())]]  # with only a few dozen documents, none may remain
     kept = {RAW: raw, QUALITY: chosen, NEAR: new(raw, config.duplicates), BOTH: new(chosen, config.duplicates)}
     kept[ALONE] = [one for one in raw if one.kind == CLEAN]
     if empty := [name for name, documents in kept.items() if not documents]:
@@ -193,13 +194,13 @@ def filtered(good: Sequence[str], raw: list[Marked], config: FilteredTextConfig,
 
 
 def new(documents: Sequence[Marked], config: DuplicatesConfig) -> list[Marked]:
-    """The documents that are no duplicates of earlier ones."""
+    """The documents that are not duplicates of earlier ones."""
     kinds = duplicate_kinds([one.text for one in documents], config, "documents")
     return [one for one, kind in zip(documents, kinds, strict=True) if kind == 0]
 
 
 def score_filter(documents: list[Marked], raw: Sequence[Marked]) -> Left:
-    """How right a filter was."""
+    """Precision and recall of a filter."""
 
     def of(kind: str, some: Sequence[Marked]) -> int:
         return sum(one.kind == kind for one in some)
@@ -209,7 +210,7 @@ def score_filter(documents: list[Marked], raw: Sequence[Marked]) -> Left:
 
 
 def stream(documents: Sequence[Marked], tokenizer: Tokenizer) -> TokenStream:
-    """The documents as ids, each a row."""
+    """The documents as ids, one row per document."""
     rows = [np.concatenate(list(map(framed, tokenizer.encode_lines(one.lines)))) for one in documents]
     offsets = np.cumsum([0, *map(len, rows)])
     return TokenStream(np.concatenate(rows).astype(np.int32), offsets)

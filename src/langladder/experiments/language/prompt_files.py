@@ -1,6 +1,6 @@
-"""A task's file of conf/prompt/ as it is, without the rest of the settings: what the command line asks by.
+"""Reads a task's file in conf/prompt/ alone, without the other settings, for the command line.
 
-What the ladder's size sets there (`${…}`) is left at its default, or said on the command line.
+Values that depend on the ladder's size (`${…}`) have their defaults, or are set on the command line.
 """
 
 from pathlib import Path
@@ -20,12 +20,12 @@ def read_task(task: str, *, world: str, data: Path | None = None, **changes: obj
 
     Args:
         task: a file, or the name of one in conf/prompt/.
-        world: size of microworld, where its items are drawn from it.
-        data: a file of items, in place of those that the task names.
-        changes: to single settings; None leaves one as it is. shots: one number of examples.
+        world: size of microworld, if items are drawn from it.
+        data: a file of items, instead of the task's source.
+        changes: to single settings; None does not change a setting. shots: one number of examples.
 
     Raises:
-        InputError: no such file, no YAML, or no settings of a task in it.
+        InputError: there is no such file, it is not YAML, or it does not contain a task's settings.
     """
     path = _file(task)
     try:
@@ -52,10 +52,10 @@ def _file(task: str) -> Path:
         try:
             if path.is_file():
                 return path
-        except (OSError, ValueError):  # too long for any name
+        except (OSError, ValueError):  # too long for a file name
             continue
     known = sorted(path.stem for path in CONF.glob("*.yaml"))
-    raise InputError(f"{task[:200]}: neither a file nor a task of {CONF}/ ({', '.join(known) or 'none is there'})")
+    raise InputError(f"{task[:200]}: neither a file nor a task in {CONF}/ ({', '.join(known) or 'none is there'})")
 
 
 def _without_references(settings: dict[str, Any]) -> dict[str, Any]:

@@ -1,15 +1,15 @@
-"""Where the items of a prompted task come from: microworld's grammar, labelled texts, last words, files of one's own.
+"""Sources of the items of prompted tasks: microworld's grammar, labelled texts, last words, your own files.
 
-    microworld   sentiment, questions, entailment    labelled, and how sure one can be of each label
-                 translation                         a sentence, and of four Esperanto ones its own
-                 agreement                           the verb that agrees with a subject some clauses away
+    microworld   sentiment, questions, entailment    labelled, with the true probability of each label
+                 translation                         a sentence, and its translation among four Esperanto sentences
+                 agreement                           the verb that agrees with a subject several clauses before
                  analogies                           a is to b as c is to which of four
                  knowledge                           the capital, currency or language of a country, of four
-    labels       data/clean/labels, whatever corpus it is
+    labels       data/clean/labels, from any corpus
     text         the last word of held-out lines, of four (Paperno et al. 2016, LAMBADA, in form)
-    file         TSV with a line of names, or JSON lines: fields, `answer`, and `options` where there are no verbalisers
+    file         TSV with a header line, or JSON lines: fields, `answer`, and `options` if there are no verbalisers
 
-Where an answer has no options of its own, the wrong ones are the right ones of other items.
+If an answer has no options, the wrong options are the right answers of other items.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,12 +30,12 @@ from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.text.read.lines import json_row, read_lines
 
-TRIES = 40  # draws for each item that is asked for; what comes twice is left out
-OPTIONS = "|"  # between the options of a TSV
+TRIES = 40  # draws per requested item; duplicates are left out
+OPTIONS = "|"  # separates the options in a TSV
 
 
 class Drawn(NamedTuple):
-    """An example before it has options. answer: a label, or the words themselves; among: of what sort these are."""
+    """An example before it gets options. answer: a label, or the words themselves; among: the sort of the answer."""
 
     fields: Mapping[str, str]
     answer: str
@@ -50,11 +50,11 @@ class WorldSource(Config):
     kind: Literal["microworld"]
     task: Literal["sentiment", "questions", "entailment", "translation", "agreement", "analogies", "knowledge"]
     size: Size = "small"
-    ambiguity: float = Field(default=0.0, ge=0, lt=1)  # of the labelled ones: share that no reader can tell
-    clauses: int = Field(default=1, ge=0, le=MOST_CLAUSES)  # of agreement: between subject and verb
+    ambiguity: float = Field(default=0.0, ge=0, lt=1)  # labelled tasks: share of ambiguous examples
+    clauses: int = Field(default=1, ge=0, le=MOST_CLAUSES)  # agreement: clauses between subject and verb
 
     def draw(self, data: Data, count: int, seed: int) -> tuple[list[Drawn], list[Drawn]]:  # noqa: ARG002
-        """See `split`; examples and items are drawn alike."""
+        """See `split`; examples and items have the same distribution."""
         random, place = Random(f"{seed} prompts {self.task}"), world(self.size)
         if self.task == "analogies":
             every = list(_analogies(place, random))
@@ -108,7 +108,7 @@ class TextSource(Config):
 
 
 class FileSource(Config):
-    """A file of one's own: its first items in an order drawn by the seed, the others are examples."""
+    """Your own file: in an order drawn with the seed, the first entries are items and the others examples."""
 
     kind: Literal["file"]
     folder: str
@@ -125,7 +125,7 @@ Source = Annotated[WorldSource | LabelsSource | TextSource | FileSource, Field(d
 
 
 def split(every: Sequence[Drawn], count: int) -> tuple[list[Drawn], list[Drawn]]:
-    """Items, at most `count`, and what is left for examples: of few, half are items."""
+    """At most `count` items, and the rest as examples; if there are few, half are items."""
     items = min(count, (len(every) + 1) // 2)
     return list(every[:items]), list(every[items:])
 
@@ -134,7 +134,7 @@ def read_items(path: Path) -> list[Drawn]:
     """The items of a TSV or JSON lines file.
 
     Raises:
-        InputError: no such file, a line that is no item (names it), or no item at all.
+        InputError: there is no such file, a line is not an item (the message names it), or there are no items.
     """
     name = path.name.removesuffix(".gz")
     if not name.endswith((".tsv", ".jsonl")):
@@ -149,7 +149,9 @@ def read_items(path: Path) -> list[Drawn]:
 def _from_columns(path: Path, lines: list[tuple[int, str]]) -> Iterator[Drawn]:
     names = lines[0][1].split("\t") if lines else []
     if "answer" not in names or len(set(names)) < len(names):
-        raise InputError(f"{path}:1: the first line names the columns, `answer` among them, each once; it is {names}")
+        raise InputError(
+            f"{path}:1: the first line must name the columns, `answer` among them, each once; it is {names}"
+        )
     for number, line in lines[1:]:
         cells = line.split("\t")
         if len(cells) != len(names):
@@ -180,7 +182,7 @@ def _item(where: str, row: dict[str, str]) -> Drawn:
 
 
 def _different(draw: Any, random: Random, count: int) -> list[Drawn]:
-    """Twice `count` examples, none of which has the fields of another; fewer where there are no more."""
+    """Twice `count` examples with different fields; fewer if there are no more."""
     found: dict[tuple[str, ...], Drawn] = {}
     for _ in range(TRIES * count):
         one = draw(random)
@@ -220,6 +222,6 @@ def _knowledge(place: World) -> Iterator[Drawn]:
 
 def _last_word(line: str, least: int) -> Drawn | None:
     words = line.split()
-    while words and not words[-1][-1].isalnum():  # what ends the sentence is no word to guess
+    while words and not words[-1][-1].isalnum():  # the end of the sentence is not a word to guess
         words.pop()
     return Drawn({"text": " ".join(words[:-1])}, words[-1]) if len(words) > least else None

@@ -1,11 +1,11 @@
-"""A task given to the trained language models in words: accuracy by examples in the prompt, and by size (Brown et al.
-2020, figures 1.2 and 3.1).
+"""A task in natural language for the trained language models: accuracy by examples in the prompt, and by size (Brown et
+al. 2020, figures 1.2 and 3.1).
 
-What is expected is one of two things, of every network: with the most examples it is right more often than with none,
-or it is right more often than who guesses, or always names the most frequent answer. The intervals are over items and
-orders of examples at once.
+The claim is one of two expectations for every network: its accuracy is higher with the most examples than with none, or
+it is higher than that of guessing and of the most frequent answer. The intervals are over items and orders of examples
+together.
 
-Drawn examples become items with their options in words (`items_of`).
+`items_of` turns drawn examples into items with options in words.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,31 +28,31 @@ from langladder.models.language.language_model import LanguageModel
 from langladder.text.labelled.templates import Template
 from langladder.text.tokenize.tokenizers import Tokenizer
 
-SCORINGS = {"per_token": "per token", "contextual": "calibrated in context"}  # what a reader is shown
+SCORINGS = {"per_token": "per token", "contextual": "calibrated in context"}  # title in reports
 
 
 class PromptTask(PromptFormat, ExperimentConfig):
-    """Settings of `Prompting`: the task in words, where its items come from, what is measured."""
+    """Settings of `Prompting`: the task's wording, the source of its items, and the measurements."""
 
     source: Source
-    shots: list[int] = Field(default=[0, 1, 4, 16], min_length=1)  # examples in the prompt, rising
-    orders: int = Field(default=3, ge=1, le=100)  # of examples, each of its own
+    shots: list[int] = Field(default=[0, 1, 4, 16], min_length=1)  # numbers of examples in the prompt, increasing
+    orders: int = Field(default=3, ge=1, le=100)  # orders, each with its own examples
     items: int = Field(default=200, ge=1)  # at effort 1
-    options: int = Field(default=4, ge=2, le=100)  # of items whose wrong answers are those of others
+    options: int = Field(default=4, ge=2, le=100)  # number of options of items with wrong answers from other items
     expects: Literal["examples help", "above chance"] = "examples help"
-    margin: float = Field(default=0.02, ge=0)  # share of the items: what is gained counts from there on
+    margin: float = Field(default=0.02, ge=0)  # smallest gain that counts, as a share of the items
 
     @model_validator(mode="after")
     def _shots_rise(self) -> Self:
         if sorted(set(self.shots)) != self.shots or self.shots[0] < 0:
-            raise ValueError(f"shots={self.shots}: must be rising numbers, 0 or more")
+            raise ValueError(f"shots={self.shots}: must be increasing numbers, 0 or more")
         if self.expects == "examples help" and (self.shots[0] != 0 or len(self.shots) < 2):
-            raise ValueError(f"shots={self.shots}: to see whether examples help, 0 and another number are needed")
+            raise ValueError(f"shots={self.shots}: 0 and another number are needed, to measure whether examples help")
         return self
 
 
 class Asked(NamedTuple):
-    """A model and what it got right: number of examples → `Shots`."""
+    """A model and its results: number of examples → `Shots`."""
 
     parameters: int
     network: bool
@@ -60,7 +60,7 @@ class Asked(NamedTuple):
 
 
 class Prompting(Experiment[PromptTask]):
-    """Accuracy by examples; a line a trained model."""
+    """Accuracy by examples; one line per trained model."""
 
     Config: ClassVar[type[schema.Config]] = PromptTask
 
@@ -83,7 +83,7 @@ class Prompting(Experiment[PromptTask]):
         """The items, and the orders of examples."""
         config, most = self.config, max(self.config.shots)
         count = config.fewer(config.items)
-        drawn = max(count, 4 * most)  # enough to draw examples from, however few items there are
+        drawn = max(count, 4 * most)  # enough examples to draw from, even for few items
         items, pool = items_of(config, config.source, data, count=drawn, options=config.options, seed=seed)
         return items[:count], orders(pool, config.fewer(config.orders), most, seed)
 
@@ -91,7 +91,7 @@ class Prompting(Experiment[PromptTask]):
 def findings(
     config: PromptTask, found: Mapping[str, Asked], items: Sequence[Item], shown: Mapping[str, str]
 ) -> Findings:
-    """See the module; the first of the scorings is the one that is judged and drawn."""
+    """See the module docstring; the verdict and the plots use the first of the scorings."""
     scoring, most = config.scorings[0], config.shots[-1]
     levels = {"chance": chance(items)}
     if (share := majority(items)) is not None:
@@ -130,7 +130,7 @@ def findings(
 
 
 def _gain(one: Asked, scoring: str, most: int, blind: float, expects: str) -> tuple[float, tuple[float, float]]:
-    """What is gained with the most examples, over none or over a blind guess, and its 95 % interval."""
+    """The gain with the most examples, over none or over a blind guess, and its 95 % interval."""
     right = one.by_shots[most].right[scoring]  # (S, N)
     difference = right - (one.by_shots[0].right[scoring] if expects == "examples help" else blind)
     return float(difference.mean()), crossed_interval(difference)
@@ -199,17 +199,17 @@ def _half(shots: Shots, scoring: str) -> float:
 def items_of(
     form: PromptFormat, source: Source, data: Data, *, count: int, options: int, seed: int
 ) -> tuple[list[Item], list[Item]]:
-    """The items of a task and the pool that its examples are drawn from; no item is in the pool.
+    """The items of a task, and the pool of its examples; no item is in the pool.
 
     Args:
-        count: most items. options: of an item whose wrong answers are those of others.
+        count: maximum items. options: number of options of an item with wrong answers from other items.
 
     Raises:
         InputError: a label has no words, a field of the template is missing, or there is no other answer.
     """
     drawn, pool = source.draw(data, count, seed)
     if not drawn:
-        raise InputError(f"prompt: the source {source.kind!r} has no item; see the report of the stage `clean`")
+        raise InputError(f"prompt: the source {source.kind!r} has no items; see the report of the stage `clean`")
     form_fields = Template(form.template)
     form_fields.context(drawn[0].fields), form_fields.whole(drawn[0].fields, "")
     random = Random(f"{seed} options")
@@ -232,7 +232,7 @@ def _labelled(one: Drawn, words: Mapping[str, str]) -> Item:
 
 
 def _answers(drawn: Sequence[Drawn]) -> dict[str, list[str]]:
-    """Sort → the different answers of that sort."""
+    """Sort → the distinct answers of that sort."""
     found: dict[str, dict[str, None]] = {}
     for one in drawn:
         found.setdefault(one.among, {})[one.answer] = None

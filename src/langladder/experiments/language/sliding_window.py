@@ -1,10 +1,10 @@
-"""Texts longer than the context, read by a window that slides (Radford et al. 2019, section 3.1; Baevski & Auli 2019).
+"""Texts longer than the context, read with a sliding window (Radford et al. 2019, section 3.1; Baevski & Auli 2019).
 
-    L(s) = −(1/N) Σ_t log P(w_t | the last C − s to C tokens)     a window of C moves on by s tokens and predicts s
+    L(s) = −(1/N) Σ_t log P(w_t | the last C − s to C tokens)     a window of C tokens moves by s tokens and predicts s
 
-With s = C windows do not overlap, and what stands first in one is predicted from next to nothing. A smaller s shows
-every token more of what was before it, and reads the text C / s times. The differences are those of the same networks
-on the same documents.
+With s = C, windows do not overlap, and the first tokens of a window are predicted from almost no context. With a
+smaller s, every token has more context, but the text is read C / s times. All strides use the same networks and
+documents.
 
 Shape legend: N documents.
 """
@@ -29,7 +29,7 @@ from langladder.text.storage.token_streams import TokenStream
 
 
 class Variant(schema.Config):
-    """What varies: s."""
+    """The varied setting: s."""
 
     stride: int = Field(ge=1)
 
@@ -62,7 +62,7 @@ class SlidingWindow(Comparison[SlidingWindowConfig]):
     }
 
     def levels(self, data: Data) -> dict[str, float]:
-        """See `Comparison.levels`: how frequent words are."""
+        """See `Comparison.levels`: the entropy of word frequencies."""
         return {"perplexity": float(np.exp(unigram_loss(data.stream("train").ids)))}
 
     def measure(self, data: Data, seeds: range) -> Measure:
@@ -81,7 +81,7 @@ class SlidingWindow(Comparison[SlidingWindowConfig]):
             model, stride = network(seed), Variant(**change).stride
             tokens, nats = lost(model, text, stride, max(1000, config.fewer(config.test_tokens)))
             return model.number_of_parameters(), {
-                "loss": nats / tokens.mean(),  # (N,), of which the mean is that of all tokens
+                "loss": nats / tokens.mean(),  # (N,), whose mean is the mean over all tokens
                 "perplexity": float(np.exp(nats.sum() / tokens.sum())),
                 "read": config.sequence_length / stride,
             }
@@ -93,7 +93,7 @@ def longer(text: TokenStream, context: int) -> TokenStream:
     """The documents of a text that are longer than a context.
 
     Raises:
-        InputError: there is none.
+        InputError: there is no such document.
     """
     kept = [
         text.ids[start:end]
@@ -108,7 +108,7 @@ def longer(text: TokenStream, context: int) -> TokenStream:
 
 
 def lost(model: GPT, text: TokenStream, stride: int, tokens: int) -> tuple[np.ndarray, np.ndarray]:
-    """Tokens and summed −log P of each of the first documents, of about so many tokens: (N,) each."""
+    """Tokens and summed −log P of each of the first documents, up to about `tokens` tokens: (N,) each."""
     count: list[int] = []
     nats: list[float] = []
     for batch in document_batches(text, limit=tokens):

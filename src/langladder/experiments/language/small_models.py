@@ -1,4 +1,4 @@
-"""What the experiments that train small language models share: settings, training, perplexity on the test text."""
+"""Shared by experiments that train small language models: settings, training, perplexity on the test text."""
 
 import math
 from collections.abc import Mapping
@@ -30,24 +30,24 @@ class TextConfig(ExperimentConfig):
     max_steps: int = Field(default=800, ge=2)  # at effort 1
     batch_size: int = Field(default=8, ge=1)
     sequence_length: int = Field(default=32, ge=1)
-    lr: float = Field(default=0.01, gt=0)  # of recurrent networks
-    gpt_lr: float = Field(default=0.004, gt=0)  # of those with a bounded context
-    gpt_optimizer: Literal["muon", "adamw"] = "muon"  # of those, too: as the ladder's GPT learns
+    lr: float = Field(default=0.01, gt=0)  # settings of recurrent networks
+    gpt_lr: float = Field(default=0.004, gt=0)  # settings of networks with a bounded context
+    gpt_optimizer: Literal["muon", "adamw"] = "muon"  # also for these: the ladder's GPT settings
     clip_norm: float | None = Field(default=1.0, gt=0)
-    test_tokens: int = Field(default=20000, ge=1)  # of the test text, to measure on
+    test_tokens: int = Field(default=20000, ge=1)  # measured tokens of the test text
 
     def small(self, base: Network) -> tuple[type[LanguageModel], dict[str, Any]]:
-        """Class and settings of the experiments' LSTM (one layer) and GPT (two), of the same width."""
+        """Class and settings of the experiments' LSTM (one layer) and GPT (two layers), of the same width."""
         if base == "lstm":
             return RecurrentLM, {"cell": "lstm", "width": self.width, "embedding_dim": self.width}
         return GPT, {"context": self.sequence_length, "width": self.width, "layers": 2, "heads": 4}
 
     def counted(self, order: int) -> tuple[type[LanguageModel], dict[str, Any]]:
-        """Class and settings of the n-gram beside them."""
+        """Class and settings of the n-gram for comparison."""
         return KneserNey, {"order": order}
 
     def training(self, **changes: Any) -> LMTrainingConfig:
-        """How to train, with changes to single settings, `max_steps` among them at effort 1."""
+        """Training settings, with changes to single settings; `max_steps` is for effort 1."""
         steps = self.steps(changes.pop("max_steps", self.max_steps))
         values: dict[str, object] = {"optimizer": "adamw", "betas": [0.9, 0.98], "weight_decay": 0.01, "lr": self.lr}
         values |= {"max_steps": steps, "warmup_steps": steps // 10, "clip_norm": self.clip_norm}
@@ -75,7 +75,7 @@ def measured(
     """Build `kind` with `settings`, train it (or count), and measure it on the test text.
 
     Args:
-        text: what to train on; None: the whole training split.
+        text: the training text; None: the whole training split.
         changes: to `config.training()`.
     """
     text = data.stream("train") if text is None else text
@@ -95,7 +95,7 @@ def trained(
     seed: int,
     changes: Mapping[str, object] | None = None,
 ) -> tuple[LanguageModel, list[float]]:
-    """A model that has learnt, and the training loss of each step (none where it counts); see `measured`."""
+    """A trained model, and the training loss of each step (none for a counted model); see `measured`."""
     torch.manual_seed(seed)
     model = kind(kind.Config.model_validate(settings), vocab_size)
     if isinstance(model, CountedLanguageModel):

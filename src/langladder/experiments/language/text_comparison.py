@@ -1,14 +1,15 @@
-"""`Comparison` of language models on the corpus, by perplexity on the test text; they must beat counting.
+"""`Comparison` of language models on the corpus, by perplexity on the test text. They must beat counting.
 
-What counting gets is Kneser–Ney's perplexity from as much text, with an order of ORDER.
+The result of counting is the perplexity of Kneser–Ney of order ORDER on the same amount of text.
 
-`SparseAttention` compares dense and locally banded attention also by what is computed (Child et al. 2019; Brown et al.
-2020, section 2.1). Of T positions each layer's attention multiplies, for its scores and for the mixing of values,
+`SparseAttention` also compares the computation of dense and locally banded attention (Child et al. 2019; Brown et al.
+2020, section 2.1). For T positions, the scores and weighted sums of each layer's attention take this many
+multiplications:
 
     dense     2 D T²
-    banded    2 D T · min(T, 2w)     every block of w reads itself and the block before (`nn.multi_head_attention`)
+    banded    2 D T · min(T, 2w)     each block of w attends to itself and the previous one (`nn.multi_head_attention`)
 
-What a mask then takes away is computed, too, and counted. Matrices cost the same in both.
+Masked entries are also computed, and are counted. The costs of the projections are the same in both.
 """
 
 from typing import Any, ClassVar, Literal
@@ -65,7 +66,7 @@ class SparseAttentionConfig(TextComparisonConfig):
 
 
 class SparseAttention(TextComparison):
-    """Variants of a small GPT, with what their attention computes."""
+    """Variants of a small GPT, with the multiplications of their attention."""
 
     Config: ClassVar[type[schema.Config]] = SparseAttentionConfig
     metrics: ClassVar[dict[str, Metric]] = {
@@ -89,11 +90,11 @@ class SparseAttention(TextComparison):
 
 
 def attention_products(config: GPTConfig, length: int) -> float:
-    """Multiplications of scores and of mixed values in all layers, of one row of `length` tokens."""
+    """Multiplications for the scores and weighted sums of all layers, for one row of `length` tokens."""
     total = 0
     for layer in range(config.layers):
         window = config.sparse_window if layer % 2 else None
         read = length if window is None or window >= length else min(length, 2 * window)
-        # 2 D T S, S the positions whose scores are computed for each
+        # 2 D T S, with S the number of computed scores per position
         total += 2 * config.width * length * read
     return float(total)

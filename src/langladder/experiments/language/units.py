@@ -1,12 +1,12 @@
-"""What a model reads: characters, subwords or words, compared where they can be (Mielke et al. 2021).
+"""The units of a model: characters, subwords or words, with comparable measures (Mielke et al. 2021).
 
-Perplexity per token says nothing between tokenizers; bits per byte do: L / (ln 2 · bytes) of the same test text. Every
-unit gets the same text to learn from: as many steps, each over as many words, hence over more tokens where these are
-small.
-Contexts and orders reach as far back in words, for a GPT and an n-gram alike (an n-gram no further than order 6).
+Perplexity per token cannot be compared between tokenizers, but bits per byte can: L / (ln 2 · bytes) of the same test
+text. Every unit gets the same training text: the same number of steps with the same number of words, so more tokens if
+these are small. Contexts and orders cover the same number of words, for a GPT and an n-gram (but the order of an n-gram
+is at most 6).
 
-The text is what the pipeline's tokenizer spells. A word that the training text lacks is UNK, one token for them all,
-which makes words look better than they are; the share of such tokens stands in the table.
+The text is the output of the pipeline's tokenizer. All words that are not in the training text are the same token UNK,
+which makes words look better than they are. The table has the share of such tokens.
 """
 
 from collections.abc import Iterator
@@ -33,26 +33,26 @@ LONGEST_ORDER = 6
 
 
 class Variant(schema.Config):
-    """What varies."""
+    """The varied settings."""
 
     unit: Trained
 
 
 class UnitsConfig(TextConfig, ComparisonConfig):
-    """Settings of `Units`; lengths are in words, for every unit the same stretch of text."""
+    """Settings of `Units`; lengths are in words, so they are the same amount of text for every unit."""
 
     VARIANT = Variant
     bases: list[Literal["kneser_ney", "lstm", "gpt"]] = Field(min_length=1)
     metric: Literal["bits"] = "bits"
-    subwords: int = Field(default=1000, ge=260)  # vocabulary of those units that have a size to choose
-    order: int = Field(default=3, ge=1, le=LONGEST_ORDER)  # of the n-gram
+    subwords: int = Field(default=1000, ge=260)  # vocabulary size of units that allow a choice
+    order: int = Field(default=3, ge=1, le=LONGEST_ORDER)  # maximum order of the n-gram
 
 
 class Units(Comparison[UnitsConfig]):
-    """Bits a byte by unit; a line a model.
+    """Bits per byte by unit; one line per model.
 
-    Nothing is judged where a network has learnt characters, or all larger units, no better than the n-gram does by the
-    same unit: what it loses by characters may be training that it lacks.
+    There is no verdict if a network is not better than the n-gram of the same unit, for characters or for all larger
+    units: a loss from characters could then be due to insufficient training.
     """
 
     Config: ClassVar[type[schema.Config]] = UnitsConfig
@@ -108,7 +108,7 @@ class Units(Comparison[UnitsConfig]):
 
 
 def text_lines(data: Data, split: Any) -> Iterator[str]:
-    """The text of a split, line by line, as its tokenizer spells it."""
+    """The text of a split, line by line, after encoding and decoding with its tokenizer."""
     tokenizer = data.tokenizer()
     for document in data.stream(split):
         for ids in np.split(document, np.flatnonzero(document == EOS) + 1)[:-1]:

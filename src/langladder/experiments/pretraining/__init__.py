@@ -1,1 +1,1 @@
-"""Claims on what pre-trained networks are worth to other tasks."""
+"""Claims on the value of pre-trained networks for other tasks."""

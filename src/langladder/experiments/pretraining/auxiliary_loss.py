@@ -1,6 +1,7 @@
-"""The language model's loss beside the task's, L3 = L2 + λ L1, by the number of labels (Radford et al. 2018, 3.2, 5).
+"""The language model's loss in addition to the task's, L3 = L2 + λ L1, by number of labels (Radford et al. 2018, 3.2,
+5).
 
-The same pre-trained GPT is fine-tuned with each λ (`lm_weight`). In the paper larger sets profit from λ = 0.5 and
+The same pre-trained GPT is fine-tuned with each λ (`lm_weight`). In the paper, larger data sets gain from λ = 0.5 and
 smaller ones do not.
 """
 
@@ -21,7 +22,7 @@ class AuxiliaryLossConfig(TransferComparisonConfig, CountsConfig):
 
 
 class AuxiliaryLoss(TransferComparison):
-    """A line for each λ."""
+    """Accuracy by number of labels; one line per λ."""
 
     Config: ClassVar[type[schema.Config]] = AuxiliaryLossConfig
     metrics: ClassVar[dict[str, Metric]] = METRICS

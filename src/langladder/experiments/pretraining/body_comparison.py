@@ -1,8 +1,9 @@
-"""`Comparison` of small BERTs and GPTs by what they are worth after pre-training: to other tasks, and in the gaps.
+"""`Comparison` of small pre-trained BERTs and GPTs: their value for other tasks, and their predictions of masked words.
 
-A variant sets what the body is (`next_sentence`, …) or how it is pre-trained (`masking`, `max_steps`, …); it is then
-fine-tuned on `transfer`'s tasks. Of a BERT it is also measured how many masked words it tells on the test text, as many
-hidden for every variant, and how far its words for a gap are from the true ones where the process of the text is known.
+A variant changes settings of the body (`next_sentence`, …) or of its pre-training (`masking`, `max_steps`, …). The body
+is then fine-tuned on the tasks of `transfer`. For a BERT, two further measures are the accuracy of masked words on the
+test text, with the same number of masked words for every variant, and, if the process of the text is known, the
+distance of its predictions from the true distribution.
 """
 
 import math
@@ -26,7 +27,7 @@ from langladder.text.storage.token_streams import TokenStream
 
 LINES = pa.schema([("text", pa.string()), ("log_prob", pa.float64())])
 LEAST_HIDDEN = 4
-"""Hidden words below which no effort goes."""
+"""Minimum number of masked words at any effort."""
 
 
 class BodyComparisonConfig(TransferConfig, NetworkComparisonConfig):
@@ -35,21 +36,21 @@ class BodyComparisonConfig(TransferConfig, NetworkComparisonConfig):
     TRAINED: ClassVar[frozenset[str]] = frozenset(TRAINING | {"masking", "short"})
     bases: list[Kind] = Field(min_length=1)
     metric: Literal["single", "pairs", "masked", "follows", "divergence"] = "pairs"
-    masked_share: float = Field(default=0.15, gt=0, lt=1)  # of the test text's tokens that are hidden
-    test_tokens: int = Field(default=20000, ge=1)  # of the test text in which they are
-    true_words: int = Field(default=60, ge=0)  # whose true distribution is computed, at effort 1 and above
+    masked_share: float = Field(default=0.15, gt=0, lt=1)  # share of the test text's tokens that are masked
+    test_tokens: int = Field(default=20000, ge=1)  # tokens of the test text in rows with gaps
+    true_words: int = Field(default=60, ge=0)  # masked words whose true distribution is computed, at effort 1 and above
 
     def small(self, base: Kind) -> tuple[Any, dict[str, object]]:
         """See `NetworkComparisonConfig.small`."""
         return KINDS[base], self.body(base)
 
     def training(self, **changes: object) -> Any:
-        """See `NetworkComparisonConfig.training`: of a BERT, which has all settings."""
+        """See `NetworkComparisonConfig.training`: those of a BERT, which has all settings."""
         return self.pretraining("bert", **changes)
 
 
 class Gaps(NamedTuple):
-    """Where encoders are asked for words: the test text, and words whose true distribution is known."""
+    """The data for predicting masked words: the test text, and words whose true distribution is known."""
 
     test: TokenStream
     known: Sequence[HiddenWord]

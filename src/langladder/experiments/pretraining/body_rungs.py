@@ -1,14 +1,14 @@
-"""Bodies that are files of conf/, pre-trained once for all that an experiment measures, and rungs grown from them.
+"""Bodies from files in conf/, pre-trained once per experiment, and rungs that start from them.
 
     defaults:
-      - /encoder@settings.bodies.bert: bert_mini                     the very files of conf/encoder, conf/lm
+      - /encoder@settings.bodies.bert: bert_mini                     the files of conf/encoder, conf/lm
       - /classifier_transfer@settings.rungs.bert: bert_fine_tuned    and conf/classifier_transfer
     settings:
-      bodies: {bert: {model: {width: 64}}}                           what it changes of them
+      bodies: {bert: {model: {width: 64}}}                           changes to these files
 
-A rung starts from the one body that is of its kind, whatever its file names as its base. Bodies read the training text
-and, with `task_texts`, the training texts of the labels, whose labels they never see. How they learn and what grows
-from them is `small_bodies`.
+A rung starts from the body of its kind, independent of the base in its file. Bodies are trained on the training text
+and, with `task_texts`, on the training texts of the labels, without the labels. For training and fine-tuning see
+`small_bodies`.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ from langladder.text.tokenize.tokenizers import Tokenizer
 
 
 class BodyRung(Config):
-    """A file of conf/encoder or conf/lm; the number of its steps is that at effort 1."""
+    """A file of conf/encoder or conf/lm; its number of steps is for effort 1."""
 
     name: str
     title: str
@@ -42,11 +42,11 @@ class BodyRung(Config):
     target: str = Field(alias="_target_")
     model: dict[str, object] = Field(default={})
     training: dict[str, object] = Field(default={})
-    judged: Any = None  # of the ladder alone
+    judged: Any = None  # only used on the ladder
 
     @property
     def kind(self) -> Any:
-        """Its class."""
+        """The class of the network."""
         return locate(self.target)
 
     def config(self) -> Any:
@@ -54,7 +54,7 @@ class BodyRung(Config):
         return checked(self.kind.Config, self.model, f"body {self.name}")
 
     def trained(self, steps: Callable[[int], int]) -> Any:
-        """How it is pre-trained, in `steps` of the number that the file says, a tenth of them warm-up."""
+        """Pre-training settings, with `steps` instead of the file's number; a tenth of them are warm-up."""
         kind: type[Config] = MaskedTraining if issubclass(self.kind, BERT) else LMTrainingConfig
         where, values = f"body {self.name}", self.training | {"warmup_steps": 1}
         made = steps(checked(kind, values, where).model_dump()["max_steps"])
@@ -72,12 +72,12 @@ class BodyRung(Config):
 class GrownRung(ClassifierRung):
     """A file of conf/classifier_transfer whose body is a network."""
 
-    base: str  # on the ladder
+    base: str  # only used on the ladder
 
     @model_validator(mode="after")
     def _grows(self) -> Self:
         if not issubclass(self.kind, Grown):
-            raise ValueError(f"rung {self.name}: {self.target} does not use the network of its base; use one that does")
+            raise ValueError(f"rung {self.name}: {self.target} does not use its base's network; use a class that does")
         return self
 
 
@@ -86,10 +86,10 @@ class GrowingConfig(ReadingConfig):
 
     rungs: dict[str, GrownRung] = Field(min_length=1)  # type: ignore[assignment]
     bodies: dict[str, BodyRung] = Field(min_length=1)
-    task_texts: bool = True  # false: the text alone is read before
+    task_texts: bool = True  # false: bodies are only trained on the text
 
     def body_of(self, rung: GrownRung) -> str:
-        """The name of the body that a rung starts from. Raises ValueError where there is none, or more than one."""
+        """The name of the body that a rung starts from. Raises ValueError if there is none, or more than one."""
         fit = [name for name, body in self.bodies.items() if issubclass(body.kind, rung.kind.BODY)]
         if len(fit) != 1:
             raise ValueError(
@@ -98,7 +98,7 @@ class GrowingConfig(ReadingConfig):
         return fit[0]
 
     def check_grown(self, rung: GrownRung, model: Mapping[str, Any]) -> None:
-        """Whether a rung of such settings can start from its body. Raises ValueError where it cannot."""
+        """Check that a rung with these settings can start from its body. Raises ValueError if it cannot."""
         body = self.bodies[self.body_of(rung)].config()
         settings: dict[str, Any] = rung.model | dict(model)
         if why := too_many(settings.get("layers_transferred"), body.layers) or rung.kind.refuses(settings, body):
@@ -112,7 +112,7 @@ class GrowingConfig(ReadingConfig):
 
 
 def pretrained(config: GrowingConfig, data: Data, *, seed: int, progress: Progress) -> dict[str, Body]:
-    """Each body, pre-trained once; not to be changed.
+    """All bodies, each pre-trained once; callers must not change them.
 
     Raises:
         InputError: the text is too small; see the tasks.
@@ -131,7 +131,7 @@ def pretrained(config: GrowingConfig, data: Data, *, seed: int, progress: Progre
 
 
 def unlabelled(data: Data, *, task_texts: bool) -> TokenStream:
-    """The training text; behind it, where asked for, the training texts of the labels as one more document."""
+    """The training text, followed, if requested, by the training texts of the labels as one more document."""
     text = data.stream("train")
     if not task_texts:
         return text
@@ -151,10 +151,10 @@ def grown(
     model: Any = None,
     vectors: WordVectors | None = None,
 ) -> NeuralClassifier:
-    """A rung, begun as its base and trained on `texts`; see `small_bodies.fine_tuned`.
+    """A rung that starts from its base and is trained on `texts`; see `small_bodies.fine_tuned`.
 
     Args:
-        model: settings other than those of the rung.
+        model: changes to the settings of the rung.
     """
     config = rung.config() if model is None else model
     how: dict[str, Any] = {"seed": seed, "vectors": vectors, "rung": rung.name}

@@ -1,13 +1,13 @@
-"""Masked words or next words, which teach understanding better (Devlin et al. 2019, section 5.1, appendix C.1, fig. 5).
+"""Which is better pre-training: masked words or next words (Devlin et al. 2019, section 5.1, appendix C.1, fig. 5).
 
-A BERT, which reads both ways and predicts 15 % of the words, and a GPT of the same width and layers, which reads from
-left to right and predicts all of them, pre-train on as many tokens a step. Both are post-norm, as the paper's GPT-1 is,
-and classify by the mean of their states. After so many steps each, a copy is fine-tuned on `transfer`'s tasks; 0 steps:
-an untrained network. The two may differ there already, because one reads both ways. So what pre-training teaches is
-judged by the gain over the untrained network at the first checkpoint and at the last, a_k − a_0 with a_k the accuracy
-after k steps, and by a_k at the last.
+A BERT reads in both directions and predicts 15 % of the words. A GPT of the same width and layers reads from left to
+right and predicts all words. Both are pre-trained with the same number of tokens per step, are post-norm like the
+paper's GPT-1, and classify with the mean of their states. At each checkpoint, a copy is fine-tuned on the tasks of
+`transfer`; 0 steps is an untrained network. Untrained networks can already differ, because one reads in both
+directions. So the effect of pre-training is measured as the gain over the untrained network, a_k − a_0 with a_k the
+accuracy after k steps, at the first and the last checkpoint, and as a_k at the last one.
 
-BERT also has embeddings of segments and the words' output transformation, which fine-tuning uses only in part.
+BERT also has segment embeddings and the transformation before the output layer; fine-tuning uses only a part of them.
 
 Shape legend: N test texts of both tasks.
 """
@@ -29,7 +29,7 @@ STEPS = "steps of pre-training"
 
 
 class Variant(schema.Config):
-    """What varies."""
+    """The varied settings."""
 
     kind: Kind
 
@@ -45,12 +45,12 @@ class MaskedOrCausalConfig(TransferConfig, ComparisonConfig):
     @model_validator(mode="after")
     def _rise(self) -> Self:
         if sorted(set(self.checkpoints)) != self.checkpoints or self.checkpoints[0] < 1:
-            raise ValueError(f"checkpoints={self.checkpoints}: rising numbers of steps, 1 or more")
+            raise ValueError(f"checkpoints={self.checkpoints}: must be increasing numbers of steps, 1 or more")
         return self
 
 
 class MaskedOrCausal(Comparison[MaskedOrCausalConfig]):
-    """Accuracy after fine-tuning by steps of pre-training, a line for BERT and one for GPT."""
+    """Accuracy after fine-tuning by steps of pre-training; one line each for BERT and GPT."""
 
     Config: ClassVar[type[schema.Config]] = MaskedOrCausalConfig
     reads = ("tokens/text",)
@@ -96,7 +96,7 @@ class MaskedOrCausal(Comparison[MaskedOrCausalConfig]):
         return one
 
     def _measured(self, kind: Kind, bodies: Bodies, transfer: Transfer, seed: int) -> dict[int, dict[str, np.ndarray]]:
-        """Steps → task → what is right."""
+        """Steps → task → whether each text is right."""
         stops = {self.config.steps(steps) for steps in self.config.checkpoints}
         kept: dict[int, Body] = {0: bodies.fresh(kind, seed=seed)}
 
@@ -104,7 +104,7 @@ class MaskedOrCausal(Comparison[MaskedOrCausalConfig]):
             if step in stops:
                 kept[step] = deepcopy(body).eval()
 
-        # the rate stays as it is after the warm-up, so that every checkpoint is a training of so many steps
+        # constant rate after the warm-up, so that every checkpoint equals a training run of that many steps
         training = {"max_steps": max(self.config.checkpoints), "schedule": "constant"}
         bodies.train(kind, None, training, seed=seed, watch=watch)
         return {step: transfer.right(body, seed=seed) for step, body in kept.items()}

@@ -1,15 +1,15 @@
-"""Small BERTs and GPTs that the experiments pre-train on the text, and what starts from them; in a bare loop.
+"""Small BERTs and GPTs that experiments pre-train on the text, and fine-tuned models, in a simple training loop.
 
 Batches, gaps and losses are those of the ladder (`data.masked_language_modelling`, `tasks.masked_language_modelling`,
-`tasks.fine_tuning`), so what an experiment pre-trains and fine-tunes is what the ladder would, only smaller. A body of
-the same settings, training and seed is trained once in a run (`Bodies`).
+`tasks.fine_tuning`), so experiments train the same models as the ladder, only smaller. A body with the same settings,
+training and seed is trained once per run (`Bodies`).
 
     config: a `BodyConfig`
     bodies = Bodies(data, config)
     body = bodies.get("bert", {"next_sentence": False}, {"masking": {"share": 0.4}}, seed=1)
     classifier = fine_tuned(body, bodies.tokenizer, texts, training, seed=1)
 
-Settings of such a body are an experiment's own; `body_rungs` composes files of conf/ instead.
+The settings of such bodies are in the experiment; `body_rungs` composes files in conf/ instead.
 """
 
 import json
@@ -54,9 +54,9 @@ class BodyConfig(ExperimentConfig):
     width: int = Field(default=64, ge=4)
     layers: int = Field(default=2, ge=1)
     heads: int = Field(default=4, ge=1)
-    sequence_length: int = Field(default=48, ge=8)  # tokens of a row, in pre-training and at most when fine-tuned
+    sequence_length: int = Field(default=48, ge=8)  # tokens of a row in pre-training, and maximum tokens in fine-tuning
     body_steps: int = Field(default=1500, ge=1)  # of pre-training, at effort 1
-    body_batch_size: int = Field(default=12, ge=1)  # rows a step
+    body_batch_size: int = Field(default=12, ge=1)  # rows per step
     body_lr: float = Field(default=0.004, gt=0)
     body_optimizer: Literal["adamw", "muon"] = "adamw"
     tuning_steps: int = Field(default=300, ge=2)  # of fine-tuning, at effort 1
@@ -64,13 +64,13 @@ class BodyConfig(ExperimentConfig):
     tuning_lr: float = Field(default=0.001, gt=0)
 
     def body(self, kind: Kind, **changes: object) -> dict[str, object]:
-        """Settings of a body, with changes to single ones; a GPT is post-norm, as GPT-1 and BERT are."""
+        """Settings of a body, with changes to single ones; a GPT is post-norm, like GPT-1 and BERT."""
         values = {"width": self.width, "layers": self.layers, "heads": self.heads, "dropout": 0.0}
         values |= {"context": self.sequence_length}
         return values | ({"next_sentence": False} if kind == "bert" else {"norm": "post"}) | changes
 
     def pretraining(self, kind: Kind, **changes: Any) -> Any:
-        """How a body is pre-trained, with changes to single settings, `max_steps` among them at effort 1."""
+        """Pre-training settings of a body, with changes to single settings; `max_steps` is for effort 1."""
         steps = self.steps(changes.pop("max_steps", self.body_steps))
         values: dict[str, object] = {"optimizer": self.body_optimizer, "betas": [0.9, 0.98], "weight_decay": 0.01}
         values |= {"lr": self.body_lr}
@@ -79,7 +79,7 @@ class BodyConfig(ExperimentConfig):
         return (MaskedTraining if kind == "bert" else LMTrainingConfig).model_validate(values | changes)
 
     def tuning(self, **changes: Any) -> ReadingTraining:
-        """How a body is fine-tuned, as `pretraining`."""
+        """Fine-tuning settings of a body, in the form of `pretraining`."""
         steps = self.steps(changes.pop("max_steps", self.tuning_steps))
         values: dict[str, object] = {"optimizer": "adamw", "weight_decay": 0.01, "lr": self.tuning_lr, "clip_norm": 1.0}
         values |= {"max_steps": steps, "warmup_steps": steps // 10, "batch_size": self.tuning_batch_size}
@@ -87,7 +87,7 @@ class BodyConfig(ExperimentConfig):
 
 
 class Bodies:
-    """The bodies of one run, each pre-trained once, on the training text, or on another."""
+    """The bodies of one run, each pre-trained once, on the training text or on another text."""
 
     def __init__(self, data: Data, config: BodyConfig, text: TokenStream | None = None) -> None:
         self.text = data.stream("train") if text is None else text
@@ -102,7 +102,7 @@ class Bodies:
         *,
         seed: int,
     ) -> Body:
-        """A body, in evaluation mode; not to be changed.
+        """A body in evaluation mode; callers must not change it.
 
         Args:
             settings, training: changes to those of `BodyConfig`.
@@ -126,7 +126,8 @@ class Bodies:
         seed: int,
         watch: Callable[[Body, int], None] | None = None,
     ) -> Body:
-        """The same, kept by nobody. watch: told the network in training after each step, with the steps made."""
+        """A body that is not cached. watch: called with the network after each training step, with the number of steps
+        so far."""
         body = self.fresh(kind, settings, seed=seed)
         how = self.config.pretraining(kind, **(training or {}))
         told = None if watch is None else lambda step: watch(body, step)
@@ -135,7 +136,7 @@ class Bodies:
 
 
 def fresh(kind: type[Any], config: Any, tokenizer: Tokenizer, *, seed: int) -> Body:
-    """A BERT or GPT of such settings over the tokenizer's tokens, in evaluation mode."""
+    """A BERT or GPT with these settings for the tokenizer's tokens, in evaluation mode."""
     torch.manual_seed(seed)
     found: Body = kind(config, tokenizer.full_vocab_size if issubclass(kind, BERT) else tokenizer.vocab_size)
     return found.eval()
@@ -150,13 +151,13 @@ def pretrain(
     seed: int,
     watch: Callable[[int], None] | None = None,
 ) -> list[float]:
-    """Train in place on gaps or on next tokens, whichever the body learns; see `training.train`.
+    """Train in place on masked words or on next tokens, depending on the body; see `training.train`.
 
     Args:
-        config: `MaskedTraining` of a BERT, `LMTrainingConfig` of a GPT.
+        config: `MaskedTraining` for a BERT, `LMTrainingConfig` for a GPT.
 
     Raises:
-        InputError: the text makes no rows.
+        InputError: the text is too short for a row.
     """
     if isinstance(body, BERT):
         return train_encoder(body, tokenizer, text, config, seed=seed, watch=watch)
@@ -172,14 +173,14 @@ def train_encoder(
     seed: int,
     watch: Callable[[int], None] | None = None,
 ) -> list[float]:
-    """Masked words, and next sentences, as `tasks.masked_language_modelling` learns them; see `training.train`.
+    """Train on masked words and next sentences, like `tasks.masked_language_modelling`; see `training.train`.
 
     Raises:
-        InputError: the text makes no rows.
+        InputError: the text is too short for a row.
     """
     cut: dict[str, Any] = {"length": config.sequence_length, "short": config.short, "most": config.most_lines}
     rows = Pairs(text, pairs=model.config.next_sentence, **cut)
-    size: dict[str, Any] = {"batch_size": config.batch_size, "validation_tokens": 1}  # nothing is validated
+    size: dict[str, Any] = {"batch_size": config.batch_size, "validation_tokens": 1}  # there is no validation
     size |= {"steps": config.max_steps}
     batches = MaskedBatches(rows, rows, model, word_starts(tokenizer), config.masking, seed=seed, **size)
 
@@ -202,15 +203,15 @@ def fine_tuned(
     vectors: WordVectors | None = None,
     rung: str = "experiment",
 ) -> NeuralClassifier:
-    """A classifier that has grown from a body, which stays as it is; its best weights by `texts.validation`.
+    """A classifier fine-tuned from a copy of a body, with its best weights on `texts.validation`.
 
     Args:
-        kind: its class; None: that of `CLASSIFIERS`. config: its settings; None: as they stand there.
-        vectors: that the tokens which are words begin with, as wide as the body.
+        kind: its class; None: that of `CLASSIFIERS`. config: its settings; None: those of `CLASSIFIERS`.
+        vectors: initial vectors of tokens that are whole words, with the width of the body.
         rung: its name, for messages.
 
     Raises:
-        InputError: more layers than the body has are to be transferred.
+        InputError: more layers should be transferred than the body has.
     """
     kind = CLASSIFIERS["bert" if isinstance(body, BERT) else "gpt"] if kind is None else kind
     config = kind.Config() if config is None else config
@@ -224,7 +225,7 @@ def fine_tuned(
 
 
 def start_tokens(network: NeuralClassifier, units: SubwordUnits, vectors: WordVectors) -> None:
-    """Begin the rows of a body's tokens with vectors, spread as its table is: E_w ← v_w · std(E) / std(v)."""
+    """Start a body's token rows with vectors, scaled to its table: E_w ← v_w · std(E) / std(v)."""
     body = cast(Grown, network).body()
     assert isinstance(body, Network)
     embedding = body.embedding

@@ -1,10 +1,11 @@
-"""What a pre-trained body is worth to two tasks that experiments draw from microworld, whatever the labels are.
+"""The value of a pre-trained body for two tasks that experiments draw from microworld, independent of the corpus's
+labels.
 
-    single   questions, by what they ask for: a person, a place, a number, …
+    single   questions, labelled by what they ask for: a person, a place, a number, …
     pairs    two sentences: entailment, contradiction or neutral
 
-None of the texts is ambiguous, and no test text is among the others. The body is fine-tuned on each task with the same
-few labels (`small_bodies.fine_tuned`); of questions with fewer, since a thousand teach nearly any network all of it.
+No text is ambiguous, and no test text is in another split. The body is fine-tuned on each task with the same few labels
+(`small_bodies.fine_tuned`). Questions have fewer labels, because nearly any network learns the task from a thousand.
 
 Shape legend: N test texts of both tasks.
 """
@@ -25,17 +26,17 @@ from langladder.text.labelled.labelled import Example
 
 Drawing = Literal["questions", "entailment"]
 TASKS: dict[str, Drawing] = {"single": "questions", "pairs": "entailment"}
-TRIES = 40  # draws for each text that is asked for
+TRIES = 40  # maximum draws per requested text
 
 
 class TransferConfig(BodyConfig):
-    """Settings of an experiment that judges bodies by what starts from them."""
+    """Settings of an experiment that evaluates bodies by fine-tuning them."""
 
     world: Size = "small"
-    train_texts: int = Field(default=1000, ge=LEAST)  # pairs, at effort 1 and above; an eighth to choose by
+    train_texts: int = Field(default=1000, ge=LEAST)  # pairs, at effort 1 and above; an eighth of them for validation
     single_texts: int = Field(default=256, ge=LEAST)  # questions, likewise
     test_texts: int = Field(default=500, ge=LEAST)
-    pooling: Literal["pooler", "first", "mean"] = "mean"  # what the output reads; of a GPT mean, or else its last state
+    pooling: Literal["pooler", "first", "mean"] = "mean"  # input of the output layer; a GPT's: mean or last state
 
     def texts(self, drawn: Drawing) -> Texts:
         """The texts of a task; the same for all bodies and seeds."""
@@ -48,10 +49,10 @@ class TransferConfig(BodyConfig):
 
 
 def drawn_texts(task: Drawing, count: int, *, size: Size, seed: int = 1) -> list[Example]:
-    """So many different texts, or pairs of texts, with their labels.
+    """`count` distinct texts, or pairs of texts, with their labels.
 
     Raises:
-        InputError: there are not so many.
+        InputError: there are not enough.
     """
     draw = drawing(LabelledWorldConfig(size=size, task=task, ambiguity=0.0))
     random = Random(f"{seed} transfer {task}")
@@ -68,18 +69,18 @@ def drawn_texts(task: Drawing, count: int, *, size: Size, seed: int = 1) -> list
 
 
 class Transfer:
-    """Fine-tunes bodies on the tasks of a run, which are drawn once."""
+    """Fine-tunes bodies on the tasks of a run; the tasks are drawn once."""
 
     def __init__(self, bodies: Bodies, config: TransferConfig) -> None:
         self.bodies, self.config = bodies, config
         self.tasks = {name: config.texts(drawn) for name, drawn in TASKS.items()}
 
     def right(self, body: Body, *, seed: int) -> dict[str, np.ndarray]:
-        """Task → whether each test text gets its label, bool."""
+        """Task → whether each test text gets the right label, bool."""
         return {name: self._right(body, texts, seed) for name, texts in self.tasks.items()}
 
     def accuracy(self, body: Body, *, seed: int) -> dict[str, float]:
-        """Task → share of the test texts that get their label."""
+        """Task → share of the test texts with the right label."""
         return {name: float(right.mean()) for name, right in self.right(body, seed=seed).items()}
 
     def majorities(self) -> dict[str, float]:
@@ -88,7 +89,7 @@ class Transfer:
 
     def _right(self, body: Body, texts: Texts, seed: int) -> np.ndarray:
         settings: dict[str, object] = {"dropout": 0.0}
-        # GPT without its auxiliary loss, so that both learn the same
+        # GPT without its auxiliary loss, so that both have the same training objective
         pooling = self.config.pooling
         if isinstance(body, BERT):
             settings |= {"pooling": pooling}

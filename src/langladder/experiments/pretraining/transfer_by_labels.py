@@ -1,10 +1,10 @@
-"""What pre-training is worth, by the number of labels (Devlin et al. 2019; Radford et al. 2018; Howard & Ruder 2018).
+"""The value of pre-training by the number of labels (Devlin et al. 2019; Radford et al. 2018; Howard & Ruder 2018).
 
-Each rung begins as its pre-trained body and, to compare with, the same network from fresh weights. Some also begin from
-fresh weights but for the table of tokens, in which those that are words get skip-gram vectors of the same text (Turian
-et al. 2010). All weights are trained on in each case, in as many steps. One pre-training serves all numbers of labels
-and all seeds. The gain is the difference in accuracy on the test texts from the same network from fresh weights.
-`others` are classifiers that stand beside them in the drawing, and in no verdict.
+Each rung starts from its pre-trained body and, for comparison, from random weights. Some rungs also start from random
+weights with skip-gram vectors of the same text for tokens that are words (Turian et al. 2010). All weights are trained
+in each case, with the same number of steps. One pre-training is used for all numbers of labels and all seeds. The gain
+is the difference in test accuracy to the same network from random weights. `others` are classifiers that are in the
+plot, but in no verdict.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,17 +39,17 @@ FROM_SCRATCH = "{}, from scratch"
 VECTORS_ALONE = "{}, word vectors alone"
 WITH_VECTORS = "{} from word vectors"
 Line = Callable[[Texts, int], np.ndarray]
-"""Texts, seed → whether each test text gets its label, (N,) bool, after training on the others."""
+"""Texts, seed → whether each test text gets the right label, (N,) bool, after training on the other splits."""
 
 
 class TransferByLabelsConfig(GrowingConfig, CountsConfig, RepeatedConfig):
     """Settings of `TransferByLabels`."""
 
     rungs: dict[str, GrownRung] = Field(min_length=1)  # type: ignore[assignment]
-    others: dict[str, ClassifierRung] = Field(default={})  # files of conf/classifier, to compare with
-    vectors: list[str] = Field(default=[])  # rungs that also begin with word vectors alone; others that begin with them
+    others: dict[str, ClassifierRung] = Field(default={})  # files of conf/classifier, for comparison
+    vectors: list[str] = Field(default=[])  # rungs that also start with only word vectors; others that start with them
     vector_epochs: int = Field(default=5, ge=1)
-    vector_lines: int = Field(default=50_000, ge=1)  # of the text, to make them of
+    vector_lines: int = Field(default=50_000, ge=1)  # lines of text for training the vectors
 
     @model_validator(mode="after")
     def _lines_differ(self) -> Self:
@@ -60,14 +60,14 @@ class TransferByLabelsConfig(GrowingConfig, CountsConfig, RepeatedConfig):
             raise ValueError(f"vectors: {without} have no embedding; name networks")
         titles = [rung.title for rung in [*self.rungs.values(), *self.others.values()]]
         if len(set(titles)) < len(titles):
-            raise ValueError(f"rungs: titles {titles}: each another, or no reader can tell their lines apart")
+            raise ValueError(f"rungs: titles {titles}: every rung needs a different title, to distinguish their lines")
         if begun := [rung.name for rung in self.rungs.values() if not rung.config().pretrained]:
-            raise ValueError(f"rungs: {begun} with pretrained=false: every rung is measured from fresh weights anyway")
+            raise ValueError(f"rungs: {begun} with pretrained=false: every rung is measured from random weights anyway")
         return self
 
 
 class Measured(NamedTuple):
-    """What was measured: title → number of labels → (S, N) bool, whether a test text got its label.
+    """The measurements: title → number of labels → (S, N) bool, whether a test text got the right label.
 
     Attributes:
         ceiling: the best possible accuracy; None where it is unknown.
@@ -83,7 +83,7 @@ class Measured(NamedTuple):
         return float(self.right[title][count].mean())
 
     def learnt(self, title: str) -> Verdict:
-        """A gate: with all labels it is better than who always says the most frequent one."""
+        """A gate: with all labels it is better than always predicting the most frequent one."""
         return above(self.right[title][self.counts[-1]], self.majority, f"{title} has not learnt: its accuracy")
 
     def spread(self, title: str, count: int) -> float:
@@ -93,12 +93,12 @@ class Measured(NamedTuple):
 
     @property
     def counts(self) -> list[int]:
-        """Numbers of labels, rising."""
+        """Numbers of labels, in increasing order."""
         return list(next(iter(self.right.values())))
 
 
 class TransferByLabels(Experiment[TransferByLabelsConfig]):
-    """A line for each rung and each of its beginnings."""
+    """Accuracy by number of labels; one line for each rung and each of its initialisations."""
 
     Config: ClassVar[type[schema.Config]] = TransferByLabelsConfig
     reads = ("clean/labels", "clean/text", "tokens/text")
@@ -155,7 +155,7 @@ class TransferByLabels(Experiment[TransferByLabelsConfig]):
 def right_after(
     rung: ClassifierRung, vectors: WordVectors | None, config: TransferByLabelsConfig, texts: Texts, seed: int
 ) -> np.ndarray:
-    """Whether each test text gets its label, (N,) bool, after training on the others; begun with vectors or without."""
+    """Whether each test text gets the right label, (N,) bool, after training, which starts with vectors or without."""
     training = None if rung.training is None else config.training_on(rung, texts)
     return right_labels(fitted(rung, texts, training, seed=seed, vectors=vectors), texts.test)
 
@@ -168,7 +168,7 @@ def measured(
     seed: int,
     progress: Progress,
 ) -> Measured:
-    """Every line at every number of labels, a training a seed."""
+    """Measure every line at every number of labels, with one training run per seed."""
     seeds = config.numbers(seed)
     right: dict[str, dict[int, np.ndarray]] = {title: {} for title in lines}
     for count in [*fitting(config.counts, whole), None]:
@@ -186,7 +186,7 @@ def measured(
 Pairs = Mapping[str, tuple[str, str]]
 """Name → title of the line, title of its baseline."""
 Gains = Mapping[str, Mapping[int, Difference]]
-"""Name → number of labels → what the line gains."""
+"""Name → number of labels → gain of the line."""
 
 
 def gains_of(measured: Measured, pairs: Pairs) -> dict[str, dict[int, Difference]]:
@@ -201,7 +201,7 @@ def gains_of(measured: Measured, pairs: Pairs) -> dict[str, dict[int, Difference
 def change(
     measured: Measured, pair: tuple[str, str], first: int, second: int, confidence: float = CONFIDENCE
 ) -> Difference:
-    """How much larger a gain is with `first` labels than with `second`."""
+    """The difference between the gains with `first` labels and with `second`."""
     line, base = (measured.right[title] for title in pair)
     # (a_n − b_n) − (a_m − b_m)
     each = [line[count].astype(int) - base[count] for count in (first, second)]  # (S, N)
@@ -209,7 +209,7 @@ def change(
 
 
 def several(counts: Sequence[int]) -> Verdict:
-    """A gate: one number of labels says nothing of what changes with it."""
+    """A gate: one number of labels does not show a change with the number."""
     return Verdict(True) if len(counts) > 1 else Verdict(None, f"{len(counts)} number of labels, two are needed")
 
 
@@ -229,7 +229,7 @@ def gain_rows(measured: Measured, gains: Gains, pairs: Pairs) -> list[list[str |
 
 
 def gain_plot(gains: Gains, counts: Sequence[int]) -> Plot:
-    """A line a pair, with half of its interval as error."""
+    """One line per pair, with half of its interval as error."""
     return Plot(
         title="Gain by number of labels",
         x_label="labels",
@@ -249,12 +249,12 @@ def gain_plot(gains: Gains, counts: Sequence[int]) -> Plot:
 
 
 def gain_figures(gains: Gains) -> dict[str, float]:
-    """For the metrics."""
+    """The gains as metrics."""
     return {figure(name, "gain", str(count)): gain.mean for name, by in gains.items() for count, gain in by.items()}
 
 
 def accuracy_plot(measured: Measured, *, front: bool = False) -> Plot:
-    """Accuracy by labels, a line a rung, with the spread between seeds; `front` as of `Plot`."""
+    """Accuracy by labels, one line per rung, with the spread between seeds; for `front` see `Plot`."""
     counts = measured.counts
     levels = {"most frequent label": measured.majority}
     return Plot(
@@ -277,12 +277,13 @@ def accuracy_plot(measured: Measured, *, front: bool = False) -> Plot:
 
 
 class Summary(NamedTuple):
-    """Where a rung gains most.
+    """The number of labels with the largest gain of a rung.
 
     Attributes:
-        best: the number of labels; with all where it gains most there.
-        gain: there. last: with all labels. less: how much less it is with all.
-        enough: the fewest labels with which it is as good as from scratch with all; None: with all it is not.
+        best: the number of labels with the largest gain; can be all.
+        gain: the gain there. last: the gain with all labels. less: the difference between the two.
+        enough: the smallest number of labels with which it is as good as from scratch with all; None: it is not even
+            with all.
     """
 
     best: int
@@ -293,10 +294,10 @@ class Summary(NamedTuple):
 
 
 def findings(measured: Measured, rungs: list[str], margin: float) -> Findings:
-    """The claim holds where every rung gains most with fewer labels than all, and less with all.
+    """The claim holds if every rung gains most with fewer labels than all, and less with all.
 
     Args:
-        rungs: titles of those that are pre-trained; the others are looked at beside them.
+        rungs: titles of the pre-trained rungs; the others are only for comparison.
     """
     counts = measured.counts
     pairs: dict[str, tuple[str, str]] = {}
@@ -327,7 +328,7 @@ def findings(measured: Measured, rungs: list[str], margin: float) -> Findings:
 
 
 def _summary(measured: Measured, pair: tuple[str, str], gains: Mapping[int, Difference]) -> Summary:
-    last, apart = measured.counts[-1], 1 - (1 - CONFIDENCE) / len(gains)  # the best of some is picked
+    last, apart = measured.counts[-1], 1 - (1 - CONFIDENCE) / len(gains)  # the best of several is selected
     best = max(gains, key=lambda count: gains[count].mean)
     line, base = (measured.right[title][best] for title in pair)
     wanted = measured.mean(pair[1], last)

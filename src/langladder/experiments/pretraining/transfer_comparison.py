@@ -1,7 +1,7 @@
-"""`Comparison` of classifiers grown from one pre-trained body: how it is taken over and read, and what of it learns.
+"""`Comparison` of classifiers that start from one pre-trained body, by how the body is used, read and trained.
 
-The body is pre-trained once; networks that only the seed tells apart differ in their heads, in layers that are not
-taken over, and in the texts that they see (`body_rungs`, `reading_comparison`).
+The body is pre-trained once. Networks with different seeds differ in their heads, in layers that are not from the body,
+and in their training texts (`body_rungs`, `reading_comparison`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ class TransferComparisonConfig(GrowingConfig, ReadingComparisonConfig):
 
 
 class TransferComparison(LabelComparison):
-    """Variants of rungs that start from a network, on the labelled texts."""
+    """Variants of rungs that start from a pre-trained network, on the labelled texts."""
 
     Config: ClassVar[type[schema.Config]] = TransferComparisonConfig
     reads: ClassVar[tuple[Source, ...]] = ("clean/labels", "tokens/text")
@@ -55,5 +55,5 @@ class TransferComparison(LabelComparison):
         return grown(rung, base, data.tokenizer(), texts, training, seed=seed, model=model)
 
     def measures(self, found: Any, test: Sequence[Example]) -> Values:
-        """See `LabelComparison.measures`; which texts are right is kept."""
+        """See `LabelComparison.measures`; includes whether each text is right."""
         return {**super().measures(found, test), "accuracy": right_labels(found, test)}

@@ -1,14 +1,14 @@
-"""Classifiers by the number of labels: the same subsets for every variant, drawn anew for each seed.
+"""Classifiers by the number of labels: the same subsets for every variant, drawn again for each seed.
 
-A subset of n labels has the classes in the shares that the whole has, and a larger one of the same seed contains it. A
-fifth of it is what a classifier chooses by (strength of regularisation, best weights), because who has n labels has no
-others to choose by. All there are is the training and the validation texts as they are. What is measured are the same
-test texts throughout: with all labels, with the fewest, and how much more is right with the fewest than with all, by
-which a gain that fades is told from one that grows.
+A subset of n labels has the class shares of the whole set, and larger subsets of the same seed contain it. A fifth of
+it is the validation set of a classifier (for the strength of regularisation and the best weights), because a user with
+n labels has no others. With all labels, the usual training and validation texts are used. The test texts are always the
+same. The measures are the accuracy with all labels, with the fewest, and the difference between the two, which
+distinguishes a gain that shrinks from one that grows.
 
-`label_curve` asks whether a network is worth it over TF-IDF and logistic regression; `vectors_by_labels` what word
-vectors of unlabelled text are worth (Turian et al. 2010; Kim 2014, section 4): each network begins with skip-gram
-vectors of the training text without labels, or at random; both are fine-tuned.
+`label_curve` tests whether a network is better than TF-IDF with logistic regression. `vectors_by_labels` tests the
+value of word vectors from unlabelled text (Turian et al. 2010; Kim 2014, section 4): each network starts with skip-gram
+vectors of the unlabelled training text, or with random vectors; both are fine-tuned.
 
 Shape legend: N test texts.
 """
@@ -50,19 +50,19 @@ METRICS = {
 
 
 class CountsConfig(ReadingConfig):
-    """Settings of an experiment that trains on so many labels, and on so many more."""
+    """Settings of an experiment that trains on several numbers of labels."""
 
-    counts: list[int] = Field(default=[16, 64, 256, 1024], min_length=1)  # of labels; those that the corpus has
-    epochs: float = Field(default=3.0, gt=0)  # of a network over its texts, where these are more than max_steps
+    counts: list[int] = Field(default=[16, 64, 256, 1024], min_length=1)  # numbers of labels, within the corpus's
+    epochs: float = Field(default=3.0, gt=0)  # passes over the texts, if these are more than max_steps
 
     @model_validator(mode="after")
     def _counts_rise(self) -> Self:
         if min(self.counts) < HELD or sorted(set(self.counts)) != self.counts:
-            raise ValueError(f"counts={self.counts}: rising numbers, the first at least {HELD}")
+            raise ValueError(f"counts={self.counts}: must be increasing numbers, the first at least {HELD}")
         return self
 
     def training_on(self, rung: ClassifierRung, texts: Texts, **changes: Any) -> ReadingTraining:
-        """How a network is trained on so many texts."""
+        """Training settings of a network for this many texts."""
         passes = math.ceil(self.epochs * len(texts.train) / self.batch_size)
         return self.training_of(rung, **{"max_steps": max(self.max_steps, passes)} | changes)
 
@@ -86,7 +86,7 @@ def by_counts(comparison: LabelComparison, data: Data) -> Measure:
         few, every = right[min(right)], right[max(right)]
         return parameters, {
             "all": every,
-            "few": few,  # of one number of labels nothing can be said of what changes with it
+            "few": few,  # one number of labels does not show a change
             "fades": few.astype(float) - every if len(right) > 1 else np.full(len(every), math.nan),
             "by_count": {count: float(some.mean()) for count, some in right.items()},
         }
@@ -101,7 +101,7 @@ class ByLabelsConfig(VectorComparisonConfig, CountsConfig):
 
 
 class ByLabels(VectorComparison):
-    """Variants of classifiers, a line each by the number of labels."""
+    """Variants of classifiers by number of labels; one line per variant."""
 
     Config: ClassVar[type[schema.Config]] = ByLabelsConfig
     metrics: ClassVar[dict[str, Metric]] = METRICS

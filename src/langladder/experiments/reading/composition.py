@@ -1,9 +1,10 @@
 """Trees against sequences by length of composition (Tai et al. 2015, section 6.1; Bowman et al. 2015, "Tree-Structured
 Composition in Neural Networks without Tree-Structured Architectures").
 
-Reviews of microworld's grammar, labelled from very negative to very positive. What the whole says is put together from
-its parts by `drawn_reviews.operators`: "doubts that the film was not boring, but moving" has three. The networks see
-reviews with few of them and are measured on those with as many, and with more. The trees are given, and are right.
+Reviews from microworld's grammar, labelled from very negative to very positive. Operators combine the parts into the
+label of the whole (`drawn_reviews.operators`): "doubts that the film was not boring, but moving" has three. The
+networks are trained on reviews with few operators, and are measured on reviews with the same number and with more. The
+correct trees are given.
 """
 
 from typing import ClassVar, Literal, Self
@@ -24,7 +25,7 @@ from langladder.text.labelled.labelled import Example
 
 LABELS = list("01234")
 ENOUGH = 20
-"""Test reviews of a number of operators below which effort takes none away."""
+"""Minimum test reviews per number of operators, at any effort."""
 AT_ONCE = 500
 
 
@@ -33,8 +34,8 @@ class CompositionConfig(ReadingConfig, RungComparisonConfig):
 
     rungs: dict[str, ClassifierRung] = Field(min_length=1)
     metric: Literal["beyond", "within", "further"] = "beyond"
-    longest: int = Field(default=7, ge=1, le=8)  # operators of the test reviews
-    most_trained: int = Field(default=3, ge=0)  # operators of the training reviews
+    longest: int = Field(default=7, ge=1, le=8)  # maximum operators of the test reviews
+    most_trained: int = Field(default=3, ge=0)  # maximum operators of the training reviews
     train_texts: int = Field(default=3000, ge=8)
     each: int = Field(default=100, ge=8)  # test reviews of each number of operators, at effort 1 and above
     world: Size = "small"
@@ -49,12 +50,12 @@ class CompositionConfig(ReadingConfig, RungComparisonConfig):
 
 
 class Composition(RungComparison[CompositionConfig]):
-    """Accuracy by number of operators, a line a rung: within what was trained, and beyond."""
+    """Accuracy by number of operators, within and beyond those of training; one line per rung."""
 
     Config: ClassVar[type[schema.Config]] = CompositionConfig
-    frequent: float  # share of the most frequent label among the test reviews with as many operators as trained on
+    frequent: float  # share of the most frequent label among the test reviews with the operators of training
     metrics: ClassVar[dict[str, Metric]] = {
-        "beyond": Metric("accuracy beyond what was trained", more_is_better=True),
+        "beyond": Metric("accuracy beyond the trained operators", more_is_better=True),
         "within": Metric("accuracy within", more_is_better=True),
         "further": Metric("beyond less within", more_is_better=True, drawn=False),
         "by_operators": Metric("accuracy", along="operators"),
@@ -66,7 +67,7 @@ class Composition(RungComparison[CompositionConfig]):
         return {"within": self.frequent}
 
     def measure(self, data: Data, seeds: range) -> Measure:
-        """See `Comparison.measure`. It makes its own data."""
+        """See `Comparison.measure`. It creates its own data."""
         del data, seeds
         config, before = self.config, set[str]()
         test = self._tests(before)
@@ -94,7 +95,7 @@ class Composition(RungComparison[CompositionConfig]):
         return one
 
     def _tests(self, before: set[str]) -> dict[int, list[Example]]:
-        """Operators → as many test reviews of each."""
+        """Number of operators → test reviews, the same number for each."""
         wanted = max(ENOUGH, self.config.fewer(self.config.each))
         found: dict[int, list[Example]] = {number: [] for number in range(self.config.longest + 1)}
         draw = 0
@@ -106,7 +107,7 @@ class Composition(RungComparison[CompositionConfig]):
         return found
 
     def _short(self, count: int, seed: int, before: set[str]) -> list[Example]:
-        """Reviews with no more operators than are trained on."""
+        """Reviews with at most the training's number of operators."""
         found: list[Example] = []
         draw = 0
         while len(found) < count:

@@ -1,7 +1,7 @@
-"""Reviews that an experiment draws for itself from microworld's grammar, whatever the pipeline's labels are.
+"""Reviews that an experiment draws from microworld's grammar, independent of the pipeline's labels.
 
-None of them is ambiguous, so that what a classifier misses it has not learnt. `operators` counts the words that change
-what the rest says: negation, denial, and the links of which one side decides.
+No review is ambiguous, so every error means that a classifier has not learnt something. `operators` counts the words
+that change the meaning of the rest: negation, doubt, and conjunctions after which one side determines the label.
 """
 
 from random import Random
@@ -15,7 +15,7 @@ OPERATORS = frozenset({"not", "but", "and", "although", *DENIALS})
 
 
 def drawn_reviews(count: int, *, size: Size, seed: int, degrees: bool, before: set[str]) -> list[Example]:
-    """So many reviews with their trees, none of them among the texts of `before`, to which they are added.
+    """`count` reviews with their trees. They are not in the texts of `before`, and are added to it.
 
     Args:
         degrees: labels 0 (very negative) to 4 instead of negative and positive.
@@ -31,5 +31,5 @@ def drawn_reviews(count: int, *, size: Size, seed: int, degrees: bool, before: s
 
 
 def operators(example: Example) -> int:
-    """How many words of a review change what the rest says."""
+    """The number of words in a review that change the meaning of the rest."""
     return sum(word in OPERATORS for word in example.text.split(" "))

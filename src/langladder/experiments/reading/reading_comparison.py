@@ -1,7 +1,7 @@
 """`Comparison` of classifiers: on the labelled texts, or on reviews that the experiment draws itself.
 
-A variant may be given the words of every text in random order (`shuffled`); and in a `VectorComparison` vectors of the
-unlabelled text to begin with (`vectors`), which may stay as they are (`frozen`).
+A variant can get the words of every text in random order (`shuffled`). In a `VectorComparison`, it can also start with
+vectors of the unlabelled text (`vectors`), which can be frozen (`frozen`).
 """
 
 from collections.abc import Sequence
@@ -79,15 +79,15 @@ class LabelComparison(RungComparison[ReadingComparisonConfig]):
         return {"accuracy": self.majority}
 
     def fit(self, data: Data, rung: Any, texts: Texts, training: Any, *, seed: int, model: Any, given: Any) -> Any:
-        """A trained classifier: a rung of such settings, and what it is given."""
+        """A trained classifier: a rung with these settings and inputs."""
         return fitted(rung, texts, training, seed=seed, model=model, **self.begun(data, model, given))
 
     def texts(self, data: Data) -> Texts:
-        """All that the networks may see."""
+        """All texts of the experiment."""
         return corpus(data, self.config)
 
     def part(self, whole: Texts, seed: int) -> Texts:
-        """What the networks of a seed see."""
+        """The texts of the networks of one seed."""
         most = self.config.train_texts
         if most is None:
             return whole
@@ -100,7 +100,7 @@ class LabelComparison(RungComparison[ReadingComparisonConfig]):
         return {"accuracy": accuracy, "loss": -log_prob}
 
     def begun(self, data: Data, config: Any, given: dict[str, object]) -> dict[str, Any]:
-        """What a network begins with: see `reading_training.fitted`."""
+        """The initial vectors of a network, see `reading_training.fitted`."""
         del data, config, given
         return {}
 
@@ -110,11 +110,11 @@ class VectorComparisonConfig(ReadingComparisonConfig):
 
     GIVEN: ClassVar[dict[str, type]] = {"shuffled": bool, "vectors": bool, "frozen": bool}
     vector_epochs: int = Field(default=5, ge=1)
-    vector_lines: int = Field(default=50_000, ge=1)  # of the text, to make them of
+    vector_lines: int = Field(default=50_000, ge=1)  # lines of text for training the vectors
 
 
 class VectorComparison(LabelComparison):
-    """The same, with vectors of the unlabelled text."""
+    """Variants of classifiers that can start with vectors of the unlabelled text."""
 
     Config: ClassVar[type[schema.Config]] = VectorComparisonConfig
     reads: ClassVar[tuple[Source, ...]] = ("clean/labels", "clean/text")
@@ -156,7 +156,7 @@ class ReviewComparison(LabelComparison):
     config: ReviewComparisonConfig
 
     def texts(self, data: Data) -> Texts:
-        """See `LabelComparison.texts`; train comes last, so that no text of another split is in it."""
+        """See `LabelComparison.texts`; train is drawn last, so that it contains no text of another split."""
         del data
         config, before = self.config, set[str]()
         how: dict[str, Any] = {"size": config.world, "degrees": False, "before": before}
@@ -177,7 +177,7 @@ class ReviewComparison(LabelComparison):
 
 
 def shuffled(examples: Sequence[Example], seed: int) -> list[Example]:
-    """The same texts, the words of each in random order; their trees are gone."""
+    """The same texts, with the words of each in random order and without trees."""
     random, found = generator(seed, 1), []
     for example in examples:
         words = example.text.split()
@@ -187,7 +187,7 @@ def shuffled(examples: Sequence[Example], seed: int) -> list[Example]:
 
 
 def learnt(model: Any) -> int:
-    """Numbers that training sets: of a network those that are not frozen."""
+    """The number of trained parameters; for a network, those that are not frozen."""
     if isinstance(model, NeuralClassifier):
         return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     return int(model.number_of_parameters())

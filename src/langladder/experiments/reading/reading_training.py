@@ -1,7 +1,7 @@
-"""How the experiments train classifiers: rungs of the ladder, in a bare loop.
+"""Training of classifiers in experiments: rungs of the ladder, in a simple training loop.
 
-A network ends with the weights that were best on the validation texts, by accuracy, then by loss; a counted classifier
-chooses the strength of its regularisation there, as on the ladder.
+A network ends with its best weights on the validation texts, by accuracy, then by loss. A counted classifier selects
+the strength of its regularisation on them, as on the ladder.
 
 Shape legend: N examples, C labels.
 """
@@ -29,15 +29,15 @@ from langladder.tasks.settings import ReadingTraining
 from langladder.text.labelled.labelled import Example
 
 VALIDATIONS = 8
-"""How often a network in training looks at the validation texts."""
+"""Number of validations during training."""
 LEAST = 32
-"""Texts below which no effort shortens a corpus."""
+"""Minimum number of texts at any effort."""
 HELD = 5
-"""Of a subset, one label in so many is there to choose by."""
+"""One in this many labels of a subset is used for validation."""
 
 
 class Texts(NamedTuple):
-    """Labelled texts: `train` to fit, `validation` to choose by, `test` to measure on."""
+    """Labelled texts: `train` for fitting, `validation` for selection, `test` for measuring."""
 
     labels: list[str]
     train: Sequence[Example]
@@ -49,16 +49,16 @@ class ReadingConfig(ExperimentConfig):
     """Settings of an experiment that trains classifiers."""
 
     rungs: dict[str, ClassifierRung] = Field(min_length=1)
-    max_steps: int = Field(default=300, ge=2)  # of each network, at effort 1
+    max_steps: int = Field(default=300, ge=2)  # steps of each network, at effort 1
     batch_size: int = Field(default=16, ge=1)
-    test_texts: int | None = Field(default=None, ge=1)  # at effort 1 and above; null: all
+    test_texts: int | None = Field(default=None, ge=1)  # test texts at effort 1 and above; null: all
 
     def few(self, examples: Sequence[object], most: int | None) -> list[Any]:
-        """The first `most` of some examples; fewer where effort is below 1, but not under LEAST."""
+        """The first `most` examples; fewer if effort is below 1, but at least LEAST."""
         return list(examples[: None if most is None else max(LEAST, self.fewer(most))])
 
     def training_of(self, rung: ClassifierRung, **changes: Any) -> ReadingTraining:
-        """How a rung is trained here: as its file says, but for the number of steps and the size of a batch."""
+        """Training settings of a rung: those of its file, except the number of steps and the batch size."""
         steps = self.steps(changes.pop("max_steps", self.max_steps))
         values = {"max_steps": steps, "warmup_steps": steps // 10, "epochs": None, "batch_size": self.batch_size}
         found: ReadingTraining = rung.trained(**values | changes)
@@ -78,12 +78,12 @@ def fitted(
     """A rung, trained on `texts`.
 
     Args:
-        training: how, where it is a network.
-        model: settings other than those of the rung.
-        vectors: to begin with; of the same dimension as its embedding. frozen: and to stay with.
+        training: training settings, for a network.
+        model: changes to the settings of the rung.
+        vectors: initial vectors, with the dimension of its embedding. frozen: whether they stay unchanged.
 
     Raises:
-        InputError: no word is left to read; vectors that share no word with the texts; a label that is none.
+        InputError: no word is left, the vectors share no word with the texts, or a label is unknown.
     """
     config = rung.config() if model is None else model
     if issubclass(rung.kind, CountedClassifier):
@@ -102,7 +102,7 @@ def fitted(
 
 
 def train_network(network: NeuralClassifier, texts: Texts, training: ReadingTraining, *, seed: int) -> list[float]:
-    """Train in place on cross-entropy, as `tasks.classification` does it; the loss of each step.
+    """Train in place with cross-entropy, like `tasks.classification`; returns the loss of each step.
 
     Raises:
         InputError: there is no training text.
@@ -142,7 +142,7 @@ def scored(classifier: Classifier, examples: Sequence[Example]) -> tuple[float, 
 
 
 def right_labels(classifier: Classifier, examples: Sequence[Example]) -> np.ndarray:
-    """Whether each example gets its label: (N,) bool."""
+    """Whether each example gets the right label: (N,) bool."""
     found: np.ndarray = classifier.log_probs(examples).argmax(axis=1) == label_ids(examples, classifier.labels)
     return found
 
@@ -154,10 +154,10 @@ def majority(examples: Sequence[Example]) -> float:
 
 
 def corpus(data: Data, config: ReadingConfig) -> Texts:
-    """The labelled texts, the test texts as many as are asked for.
+    """The labelled texts, with the requested number of test texts.
 
     Raises:
-        InputError: a split has none.
+        InputError: a split has no texts.
     """
     train, validation, test = (data.examples(split) for split in ("train", "validation", "test"))
     for name, split in (("train", train), ("validation", validation), ("test", test)):
@@ -167,12 +167,12 @@ def corpus(data: Data, config: ReadingConfig) -> Texts:
 
 
 def fitting(counts: Sequence[int], whole: Texts) -> list[int]:
-    """The numbers of labels that can be drawn: no more than there are to train on, at least one a class."""
+    """The possible numbers of labels: at most the number of training texts, at least one per class."""
     return [count for count in counts if len(whole.labels) <= count < len(whole.train)]
 
 
 def subset(whole: Texts, count: int, seed: int) -> Texts:
-    """`count` of the training texts, a fifth of them to choose by."""
+    """`count` of the training texts, a fifth of them for validation."""
     chosen = [whole.train[row] for row in stratified(whole.train, seed)[:count]]
     order, held = stratified(chosen, seed, 1), count // HELD
     train, validation = ([chosen[row] for row in sorted(rows)] for rows in (order[held:], order[:held]))
@@ -180,9 +180,9 @@ def subset(whole: Texts, count: int, seed: int) -> Texts:
 
 
 def stratified(examples: Sequence[object], *key: int) -> list[int]:
-    """An order in which every beginning has about the shares of the labels that the whole has.
+    """An order in which every prefix has about the label shares of the whole.
 
-    The k-th of the n texts of a label, in an order drawn for `key`, stands at (k + ½) / n.
+    The k-th of the n texts of a label, in an order drawn with `key`, is at (k + ½) / n.
     """
     of: dict[str, list[int]] = {}
     for row in generator(*key).permutation(len(examples)).tolist():

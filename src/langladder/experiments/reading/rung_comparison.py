@@ -1,9 +1,9 @@
-"""`Comparison` of rungs of the ladder: which of them reads, its settings, its training, and what it is given, vary.
+"""`Comparison` of rungs of the ladder, with variants of the rung, its settings, its training and its inputs.
 
-    bases: [textcnn]                                     rungs, named as in `rungs`; or one word for all variants, where
-    variants: {max: {}, mean: {pooling: mean}}           each of these names its own: {LSTM: {rung: lstm}}
+    bases: [textcnn]                                     rungs, named as in `rungs`; or one name for all variants, if
+    variants: {max: {}, mean: {pooling: mean}}           each of these sets its own: {LSTM: {rung: lstm}}
 
-A setting of a variant is one of the network, of its training, or of `GIVEN`, which subclasses read.
+A setting of a variant belongs to the network, to its training, or to `GIVEN`, which subclasses use.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ class RungComparisonConfig(NetworkComparisonConfig):
     """Settings of `RungComparison`; a mixin of it and an `ExperimentConfig` with `training`."""
 
     GIVEN: ClassVar[dict[str, type]] = {}
-    """Settings of a variant that are neither the network's nor its training's, and their type."""
+    """Settings of a variant that belong neither to the network nor to its training, and their type."""
     rungs: dict[str, Any]
     bases: list[str] = Field(min_length=1)
 
@@ -32,18 +32,18 @@ class RungComparisonConfig(NetworkComparisonConfig):
         return found
 
     def variant(self, base: Any, change: Mapping[str, object]) -> tuple[Any, dict[str, object], dict[str, object]]:
-        """The rung, changes to its network, and the rest: changes to its training and what it is given."""
+        """The rung, changes to its network, and the rest: changes to its training, and its inputs."""
         rung = self.rung(base, change)
         own = {key: value for key, value in change.items() if key in rung.kind.Config.model_fields}
         rest = {key: value for key, value in change.items() if key not in own and key != RUNG}
         return rung, self.model | own, rest
 
     def extra(self, rest: Mapping[str, object]) -> dict[str, object]:
-        """Of what `variant` leaves, what is not of the training."""
+        """The part of `variant`'s rest that is not a training setting."""
         return {key: value for key, value in rest.items() if key in self.GIVEN}
 
     def trained(self, rest: Mapping[str, object]) -> dict[str, object]:
-        """Of what `variant` leaves, what is of the training."""
+        """The part of `variant`'s rest that is a training setting."""
         return {key: value for key, value in rest.items() if key not in self.GIVEN}
 
     def _check(self, base: Any) -> None:
@@ -68,7 +68,7 @@ C = TypeVar("C", bound=RungComparisonConfig)
 
 
 class RungComparison(Comparison[C]):
-    """See the module."""
+    """See the module docstring."""
 
     def __init__(self, config: C) -> None:
         super().__init__(config)

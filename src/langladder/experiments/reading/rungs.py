@@ -1,12 +1,12 @@
-"""Rungs inside an experiment: the very files of conf/classifier and conf/tagger, composed into its settings.
+"""Rungs inside an experiment: the files of conf/classifier and conf/tagger, composed into its settings.
 
     defaults:
       - /classifier@settings.rungs.text_cnn: text_cnn      conf/claim/*.yaml
       - _self_
     settings:
-      rungs: {text_cnn: {model: {filters: 50}}}            what it changes of the file, for all that it measures
+      rungs: {text_cnn: {model: {filters: 50}}}            changes to the file, for the whole experiment
 
-The number of training steps is the experiment's own, so that each of its networks makes as many.
+The experiment sets the number of training steps, so that all of its networks make the same number.
 """
 
 from typing import Any, ClassVar, Self
@@ -18,9 +18,9 @@ from langladder.tasks.settings import ReadingInput, ReadingTraining, TaggerInput
 
 
 class ReadingRung(Config):
-    """The file of a rung that reads. `model` is checked by its class; `training` only networks have.
+    """The file of a classifier or tagger. Its class checks `model`; only networks have `training`.
 
-    Subclasses type `input` and `training`.
+    Subclasses define the types of `input` and `training`.
     """
 
     name: str
@@ -34,15 +34,15 @@ class ReadingRung(Config):
 
     @property
     def kind(self) -> Any:
-        """Its class."""
+        """The class of the model."""
         return locate(self.target)
 
     def config(self, **changes: object) -> Any:
-        """Settings of its network, with changes to single ones."""
+        """Settings of the network, with changes to single ones."""
         return checked(self.kind.Config, self.model | changes, f"rung {self.name}")
 
     def trained(self, **changes: object) -> Any:
-        """How it is trained, with changes to single settings."""
+        """Training settings, with changes to single ones."""
         assert self.training is not None, self.name
         values = self.training.model_dump() | changes
         return checked(type(self.training), values, f"rung {self.name}")

@@ -1,7 +1,7 @@
-"""Word vectors made on the spot from the unlabelled text: skip-gram with negative sampling (`embeddings.word2vec`).
+"""Word vectors that experiments train on the unlabelled text: skip-gram with negative sampling (`embeddings.word2vec`).
 
-They are scaled to the standard deviation D^−½ that a random input table begins with: what differs from such a table is
-then where the words lie, and not how large the network's input is.
+They are scaled to D^−½, the standard deviation of a random input table. So only the positions of words differ from such
+a table, and not the scale of the network's input.
 """
 
 from dataclasses import replace
@@ -22,10 +22,10 @@ def small_vectors(data: Data, *, dim: int, epochs: int, lines: int, seed: int) -
     """Vectors of the words of the first lines of the training text.
 
     Args:
-        lines: how many at most.
+        lines: maximum number of lines.
 
     Raises:
-        InputError: the text has fewer than two different words.
+        InputError: the text has fewer than two distinct words.
     """
     text = list(islice(data.lines("train"), lines))
     split = conventions_of(data.clean).split

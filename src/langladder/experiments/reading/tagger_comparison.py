@@ -1,8 +1,7 @@
 """`Comparison` of taggers: on the tagged sentences, or on names of microworld that the experiment draws itself.
 
-Rungs of the ladder are trained in a bare loop, with the loss of `tasks.tagging`. Words may be hidden, in training and
-in the test alike: a hidden word shows nothing of itself, so that its tag must come from its neighbours. It is what a
-tagger meets in every word that it does not know.
+Rungs of the ladder are trained in a simple loop, with the loss of `tasks.tagging`. Words can be hidden, in training and
+in the test. A tagger must predict the tag of a hidden word from its neighbours, as for every unknown word.
 
 Shape legend: B sentences, T words.
 """
@@ -38,11 +37,11 @@ from langladder.text.labelled.labelled import Tagged, bad_steps
 
 HIDDEN = "<hidden>"
 VALIDATIONS = 5
-"""How often a tagger in training looks at the validation sentences."""
+"""Number of validations during training."""
 
 
 class Sentences(NamedTuple):
-    """Tagged sentences: to learn from, to choose by, to measure on."""
+    """Tagged sentences for training, validation and testing."""
 
     tags: list[str]
     train: Sequence[Tagged]
@@ -51,7 +50,7 @@ class Sentences(NamedTuple):
 
 
 def hidden(sentences: Sequence[Tagged], share: float, *key: int) -> list[Tagged]:
-    """The same sentences, this share of their words hidden; which, is drawn for `key`."""
+    """The same sentences with this share of their words hidden; `key` is the seed of the selection."""
     random = generator(*key)
     return [
         sentence._replace(
@@ -72,7 +71,7 @@ def fitted_tagger(
     seed: int,
     model: Mapping[str, object],
 ) -> NeuralTagger:
-    """A network, trained; it ends with the weights that were best on the validation sentences, by words right.
+    """A trained network, with its best weights on the validation sentences, by accuracy of words.
 
     Args:
         model: changes to the settings of the rung.
@@ -115,7 +114,7 @@ def fitted_tagger(
 
 
 def words_right(tagger: Tagger, sentences: Sequence[Tagged]) -> np.ndarray:
-    """Whether each word gets its tag, sentence after sentence: (words,) bool."""
+    """Whether each word gets the right tag, in the order of the sentences: (words,) bool."""
     found = tagger.tag([sentence.words for sentence in sentences])
     return np.array(
         [
@@ -127,7 +126,7 @@ def words_right(tagger: Tagger, sentences: Sequence[Tagged]) -> np.ndarray:
 
 
 LEAST = 32
-"""Sentences below which no effort shortens a corpus."""
+"""Minimum number of sentences at any effort."""
 
 
 class TaggerComparisonConfig(RungComparisonConfig):
@@ -135,14 +134,14 @@ class TaggerComparisonConfig(RungComparisonConfig):
 
     rungs: dict[str, TaggerRung] = Field(min_length=1)
     metric: Literal["accuracy", "hidden"] = "accuracy"
-    hidden: float = Field(default=0.2, ge=0, lt=1)  # share of the words that show nothing of themselves
-    max_steps: int = Field(default=300, ge=2)  # of each network, at effort 1
+    hidden: float = Field(default=0.2, ge=0, lt=1)  # share of hidden words
+    max_steps: int = Field(default=300, ge=2)  # steps of each network, at effort 1
     batch_size: int = Field(default=16, ge=1)
-    train_sentences: int = Field(default=1500, ge=1)  # at effort 1 and above, the first
+    train_sentences: int = Field(default=1500, ge=1)  # number of sentences at effort 1 and above, from the start
     test_sentences: int = Field(default=400, ge=1)  # likewise
 
     def training_of(self, rung: TaggerRung, **changes: Any) -> TaggerTraining:
-        """How a rung is trained here: as its file says, but for the number of steps and the size of a batch."""
+        """Training settings of a rung: those of its file, except the number of steps and the batch size."""
         steps = self.steps(changes.pop("max_steps", self.max_steps))
         values = {"max_steps": steps, "warmup_steps": steps // 10, "epochs": None, "batch_size": self.batch_size}
         found: TaggerTraining = rung.trained(**values | changes)
@@ -183,7 +182,7 @@ class TaggerComparison(RungComparison[TaggerComparisonConfig]):
         return {"accuracy": self.majority}
 
     def sentences(self, data: Data) -> Sentences:
-        """All that the taggers may see.
+        """All sentences of the experiment.
 
         Raises:
             InputError: a split has no sentence.
@@ -198,7 +197,7 @@ class TaggerComparison(RungComparison[TaggerComparisonConfig]):
         return Sentences(data.tag_names(), *parts)
 
     def measures(self, found: Tagger, test: Sequence[Tagged]) -> dict[str, float]:
-        """Metric → value; where no word is hidden, all words count as such."""
+        """Metric → value; if no word is hidden, all words count as hidden."""
         right = words_right(found, test)
         gone = np.array([word == HIDDEN for sentence in test for word in sentence.words])
         return {"accuracy": float(right.mean()), "hidden": float(right[gone].mean() if gone.any() else right.mean())}
@@ -230,7 +229,7 @@ class NameComparison(TaggerComparison):
         draw = drawing(TaggedWorldConfig(size=config.world, task="entities"))
         test, before = max(LEAST, config.fewer(config.test_sentences)), set[tuple[str, ...]]()
         parts = list[list[Tagged]]()
-        for count in (test, test, max(LEAST, config.fewer(config.train_sentences))):  # train sees none of the others
+        for count in (test, test, max(LEAST, config.fewer(config.train_sentences))):  # train has none of the others
             random, rows = Random(len(parts) + 1), list[Tagged]()
             while len(rows) < count:
                 row = draw(random)

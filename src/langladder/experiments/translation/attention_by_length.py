@@ -1,14 +1,14 @@
-"""What a fixed vector costs by the length of the sentence (Bahdanau, Cho & Bengio 2015, figure 2; Cho et al. 2014b).
+"""The cost of a fixed-size vector by sentence length (Bahdanau, Cho & Bengio 2015, figure 2; Cho et al. 2014b).
 
     P(y_t | y_<t, x) = g(y_{t−1}, s_t, c_t),   s_t = GRU([E y_{t−1} ; c_t], s_{t−1})
-    without attention   c_t = c, the encoder's last state: H numbers for any sentence (Cho et al. 2014a)
+    without attention   c_t = c, the encoder's last state: H numbers for every sentence (Cho et al. 2014a)
     with attention      c_t = Σ_j α_tj h_j: an annotation h_j for every word
 
 Both are trained on the same batches in the same order for the same number of steps, and translate the same test
-sentences greedily: as many of each range of lengths as there are, up to a limit. Cells and readout are the same.
+sentences greedily. Each range of lengths has the same maximum number of sentences. Cells and readout are the same.
 
-What is kept of the BLEU of the shortest sentences is a share, so that a weaker network is not credited with a small
-fall.
+The result is the share of the shortest sentences' BLEU that is kept for long ones, so that a weaker network does not
+look better because of a smaller absolute fall.
 """
 
 import math
@@ -33,7 +33,7 @@ CHO: dict[str, object] = {"cell": "gru", "context_each_step": True, "readout": "
 
 
 class Variant(schema.Config):
-    """What varies: the network, and its learning rate; null: that of the settings."""
+    """The varied settings: the network, and its learning rate; null: that of the settings."""
 
     network: Network
     lr: float | None = Field(default=None, gt=0)
@@ -45,11 +45,11 @@ class AttentionByLengthConfig(TranslationConfig, ComparisonConfig):
     VARIANT = Variant
     bases: list[Literal["translator"]] = Field(min_length=1)
     metric: Literal["kept", "short"] = "kept"
-    a_length: int = Field(default=60, ge=1)  # test sentences of each range of lengths, at most
+    a_length: int = Field(default=60, ge=1)  # maximum test sentences per range of lengths
 
 
 class AttentionByLength(Comparison[AttentionByLengthConfig]):
-    """BLEU by source length, a line a network."""
+    """BLEU by source length, one line per network."""
 
     Config: ClassVar[type[schema.Config]] = AttentionByLengthConfig
     reads = ("tokens/parallel",)
@@ -61,7 +61,7 @@ class AttentionByLength(Comparison[AttentionByLengthConfig]):
     }
 
     def measure(self, data: Data, seeds: range) -> Measure:
-        """See `Comparison.measure`; with one range of lengths nothing is said of what is kept."""
+        """See `Comparison.measure`; with only one range of lengths, there is no kept share."""
         del seeds
         config, split = self.config, conventions_of(data.parallel, "source").split
         judge, words = by_length(Judge.open(data), config.fewer(config.a_length), split)
@@ -84,12 +84,13 @@ class AttentionByLength(Comparison[AttentionByLengthConfig]):
 
 
 def by_length(judge: Judge, count: int, split: Split) -> tuple[Judge, np.ndarray]:
-    """The first `count` sentences of each range of lengths, and the source words of each; `split` cuts sources.
+    """The first `count` sentences of each range of lengths, and their numbers of source words; `split` splits sources
+    into words.
 
-    A range of which there is less than a third of `count` is left out: its BLEU would say little.
+    A range with fewer than a third of `count` sentences is left out, because its BLEU would not be reliable.
 
     Raises:
-        InputError: none is left.
+        InputError: no range is left.
     """
     words = np.array([len(split(sentence.text)) for sentence in judge.sentences])
     ranges = [np.flatnonzero((words >= low) & (words <= (high or words.max()))) for low, high in BUCKETS]

@@ -1,9 +1,10 @@
-"""How wide to search (Sutskever et al. 2014, table 1; Koehn & Knowles 2017, section 3.6; Ng 2018, error analysis).
+"""The width of beam search (Sutskever et al. 2014, table 1; Koehn & Knowles 2017, section 3.6; Ng 2018, error
+analysis).
 
     search error   score(y*) > score(ŷ)   the model prefers the reference, and the search did not find it
 
-One small translator, searched with several widths. A wider beam can only mend search errors; what it finds is more
-probable, which is not to say better.
+Beam search with several widths on one small translator. A wider beam can only correct search errors. Its results are
+more probable, but not necessarily better.
 """
 
 from functools import cache
@@ -22,7 +23,7 @@ from langladder.ground import schema
 
 
 class Variant(schema.Config):
-    """What varies: the width of the beam."""
+    """The varied setting: the width of the beam."""
 
     beam: int = Field(ge=1)
 
@@ -33,7 +34,7 @@ class BeamWidthConfig(TranslationConfig, ComparisonConfig):
     VARIANT = Variant
     bases: list[Network] = Field(min_length=1)
     metric: Literal["bleu", "search", "milliseconds"] = "bleu"
-    alpha: float = Field(default=0.7, ge=0, le=2)  # of the length normalisation
+    alpha: float = Field(default=0.7, ge=0, le=2)  # exponent of the length normalisation
 
 
 class BeamWidth(Comparison[BeamWidthConfig]):

@@ -1,11 +1,11 @@
 """Dividing a translation's log-probability by its length (Wu et al. 2016, section 7; Ng 2018).
 
-    score(y) = Σ_t log P(y_t | y_<t, x) / T^α       α = 0: the plain sum, α = 1: the mean a token
+    score(y) = Σ_t log P(y_t | y_<t, x) / T^α       α = 0: the plain sum, α = 1: the mean per token
 
-Each token makes the plain sum smaller, so that a search by it prefers short translations. One small translator,
-searched with the same beam and several α.
+Each token makes the plain sum smaller, so a search with it prefers short translations. The experiment searches one
+small translator with the same beam and several α.
 
-The best α of a network is the one with the highest BLEU of every second sentence; the others judge it.
+The best α of a network has the highest BLEU on every second sentence; it is evaluated on the others.
 """
 
 from functools import cache
@@ -24,7 +24,7 @@ from langladder.ground import schema
 
 
 class Variant(schema.Config):
-    """What varies: α."""
+    """The varied setting: α."""
 
     alpha: float = Field(ge=0, le=2)
 
@@ -35,11 +35,11 @@ class LengthNormalisationConfig(TranslationConfig, ComparisonConfig):
     VARIANT = Variant
     bases: list[Network] = Field(min_length=1)
     metric: Literal["bleu", "ratio", "chosen"] = "bleu"
-    beam: int = Field(default=10, ge=2)  # wide: the wider, the more short translations are found
+    beam: int = Field(default=10, ge=2)  # wide, because a wider beam finds more short translations
 
 
 class Normalised(NamedTuple):
-    """Of the translations with one α: BLEU, their length as a share of the references', BLEU of either half of them."""
+    """Results of the translations with one α: BLEU, their length as a share of the references', BLEU of each half."""
 
     bleu: float
     ratio: float
@@ -56,7 +56,7 @@ class LengthNormalisation(Comparison[LengthNormalisationConfig]):
     metrics: ClassVar[dict[str, Metric]] = {
         "bleu": Metric("BLEU", more_is_better=True),
         "ratio": Metric("length, share of the references'", more_is_better=True),
-        "chosen": Metric("BLEU of the halves that do not choose α", more_is_better=True, drawn=False),
+        "chosen": Metric("BLEU on the half that does not select α", more_is_better=True, drawn=False),
     }
 
     def measure(self, data: Data, seeds: range) -> Measure:

@@ -1,13 +1,12 @@
-"""Where the norm stands, and how deep a Transformer may be (Xiong et al. 2020; Wang et al. 2019).
+"""The position of the norm, and the possible depth of a Transformer (Xiong et al. 2020; Wang et al. 2019).
 
-    post-norm   x ← LN(x + F(x))      the gradient of the last layers is large at the beginning, whatever the depth:
-                                      large steps break the network unless the learning rate is warmed up
+    post-norm   x ← LN(x + F(x))      the gradient of the last layers is large at the start, at any depth:
+                                      large steps break the network without a learning-rate warm-up
     pre-norm    x ← x + F(LN(x))      the gradient is smaller, by √layers: it trains without a warm-up
 
-Small Transformers of several depths (of encoder and decoder each), with the norm in either place, with and without
-warm-up, see the same batches. A network is said to have failed where its loss does not get below that of a unigram
-model, that is where it has learned how frequent words are and no more, or not even that. A loss that is no number, or
-above that of guessing (log V), counts as guessing.
+Small Transformers of several depths (of encoder and decoder each), with the norm in both positions, with and without
+warm-up, are trained on the same batches. A network has failed if its loss is not below that of a unigram model: it has
+at most learned word frequencies. A loss that is not a number, or is above that of guessing (log V), counts as guessing.
 """
 
 import math
@@ -27,7 +26,7 @@ from langladder.ground import schema
 
 
 class Variant(schema.Config):
-    """What varies: layers of encoder and decoder each."""
+    """The varied setting: layers of encoder and decoder each."""
 
     layers: int = Field(ge=1)
 
@@ -38,11 +37,11 @@ class NormByDepthConfig(TranslationConfig, ComparisonConfig):
     VARIANT = Variant
     bases: list[Literal["no warm-up", "warm-up"]] = Field(min_length=1)
     metric: Literal["behind", "pre"] = "behind"
-    warmup: float = Field(default=0.5, gt=0, le=1)  # share of the steps, where there is a warm-up
+    warmup: float = Field(default=0.5, gt=0, le=1)  # warm-up's share of the steps
 
 
 class NormByDepth(Comparison[NormByDepthConfig]):
-    """How far post-norm is behind pre-norm after the same steps, by depth."""
+    """The loss difference between post-norm and pre-norm after the same steps, by depth."""
 
     Config: ClassVar[type[schema.Config]] = NormByDepthConfig
     reads = ("tokens/parallel",)
@@ -58,7 +57,7 @@ class NormByDepth(Comparison[NormByDepthConfig]):
         return {"pre": unigram_loss(data.pairs("train").target.ids)}
 
     def measure(self, data: Data, seeds: range) -> Measure:
-        """See `Comparison.measure`; a network of either norm."""
+        """See `Comparison.measure`; trains a network with each norm."""
         del seeds
         config = self.config
         kind, settings = config.small("transformer")
@@ -78,6 +77,6 @@ class NormByDepth(Comparison[NormByDepthConfig]):
 
 
 def end_loss(losses: Sequence[float], guessing: float) -> float:
-    """The mean of the last tenth of the losses; `guessing` where it is no number or more than that."""
+    """The mean of the last tenth of the losses; `guessing` if it is not a number or is larger."""
     value = mean(losses[-max(1, len(losses) // 10) :])
     return min(value, guessing) if math.isfinite(value) else guessing

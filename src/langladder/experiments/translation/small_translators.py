@@ -1,4 +1,4 @@
-"""What the experiments that train small translators share: settings, and training as the ladder does it."""
+"""Shared by experiments that train small translators: settings, and training as on the ladder."""
 
 from typing import Any, Literal
 
@@ -23,15 +23,15 @@ class TranslationConfig(ExperimentConfig):
     """Settings of an experiment that trains translators on the sentence pairs."""
 
     width: int = Field(default=64, ge=4)  # of embeddings and hidden states
-    layers: int = Field(default=2, ge=1)  # of a Transformer's encoder and decoder each; recurrent ones have one
+    layers: int = Field(default=2, ge=1)  # of a Transformer's encoder and decoder each; others have one
     max_steps: int = Field(default=600, ge=2)  # at effort 1
-    batch_tokens: int = Field(default=512, ge=1)  # the most cells (pairs × longest side) of a batch
+    batch_tokens: int = Field(default=512, ge=1)  # maximum cells (pairs × longest side) of a batch
     lr: float = Field(default=0.008, gt=0)
-    test_sentences: int = Field(default=200, ge=1)  # to measure on, evenly spread; fewer where effort is below 1
+    test_sentences: int = Field(default=200, ge=1)  # test pairs, evenly spread; fewer if effort is below 1
 
     def small(self, base: Network) -> tuple[type[Translator], dict[str, object]]:
         """Class and settings of the experiments' translators, of the same width and without dropout."""
-        if base == "transformer":  # pre-norm learns soonest; tie=target suits one vocabulary and two
+        if base == "transformer":  # pre-norm learns fastest; tie=target works with one vocabulary or two
             shape: dict[str, object] = {"width": self.width, "layers": self.layers, "heads": 4, "norm": "pre"}
             return Transformer, shape | {"dropout": 0.0, "tie": "target"}
         recurrent: dict[str, object] = {"width": self.width, "embedding_dim": self.width, "dropout": 0.0}
@@ -40,7 +40,7 @@ class TranslationConfig(ExperimentConfig):
         return Seq2Seq, recurrent | {"layers": 1}
 
     def training(self, **changes: Any) -> TranslationTraining:
-        """How to train, with changes to single settings, `max_steps` among them at effort 1."""
+        """Training settings, with changes to single settings; `max_steps` is for effort 1."""
         steps = self.steps(changes.pop("max_steps", self.max_steps))
         values: dict[str, object] = {"optimizer": "adamw", "betas": [0.9, 0.98], "weight_decay": 0.01, "lr": self.lr}
         values |= {"max_steps": steps, "warmup_steps": steps // 10, "batch_tokens": self.batch_tokens}
@@ -56,10 +56,10 @@ def trained(
     seed: int,
     **changes: object,
 ) -> tuple[Translator, list[float]]:
-    """Build `kind` with `settings` and train it, as the ladder would; `changes` are to `config.training()`.
+    """Build `kind` with `settings` and train it as on the ladder; `changes` are applied to `config.training()`.
 
     Returns:
-        The translator, in evaluation mode, and the loss a target token of each step; see `training.train`.
+        The translator, in evaluation mode, and the loss per target token of each step; see `training.train`.
     """
     sizes = [tokenizer(data, side).vocab_size for side in ("source", "target")]
     torch.manual_seed(seed)

@@ -1,11 +1,11 @@
-"""Reading the source backwards (Sutskever, Vinyals & Le 2014, section 3.3).
+"""Reversing the source (Sutskever, Vinyals & Le 2014, section 3.3).
 
     forwards    a b c → α β γ      a is read three steps before α is written, c three before γ
     backwards   c b a → α β γ      a is read one step before α, b three before β, c five before γ
 
-The distances are the same on average, but the first words' become short: their gradient arrives, and once the decoder
-begins well the rest follows. Measured is the loss of the references, at each target position, of an encoder–decoder
-without attention.
+The average distance is the same, but the distances of the first words become short. So their gradient is large, and the
+rest follows once the decoder's first words are right. The experiment measures the loss of the references at each target
+position, for an encoder–decoder without attention.
 """
 
 from typing import ClassVar, Literal
@@ -25,14 +25,14 @@ from langladder.models.translation.translator import Translator
 from langladder.text.tokenize.specials import PAD
 
 FIRST = 3
-"""Target tokens that count as the first ones."""
+"""Number of target tokens that count as the first ones."""
 
 
 class SourceReversalConfig(TranslatorComparisonConfig):
     """Settings of `SourceReversal`."""
 
     metric: Literal["loss", "behind"] = "loss"  # type: ignore[assignment]
-    positions: int = Field(default=20, ge=FIRST + 1)  # target tokens that are looked at one by one
+    positions: int = Field(default=20, ge=FIRST + 1)  # number of target positions that are measured separately
 
 
 class SourceReversal(TranslatorComparison):
@@ -42,7 +42,7 @@ class SourceReversal(TranslatorComparison):
     metrics: ClassVar[dict[str, Metric]] = {
         **TranslatorComparison.metrics,
         "first": Metric(f"loss of the first {FIRST}", drawn=False),
-        "behind": Metric(f"loss of the first {FIRST} less that of the others", drawn=False),
+        "behind": Metric(f"loss of the first {FIRST} minus that of the others", drawn=False),
         "by_position": Metric("−log P of the reference, nats", along="target token"),
     }
     config: SourceReversalConfig
@@ -56,7 +56,7 @@ class SourceReversal(TranslatorComparison):
 
 
 def position_losses(model: Translator, judge: Judge, positions: int) -> np.ndarray:
-    """The mean of −log P(y_t | y_<t, x) over the references that have a t-th token, t = 1 … `positions` (or fewer).
+    """The mean of −log P(y_t | y_<t, x) over the references with a t-th token, t = 1 … `positions` (or fewer).
 
     Raises:
         InputError: no reference is longer than the first tokens.
@@ -66,6 +66,6 @@ def position_losses(model: Translator, judge: Judge, positions: int) -> np.ndarr
     log_probs = model.log_probs(source, target)[:, :positions].double()  # (B, T), 0 at PAD
     count = (target[:, 1 : positions + 1] != PAD).sum(dim=0)  # (T,)
     if len(count) <= FIRST:
-        raise InputError(f"the test sentences' targets have {len(count)} tokens at most: more than {FIRST} are needed")
+        raise InputError(f"the test sentences' targets have {len(count)} tokens at most, but need more than {FIRST}")
     losses: np.ndarray = torch.div(-log_probs.sum(dim=0), count).numpy()
     return losses

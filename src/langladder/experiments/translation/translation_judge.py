@@ -1,4 +1,5 @@
-"""What a translator is worth on test pairs: BLEU and exactness of its translations, loss of the references."""
+"""Evaluation of a translator on test pairs: BLEU and exact matches of its translations, and the loss of the
+references."""
 
 import math
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ def tokenizer(data: Data, side: Literal["source", "target"]) -> Tokenizer:
 
 
 class Score(NamedTuple):
-    """Of greedy translations: BLEU (0 to 100) and the share of exact ones; of the references: nats per token."""
+    """BLEU (0 to 100) and the share of exact matches of greedy translations, and nats per token of the references."""
 
     bleu: float
     exact: float
@@ -27,16 +28,16 @@ class Score(NamedTuple):
 
     @property
     def perplexity(self) -> float:
-        """e^loss; e^700 at most."""
+        """e^loss, at most e^700."""
         return math.exp(min(self.loss, 700.0))
 
 
 @dataclass(frozen=True)
 class Judge:
-    """Test sentences, and what a translator makes of them; references read as the tokenizer decodes them."""
+    """Test sentences, and a translator's results on them. References are as decoded by the tokenizer."""
 
     sentences: list[Sentence]
-    tokenizer: Tokenizer  # of the target
+    tokenizer: Tokenizer  # tokenizer of the target
     bleu: BleuConfig = field(default_factory=lambda: BleuConfig(bootstrap=0))
 
     @classmethod
@@ -53,11 +54,11 @@ class Judge:
 
     @property
     def references(self) -> list[list[str]]:
-        """Of each sentence the one there is."""
+        """The reference of each sentence, in a list."""
         return [[sentence.reference] for sentence in self.sentences]
 
     def translations(self, model: Translator, beam: BeamConfig | None = None) -> list[str]:
-        """The best translation of each sentence; None: greedily."""
+        """The best translation of each sentence; with None, by greedy search."""
         found = translate(model, [sentence.source for sentence in self.sentences], beam or BeamConfig(width=1))
         return [self.tokenizer.decode(hypotheses[0].tokens) for hypotheses in found]
 

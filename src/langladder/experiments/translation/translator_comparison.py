@@ -51,6 +51,6 @@ class TranslatorComparison(Comparison[TranslatorComparisonConfig]):
         return one
 
     def measures(self, model: Translator, judge: Judge) -> Values:
-        """What is measured of a trained network."""
+        """The measurements of a trained network."""
         score = judge.score(model)
         return {key: getattr(score, key) for key in TranslatorComparison.metrics}
