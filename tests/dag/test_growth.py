@@ -31,10 +31,15 @@ def refused(**changes: object) -> str:
 
 def test_a_chain_is_allowed() -> None:
     """The file says what it is meant to start from; params.yaml, which DVC reads, decides."""
-    found = resolved(tunes={"gpt_longer": {"base": "lm/gpt"}, "lstm_skipgram": {"base": "embedding/skipgram"}})
+    bases = {"gpt_longer": "lm/gpt", "lstm_skipgram": "embedding/skipgram", "knn_lm": "lm/gpt"}
+    changes = {"gpt_longer": {"training": {"lora": {"rank": 4}}}}
+    found = resolved(tunes={name: {"base": base} for name, base in bases.items()}, tune=changes)
     tuned, vectors = found["fine_tune/gpt_longer"]["tune"], found["fine_tune/lstm_skipgram"]["tune"]
     assert tuned["base"] == "lm/gpt" and tuned["_maker_"] == "langladder.tasks.language_modelling.make_tuned"  # type: ignore[index]
+    assert tuned["training"]["lora"]["rank"] == 4  # type: ignore[index]
     assert vectors["_maker_"] == "langladder.tasks.from_vectors.make_tuned"  # type: ignore[index]
+    store = found["fine_tune/knn_lm"]["tune"]  # nothing of it is trained
+    assert store["_maker_"] == "langladder.tasks.nearest_neighbours.make_tuned" and "training" not in store  # type: ignore[index,operator]
     assert found["report/report"]["rungs"]["tune"]["gpt_longer"]["base"] == "lm/gpt"  # type: ignore[index]
 
 
@@ -63,7 +68,8 @@ def test_a_base_that_cannot_be_is_refused(base: str, said: list[str]) -> None:
 
 
 def test_a_base_of_another_architecture_is_refused() -> None:
-    message = refused(tunes={"lstm_skipgram": {"base": "lm/gpt"}})
+    message = refused(tunes={"lstm_skipgram": {"base": "lm/gpt"}, "knn_lm": {"base": "lm/kneser_ney"}})
+    assert "it is a KneserNey, and no base of a KNNLM" in message
     assert "it is a GPT, but the rung is a RecurrentLM" in message and "conf/tune/lstm_skipgram.yaml" in message
 
 
@@ -97,11 +103,12 @@ def test_all_at_once() -> None:
     message = refused(
         tunes={"gpt_longer": {"base": "tune/lstm_skipgram"}, "lstm_skipgram": {"base": "tune/gpt_longer"}},
         lms=["gpt", "gtp"],
+        lm={"gpt": {"training": {"lora": {"rank": 4}}}},
         tune={"gpt_longer": {"training": {"lr": -1.0}}},
     )
-    for part in ("in a cycle", "'gtp' is not a choice", "tune.training.lr: -1.0"):
+    for part in ("in a cycle", "'gtp' is not a choice", "tune.training.lr: -1.0", "training.lora: only for rungs that"):
         assert part in message
-    assert message.startswith("3 problems")
+    assert message.startswith("4 problems")
 
 
 def test_every_rung_that_grows_names_its_base() -> None:

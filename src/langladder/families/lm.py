@@ -177,9 +177,9 @@ def work_of_network(model: "LanguageModel", rung: "LanguageModelRung") -> "Work 
     from langladder.evaluation.work import work_of
     from langladder.models.language.neural import NeuralLanguageModel
 
-    if not isinstance(model, NeuralLanguageModel):
+    training = getattr(rung, "training", None)
+    if training is None or not isinstance(model, NeuralLanguageModel):
         return None
-    training = rung.training
     return work_of(model, training.optimizer, rows=training.batch_size, length=training.sequence_length)
 
 

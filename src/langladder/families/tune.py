@@ -38,10 +38,12 @@ class TunedFamily(LanguageModelFamily):
         if "_target_" not in value:
             return create_model("tune_rung", __base__=Grown, **training)
         own: Fields = {"model": (self.rung_class(value).Config, ...), "base": (str, ...)}
-        return create_model("tune_rung", __base__=Rung, **own, **training)
+        return create_model("tune_rung", __base__=Rung, **own, **({} if self._maker_of(value) else training))
 
     def maker(self, value: Values) -> str | None:
         """The function depends on what it starts from: weights, or word vectors."""
+        if own := self._maker_of(value):
+            return own
         return f"langladder.tasks.{'from_vectors' if _from_vectors(value) else 'language_modelling'}.make_tuned"
 
     def inputs(self, value: Values) -> dict[str, str]:
@@ -52,6 +54,10 @@ class TunedFamily(LanguageModelFamily):
         """A counted model has no weights; word vectors need a network that starts with them."""
         if "_target_" not in base:  # the base got its network from its own base
             return None
+        if self._maker_of(value):
+            wanted, kind = self.rung_class(value), locate(base["_target_"])
+            fits = issubclass(kind, getattr(wanted, "BASE", ()))
+            return None if fits else f"it is a {kind.__name__}, and no base of a {wanted.__name__}"
         if _from_vectors(value):
             return None if "_target_" in value else "word vectors are not a network; set _target_ and model"
         kind = locate(base["_target_"])
@@ -60,6 +66,11 @@ class TunedFamily(LanguageModelFamily):
         if "_target_" in value and value["_target_"] != base["_target_"]:
             return f"it is a {kind.__name__}, but the rung is a {locate(value['_target_']).__name__}"
         return None
+
+    def _maker_of(self, value: Values) -> str | None:
+        """The maker of a class that is not trained by gradient; None of most."""
+        kind = self.rung_class(value) if "_target_" in value else None
+        return getattr(kind, "tuned_maker", None)
 
     def train(self, rung: "LanguageModelRung", job: "Job", make: Make, root: Path = Path()) -> Trained:
         """Train the weights of its base, or its own network that starts with the word vectors of its base."""
