@@ -4,12 +4,14 @@ The model reads BOS and the prompt, and continues until EOS, the end of a line.
 """
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
 
-from langladder.answers.loading import LoadedModel
+from langladder.answers.loading import LoadedModel, read_model
 from langladder.decoding.sampling import SamplingConfig, candidates, device_of, draw, generate_batch, generator
+from langladder.decoding.speculative import Speculation, speculate
 from langladder.ground.errors import InputError
 from langladder.models.language.language_model import LanguageModel
 from langladder.text.tokenize.specials import BOS, EOS
@@ -23,14 +25,36 @@ class Continuation(NamedTuple):
     continuation: str
 
 
-def generate(loaded: LoadedModel, prompts: Sequence[str], config: SamplingConfig) -> list[Continuation]:
-    """Continue each prompt, all in one batch.
+def generate(
+    loaded: LoadedModel,
+    prompts: Sequence[str],
+    config: SamplingConfig,
+    *,
+    draft: Path | None = None,
+    lookahead: int = 4,
+    counts: Speculation | None = None,
+) -> list[Continuation]:
+    """Continue each prompt, all in one batch, or with a draft one after the other.
 
     Args:
         config: from `GenerateRequest.sampling`. For several samples of a prompt, give it several times.
+        draft: folder of a model that proposes `lookahead` tokens at a time, see `decoding.speculative`.
+        counts: is added to, if there is a draft.
+
+    Raises:
+        InputError: the draft has another tokenizer; see also `read_model`.
     """
     prefixes = [ids.tolist() for ids in loaded.tokenizer.encode_lines(list(prompts))]
-    drawn = generate_batch(loaded.model, [[BOS, *ids] for ids in prefixes], config)
+    if draft is None:
+        drawn = generate_batch(loaded.model, [[BOS, *ids] for ids in prefixes], config)
+    else:
+        helper = read_model(draft)
+        if not helper.tokenizer.same_as(loaded.tokenizer):
+            raise InputError(f"draft: {draft} has another tokenizer than {loaded.name}; choose one of the same text")
+        drawn = [
+            speculate(loaded.model, helper.model, [BOS, *ids], config, lookahead=lookahead, row=row, counts=counts)
+            for row, ids in enumerate(prefixes)
+        ]
     found = []
     for ids, new in zip(prefixes, drawn, strict=True):
         text = loaded.tokenizer.decode(ids + new)

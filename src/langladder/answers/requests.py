@@ -17,6 +17,7 @@ from langladder.decoding.limits import (
     FewestTokens,
     LengthExponent,
     LengthForm,
+    Lookahead,
     MostTokens,
     NewTokens,
     RepetitionPenalty,
@@ -75,13 +76,17 @@ class GenerateRequest(Config):
     max_tokens: NewTokens = Field(default=50, description="Maximum number of tokens after the prompt.")
     samples: Shown = Field(default=1, description="Number of texts for each prompt.")
     seed: Seed = Field(default=0, description="Same seed, same texts.")
+    draft: Path | None = Field(
+        default=None, title="MODEL", description="A faster model of the same tokenizer that proposes tokens."
+    )
+    lookahead: Lookahead = Field(default=4, description="Tokens that --draft proposes at a time.")
 
     def sampling(self) -> "SamplingConfig":
         """How tokens are drawn."""
         from langladder.decoding.sampling import SamplingConfig
 
         strategy: Literal["greedy", "sample"] = "greedy" if self.greedy else "sample"
-        return SamplingConfig(strategy=strategy, **self.model_dump(exclude={"greedy", "samples"}))
+        return SamplingConfig(strategy=strategy, **self.model_dump(exclude={"greedy", "samples", "draft", "lookahead"}))
 
 
 class FillRequest(Config):

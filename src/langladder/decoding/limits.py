@@ -15,6 +15,7 @@ TokenPenalty = Annotated[float, Field(ge=-2, le=2)]
 """Penalty for presence or frequency, as in OpenAI's API."""
 LogitBias = Annotated[float, Field(ge=-100, le=100)]
 NewTokens = Annotated[int, Field(ge=0, le=100_000)]
+Lookahead = Annotated[int, Field(ge=1, le=1000)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 BeamWidth = Annotated[int, Field(ge=1, le=1000)]
 """Also the number of groups, and of returned translations."""

@@ -56,8 +56,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     counted.fit(TokenStream(ids, np.array([0, len(ids)])))
     models: dict[str, tuple[LanguageModel, Tokenizer]] = {
         "kneser_ney": (counted, words),
-        "gpt": (GPT(GPT.Config(context=6, width=8, layers=2, heads=2), letters.vocab_size), letters),
-        "lstm": (RecurrentLM(RecurrentLM.Config(width=8, embedding_dim=8), words.vocab_size), words),
+        "gpt": (GPT(GPT.Config(context=6, width=8, layers=2, heads=2), words.vocab_size), words),
+        "lstm": (RecurrentLM(RecurrentLM.Config(width=8, embedding_dim=8), letters.vocab_size), letters),
     }
     for name, (model, tokenizer) in models.items():
         model.save(root / "models/lm" / name)
@@ -119,6 +119,18 @@ def test_generate_several_rungs_side_by_side(run: Run) -> None:
 def test_generate_greedy_is_the_likeliest(run: Run) -> None:
     found = answer(run("generate", "models/lm/kneser_ney", "--prompt", "apple and", "--greedy", "--json"))
     assert found["texts"][0]["text"] == "apple and pear salad"
+
+
+def test_generate_with_a_draft_gives_the_same_greedy_text(run: Run) -> None:
+    asked = ["generate", "models/lm/gpt", "--prompt", "apple and", "--greedy", "--max-tokens", "6"]
+    drafted = [*asked, "--draft", "models/lm/kneser_ney", "--lookahead", "2"]
+    found, alone = answer(run(*drafted, "--json")), answer(run(*asked, "--json"))
+    assert found["texts"] == alone["texts"] and "draft" not in alone
+    assert found["draft"]["gpt"]["tokens"] >= found["draft"]["gpt"]["steps"] > 0
+    assert re.search(r"gpt: \d\.\d\d tokens per step, \d+% of the draft accepted", run(*drafted).stdout)
+    assert "lstm has another tokenizer than gpt" in run(*asked, "--draft", "models/lm/lstm").stderr
+    result = run(*asked, "--draft", "models/lm/nothing")
+    assert result.exit_code == 2 and "models/lm/nothing: no saved language model" in result.stderr
 
 
 def test_models_of_one_name_go_by_their_paths(run: Run) -> None:
@@ -318,7 +330,7 @@ def test_model_card(run: Run, project: Path) -> None:
     assert card.startswith("# Our GPT\n") and f"{parameters:,} parameters" in card
     for line in (
         "| context | 6 |", "| input `tokens` | cd34 |", "| seed | 5 |", "| lr | 0.004 |", "| label | – |",
-        "| clip | true |", "| perplexity per word | 9.475 |", "| bits per byte | 0.69 |", "Tokenizer `character`,",
+        "| clip | true |", "| perplexity per word | 9.475 |", "| bits per byte | 0.69 |", "Tokenizer `word`,",
     ):  # fmt: skip
         assert line in card, line
     assert "GPT2LMHeadModel.from_pretrained" in card and str(project) not in card and "words | 7" not in card

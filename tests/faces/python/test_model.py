@@ -78,6 +78,9 @@ def test_language_models_score_and_go_on(project: Path) -> None:
         options: dict[str, Any] = {"temperature": 0.5, "seed": 3, "max_tokens": 4}
         continued = generate(loaded, LINES, requests.GenerateRequest(**options).sampling())
         assert [(one.text, one.continuation) for one in model.generate(LINES, **options)] == continued
+        greedy: dict[str, Any] = {"greedy": True, "max_tokens": 4}
+        drafted = model.generate(LINES, **greedy, draft=project / "models" / "lm" / "kneser_ney")
+        assert [one.text for one in drafted] == [one.text for one in model.generate(LINES, **greedy)]
         assert model.tokenizer.vocab_size == loaded.tokenizer.vocab_size == model.network.vocab_size
 
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -153,13 +154,20 @@ def generate(models: tuple[Path, ...], prompts: tuple[str, ...], request: Genera
     Examples:
       langladder generate models/lm/gpt models/lm/lstm --prompt "the king"
       langladder generate models/lm/* --prompt "the king" --top-p 0.9 --samples 3 --seed 7
+      langladder generate models/lm/gpt --prompt "the king" --draft models/lm/kneser_ney
     """
     from langladder.answers.generate import generate as generated
     from langladder.answers.loading import read_models
+    from langladder.decoding.speculative import Speculation
 
     config, samples = request.sampling(), request.samples
     repeated = [prompt for prompt in prompts for _ in range(samples)]
-    found = {loaded.name: generated(loaded, repeated, config) for loaded in read_models(models)}
+    drafted, found = {}, {}
+    for loaded in read_models(models):
+        drafted[loaded.name] = counts = Speculation()
+        found[loaded.name] = generated(
+            loaded, repeated, config, draft=request.draft, lookahead=request.lookahead, counts=counts
+        )
     if as_json:
         texts = [
             {"model": name, "prompt": prompt, "text": one.text}
@@ -167,12 +175,16 @@ def generate(models: tuple[Path, ...], prompts: tuple[str, ...], request: Genera
             for prompt, one in zip(repeated, continued, strict=True)
         ]
         others = {"logit_bias", "presence_penalty", "frequency_penalty"}  # no options of this command
-        print_json({"settings": config.model_dump(mode="json", exclude=others), "texts": texts})
+        answer = {"settings": config.model_dump(mode="json", exclude=others), "texts": texts}
+        print_json(answer | ({"draft": {name: asdict(one) for name, one in drafted.items()}} if request.draft else {}))
         return
     for number, prompt in enumerate(prompts):
         part = slice(number * samples, (number + 1) * samples)
         rows = [[name, one.text] for name, continued in found.items() for one in continued[part]]
         print_table(["model", "text"], rows, title=f"“{prompt}” …" if prompt else "from the beginning of a line")
+    for name, one in drafted.items() if request.draft else ():
+        share = one.accepted / max(1, one.proposed)
+        echo(f"{name}: {one.tokens / max(1, one.steps):.2f} tokens per step, {share:.0%} of the draft accepted")
 
 
 @click.command(short_help="Ask a language model in words, with no, one or several examples.")

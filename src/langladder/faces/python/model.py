@@ -219,7 +219,8 @@ class Model:
         from langladder.answers.generate import generate
 
         prompts_ = _listed(prompts)
-        found = generate(self._language_model, prompts_, request.sampling())
+        speculation = {"draft": request.draft, "lookahead": request.lookahead}
+        found = generate(self._language_model, prompts_, request.sampling(), **speculation)
         return _as_given(
             prompts,
             [Generated(prompt, one.continuation, one.text) for prompt, one in zip(prompts_, found, strict=True)],

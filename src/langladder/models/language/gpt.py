@@ -234,6 +234,19 @@ class GPT(NeuralLanguageModel):
             hidden, layers = self._read(tokens, state)  # (B, n, D)
             return torch.log_softmax(self.head(hidden[:, -1]).float(), dim=-1), Cache(held, layers)
 
+    @torch.no_grad()
+    def advance_each(self, tokens: torch.Tensor, state: Cache | None = None) -> tuple[torch.Tensor, list[Cache]]:
+        """See `LanguageModel.advance_each`: at once, unless layers forget or the window slides."""
+        held = tokens if state is None else torch.cat([state.tokens, tokens], dim=1)  # (B, S + n)
+        if self.config.sparse_window is not None or held.shape[1] > self.context:
+            return super().advance_each(tokens, state)
+        with scoring(self, tokens.device.type):
+            hidden, layers = self._read(tokens, state)  # (B, n, D)
+            log_probs = torch.log_softmax(self.head(hidden).float(), dim=-1)  # (B, n, V)
+        ends = range(held.shape[1] - tokens.shape[1] + 1, held.shape[1] + 1)
+        states = [Cache(held[:, :end], [(key[:, :, :end], value[:, :, :end]) for key, value in layers]) for end in ends]
+        return log_probs, states
+
     def read_on(self, tokens: torch.Tensor, state: Cache | None) -> tuple[torch.Tensor, Cache]:
         """See `NeuralLanguageModel.read_on`; the state is the cache."""
         hidden, layers = self._read(tokens, state)  # (B, n, D)

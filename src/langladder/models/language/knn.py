@@ -184,6 +184,10 @@ class KNNLM(NeuralLanguageModel):
         """See `LanguageModel.advance`."""
         return self.gpt.advance(tokens, state)
 
+    def advance_each(self, tokens: torch.Tensor, state: Cache | None = None) -> tuple[torch.Tensor, list[Cache]]:
+        """See `LanguageModel.advance_each`."""
+        return self.gpt.advance_each(tokens, state)
+
     def read_on(self, tokens: torch.Tensor, state: Cache | None) -> tuple[torch.Tensor, Cache]:
         """See `NeuralLanguageModel.read_on`."""
         return self.gpt.read_on(tokens, state)

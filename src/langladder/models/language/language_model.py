@@ -58,6 +58,18 @@ class LanguageModel(Model):
         prefix = tokens if state is None else torch.cat([state, tokens], dim=1)
         return self.next_log_probs(prefix), prefix
 
+    def advance_each(self, tokens: torch.Tensor, state: State = None) -> tuple[torch.Tensor, list[State]]:
+        """Read (B, n) new tokens, return the log-probabilities after each of them, (B, n, V), and n states.
+
+        Here one token after the other; models that read several at once override this.
+        """
+        found, states = [], []
+        for token in tokens.split(1, dim=1):
+            log_probs, state = self.advance(token, state)  # (B, V)
+            found.append(log_probs)
+            states.append(state)
+        return torch.stack(found, dim=1), states
+
 
 def check_tokens(tokens: torch.Tensor, vocab_size: int) -> None:
     """Raise InputError unless `tokens` is (B, T ≥ 1) int64 with ids below `vocab_size` and rows that begin with BOS."""
