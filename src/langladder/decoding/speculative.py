@@ -78,7 +78,8 @@ def speculate(
     ids = list(prefix)
     end = len(prefix) + config.max_tokens
     while len(ids) < end and (len(ids) == len(prefix) or ids[-1] != EOS):
-        proposed, guesses = [], []
+        proposed: list[int] = []
+        guesses: list[torch.Tensor] = []
         for _ in range(min(lookahead, end - len(ids) - 1)):
             guesses.append(helper.read([*ids, *proposed])[-1])  # q_i, (V,)
             proposed.append(_drawn(guesses[-1], random))

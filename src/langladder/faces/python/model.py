@@ -219,8 +219,9 @@ class Model:
         from langladder.answers.generate import generate
 
         prompts_ = _listed(prompts)
-        speculation = {"draft": request.draft, "lookahead": request.lookahead}
-        found = generate(self._language_model, prompts_, request.sampling(), **speculation)
+        found = generate(
+            self._language_model, prompts_, request.sampling(), draft=request.draft, lookahead=request.lookahead
+        )
         return _as_given(
             prompts,
             [Generated(prompt, one.continuation, one.text) for prompt, one in zip(prompts_, found, strict=True)],

@@ -75,7 +75,7 @@ class KNNOutput(OutputLayer):
         """Squared distances to the nearest keys and their values: (N, D) → (N, K), (N, K)."""
         lengths = self.keys.square().sum(dim=1)  # (E,)
         found = []
-        for h in hidden.float().split(SLICE):
+        for h in torch.split(hidden.float(), SLICE):
             # ‖k − h‖² = ‖k‖² − 2 k·h + ‖h‖²
             squares = torch.addmm(lengths, h, self.keys.T, alpha=-2).add_(h.square().sum(dim=1, keepdim=True))
             found.append(squares.topk(self.neighbours, dim=1, largest=False))
