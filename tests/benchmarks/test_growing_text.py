@@ -30,6 +30,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_the_vocabulary_grows_as_the_law_says(real: Path) -> None:
     source = read_source(real)
     assert heaps(source.words)[1] == source.beta == pytest.approx(0.7, abs=0.05)

@@ -203,6 +203,7 @@ def test_what_context_is_worth(tiny: Process) -> None:
     assert alone.nats > one_before.nats > 0
 
 
+@pytest.mark.long
 def test_the_floors_that_are_written_are_those_of_the_test_split(
     tmp_path: Path, tiny: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:

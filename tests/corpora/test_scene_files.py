@@ -74,6 +74,7 @@ def test_other_files_are_refused(drawn: Path, tmp_path: Path) -> None:
         read_scenes(folder)
 
 
+@pytest.mark.long
 @given(data=st.data())
 @fuzzed
 def test_fuzz_scene_files(drawn: Path, tmp_path: Path, data: st.DataObject) -> None:

@@ -311,6 +311,7 @@ def test_a_full_disk_leaves_nothing_behind(
     assert left in ([], ["corpus.log"])  # Hydra's
 
 
+@pytest.mark.long
 def test_an_interrupt_and_too_little_memory_are_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -343,8 +344,8 @@ def test_an_interrupt_and_too_little_memory_are_one_sentence(
     ("arguments", "said"),
     [
         (["lm=lsmt"], ["lm: 'lsmt' is not a choice: the nearest: lstm", "on the command line"]),
-        (["-m", "lm=lstm,lsmt,gtp", "size=tinny"], ["3 problems", "'lsmt'", "'gtp'", "nearest: tiny"]),
         (["lm=../lm/lstm"], ["'../lm/lstm' is not a choice"]),
+        (["-m", "lm=lstm,lsmt,gtp", "size=tinny"], ["3 problems", "'lsmt'", "'gtp'", "nearest: tiny"]),
         (["lm.model.wdith=8"], ["lm.model.wdith: unknown key; the nearest: lm.model.width"]),
         (["sede=1"], ["sede: unknown key; the nearest: side, seed"]),
         (["+experiment=heads"], ["experiment: unknown key; its new name is claim (a preset: +preset=…)"]),

@@ -73,13 +73,16 @@ def every() -> Compositions:
     return Compositions(every_rung(BASE))
 
 
-def of_every_choice(file: Path) -> Any:
-    """Rungs are checked at size small, all at once, in the test after this; that each is also a job takes long."""
-    return pytest.param(file, id=str(file), marks=[pytest.mark.long] if file.parts[0] in families() else [])
-
-
 CHOICES = [file for file in CONF if len(file.parts) == 2 and file.parts[0] != "preset"]
 """A preset is for single runs, see test_hydra.py; here are the choices of params.yaml."""
+
+
+def of_every_choice(file: Path) -> Any:
+    """Rungs are checked at size small, all at once, in the test after this; one choice of each other group is quick."""
+    group = file.parts[0]
+    first = next(other for other in CHOICES if other.parts[0] == group)
+    quick = file == first and group not in families() and group != "ladder"
+    return pytest.param(file, id=str(file), marks=[] if quick else [pytest.mark.long])
 
 
 @pytest.mark.parametrize("file", [of_every_choice(file) for file in CHOICES])
@@ -132,7 +135,7 @@ def test_every_choice_composes_and_checks(file: Path, monkeypatch: pytest.Monkey
 COMBINED = [
     ("small", "none"),
     *[pytest.param(size, "none", marks=pytest.mark.long) for size in params.conf_names("size") if size != "small"],
-    ("tiny", "fast"),
+    pytest.param("tiny", "fast", marks=pytest.mark.long),
 ]
 
 
@@ -195,6 +198,7 @@ def test_how_an_encoder_is_judged_does_not_train_it_anew() -> None:
     assert [found[judge]["encoder"]["judged"]["words"] for found in (one, other)] == [7, 9]
 
 
+@pytest.mark.long
 def test_rungs_composed_together_are_as_each_alone() -> None:
     """With debug=fast, which changes sizes that rungs refer to."""
     those = chosen(debug="fast", lms=["lstm", "gpt"], classifiers=["tree_lstm_n_ary"], claims=["gradient_flow"])
@@ -206,6 +210,7 @@ def test_rungs_composed_together_are_as_each_alone() -> None:
     assert len(alone._alone) > 4 and not together._alone
 
 
+@pytest.mark.long
 def test_a_file_of_debug_may_change_the_rungs_of_a_family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As conf/config.yaml says: it may cut any of the above short."""
     shutil.copytree(ROOT / "conf", tmp_path / "conf")

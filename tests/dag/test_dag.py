@@ -94,6 +94,7 @@ def test_repro_makes_everything(project: Path) -> None:
     (project / "umask").unlink()
 
 
+@pytest.mark.long
 def test_an_infinite_perplexity_is_a_result(project: Path) -> None:
     """The unsmoothed n-gram rules words of the test text out."""
     for stage in ("train_lm", "evaluate_lm"):
@@ -121,6 +122,7 @@ def test_nothing_tracked_depends_on_the_moment_or_the_machine(project: Path) -> 
         assert str(project) not in file.read_text()
 
 
+@pytest.mark.long
 def test_a_commit_without_the_lock_file_has_nothing_to_compare(project: Path) -> None:
     output = run(project, sys.executable, "-m", "pipeline.compare", "HEAD", check=False)
     assert "HEAD: neither a folder nor a commit" in output and "git add dvc.lock" in output
@@ -215,6 +217,7 @@ def test_every_entry_point_sees_the_same_values(project: Path) -> None:
     assert by_edit["code"] == seven["code"]
 
 
+@pytest.mark.long
 def test_bad_settings_stop_everything_before_it_starts(project: Path) -> None:
     before = _resolved(project)
     assert before

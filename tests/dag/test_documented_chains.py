@@ -35,10 +35,7 @@ def test_the_chains_are_found() -> None:
     assert listed >= {"tunes", "instructs", "rewards", "aligns", "classifier_transfers", "reader_transfers"}
 
 
-SIZES = [
-    pytest.param(size, marks=[pytest.mark.long] if size in ("medium", "base") else [])
-    for size in params.conf_names("size")
-]
+SIZES = [pytest.param(size, marks=[pytest.mark.long] if size != "tiny" else []) for size in params.conf_names("size")]
 
 
 @pytest.mark.parametrize("size", SIZES)

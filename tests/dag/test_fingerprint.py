@@ -22,6 +22,8 @@ from pipeline.tracking.fingerprint import digest, fingerprint
 
 RUNGS = {name: family.default for name, family in families().items()} | {"embedding": "lexicon"}
 STAGES = {stage.name: stage.family for stage in plan.stages().values() if stage.family}
+QUICK = ("embed", "train_lm", "transfer_classifier", "evaluate_classifier", "claim")
+"""Stages of each kind; all others are tested by `make test-long`."""
 SETTINGS = {f"langladder.tasks.{name}" for name in ("settings", "optimisation", "extensions")}
 DAG = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
 
@@ -73,7 +75,9 @@ def dependencies(stage: str, settings: dict[str, Any], paths: dict[str, str]) ->
     return [Path(dependency) for dependency in said]
 
 
-@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize(
+    "stage", [pytest.param(stage, marks=[] if stage in QUICK else pytest.mark.long) for stage in STAGES]
+)
 def test_what_dvc_watches_is_what_is_hashed(stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every dependency, or a part of it, is hashed; nothing is hashed that DVC does not watch."""
     own = {"vectors": str(tmp_path / "mine.vec"), "lexicon": str(tmp_path / "mine.tsv")}
@@ -91,6 +95,7 @@ def test_what_dvc_watches_is_what_is_hashed(stage: str, tmp_path: Path, monkeypa
         assert set(map(Path, own.values())) & set(hashed)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("family", [family for family in families() if family in DAG["watch"]["foreach"]])
 def test_what_a_rung_reads_of_its_own_is_what_watch_depends_on(family: str) -> None:
     paths = {f"${{paths.{name}}}": path for name, path in params.load().paths.model_dump().items()}
@@ -123,6 +128,7 @@ def test_the_report_depends_on_all_that_shows_a_family() -> None:
     assert not {module for module in modules_of("train_lm", {}) if module.startswith("langladder.families")}
 
 
+@pytest.mark.long
 def test_a_language_model_depends_on_no_format_of_vectors_and_a_count_on_no_training() -> None:
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
         for family, stage in (("lm", "train_lm"), ("embedding", "embed")):

@@ -73,6 +73,7 @@ def test_help_lists_families_groups_choices_and_examples(project: Path) -> None:
     assert 'eval "$(python -m pipeline.completion bash)"' in said
 
 
+@pytest.mark.long
 def test_what_a_preset_cannot_be_is_said(project: Path) -> None:
     said = run(project, sys.executable, "-m", "pipeline.train", "lm", "+preset=quik", check=False)
     assert "preset: 'quik' is not a choice: the nearest: quick" in said
@@ -108,6 +109,7 @@ def test_the_script_of_the_completion_names_every_stage_that_has_settings() -> N
     assert {f"pipeline.{stage.module}" for stage in plan.stages().values()} <= set(re.findall(r"pipeline\.\w+", said))
 
 
+@pytest.mark.long
 def test_a_sweep_names_what_its_command_line_says(project: Path) -> None:
     """Not the values of params.yaml, which each of its jobs has."""
     said = run(project, sys.executable, "-m", "pipeline.corpus", "-m", "side=scenes", "seed=1,2", "+preset=quick")

@@ -127,6 +127,7 @@ def test_what_is_said_beside_the_path_reaches_the_reader() -> None:
 REVIEWS = [("schön und gut", "good"), ("grässlich öde", "bad"), ("recht schön", "good"), ("öde und lang", "bad")]
 
 
+@pytest.mark.long
 @pytest.mark.dag
 @pytest.mark.timeout(600)
 def test_labels_alone(tmp_path: Path) -> None:

@@ -84,14 +84,15 @@ def alive(pid: int) -> bool:
     return processes.started(pid) is not None
 
 
+@pytest.mark.long
 @pytest.mark.dag
 @pytest.mark.parametrize(
     ("signum", "shell"),
     [
         (signal.SIGTERM, "/bin/bash"),
         (signal.SIGKILL, "/bin/sh"),
-        pytest.param(signal.SIGINT, "/bin/sh", marks=pytest.mark.long),
-        pytest.param(signal.SIGKILL, "/bin/bash", marks=pytest.mark.long),
+        (signal.SIGINT, "/bin/sh"),
+        (signal.SIGKILL, "/bin/bash"),
     ],
 )
 def test_jobs_end_with_the_runner_however_it_ends(make: Make, signum: int, shell: str) -> None:
@@ -160,6 +161,7 @@ def test_it_runs_what_is_out_of_date_in_an_order_that_serves_and_nothing_twice(m
     assert (folder / "d").read_text() == "other\nc\n"
 
 
+@pytest.mark.long
 @pytest.mark.dag
 def test_after_a_failure_what_runs_may_finish_and_nothing_else_begins(make: Make) -> None:
     folder = make("echo broken; exit 3")
@@ -182,6 +184,7 @@ pipeline.summary = sys.modules["pipeline.summary"] = types.SimpleNamespace(main=
 """
 
 
+@pytest.mark.long
 @pytest.mark.dag
 def test_the_summary_is_printed_in_the_end(make: Make) -> None:
     folder = make("echo b > b")

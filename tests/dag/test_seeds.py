@@ -74,6 +74,7 @@ def test_several_seeds_and_several_devices_are_refused() -> None:
         resolved(seeds=2, lm={"lstm": {"training": {"devices": 2}}})
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_tables_show_the_mean_of_the_seeds(tmp_path: Path) -> None:
     project = copy_project(tmp_path)

@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from pipeline import ROOT
 
 # What a job does: threads as its settings say, with torch and SciPy loaded before that or after.
@@ -49,6 +51,7 @@ def job(threads: int, *, processors: int, early: bool, outer: str | None) -> dic
     return found
 
 
+@pytest.mark.long
 def test_the_settings_decide_and_nothing_else() -> None:
     """Two threads on one processor compute the same as on several."""
     runs = [job(2, processors=1, early=False, outer=None), job(2, processors=2, early=True, outer="1")]

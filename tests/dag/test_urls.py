@@ -94,6 +94,7 @@ def watched(folder: Path, url: str, change: Any) -> Iterator[str]:
     yield run(folder, "dvc", "repro")
 
 
+@pytest.mark.long
 def test_dvc_notices_a_change_in_a_bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("dvc_s3", reason="needs dvc-s3: pip install 'langladder[cluster]'")
     with s3_server() as s3:

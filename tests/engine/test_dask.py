@@ -41,6 +41,7 @@ def process(_: int) -> int:
     return os.getpid()
 
 
+@pytest.mark.long
 def test_workers_that_come_later_are_used_and_those_of_this_machine_share_its_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -66,6 +67,7 @@ def test_workers_that_come_later_are_used_and_those_of_this_machine_share_its_me
             assert engine.peak() > process_peak() + 2 * 10**7  # those of the workers are counted
 
 
+@pytest.mark.long
 def test_an_adaptive_cluster_grows_with_the_work_and_its_dashboard_is_named() -> None:
     config = DaskConfig.model_validate({"kind": "dask", "workers": {"minimum": 0, "maximum": 2}})
     with used(open_engine(config, "4GB", 1)) as engine:

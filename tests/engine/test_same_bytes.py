@@ -89,7 +89,7 @@ def dask(workers: int) -> Engine:
     ("engine", "kills"),
     [
         pytest.param(lambda: Local(2), True, id="two processes, one killed"),
-        pytest.param(lambda: dask(2), True, id="Dask with two workers, one killed"),
+        pytest.param(lambda: dask(2), True, id="Dask with two workers, one killed", marks=pytest.mark.long),
         pytest.param(lambda: Local(2), False, id="two processes", marks=pytest.mark.long),
         pytest.param(lambda: Local(4), False, id="four processes", marks=pytest.mark.long),
         pytest.param(lambda: dask(1), False, id="Dask with one worker", marks=pytest.mark.long),

@@ -130,6 +130,7 @@ def perl_words(line: str) -> str:
     return re.sub(r"[^\S \t\n\r\f\v]", "\ue000", line)
 
 
+@pytest.mark.long
 @pytest.mark.real
 def test_parity_wmt17_outputs() -> None:
     folder = real("ref-bleu")

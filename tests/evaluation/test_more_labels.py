@@ -34,6 +34,7 @@ def test_the_law_is_found_where_errors_follow_it() -> None:
     assert _fitted(n, np.array([[0.4, 0.2, 0.1, 0.05]]), np.array([1e9]))[0, 0] >= 0  # never below 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("law", [(0.1, 2.0, 0.5), (0.05, 0.9, 0.2)])
 def test_the_interval_covers_what_the_law_gives(law: tuple[float, float, float]) -> None:
     found, reached = zip(*(drawn(seed, law) for seed in range(60)), strict=True)

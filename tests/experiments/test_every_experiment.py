@@ -1,4 +1,7 @@
-"""Every file in conf/claim and conf/probe, run as the smallest ladder runs it: a new YAML needs no new test."""
+"""Every file in conf/claim and conf/probe, run as the smallest ladder runs it: a new YAML needs no new test.
+
+pytest -m long tests/experiments/test_every_experiment.py -k NAME
+"""
 
 import json
 import math
@@ -26,6 +29,7 @@ from pipeline.settings.compose import Compositions
 NAMES = [(group, name) for group in ("claim", "probe") for name in params.conf_names(group)]
 NOWHERE = Path("nowhere")
 every_experiment = pytest.mark.parametrize(("group", "name"), NAMES)
+pytestmark = pytest.mark.long
 
 
 @cache
@@ -77,7 +81,6 @@ def declared(data: Data, reads: tuple[Source, ...]) -> Data:
     return replace(data, **{k: v for source, lost in nowhere.items() if source not in reads for k, v in lost.items()})
 
 
-@pytest.mark.long
 @every_experiment
 def test_it_reads_all_that_it_declares(group: str, name: str, data: Data) -> None:
     """Any of it missing, it cannot run. (That it reads nothing else, every other run here shows.)"""
@@ -104,7 +107,6 @@ def test_it_runs_and_its_findings_can_be_shown(group: str, name: str, data: Data
     assert re.search(r"\d", findings.verdict)
 
 
-@pytest.mark.long
 @every_experiment
 def test_the_same_seed_finds_the_same_however_slow_the_machine(
     group: str, name: str, data: Data, found: dict[str, Findings], monkeypatch: pytest.MonkeyPatch

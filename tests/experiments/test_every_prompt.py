@@ -68,6 +68,7 @@ def found(data: Data) -> dict[str, Findings]:
     return {name: measure(name, data) for name in NAMES}
 
 
+@pytest.mark.long
 @every_prompt
 def test_it_runs_and_its_findings_can_be_shown(name: str, found: dict[str, Findings]) -> None:
     page = ClaimPage(name=name, fingerprint="f", findings=found[name])

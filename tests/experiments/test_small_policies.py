@@ -84,6 +84,7 @@ def test_plain_text_is_learnt_beside_where_it_weighs_something(chains: Chains) -
     assert not same(weights(one), weights(other))
 
 
+@pytest.mark.long
 def test_sft_learns_the_text_beside_and_reward_models_read_the_likelihood(chains: Chains, data: Data) -> None:
     """As the ladder's rungs do; both can be taken out."""
     assert chains.reward(seed=1, base_seed=1).config.likelihood

@@ -46,7 +46,7 @@ CASES = [
         cls,
         settings | extra,
         id=f"{cls.__name__}-{settings | extra}",
-        marks=[] if cls is KneserNey and not settings else [pytest.mark.long],
+        marks=[] if cls is KneserNey and not settings | extra else [pytest.mark.long],
     )
     for cls, settings in METHODS
     for extra in (PRUNED if "prune" in cls.Config.model_fields else [{}])

@@ -89,6 +89,7 @@ def test_a_selection_would_be_found(make: Any, monkeypatch: pytest.MonkeyPatch) 
         make()[1]("meta")
 
 
+@pytest.mark.long
 @MAKERS
 def test_a_step_is_one_graph(make: Any) -> None:
     with torch.device("meta"):

@@ -27,6 +27,7 @@ class Drawing(Experiment[ExperimentConfig]):
         return Findings(holds=True, verdict="v 1", columns=[], rows=[], plots=[plot], figures=figures)
 
 
+@pytest.mark.long
 def test_the_run_of_a_claim_has_a_point_for_each_number_of_labels(
     job: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -180,6 +180,7 @@ def test_a_job_that_is_told_to_end_leaves_its_run_killed(job: Any, signum: int) 
     assert signal.getsignal(signum) == before
 
 
+@pytest.mark.long
 def test_a_process_killed_outright(child: Any, job: Any) -> None:
     """While it lives, its run is its own; dead, the same job goes on with it, and another job ends it."""
     with tracked_job("lm", "train_lm", job(), {}) as beside:
@@ -195,6 +196,7 @@ def test_a_process_killed_outright(child: Any, job: Any) -> None:
     assert points(runs()[0]) == [(5, 0.5)]
 
 
+@pytest.mark.long
 def test_the_run_of_a_killed_job_that_is_not_run_again_is_ended_when_the_store_is_opened(child: Any) -> None:
     """As where DVC takes from its cache what the killed job was to make."""
     assert CliRunner().invoke(main, ["uri"]).exit_code == 0
@@ -418,6 +420,7 @@ def test_a_rung_has_its_colour(job: Any) -> None:
     assert all(re.fullmatch("#[0-9a-f]{6}", run_facts.colour("lm", name)) for name in [*names, "mine"])
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_killed_training_ends_as_one_run_with_its_whole_curve(checkout: Path, job: Any) -> None:
     """Killed at step 14, its last checkpoint is of step 10; steps 11 to 14 are made again."""

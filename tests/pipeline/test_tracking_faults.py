@@ -31,6 +31,7 @@ def refused(job: Any) -> str:
     return message
 
 
+@pytest.mark.long
 def test_a_damaged_database(checkout: Path, job: Any) -> None:
     (checkout / "mlflow.db").write_bytes(b"no database " * 1000)
     message = refused(job)

@@ -152,6 +152,7 @@ def required(lines: list[str]) -> set[str]:
     return {name for name, _ in found}
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_core_trains_and_answers_without_any_extra(tmp_path: Path) -> None:
     """Where nothing is installed but what the wheel requires; what needs an extra is refused with its name."""

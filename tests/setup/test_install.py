@@ -86,6 +86,7 @@ def packages(project: Path) -> set[str]:
     return {info.name.removesuffix(".dist-info") for info in infos} - {"langladder-0.1.0"}
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "darwin", reason="macOS has one build of torch")
 def test_each_build_of_torch_comes_with_what_it_depends_on(project: Path) -> None:

@@ -133,6 +133,7 @@ def test_interrupted_average_ends_with_the_same_bits(tmp_path: Path, monkeypatch
         assert result.validation_loss == expected.validation_loss
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_killed_process_resumes_to_the_same_average(tmp_path: Path) -> None:
     """SIGKILL while it trains: no handler runs, no file is closed."""

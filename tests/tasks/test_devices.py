@@ -66,6 +66,7 @@ def same(found: Curve | None, wanted: Curve) -> None:
         assert {name: row[name] for name in known} == pytest.approx(known, rel=1e-5, abs=1e-6), row["step"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", QUICK)
 def test_two_processes_have_the_curve_of_one(kind: str, folder: Path, alone: Callable[[str], Curve]) -> None:
     same(read(folder, kind), alone(kind))

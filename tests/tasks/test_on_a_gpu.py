@@ -97,7 +97,8 @@ def weights(folder: Path, kind: str) -> dict[str, torch.Tensor]:
     return found
 
 
-@pytest.mark.parametrize("kind", ["gpt", "bert", pytest.param("transformer", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["gpt", "bert", "transformer"])
 def test_a_compiled_training_is_the_plain_one(
     kind: str, graphs: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

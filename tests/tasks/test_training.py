@@ -98,7 +98,7 @@ def test_a_checkpoint_without_the_weights_kept_beside_it_is_refused(tmp_path, mo
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [KINDS[0], *(pytest.param(kind, marks=pytest.mark.long) for kind in KINDS[1:])])
 def test_killed_process_resumes_to_the_same_bits(kind, whole, tmp_path):
     """SIGKILL while it trains: no handler runs, no file is closed."""
     script = textwrap.dedent(

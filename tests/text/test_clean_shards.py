@@ -145,6 +145,7 @@ def test_shards_give_what_lines_give(tmp_path: Path, kind: str, name: str) -> No
         assert files_of(written(tmp_path / case / "whole", rows)) == found
 
 
+@pytest.mark.long
 def test_no_engine_and_no_number_of_workers_changes_a_byte(tmp_path: Path) -> None:
     config = CleanConfig.model_validate(SETTINGS["lines"])
     folder = written(tmp_path / "raw", {"all": [*text("english", 100, 1), *text("chinese", 40, 2)]})

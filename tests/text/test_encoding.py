@@ -108,6 +108,7 @@ def wikitext(out: Path, files: dict[str, str]) -> Path:
     return out
 
 
+@pytest.mark.long
 @pytest.mark.real
 @pytest.mark.slow
 def test_golden_wikitext_counts(tmp_path: Path) -> None:

@@ -83,7 +83,9 @@ def in_shards(folder: Path, size: int, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long if name == "all by lines" else []) for name in SETTINGS]
+)
 def test_parity_of_shards_of_any_size(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = config_of(tmp_path, name)
     report = filter_text(in_shards(tmp_path / "raw", 10**6, monkeypatch), tmp_path / "whole", config, seed=1)

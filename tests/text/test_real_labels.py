@@ -54,6 +54,7 @@ def test_questions(tmp_path: Path, name: str, labels: int) -> None:
     assert {one.label for one in train} >= {one.label for one in [*validation, *test]}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "counts", "labels"),
     [
@@ -72,6 +73,7 @@ def test_sentiment_trees(tmp_path: Path, name: str, counts: tuple[int, ...], lab
         assert set(tree.label) <= {None, *labels}
 
 
+@pytest.mark.long
 def test_web_text_with_parts_of_speech(tmp_path: Path) -> None:
     folder = cleaned("tags", "ud_ewt", "ud-ewt", tmp_path)
     found = [read_tagged(folder / f"{split}.parquet") for split in SPLITS]

@@ -170,6 +170,7 @@ def test_a_method_that_is_not_installed_is_refused_with_the_line_that_installs_i
     assert re.findall(r'value="(\w+)">([^<]+)', page) == list(maps.METHODS.items())
 
 
+@pytest.mark.long
 def test_a_map_by_umap_is_made_in_a_process_of_its_own(asked, tmp_path: Path, monkeypatch) -> None:
     (tmp_path / "umap.py").write_text(UMAP)
     monkeypatch.syspath_prepend(tmp_path)

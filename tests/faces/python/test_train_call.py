@@ -34,6 +34,7 @@ def test_the_examples_are_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert not found.failed and found.attempted > 5
 
 
+@pytest.mark.long
 def test_the_rungs_of_the_wheel_are_those_of_conf() -> None:
     assert RUNGS.read_text(encoding="utf-8") == rungs_text(), "run `python -m pipeline.document rungs`"
 
