@@ -65,7 +65,7 @@ def test_what_cannot_be_is_refused_before_anything_runs_all_at_once(tmp_path: Pa
     for said in (
         "classifier_transfers.bert_fine_tuned.base: 'given/gpt'",
         "it is a GPT, but a BERTClassifier starts from",
-        "layers_transferred=9, and its base has 2 layers",
+        "layers_transferred=9, but its base has 2 layers",
         "'given/other' is not listed in given: gpt, mine, none",
         "given.none: 'input/none' is not a folder",
         "it is a BERT, but a GPTClassifier starts from",

@@ -253,12 +253,12 @@ def test_what_a_network_cannot_read_is_named() -> None:
         build("tree_lstm").log_probs([Example("w1 w2")])
     with pytest.raises(InputError, match="a pair of texts"):
         build("tree_lstm").log_probs([Example("w1", "w2", None, "(w1)")])
-    with pytest.raises(InputError, match=r"3 children, and model\.places is 2"):
+    with pytest.raises(InputError, match=r"3 children, but model\.places is 2"):
         build("tree_lstm_n_ary").log_probs([Example("w1 w2 w3", None, None, "((w1) (w2) (w3))")])
     with pytest.raises(InputError, match="1 words, but its tree 2"):
         build("tree_lstm").log_probs([Example("w1", None, None, "((w1) (w2))")])
     for row in (Example("w1 w2"), Example("w1", "")):
-        with pytest.raises(InputError, match="wants two texts"):
+        with pytest.raises(InputError, match="needs two texts"):
             build("compared BiLSTM").log_probs([row])
 
 

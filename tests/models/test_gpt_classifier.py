@@ -139,7 +139,7 @@ def test_similarity_knows_no_order_and_entailment_does(base: Path) -> None:
     for pairs, equal in (("similarity", True), ("entailment", False)):
         network = grown(base, pairs=pairs)
         assert np.allclose(network.log_probs(there), network.log_probs(back), atol=1e-6) == equal
-    with pytest.raises(InputError, match="similarity wants two texts"):
+    with pytest.raises(InputError, match="similarity needs two texts"):
         grown(base, pairs="similarity").log_probs(SINGLES)
 
 

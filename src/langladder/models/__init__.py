@@ -1,1 +1,1 @@
-"""One file per architecture; each keeps one of the contracts in `base`."""
+"""One file per architecture. Each implements one of the roles in `base`."""

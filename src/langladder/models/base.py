@@ -1,6 +1,6 @@
-"""The base of every model: settings, an approach, a count of its parameters, saving and loading.
+"""The base of every model: settings, approach, number of parameters, saving and loading.
 
-Beneath it stand the roles, each with a contract of its own and its shapes: `LanguageModel`, `Translator`, `Classifier`,
+Its subclasses are the roles, each with its own interface and shapes: `LanguageModel`, `Translator`, `Classifier`,
 `Tagger`, `Reader`, `Encoder`.
 """
 
@@ -18,12 +18,14 @@ class Model(ABC):
 
     Attributes:
         Config: schema of the settings.
-        approach: rungs of one approach stand together in the report.
-        maker: the function that makes a trained one, see `models.making`.
-        by_gradient: whether it is trained by gradient without a `training` among its settings, by kernels of its own.
-        SIZES: what besides the settings it is built with, by the names in config.json: vocabularies, labels.
-        WHAT: such a model in words, for messages.
-        normalisation: how the training texts were written; what is asked from outside (`serving`) is written so first.
+        approach: the report groups rungs by approach.
+        maker: the function that makes a trained model, see `models.making`.
+        by_gradient: whether its own kernels train it by gradient, without `training` in its settings.
+        SIZES: the other arguments of its constructor, by their names in config.json: vocabulary sizes, number of
+            labels.
+        WHAT: the kind of model in words, for messages.
+        normalisation: the normalisation of the training texts; requests from outside (`serving`) are normalised in the
+            same way.
     """
 
     Config: ClassVar[type[schema.Config]] = schema.Config
@@ -37,24 +39,26 @@ class Model(ABC):
 
     @classmethod
     def also_given(cls, config: schema.Config) -> str:
-        """Inputs of such a model besides texts and their targets: trees; "" for most."""
+        """Inputs of the model besides texts and their targets: trees; "" for most models."""
         del config
         return ""
 
     @abstractmethod
     def number_of_parameters(self) -> int:
-        """Stored numbers that were estimated or learned; shared ones count once."""
+        """The number of stored values that were estimated or learned; shared ones count once."""
 
     @abstractmethod
     def save(self, folder: Path) -> None:
-        """Write `model.safetensors`, `config.json` and the files beside them into `folder`, all or nothing."""
+        """Write `model.safetensors`, `config.json` and further files into `folder`, atomically."""
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Read a saved model: `LanguageModel.load` reads any language model, a class of its own only its own kind.
+        """Read a saved model. `LanguageModel.load` reads any language model; `load` of a subclass only reads its own
+        kind.
 
         Raises:
-            InputError: missing or damaged files, another format version, another kind of model, arrays that do not fit.
+            InputError: files are missing or damaged, or they have another format version, another kind of model, or
+                arrays that do not fit.
         """
         model: Self = read_description(folder, cls, cls.SIZES, cls.WHAT).kind.load(folder)
         return model

@@ -1,14 +1,14 @@
-"""CTC recogniser: frames of sound → letters without an alignment (Graves et al. 2006).
+"""CTC recogniser: frames of sound → letters, without given alignments (Graves et al. 2006).
 
     h = BiLSTM(x_1 … x_T)
-    y_t = softmax(W h_t + b)        over the labels and the blank (label 0), at every frame by itself
+    y_t = softmax(W h_t + b)        over the labels and the blank (label 0), independently at every frame
     L = −log P(l | x),   P(l | x) = Σ_{π : B(π) = l} ∏_t y_t(π_t)
 
-The sum over all alignments π is torch's `ctc_loss`; `decoding.ctc` has it as equations (the tests hold the two equal)
-and the map B. Nothing in it asks how long a label lasts: a network may hold a letter while it sounds, or show it in one
-spike among blanks (Graves et al., figure 1). Only between equal letters a blank must stand.
+The sum over all alignments π is torch's `ctc_loss`. `decoding.ctc` has its equations (the tests compare the two) and
+the map B. The loss does not depend on the duration of a label: a network can predict a letter for all of its frames, or
+as one spike among blanks (Graves et al., figure 1). Only between equal letters a blank is required.
 
-Shape legend: B rows, T frames, D numbers a frame, H width (both directions), A + 1 labels with the blank, U labels.
+Shape legend: B rows, T frames, D numbers per frame, H width (both directions), A + 1 labels with the blank, U labels.
 """
 
 from typing import ClassVar, Literal, Self
@@ -31,10 +31,10 @@ class CTCConfig(schema.Config):
 
     cell: Literal["lstm", "gru"] = "lstm"
     width: int = Field(default=128, ge=2, le=8192)
-    """H: both directions together, so an even number."""
+    """H, of both directions together; must be even."""
     layers: int = Field(default=1, ge=1, le=6)
     dropout: float = Field(default=0.1, ge=0, lt=1)
-    """Between the layers and before the output."""
+    """Dropout between the layers and before the output."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -79,7 +79,7 @@ class CTCRecognizer(Network):
     ) -> torch.Tensor:
         """−Σ log P(l | x) in nats over the rows: frames (B, T, D), lengths (B,), labels (B, U), label_lengths (B,).
 
-        Infinite where a row has fewer frames than its labels and the blanks between equal neighbours need.
+        Infinite if a row has fewer frames than its labels and the blanks between equal neighbours need.
         """
         log_probs = self(frames, lengths).transpose(0, 1)  # (T, B, A + 1)
         return nn.functional.ctc_loss(log_probs, labels, lengths, label_lengths, blank=BLANK, reduction="sum")

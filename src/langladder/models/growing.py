@@ -1,10 +1,11 @@
 """A network with the body of another rung: settings and initial weights come from the base.
 
-A rung's file names no sizes: `model.body` is null there, and `begin` puts the settings of the base's network in its
-place. What is saved holds them, and all weights, so that the folder is read without the base.
+A rung's file has no sizes: `model.body` is null there, and `begin` inserts the settings of the base's network. The
+saved folder has these settings and all weights, so it can be read without the base.
 
-Of a body of N layers the embeddings and the first `layers_transferred` may be taken, the rest begins anew (Radford et
-al. 2018, section 5, "Impact of number of layers transferred"). What stands behind the last layer is taken with all N.
+From a body of N layers, the embeddings and the first `layers_transferred` layers are copied, and the rest has new
+initial weights (Radford et al. 2018, section 5, "Impact of number of layers transferred"). Modules after the last layer
+are only copied if all N layers are.
 """
 
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ from langladder.models.network import Network, network_class, own_tensors
 from langladder.models.units import Read
 
 TOKENIZER = "tokenizer.json"
-"""The tokenizer file beside every base."""
+"""The tokenizer file in every base's folder."""
 INITIAL_STD = 0.02
 
 
@@ -33,29 +34,29 @@ class BodyConfig(Protocol):
     dropout: float
 
     def model_copy(self, *, update: Mapping[str, object]) -> Self:
-        """Pydantic's."""
+        """See pydantic."""
 
 
 class GrownConfig(schema.Config):
     """Settings of every network that starts from another rung's."""
 
     pretrained: bool = True
-    """false: the same network from fresh weights, for comparison."""
+    """false: the same network with random initial weights, for comparison."""
     layers_transferred: int | None = Field(default=None, ge=0, le=128)
     """Number of layers from the base; 0: only its embeddings; null: all."""
     body_dropout: float | None = Field(default=None, ge=0, lt=1)
     """Dropout inside the body during fine-tuning; null: that of its base."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
-    """Before the output."""
+    """Dropout before the output."""
 
 
 class Grown:
-    """The part of a network that starts from another rung's network; a mixin beside `Network`.
+    """The part of a network that starts from another rung's network; a mixin for `Network`.
 
     Attributes:
         BODY: the class of the base, and of the body.
-        FAMILIES: where such bases are, for messages.
-        LAYERS: the body's list of layers; BEHIND: modules that read what the last layer gives.
+        FAMILIES: the families of possible bases, for messages.
+        LAYERS: the body's list of layers; BEHIND: modules after the last layer.
     """
 
     BODY: ClassVar[type[Network]]
@@ -108,7 +109,7 @@ def base_for(kind: type[Grown], folder: Path) -> Network:
     """The network of a base.
 
     Raises:
-        InputError: the folder holds none, or one of another kind.
+        InputError: the folder has no network, or one of another kind.
     """
     found = network_class(folder)
     if not issubclass(found, kind.BODY):
@@ -119,10 +120,10 @@ def base_for(kind: type[Grown], folder: Path) -> Network:
 
 
 def settings_with_body(config: Settings, base: Network, rung: str) -> Settings:
-    """The settings of a rung with those of its base's network.
+    """The settings of a rung, completed with those of its base's network.
 
     Raises:
-        InputError: more layers are asked for than the base has.
+        InputError: the settings request more layers than the base has.
     """
     body = cast(BodyConfig, base.config)
     if why := too_many(config.layers_transferred, body.layers):
@@ -136,11 +137,12 @@ def too_many(wanted: int | None, layers: int) -> str | None:
     """Why this number of layers cannot be transferred; None if it can."""
     if wanted is None or wanted <= layers:
         return None
-    return f"model.layers_transferred={wanted}, and its base has {layers} layers; set it to at most {layers}, or null"
+    return f"model.layers_transferred={wanted}, but its base has {layers} layers; set it to at most {layers}, or null"
 
 
 def shortened(read: Read, separator: int, room: int) -> Read:
-    """A text, or two with `separator` between them, of at most `room` tokens: ends are cut off, of the longer first."""
+    """A text, or two with `separator` between them, of at most `room` tokens; ends are cut off, first that of the
+    longer text."""
     excess = len(read.ids) - room
     if excess <= 0:
         return read
@@ -154,7 +156,7 @@ def shortened(read: Read, separator: int, room: int) -> Read:
 
 
 def start_linear(layer: nn.Linear) -> nn.Linear:
-    """The layer with weights from N(0, 0.02) and biases of 0, as BERT and GPT begin."""
+    """Initialise the layer with weights from N(0, 0.02) and biases of 0, like BERT and GPT."""
     nn.init.normal_(layer.weight, std=INITIAL_STD)
     nn.init.zeros_(layer.bias)
     return layer

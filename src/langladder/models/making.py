@@ -1,28 +1,29 @@
-"""How a rung is made: the `maker` of its class, so that callers need not know the kind of rung.
+"""How rungs are made: each class has a `maker` function, so that callers do not depend on the kind of rung.
 
-A maker is a function of a module, named by its dotted path. Only what is made in that way depends on the module: an
-n-gram model on no training loop, a model that begins at random on no reader of word vectors. All makers are called as
+A maker is a function, named by its dotted path. So only models that need its module import it: an n-gram model does not
+import the training loop, and a randomly initialised model does not import the reader of word vectors. All makers are
+called as
 
     made = maker(model, tokenizer, train, validation, settings=…, run=…)
 
-    model        just built; trained in place
-    tokenizer    that of the text; of a translator, the source's and the target's
+    model        a new model, which is trained in place
+    tokenizer    the tokenizer of the text; for a translator, those of source and target
     train        token streams (language models) or pairs of sentences (translators)
-    validation   the same, to watch
-    settings     what the rung's file says: `training`, `input`, as far as the maker reads them
+    validation   the same, for validation
+    settings     those of the rung's file: `training`, `input`, as far as the maker uses them
     run          the training's seed, folder of checkpoints and logger, see `Run`
 
-Makers of classifiers, taggers and readers build the model, too:
+Makers of classifiers, taggers and readers also build the model:
 
     model, made = maker(kind, labels, train, validation, settings=…, run=…, tokenizer=…, base=…)
 
-    kind         the class that the rung names
-    labels       their names, in the order of their ids; readers have none
-    train        labelled examples, tagged sentences, questions with their answers; validation: the same, to watch
+    kind         the class in the rung's file
+    labels       the label names, in the order of their ids; readers have none
+    train        labelled examples, tagged sentences, questions with their answers; validation: the same, for validation
     settings     `model`, and for networks `input` and `training`
-    tokenizer    path of the text's tokenizer, for subwords; of classifiers alone
-    base         folder of the rung that it starts from: of its word vectors, instead of those that `settings.input`
-                 names, or of the network whose weights it takes
+    tokenizer    path of the text's tokenizer, for subwords; only for classifiers
+    base         folder of the rung that it starts from, for its word vectors instead of those in `settings.input`,
+                 or for its network's weights
 """
 
 from collections.abc import Callable
@@ -34,11 +35,11 @@ ModelPart = TypeVar("ModelPart", covariant=True)
 TrainingPart = TypeVar("TrainingPart", covariant=True)
 
 Row = dict[str, float | None]
-"""A row of a learning curve: `step` and any of `train_loss`, `validation_loss`, `lr` and what a task measures."""
+"""A row of a learning curve: `step` and any of `train_loss`, `validation_loss`, `lr` and a task's measures."""
 
 
 class ModelSettings(Protocol[ModelPart]):
-    """The settings of a rung that a maker of counted models reads."""
+    """The settings of a rung for makers of counted models."""
 
     @property
     def model(self) -> ModelPart:
@@ -50,26 +51,26 @@ class NamedSettings(ModelSettings[ModelPart], Protocol[ModelPart]):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The rung's name."""
 
 
 class TrainingSettings(Protocol[TrainingPart]):
-    """The settings of a rung that a maker of trained models reads."""
+    """The settings of a rung for makers of trained models."""
 
     @property
     def training(self) -> TrainingPart:
-        """How it is trained."""
+        """Training settings."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One training of a rung, without its data and settings.
+    """One training run of a rung, without its data and settings.
 
     Attributes:
-        seed: of the batches' order and of dropout; of the first weights, too, where the maker builds the model.
-        checkpoints: folder; an interrupted training of the same run goes on from there.
-        logger: opens the Lightning logger of the learning curve, once, if anything is trained step by step; or None.
-            (`object`, since models know nothing of Lightning.)
+        seed: for the order of batches and for dropout; also for the initial weights, if the maker builds the model.
+        checkpoints: folder; an interrupted training of the same run continues from there.
+        logger: a function that opens the Lightning logger of the learning curve, called once if training has steps; or
+            None. (`object`, because models do not import Lightning.)
     """
 
     seed: int
@@ -79,16 +80,16 @@ class Run:
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """The result of a training; the model itself was changed in place.
+    """The result of training; the model itself is changed in place.
 
     Attributes:
-        curve: rows of the learning curve; none where nothing is learnt step by step.
-        cost: what the machine took: seconds (over all resumed parts), tokens_per_second (trained on) and, where it was
-            measured, peak_memory_bytes. They belong in no deterministic file.
-        validation_loss: nats per token of the weights that training ended with: the lowest one, that at the best of
-            another measure, or the mean weights' own; None without validation.
-        vectors_skipped: damaged entries of the word vectors that it begins with, which were left out.
-        steps: updates made.
+        curve: rows of the learning curve; empty if training has no steps.
+        cost: machine-dependent measurements: seconds (over all resumed parts), tokens_per_second (in training) and, if
+            measured, peak_memory_bytes. They must not be in deterministic files.
+        validation_loss: nats per token of the final weights: the lowest loss, the loss at the best of another measure,
+            or that of the mean weights; None without validation.
+        vectors_skipped: number of damaged entries of the initial word vectors, which were left out.
+        steps: number of updates.
         trained: numbers that were trained, where LoRA leaves most of the network as it is; None: all.
     """
 

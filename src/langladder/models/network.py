@@ -1,8 +1,8 @@
-"""The base of every network: settings, a count of its parameters, saving and loading.
+"""The base of every network: settings, number of parameters, saving and loading.
 
-A folder from elsewhere may say anything, so nothing is built to its word alone: the network is first laid out on
-torch's `meta` device, where tensors have shapes and no memory, and compared with the head of `model.safetensors`. The
-real one then takes as much memory as that file has bytes.
+A folder from another source can contain wrong sizes, so it is not trusted. The network is first built on torch's `meta`
+device, where tensors have shapes but no memory, and compared with the header of `model.safetensors`. So the real
+network never takes more memory than the size of that file.
 """
 
 from collections.abc import Mapping
@@ -18,15 +18,16 @@ from langladder.ground.errors import InputError
 from langladder.models.base import Model
 from langladder.models.saving import ARRAYS, Saved, read_description, write_model
 
-MOST_NAMED = 4  # number of misfits in a message
+MOST_NAMED = 4  # maximum number of differences in a message
 _NAMES = {torch.float32: "F32", torch.int64: "I64", torch.bool: "BOOL", torch.float16: "F16", torch.bfloat16: "BF16"}
 
 
 class Network(nn.Module, Model):
-    """A network with settings. Built as `cls(config, *sizes)`, the sizes in the order of `SIZES`, its attributes."""
+    """A network with settings. Built as `cls(config, *sizes)`, with the sizes in the order of `SIZES`, which are also
+    attributes."""
 
     shards: ClassVar[tuple[str, ...]] = ()
-    """Its lists of layers, each of which computes by `forward` alone: what FSDP shares out one by one. (): none."""
+    """The lists of layers that FSDP shards one by one; each layer must only compute in `forward`. (): none."""
     taken: dict[str, int] | None = None
     """The parameters that begin as those of a base, with their number of rows there; None: all of them, or no base."""
 
@@ -48,17 +49,17 @@ class Network(nn.Module, Model):
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
         """The training loss on artificial data (`models.trial`): a scalar to differentiate.
 
-        By it the network is checked and counted: gradients against finite differences, operations, memory.
+        It is used for checks and counts: gradients against finite differences, operations, memory.
 
         Args:
-            rows: examples; length: positions (tokens, frames) of each.
+            rows: number of examples; length: positions (tokens, frames) of each.
         """
         raise NotImplementedError(f"{type(self).__name__} does not define trial_loss, its loss on artificial data")
 
     def products(self, length: int) -> float | None:
         """Multiplications of a forward pass over one row of `length` positions, with its loss; None: unknown.
 
-        Each comes with an addition. Elementwise operations are not counted, see `nn.products`.
+        Each multiplication has an addition. Elementwise operations are not counted, see `nn.products`.
         """
         del length
         return None
@@ -75,7 +76,7 @@ class Network(nn.Module, Model):
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """As `Model.load`; the network is in evaluation mode."""
+        """See `Model.load`; the network is in evaluation mode."""
         saved = read_description(folder, cls, cls.SIZES, cls.WHAT)
         if saved.kind is not cls:
             other: Self = saved.kind.load(folder)
@@ -101,10 +102,10 @@ def own_tensors(network: nn.Module) -> dict[str, torch.Tensor]:
 
 
 def load_network(saved: Saved, folder: Path) -> Network:
-    """Build the network that `folder` describes, with the arrays that it holds.
+    """Build the network that `folder` describes, with its arrays.
 
     Raises:
-        InputError: the arrays are missing, damaged, not finite, or not those that the description asks for.
+        InputError: the arrays are missing, damaged, not finite, or do not fit the description.
     """
     path = Path(folder) / ARRAYS
     facts = artefacts.read_array_facts(path)
@@ -121,7 +122,7 @@ def outline(saved: Saved, folder: Path) -> Network:
     """The network that `folder` describes, on the `meta` device.
 
     Raises:
-        InputError: its sizes make no sense together.
+        InputError: its sizes are inconsistent.
     """
     try:
         with torch.device("meta"), _Layout():
@@ -133,14 +134,14 @@ def outline(saved: Saved, folder: Path) -> Network:
 
 
 def fill(network: nn.Module, path: Path) -> None:
-    """Read the arrays of a file whose head fits the network (`misfits`) into it.
+    """Read the arrays of a file into the network; its header must fit the network (`misfits`).
 
     Raises:
         InputError: a number is not finite, or the file is damaged.
     """
     values = {name: torch.from_numpy(array) for name, array in artefacts.read_arrays(path).items()}
     for name, tensor in values.items():
-        # one pass: a sum is finite unless a number is not, or the numbers are far too large
+        # one pass: a sum is finite unless a number is not finite, or the numbers are much too large
         if tensor.is_floating_point() and not tensor.sum().isfinite() and not tensor.isfinite().all():
             raise InputError(f"{path}: {name} has a number that is not finite (a training that diverged?)")
     # not strict, because a shared tensor has one name here and two in the network
@@ -148,7 +149,8 @@ def fill(network: nn.Module, path: Path) -> None:
 
 
 class _Layout(TorchFunctionMode):
-    """Leaves out what fills tensors on the `meta` device: torch loads its compiler for that, which takes seconds."""
+    """Skips the initialisation of tensors on the `meta` device, for which torch would load its compiler, which takes
+    seconds."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -181,14 +183,15 @@ LEARNING |= {"init", "input_init", "recurrent_init", "forget_bias", "noise_sampl
 def start_from(model: Network, folder: Path, *, rung: str) -> None:
     """Copy the weights of the model in `folder` into `model`, in place.
 
-    Both must be one architecture: the same class, vocabularies, and settings but `LEARNING`. The head of the file is
-    compared before any number is read. Call it before training and before a checkpoint is read back.
+    Both must have the same architecture: the same class, vocabularies, and settings except `LEARNING`. The header of
+    the file is compared before any number is read. Call it before training and before a checkpoint is read.
 
     Args:
-        rung: what `model` is called, for messages.
+        rung: the name of `model`, for messages.
 
     Raises:
-        InputError: `folder` holds no such model, or one of another architecture: names both, and what differs.
+        InputError: `folder` has no such model, or one of another architecture; the message names both and the
+            differences.
     """
     folder = Path(folder)
     kind = network_class(folder)
@@ -211,16 +214,16 @@ def start_from(model: Network, folder: Path, *, rung: str) -> None:
 
 
 def with_preset(values: object, presets: Mapping[str, dict[str, object]]) -> object:
-    """Settings as given, and below them those of the size that `preset` names. Raises ValueError at another name."""
+    """The given settings, completed with those of the size in `preset`. Raises ValueError for an unknown name."""
     if not isinstance(values, dict) or not isinstance(chosen := values.get("preset"), str):
-        return values  # the field's own check reports other types
+        return values  # the field's own validation reports other types
     if chosen not in presets:
         raise ValueError(f"preset={chosen!r}: allowed is {', '.join(presets)}, or null")
     return presets[chosen] | values
 
 
 def check_width(width: int, heads: int, positions: str) -> None:
-    """Raise ValueError unless heads divide the width, and sines and cosines come in pairs."""
+    """Raise ValueError unless heads divide the width, and the width is even for sinusoidal positions."""
     if width % heads:
         raise ValueError(f"width={width} is not divisible by heads={heads}: each head takes an equal part")
     if positions == "sinusoidal" and width % 2:

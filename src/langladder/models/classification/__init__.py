@@ -1,1 +1,1 @@
-"""Classifiers, from the commonest label to a network that starts from a GPT."""
+"""Classifiers, from the most frequent label to a network that starts from a GPT."""

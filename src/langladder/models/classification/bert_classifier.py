@@ -3,12 +3,12 @@
     one text    <cls> a <sep>             segments 0 … 0
     a pair      <cls> a <sep> b <sep>     segments 0 … 0 1 … 1
     h_1 … h_T   of the body (`bert_features`)
-    r           pooler: tanh(W_p h_<cls> + b_p), which begins with the base's pooler where it has one
+    r           pooler: tanh(W_p h_<cls> + b_p), initialised with the base's pooler if it has one
                 first:  h_<cls>;  mean: the mean over all positions of the row
     z = W dropout(r) + b
 
-The base's layers all learn on, or none do (`frozen`); the head always learns. A row longer than the body's context
-loses the ends of its texts, of the longer first.
+Training updates all of the base's layers, or none (`frozen`), and always the head. If a row is longer than the body's
+context, the ends of its texts are cut off, first that of the longer text.
 
 Shape legend: B rows, T positions, D width, R width of h, C labels.
 """
@@ -48,7 +48,7 @@ class BERTClassifierConfig(BERTFeaturesConfig):
 
 
 class BERTClassifier(GrownFromBERT, NeuralClassifier):
-    """Body → one vector a row → linear output."""
+    """Body → one vector per row → linear output."""
 
     approach = "Transformer"
     maker = "langladder.tasks.fine_tuning.make_classifier"
@@ -64,7 +64,7 @@ class BERTClassifier(GrownFromBERT, NeuralClassifier):
         self.head = start_linear(nn.Linear(R, number_of_labels))
 
     def copy_weights(self, base: Network) -> None:
-        """See `Grown.take`; and the base's pooler, where all its layers are taken."""
+        """See `Grown.take`. Also copies the base's pooler if all layers are transferred."""
         super().copy_weights(base)
         whole = self.config.layers_transferred in (None, self.features.encoder.number_of_layers)
         if self.pooler is not None and self.config.pretrained and whole and getattr(base, "pooler", None) is not None:
@@ -83,11 +83,11 @@ class BERTClassifier(GrownFromBERT, NeuralClassifier):
         return scores
 
     def as_read(self, example: Example) -> Read:
-        """See `NeuralClassifier.as_read`: what the context has room for."""
+        """See `NeuralClassifier.as_read`: the part that fits into the context."""
         return shortened(super().as_read(example), self.units.separator, self.features.encoder.context - 2)
 
     def encode(self, example: Example) -> Encoded:
-        """See `NeuralClassifier.encode`; framed by `<cls>` and `<sep>`."""
+        """See `NeuralClassifier.encode`; adds `<cls>` and `<sep>`."""
         return Encoded(np.array(framed(super().encode(example).ids, self.vocab_size), dtype=np.int32))
 
     def places(self, encoded: Encoded) -> Sequence[int]:
@@ -95,7 +95,7 @@ class BERTClassifier(GrownFromBERT, NeuralClassifier):
         return range(1, len(encoded.ids) - 1)
 
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
-        """See `Network.trial_loss`; one text a row, its frame included."""
+        """See `Network.trial_loss`; one text per row, including `<cls>` and `<sep>`."""
         length = min(max(length, 3), self.features.encoder.context)
         tokens = words(rows, length, self.vocab_size - len(RESERVED))
         tokens[:, 0], tokens[:, -1] = self.vocab_size - 2, self.vocab_size - 3  # <cls>, <sep>

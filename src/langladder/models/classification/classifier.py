@@ -1,11 +1,11 @@
-"""The one door of every classifier: P(label | text), from counting labels to a network that reads trees.
+"""The interface of every classifier: P(label | text), from label counts to a network that reads trees.
 
-A classifier that offers `log_probs` is judged, compared, explained and asked from the command line like every other
-one. What it needs to read a text and to name a label is kept in its folder, so the folder is enough.
+Every classifier with `log_probs` can be evaluated, compared, explained and used from the command line. Its folder
+contains everything that it needs to read a text and to name a label.
 
-A text has one label, or, where the training texts are multi-label, none, one or several: each label is then a question
-of its own, answered by P(label | text), and a text gets those labels whose probability reaches `THRESHOLD`. Their
-answers are taken to be independent given the text:
+A text has one label. If the training texts are multi-label, it can have none, one or several: each label then has its
+own probability P(label | text), and a text gets the labels whose probability is at least `THRESHOLD`. The labels are
+assumed to be independent given the text:
 
     P(Y | x) = ∏_{c ∈ Y} p_c ∏_{c ∉ Y} (1 − p_c),   p_c = P(c | x)
 
@@ -27,18 +27,18 @@ from langladder.models.saving import READING
 from langladder.text.labelled.labelled import Example
 
 THRESHOLD = 0.5
-"""Probability from which on a text gets a label, of multi-label classifiers."""
+"""Minimum probability at which a text gets a label, for multi-label classifiers."""
 
 
 class Explained(NamedTuple):
-    """What a decision came from: weight of each piece for the label; above 0 speaks for it."""
+    """The explanation of a decision: the weight of each piece for the label; positive weights support it."""
 
     pieces: list[str]
     weights: list[float]
 
 
 class Favourite(NamedTuple):
-    """What a filter likes: the n-grams with its highest values, best first, and the label that it speaks for most."""
+    """The n-grams with a filter's highest values, best first, and the label that the filter supports most."""
 
     width: int
     filter: int
@@ -50,7 +50,7 @@ class Favourite(NamedTuple):
 class Classifier(Model):
     """Everything that classifies. `labels` are in the order of their ids.
 
-    multi_label: whether a text gets none, one or several of them, as the training texts had.
+    multi_label: whether a text can get none, one or several of them, like the training texts.
     """
 
     labels: list[str]
@@ -60,34 +60,34 @@ class Classifier(Model):
 
     @abstractmethod
     def log_probs(self, examples: Sequence[Example]) -> np.ndarray:
-        """Natural log P(label | example): (N, C) float64, in all 1, or of a multi-label classifier each by itself.
+        """Natural log P(label | example): (N, C) float64. Probabilities sum to 1, except for multi-label classifiers.
 
-        What an example says of its own label is not read.
+        The examples' own labels are ignored.
         """
 
     @classmethod
     def refuses_multi_label(cls, config: schema.Config) -> str | None:
-        """Why a classifier of such settings cannot be trained on multi-label texts; None where it can."""
+        """Why a classifier with these settings cannot be trained on multi-label texts; None if it can."""
         del config
         return f"a {cls.__name__} gives each text one label"
 
     def explain(self, example: Example, label: int) -> Explained | None:
-        """How much each piece of an example speaks for a label; None where the classifier cannot tell."""
+        """How much each piece of an example supports a label; None if the classifier does not support this."""
         del example, label
         return None
 
     def attention(self, example: Example) -> Explained | None:
-        """How much of each piece is in what the label is read from, 1 in all; None without attention."""
+        """The attention weight of each piece in the vector of the text, sum 1; None without attention."""
         del example
         return None
 
     def nodes(self, example: Example) -> list[np.ndarray] | None:
-        """P(label) at each node of the example's tree, (C,) each, in the order of `Tree`; None: it reads no trees."""
+        """P(label) at each node of the example's tree, (C,) each, in the order of `Tree`; None without trees."""
         del example
         return None
 
     def favourites(self, examples: Sequence[Example], top: int = 5) -> list[Favourite] | None:
-        """The n-grams among the texts that each filter likes most; None without filters."""
+        """The n-grams of the texts with each filter's highest values; None without filters."""
         del examples, top
         return None
 
@@ -95,14 +95,14 @@ class Classifier(Model):
 def read_reading(
     folder: Path, keys: set[str], labels: int, optional: frozenset[str] = frozenset()
 ) -> tuple[list[str], JSONObject]:
-    """The labels and the rest of reading.json, beside a classifier.
+    """The labels and the rest of reading.json, a file in a classifier's folder.
 
     Args:
-        keys: what else the file must hold; optional: what it may hold, which is `true` then.
-        labels: how many there must be.
+        keys: the other required keys of the file; optional: optional keys, whose value must be `true`.
+        labels: the required number of labels.
 
     Raises:
-        InputError: it holds something else.
+        InputError: the file has other content.
     """
     path = Path(folder) / READING
     value = read_json(path)
@@ -116,7 +116,7 @@ def read_reading(
 
 
 MULTI_LABEL = "multi_label"
-"""In reading.json: true of a multi-label classifier, and absent of any other."""
+"""Key in reading.json: true for a multi-label classifier, absent otherwise."""
 
 
 # ---- multi-label texts
@@ -126,7 +126,7 @@ def is_multi_label(examples: Sequence[Example]) -> bool:
     """Whether examples have sets of labels.
 
     Raises:
-        InputError: some have, and others have one label.
+        InputError: some examples have sets of labels, and others have one label.
     """
     found = {example.labels is not None for example in examples}
     if len(found) > 1:
@@ -139,7 +139,7 @@ def is_multi_label(examples: Sequence[Example]) -> bool:
 
 
 def decided(log_probs: np.ndarray) -> np.ndarray:
-    """The labels that texts get: (N, C) bool from the answers of a multi-label classifier."""
+    """The predicted labels of texts: (N, C) bool from the log-probabilities of a multi-label classifier."""
     found: np.ndarray = np.exp(log_probs) >= THRESHOLD
     return found
 
@@ -157,12 +157,12 @@ def log_prob_of_sets(log_probs: np.ndarray, sets: np.ndarray) -> np.ndarray:
 
 
 def micro_f1(gold: np.ndarray, predicted: np.ndarray) -> float:
-    """F₁ over all pairs of a text and a label, (N, C) bool each; 0 where there are none."""
+    """F₁ over all pairs of a text and a label, (N, C) bool each; 0 if there are none."""
     return float(2 * (gold & predicted).sum() / max(1, gold.sum() + predicted.sum()))
 
 
 def label_sets(examples: Sequence[Example], labels: Sequence[str]) -> np.ndarray:
-    """(N, C) bool: which labels each multi-label example has.
+    """(N, C) bool: the labels of each multi-label example.
 
     Raises:
         InputError: a label is not among `labels`, or an example is not multi-label.
@@ -183,16 +183,16 @@ def label_sets(examples: Sequence[Example], labels: Sequence[str]) -> np.ndarray
 
 
 def targets(examples: Sequence[Example], labels: Sequence[str], *, multi_label: bool) -> np.ndarray:
-    """What is to be learnt: (N,) int64 ids, or of multi-label examples (N, C) bool.
+    """The targets of training: (N,) int64 ids, or (N, C) bool for multi-label examples.
 
     Raises:
-        InputError: as `label_ids` and `label_sets`.
+        InputError: see `label_ids` and `label_sets`.
     """
     return label_sets(examples, labels) if multi_label else label_ids(examples, labels)
 
 
 def right_texts(log_probs: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """(N,) bool: whether each text gets its label, or just its set of labels (`targets`)."""
+    """(N,) bool: whether each text gets the right label, or exactly the right set of labels (`targets`)."""
     found: np.ndarray = (
         log_probs.argmax(axis=1) == wanted if wanted.ndim == 1 else (decided(log_probs) == wanted).all(axis=1)
     )
@@ -203,11 +203,11 @@ def right_texts(log_probs: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 
 ClassWeights = Literal["none", "balanced"]
-"""What a training text counts: all the same, or, where labels are not equally frequent, each label as much in all."""
+"""Weights of training texts: all equal, or balanced, so that every label has the same total weight."""
 
 
 def balanced_weights(labels: np.ndarray, count: int) -> np.ndarray:
-    """w_y = N / (C n_y), C labels that occur, each n_y times among N: (count,) float64; of the others 0.
+    """w_y = N / (C n_y) for the C labels that occur, each n_y times among N: (count,) float64; 0 for the others.
 
     >>> balanced_weights(np.array([0, 0, 0, 2]), 3).round(3).tolist()
     [0.667, 0.0, 2.0]
@@ -217,7 +217,7 @@ def balanced_weights(labels: np.ndarray, count: int) -> np.ndarray:
 
 
 def balanced_accuracy(gold: np.ndarray, predicted: np.ndarray) -> float:
-    """The mean over the labels that occur of the share of their texts that are right; 0 without texts."""
+    """The mean accuracy over the labels that occur; 0 without texts."""
     return float(np.mean([np.mean(predicted[gold == label] == label) for label in np.unique(gold)] or [0.0]))
 
 

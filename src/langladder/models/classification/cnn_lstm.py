@@ -1,10 +1,10 @@
 """CNN → LSTM: filters find local features, and a recurrent layer reads their sequence (Zhou et al. 2015, "C-LSTM").
 
-    x_t = ReLU(W [e_{t−l}; … ; e_{t+h−1−l}] + b)       "same": one vector a word, so that the time axis stays
+    x_t = ReLU(W [e_{t−l}; … ; e_{t+h−1−l}] + b)       "same": one vector per word, so that the time axis stays
     h_t = f(x_t, h_{t−1})
 
-What differs from the paper: zeros around the text instead of a shorter sequence, and filters of several widths may
-stand side by side.
+Differences from the paper: zeros around the text instead of a shorter sequence, and several filter widths can be
+combined.
 
 Shape legend: B rows, T positions, F filters in all.
 """
@@ -28,8 +28,8 @@ from langladder.nn.text_convolution import TextConvolution
 class CNNLSTMConfig(RecurrentReaderConfig):
     """Settings of `CNNLSTM`."""
 
-    widths: list[int] = Field(default=[3], min_length=1, max_length=16)  # words that a filter reads
-    filters: int = Field(default=100, ge=1, le=4096)  # of each width
+    widths: list[int] = Field(default=[3], min_length=1, max_length=16)  # filter widths in words
+    filters: int = Field(default=100, ge=1, le=4096)  # filters of each width
 
 
 class CNNLSTM(RecurrentClassifier):

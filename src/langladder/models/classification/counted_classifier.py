@@ -1,4 +1,4 @@
-"""What classifiers share that are fitted by counting or by a solver: arrays, and how they are kept."""
+"""The base of classifiers that are fitted by counting or by a solver: arrays, and their storage."""
 
 import time
 from abc import abstractmethod
@@ -22,14 +22,14 @@ class CountedClassifier(Classifier):
 
     maker = f"{__name__}.make"
     KEYS: ClassVar[frozenset[str]] = frozenset()
-    """What reading.json holds beside the labels."""
+    """Keys of reading.json besides the labels."""
 
     def __init__(self, config: schema.Config, labels: Sequence[str]) -> None:
         self.config, self.labels = config, list(labels)
 
     @abstractmethod
     def fit(self, train: Sequence[Example], validation: Sequence[Example]) -> None:
-        """Estimate from the training texts; validation texts choose what must be chosen."""
+        """Estimate from the training texts; the validation texts select settings that must be selected."""
 
     @abstractmethod
     def arrays(self) -> dict[str, np.ndarray]:
@@ -37,10 +37,10 @@ class CountedClassifier(Classifier):
 
     @abstractmethod
     def set_arrays(self, arrays: Mapping[str, np.ndarray], reading: JSONObject, path: Path) -> None:
-        """Put back what `arrays` and `reading` gave. Raises ValueError or InputError where they do not fit."""
+        """Restore the results of `arrays` and `reading`. Raises ValueError or InputError if they do not fit."""
 
     def reading(self) -> dict[str, object]:
-        """What reading.json holds beside the labels, as JSON can hold it."""
+        """The content of reading.json besides the labels, as JSON values."""
         return {}
 
     def number_of_parameters(self) -> int:
@@ -73,7 +73,7 @@ class CountedClassifier(Classifier):
 
 
 def finite(name: str, array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """The array, seen to be of a shape and finite. Raises ValueError otherwise."""
+    """The array, after a check of its shape and that it is finite. Raises ValueError otherwise."""
     if array.shape != shape:
         raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
     if not np.isfinite(array).all():

@@ -1,18 +1,18 @@
 """fastText's classifier: the mean of the vectors of words and word n-grams under a linear layer (Joulin et al. 2017).
 
-    P(y | x) = softmax(B A x)        section 2: rows of A are vectors of features, x their shares; B has a row a label
+    P(y | x) = softmax(B A x)        section 2: rows of A are vectors of features, x their shares; B one row per label
 
 The features of a text are its words, its n-grams of 2 to `word_ngrams` words, each hashed into one of `buckets`
-(section 2.2), and `</s>` once. Of the buckets only those that a training text falls into have a row, so a table is as
-large as its text asks for; words and buckets unseen there are no features. With many labels `loss: hierarchical`
-(section 2.1) takes log C decisions instead of C scores. Hashes and steps are those of the fastText tool:
+(section 2.2), and `</s>` once. Only the buckets that occur in the training texts have a row, so the size of the table
+depends on the text. Other words and buckets are not features. With many labels, `loss: hierarchical` (section 2.1)
+takes log C decisions instead of C scores. Hashes and steps are those of the fastText tool:
 
     h ← hash(w_1);   h ← 116049371 h + hash(w_j)  mod 2⁶⁴, for j = 2 … n;   bucket = h mod `buckets`
 
-Texts come in random order in each epoch, where the tool takes them as they stand. Trained by a kernel (see
-`kernels.fasttext`), one text a step, the learning rate falling linearly to 0.
+Each epoch reads the texts in random order; the tool reads them in the order of the file. A kernel (`kernels.fasttext`)
+does the training, with one text per step and a learning rate that falls linearly to 0.
 
-Shape legend: N texts, T tokens, P features of all texts, F features that have a row, C labels, D dimensions.
+Shape legend: N texts, T tokens, P features of all texts, F features with a row, C labels, D dimensions.
 """
 
 import time
@@ -42,7 +42,7 @@ from langladder.text.words.segmentation import InstalledWords, reading
 
 MULTIPLIER = np.uint64(116049371)
 SECOND = "<sep> "
-"""Before the words of a pair's second text: they are words of their own."""
+"""Prefix of the words of a pair's second text, which makes them separate words."""
 WARM_UP_TEXTS = 50
 
 
@@ -50,7 +50,7 @@ class FastTextConfig(schema.Config):
     """Settings of `FastText`."""
 
     dim: int = Field(default=100, ge=1, le=8192)  # D
-    word_ngrams: int = Field(default=2, ge=1, le=10)  # the longest; 1: words alone
+    word_ngrams: int = Field(default=2, ge=1, le=10)  # longest n-grams; 1: only words
     buckets: int = Field(default=2_000_000, ge=1, le=2**31 - 1)
     min_count: int = Field(default=1, ge=1)  # rarer words have no vector
     words: InstalledWords = "auto"
@@ -61,7 +61,7 @@ class FastTextConfig(schema.Config):
 
 
 class Features(NamedTuple):
-    """Of some texts: token ids (T,) int64 (0: unknown, else word + 1), hashes (T,) uint64, bounds (N + 1,) int64."""
+    """Encoded texts: token ids (T,) int64 (0: unknown, else word + 1), hashes (T,) uint64, bounds (N + 1,) int64."""
 
     ids: np.ndarray
     hashes: np.ndarray
@@ -69,7 +69,7 @@ class Features(NamedTuple):
 
 
 class FastText(CountedClassifier):
-    """See the module."""
+    """See the module docstring."""
 
     approach = "bag of vectors"
     by_gradient = True
@@ -79,12 +79,12 @@ class FastText(CountedClassifier):
     config: FastTextConfig
     units: WordUnits
     used: np.ndarray  # (U,) int64, buckets with a row, ascending
-    table: np.ndarray  # (F, D), rows: `</s>`, the words, the buckets in use
-    output: np.ndarray  # (C, D), or of the tree (C − 1, D)
-    counts: np.ndarray  # (C,) int64, training texts of each label: they make the tree
+    table: np.ndarray  # (F, D), rows: `</s>`, the words, the used buckets
+    output: np.ndarray  # (C, D), or (C − 1, D) for the tree
+    counts: np.ndarray  # (C,) int64, number of training texts per label; determines the tree
 
     def tokens(self, example: Example) -> list[str]:
-        """The words of an example as the table has them."""
+        """The words of an example in the form of the table."""
         found = self._words(example.text, treed=example.tree is not None or example.heads is not None)
         return found if example.second is None else [*found, *(SECOND + word for word in self._words(example.second))]
 
@@ -92,7 +92,7 @@ class FastText(CountedClassifier):
         return self.units.split(lower(text) if self.config.lowercase else text, words=treed)
 
     def fit(self, train: Sequence[Example], validation: Sequence[Example], seed: int = 1) -> list[Row]:  # type: ignore[override]
-        """Learn from the training texts; rows of the learning curve, one an epoch.
+        """Train on the training texts; returns the rows of the learning curve, one per epoch.
 
         Raises:
             InputError: no word is left, or training diverged.
@@ -122,7 +122,7 @@ class FastText(CountedClassifier):
         return curve
 
     def _begin(self, train: Sequence[Example]) -> list[list[str]]:
-        """Choose the words; the training texts as words."""
+        """Select the words; returns the training texts as words."""
         texts = [text for one in train for text in (one.text, one.second) if text is not None]
         treed = any(one.tree is not None or one.heads is not None for one in train)
         mode = reading("whitespace" if treed else self.config.words, texts)
@@ -136,7 +136,7 @@ class FastText(CountedClassifier):
         return tokens
 
     def features(self, examples: Sequence[Example]) -> Features:
-        """What each example is made of."""
+        """The token ids, hashes and bounds of examples."""
         return self._features([self.tokens(example) for example in examples])
 
     def _features(self, tokens: Sequence[list[str]]) -> Features:
@@ -152,7 +152,7 @@ class FastText(CountedClassifier):
     def parts(self, features: Features, *, new: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Rows of the examples' features (P,) int32, and bounds (N + 1,): `</s>`, words, n-grams by their length.
 
-        new: these are the training texts, whose buckets get rows.
+        new: whether these are the training texts, whose buckets get rows.
         """
         texts = np.repeat(np.arange(len(features.bounds) - 1), np.diff(features.bounds))  # (T,)
         rows, owners = (
@@ -168,13 +168,13 @@ class FastText(CountedClassifier):
             rows.append(np.where(known, 1 + len(self.units.words) + position, 0))
             owners.append(owner)
         row, owner = np.concatenate(rows), np.concatenate(owners)
-        kept = (row > 0) | (np.arange(len(row)) < len(rows[0]))  # `</s>`, and all that is known
+        kept = (row > 0) | (np.arange(len(row)) < len(rows[0]))  # `</s>`, and all known features
         row, owner = row[kept], owner[kept]
         order = np.argsort(owner, kind="stable")
         return row[order].astype(np.int32), np.searchsorted(owner[order], np.arange(len(features.bounds)))
 
     def _buckets(self, hashes: np.ndarray, texts: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """For n = 2, 3, …: the bucket of each n-gram that lies in one text, and that text; int64 each."""
+        """For n = 2, 3, …: the bucket of each n-gram within one text, and the index of the text; int64 each."""
         h = hashes
         for n in range(2, self.config.word_ngrams + 1):
             if len(hashes) < n:
@@ -203,7 +203,8 @@ class FastText(CountedClassifier):
         return np.add.reduceat(decided, paths.offsets[:-1]).T
 
     def explain(self, example: Example, label: int) -> Explained:
-        """What each feature adds to the label's score over the mean label's; an n-gram's share goes to its words."""
+        """The contribution of each feature to the label's score minus the mean score; that of an n-gram is divided
+        among its words."""
         features = self.features([example])
         pieces, rows = self.units.example(example).pieces, self.parts(features)[0]
         first = len(pieces) if example.second is None else pieces.index(SECOND.strip())
@@ -266,7 +267,7 @@ def make(
     run: Run,
     **_: object,
 ) -> tuple[FastText, TrainingResult]:
-    """Train a classifier; see `models.making`. Kernels are compiled before the clock starts.
+    """Train a classifier; see `models.making`. Kernels are compiled before the time is measured.
 
     Raises:
         InputError: there is no training text, or training diverged.

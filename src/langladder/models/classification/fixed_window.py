@@ -1,10 +1,9 @@
-"""Fixed window: the first k words side by side, and a network that has a weight for every place.
+"""Fixed window: the concatenation of the first k words, and a network with weights for every position.
 
     a = tanh(H [e_1; … ; e_k] + d),   P(y) = softmax(W a + b)
 
-The text as Bengio et al. 2003 read the words before the next one: it keeps the order, but "not" in the second place and
-"not" in the third are strangers to each other. A longer text is cut off behind word k, a shorter one is followed by
-zeros.
+It reads a text like Bengio et al. 2003 read the previous words. It keeps the order, but "not" in the second position
+and "not" in the third share no weights. A longer text is cut off after word k; a shorter one is padded with zeros.
 
 Shape legend: B rows, T positions, k words of the window, D width of the embedding.
 """
@@ -25,7 +24,7 @@ class FixedWindowConfig(ReadingConfig):
     """Settings of `FixedWindow`."""
 
     window: int = Field(default=10, ge=1, le=1024)  # k
-    width: int = Field(default=100, ge=1, le=WIDEST)  # of the hidden layer
+    width: int = Field(default=100, ge=1, le=WIDEST)  # width of the hidden layer
 
 
 class FixedWindow(ReadingNetwork):

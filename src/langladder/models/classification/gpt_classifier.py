@@ -1,6 +1,6 @@
 """GPT fine-tuned on labelled texts (Radford et al. 2018, sections 3.2 and 3.3).
 
-Three new tokens, whose embeddings are learnt here: start, delimiter, extract. Each task becomes rows of tokens:
+There are three new tokens with new embeddings: start, delimiter, extract. Each task becomes rows of tokens:
 
     classification     start text extract
     entailment         start premise delimiter hypothesis extract
@@ -8,14 +8,14 @@ Three new tokens, whose embeddings are learnt here: start, delimiter, extract. E
     multiple choice    start context question delimiter answer_k extract for each answer; softmax over their scores,
                        see `gpt_choice`
 
-    h = the body's last state, where extract stands; pooling: mean, the mean of its states over the row
+    h = the body's last state, at extract; pooling: mean, the mean of its states over the row
     L2 = −log softmax(W dropout(h) + b)_y          mean over the examples
-    L1 = −log P(u_t | u_<t)                        mean over the tokens of the rows behind start
+    L1 = −log P(u_t | u_<t)                        mean over the tokens of the rows after start
     L3 = L2 + λ L1                                 λ = `lm_weight`
 
-Start, delimiter and extract have the ids of `<mask>`, `<sep>` and `<cls>`, which stand behind the body's vocabulary.
-It differs from the authors' code in that L1 is the mean over the batch's tokens, not of the rows' means. A row longer
-than the body's context loses the ends of its texts, of the longer first.
+Start, delimiter and extract have the ids of `<mask>`, `<sep>` and `<cls>`, which follow the body's vocabulary. Unlike
+in the authors' code, L1 is the mean over the batch's tokens, not the mean of the rows' means. If a row is longer than
+the body's context, the ends of its texts are cut off, first that of the longer text.
 
 Shape legend: B examples, R rows, T positions, D width, C labels, V vocabulary.
 """
@@ -50,7 +50,7 @@ class Marks(NamedTuple):
 
     @classmethod
     def of(cls, vocab_size: int) -> Self:
-        """For a vocabulary with the reserved ids."""
+        """The marks of a vocabulary with the reserved ids."""
         first = vocab_size - len(RESERVED)
         return cls(first + 2, first, first + 1)
 
@@ -60,14 +60,14 @@ class GPTClassifierConfig(GrownConfig):
 
     body: GPTConfig | None = None
     pairs: Literal["entailment", "similarity"] = "entailment"
-    """How two texts are read: in their order, or in both orders."""
+    """How pairs of texts are read: in their order, or in both orders."""
     pooling: Literal["last", "mean"] = "last"
     lm_weight: float = Field(default=0.5, ge=0, le=100)
     """λ; 0: the body has no output layer."""
 
 
 class GrownFromGPT(Grown):
-    """What starts from GPT: rows between the new tokens `marks`, read by `gpt`; a mixin beside `Network`."""
+    """Base of networks that start from GPT: rows with the new tokens `marks`, read by `gpt`; a mixin for `Network`."""
 
     BODY: ClassVar[type[Network]] = GPT
     FAMILIES: ClassVar[str] = "a GPT of the families lm and tune"
@@ -80,17 +80,17 @@ class GrownFromGPT(Grown):
 
     @classmethod
     def refuses(cls, settings: Mapping[str, object], body: GPTConfig) -> str | None:
-        """See `Grown.refuses`: output layers other than the full softmax are built on counts of the body's tokens."""
+        """See `Grown.refuses`: output layers other than the full softmax depend on counts of the body's tokens."""
         weight = settings.get("lm_weight", cls.Config.model_fields["lm_weight"].default)
         if not weight or body.output == "softmax":
             return None
         return (
-            f"model.lm_weight={weight}, but its output layer is {body.output}, which has no place for new tokens; set "
+            f"model.lm_weight={weight}, but its output layer is {body.output}, which does not support new tokens; set "
             "model.lm_weight to 0, or choose a base with output: softmax"
         )
 
     def begin_body(self, vocab_size: int) -> int:
-        """Build the body as `config` says, without its output layer where λ = 0; its width."""
+        """Build the body from `config`, without its output layer if λ = 0; returns its width."""
         config = self.config
         settings: GPTConfig = body_of(config.body, type(self))
         if why := self.refuses(config.model_dump(), settings):
@@ -130,7 +130,7 @@ class GPTClassifier(GrownFromGPT, NeuralClassifier):
         return loss + language[0] if language else loss
 
     def means(self, batch: Reading, labels: torch.Tensor, smoothing: float = 0.0) -> tuple[torch.Tensor, ...]:
-        """See `NeuralClassifier.means`: L2, and λ L1 where λ is not 0."""
+        """See `NeuralClassifier.means`: L2, and λ L1 if λ is not 0."""
         tokens, hidden = self._states(batch)  # (R, T), (R, T, D)
         # L2 = −log softmax(z)_y
         loss = self.label_loss(self._scores(tokens, hidden), labels, smoothing)
@@ -143,19 +143,19 @@ class GPTClassifier(GrownFromGPT, NeuralClassifier):
         return loss, self.config.lm_weight * language
 
     def terms(self, batch: Reading) -> tuple[int, ...]:
-        """See `NeuralClassifier.terms`: texts, and told tokens (in both orders of a pair as many)."""
+        """See `NeuralClassifier.terms`: texts, and predicted tokens (the same number for both orders of a pair)."""
         predicted = int((batch.tokens[:, 1:] != PAD).sum())
         return (len(batch.lengths), predicted) if self.config.lm_weight else (len(batch.lengths),)
 
     def as_read(self, example: Example) -> Read:
-        """See `NeuralClassifier.as_read`: what the context has room for."""
+        """See `NeuralClassifier.as_read`: the part that fits into the context."""
         return shortened(super().as_read(example), self.marks.delimiter, self.gpt.context - 2)
 
     def encode(self, example: Example) -> Encoded:
-        """See `NeuralClassifier.encode`; between start and extract."""
+        """See `NeuralClassifier.encode`; adds start and extract."""
         if self.config.pairs == "similarity" and example.second is None:
             raise InputError(
-                f"{example.text[:60]!r}: model.pairs=similarity wants two texts; set it to entailment to read one"
+                f"{example.text[:60]!r}: model.pairs=similarity needs two texts; set it to entailment to read one"
             )
         ids = super().encode(example).ids
         return Encoded(np.array([self.marks.start, *ids, self.marks.extract], dtype=np.int32))
@@ -165,14 +165,14 @@ class GPTClassifier(GrownFromGPT, NeuralClassifier):
         return range(1, len(encoded.ids) - 1)
 
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
-        """See `Network.trial_loss`; a pair a row, the new tokens included."""
+        """See `Network.trial_loss`; one pair per row, including the new tokens."""
         length = min(max(length, 5), self.gpt.context)
         tokens = words(rows, length, self.vocab_size - len(RESERVED))
         tokens[:, 0], tokens[:, length // 2], tokens[:, -1] = self.marks
         return self.loss(Reading(tokens, torch.full((rows,), length)), self.trial_labels(rows))
 
     def _states(self, batch: Reading) -> tuple[torch.Tensor, torch.Tensor]:
-        """The rows as they are read, in both orders where that is asked for, and the body's states of them."""
+        """The rows, in both orders if requested, and the body's states."""
         tokens = batch.tokens
         if self.config.pairs == "similarity":
             tokens = torch.cat([tokens, swapped(tokens, self.marks.delimiter)])  # (2B, T)
@@ -199,10 +199,10 @@ def swapped(tokens: torch.Tensor, delimiter: int) -> torch.Tensor:
 
 
 def _places(tokens: torch.Tensor, delimiter: int) -> torch.Tensor:
-    """Where each token of the row in the other order stands in this one: (B, T)."""
+    """The position in this row of each token of the row in the other order: (B, T)."""
     column = torch.arange(tokens.shape[1], device=tokens.device)  # (T,)
-    cut = (tokens == delimiter).int().argmax(dim=1)[:, None]  # (B, 1), behind start and a
-    behind = (tokens != PAD).sum(dim=1)[:, None] - 2 - cut  # words of b
+    cut = (tokens == delimiter).int().argmax(dim=1)[:, None]  # (B, 1), after start and a
+    behind = (tokens != PAD).sum(dim=1)[:, None] - 2 - cut  # number of tokens of b
     inside = (column > 0) & (column < cut + behind + 1)
     position = torch.where(column <= behind, column + cut, torch.where(column == behind + 1, cut, column - behind - 1))
     return torch.where(inside, position, column)
@@ -211,7 +211,7 @@ def _places(tokens: torch.Tensor, delimiter: int) -> torch.Tensor:
 def choices(
     context: Sequence[int], question: Sequence[int], answers: Sequence[Sequence[int]], marks: Marks
 ) -> list[list[int]]:
-    """Multiple choice: a row for each answer, `start context question $ answer extract`."""
+    """Multiple choice: one row per answer, `start context question $ answer extract`."""
     return [[marks.start, *context, *question, marks.delimiter, *answer, marks.extract] for answer in answers]
 
 
@@ -219,7 +219,7 @@ def choice_log_probs(scores: torch.Tensor, counts: Sequence[int]) -> torch.Tenso
     """log P(answer_k | context, question) from a score for each row of `choices`: (R,) → (B, K).
 
     Args:
-        counts: how many answers each question has; R in all. Behind a question's own stands −∞.
+        counts: the number of answers of each question, R in total. Further entries of a question are −∞.
     """
     number = torch.tensor(counts, device=scores.device)  # (B,)
     inside = torch.arange(max(counts), device=scores.device) < number[:, None]  # (B, K)

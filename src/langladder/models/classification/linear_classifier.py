@@ -1,4 +1,4 @@
-"""Linear classifiers over n-grams, by scikit-learn: what people would use instead of a network.
+"""Linear classifiers over n-grams, with scikit-learn: the usual alternative to a network.
 
     naive_bayes   P(y | x) ∝ P(y) ∏_f P(f | y)^{x_f},   P(f | y) = (n_fy + α) / Σ_f' (n_f'y + α)
     logistic      P(y | x) = softmax(W x + b),   x: tf-idf, of length 1
@@ -6,12 +6,12 @@
                   r = log((p / ‖p‖₁) / (q / ‖q‖₁)),   p = α + Σ_{n: y_n = y} x_n, q the same over the other labels
                   w' = (1 − β) ‖w‖₁ / F + β w,   β = 0 all but naive Bayes, 1 the SVM (section 2.3, "interpolation")
 
-The strength of the regularisation (of naive Bayes: α) is chosen from a list by accuracy on the validation texts. What
-an SVM says are no probabilities: its scores are divided by one temperature, fitted there as well (Guo et al. 2017,
-section 4.2). However it was fitted, what is kept is one matrix: scores = x W + b.
+The strength of the regularisation (for naive Bayes: α) is selected from a list by accuracy on the validation texts. The
+scores of an SVM are not log-probabilities, so they are divided by a temperature, which is also fitted on the validation
+texts (Guo et al. 2017, section 4.2). All methods store one matrix: scores = x W + b.
 
-Of multi-label texts each label is fitted by itself against the texts without it ("one against the rest"): P(c | x) =
-σ(z_c), z_c the log odds of the two; the strength, one for all labels, is chosen by micro-F₁.
+For multi-label texts, each label is fitted separately against the texts without it ("one against the rest"): P(c | x) =
+σ(z_c), with z_c the log odds. The strength is the same for all labels, and is selected by micro-F₁.
 
 Shape legend: N examples, F features, C labels.
 """
@@ -54,17 +54,18 @@ class LinearConfig(schema.Config):
     ngrams: list[int] = Field(default=[1, 2], min_length=2, max_length=2)
     """The shortest and the longest n-gram."""
     min_count: int = Field(default=1, ge=1)
-    """Training texts that an n-gram must be in."""
+    """Minimum number of training texts with an n-gram."""
     words: InstalledWords = "auto"
     lowercase: bool = True
     strengths: list[float] | None = Field(default=None, min_length=1)
-    """C (of naive Bayes α) to choose from; null: a few."""
+    """Values of C (for naive Bayes: α) to select from; null: a default list."""
     smoothing: float = Field(default=1.0, gt=0)
-    """α of nb_svm."""
+    """α of nb_svm, the smoothing of counts."""
     interpolation: float = Field(default=1.0, ge=0, le=1)
-    """β of nb_svm."""
+    """β of nb_svm, the interpolation."""
     class_weights: ClassWeights = "none"
-    """balanced: texts of rare labels count more, and the strength is chosen by the mean accuracy of a label."""
+    """balanced: texts of rare labels have higher weights, and the strength is selected by the mean accuracy over the
+    labels."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -96,7 +97,7 @@ class LinearClassifier(CountedClassifier):
         return None if config.class_weights == "none" else f"model.class_weights: {config.class_weights}; allowed: none"
 
     def grams(self, example: Example) -> Iterator[tuple[str, int, int]]:
-        """Each n-gram of an example, with its first word and the one behind its last, counted over both texts."""
+        """Each n-gram of an example, with the index of its first word and the end index, counted over both texts."""
         first = self.units.text(example.text, words=example.tree is not None or example.heads is not None).pieces
         second = [] if example.second is None else self.units.text(example.second).pieces
         assert isinstance(self.units, WordUnits)
@@ -108,7 +109,7 @@ class LinearClassifier(CountedClassifier):
                     yield gram, offset + start, offset + start + n
 
     def counts(self, examples: Sequence[Example]) -> sparse.csr_matrix:
-        """How often each example has each known n-gram: (N, F) float64."""
+        """The counts of each known n-gram in each example: (N, F) float64."""
         rows: list[int] = [0]
         columns: list[int] = []
         for example in examples:
@@ -153,7 +154,7 @@ class LinearClassifier(CountedClassifier):
         self._choose(self._one_by_one(x, y) if self.multi_label else self._solver(x, y, C), held)
 
     def _one_by_one(self, x: sparse.csr_matrix, y: np.ndarray) -> Callable[[float], tuple[np.ndarray, np.ndarray]]:
-        """As `_solver`, from y (N, C) bool: of each label the log odds against its absence."""
+        """Like `_solver`, from y (N, C) bool: the log odds of each label against its absence."""
         solvers = [self._solver(x, own.astype(np.int64), 2) for own in y.T]
 
         def solve(strength: float) -> tuple[np.ndarray, np.ndarray]:
@@ -210,9 +211,9 @@ class LinearClassifier(CountedClassifier):
         return found
 
     def explain(self, example: Example, label: int) -> Explained:
-        """What each n-gram adds to the label's score over the mean label's, shared out among its words.
+        """The contribution of each n-gram to the label's score minus the mean score, divided among its words.
 
-        Of multi-label classifiers, what it adds to the label's own log odds.
+        For multi-label classifiers, the contribution to the label's log odds.
         """
         pieces = self.units.example(example).pieces
         x = self.inputs(self.counts([example])).toarray()[0]  # (F,)
@@ -268,7 +269,7 @@ def _logistic(
     if len(present) == 1:
         return _constant(x.shape[1], C, int(present[0]))
     fitted = LogisticRegression(C=strength, max_iter=1000, tol=1e-4).fit(x, y, w)
-    coefficients, intercepts = fitted.coef_.T, fitted.intercept_  # (F, C) or, of two labels, (F, 1)
+    coefficients, intercepts = fitted.coef_.T, fitted.intercept_  # (F, C), or (F, 1) for two labels
     if len(present) == 2:  # softmax over (0, z) is the sigmoid of z
         coefficients = np.concatenate([np.zeros_like(coefficients), coefficients], axis=1)
         intercepts = np.concatenate([[0.0], intercepts])
@@ -280,7 +281,7 @@ def _logistic(
 def _nb_svm(
     x: sparse.csr_matrix, y: np.ndarray, w: np.ndarray, C: int, strength: float, *, alpha: float, beta: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """One against the others; of two labels each gets half of the one margin."""
+    """One against the others; for two labels, each gets half of the single margin."""
     from sklearn.svm import LinearSVC
 
     present = np.unique(y)

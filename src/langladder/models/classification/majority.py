@@ -1,8 +1,9 @@
-"""Majority: every text gets the label that most training texts have. What a classifier must beat to know anything.
+"""Majority: every text gets the most frequent label of the training texts. This is the baseline of every classifier.
 
 P(y | x) = n_y / N
 
-Of multi-label texts each label has that probability by itself: a text gets those that at least half of the texts have.
+For multi-label texts, each label has this probability separately: a text gets the labels that at least half of the
+texts have.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ from langladder.text.labelled.labelled import Example
 
 
 class MajorityConfig(schema.Config):
-    """It has no settings."""
+    """Settings of `Majority`: none."""
 
 
 class Majority(CountedClassifier):
@@ -28,7 +29,7 @@ class Majority(CountedClassifier):
     approach = "counting labels"
     Config: ClassVar[type[schema.Config]] = MajorityConfig
     counts: np.ndarray
-    texts: int = 0  # N, of multi-label texts
+    texts: int = 0  # N, for multi-label texts
 
     @classmethod
     def refuses_multi_label(cls, config: schema.Config) -> str | None:
@@ -46,8 +47,8 @@ class Majority(CountedClassifier):
         self.counts = np.array([labels.count(label) for label in self.labels], dtype=np.int64)
 
     def log_probs(self, examples: Sequence[Example]) -> np.ndarray:
-        """See `Classifier.log_probs`. A label that no training text has gets half a count,
-        one that all of several have half a count less."""
+        """See `Classifier.log_probs`. A label without training texts counts as half a text; with several texts, a label
+        that all of them have counts half a text less."""
         counts = np.maximum(self.counts, 0.5)  # (C,)
         shares = np.minimum(counts, self.texts - 0.5) / self.texts if self.multi_label else counts / counts.sum()
         found: np.ndarray = np.tile(np.log(shares), (len(examples), 1))

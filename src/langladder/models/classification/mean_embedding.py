@@ -1,10 +1,10 @@
-"""Mean of word vectors: the text as the centre of its words, whatever their order.
+"""Mean of word vectors: the text is the mean of its words, without their order.
 
     av = (1/T) Σ_t e_t,   a_l = ReLU(W_l a_{l−1} + b_l),   P(y) = softmax(W a_L + b)
 
 Iyyer et al. 2015, "Deep Unordered Composition Rivals Syntactic Methods for Text Classification", section 3 (the deep
-averaging network; with no layer it is their NBOW, equation 1). `word_dropout` is their section 3.1, but a word is left
-out of all texts of a batch, and counts as a zero vector. `combine: sum` does not divide by T.
+averaging network; with no layer it is their NBOW, equation 1). `word_dropout` is their section 3.1, but it drops a word
+in all texts of a batch, and a dropped word counts as a zero vector. `combine: sum` does not divide by T.
 
 Shape legend: B rows, T positions, D width of the embedding.
 """
@@ -26,8 +26,8 @@ class MeanEmbeddingConfig(ReadingConfig):
     """Settings of `MeanEmbedding`."""
 
     combine: Literal["mean", "sum"] = "mean"
-    width: int = Field(default=100, ge=1, le=WIDEST)  # of the hidden layers
-    layers: int = Field(default=1, ge=0, le=8)  # hidden ones
+    width: int = Field(default=100, ge=1, le=WIDEST)  # width of the hidden layers
+    layers: int = Field(default=1, ge=0, le=8)  # number of hidden layers
 
 
 class MeanEmbedding(ReadingNetwork):
@@ -43,7 +43,7 @@ class MeanEmbedding(ReadingNetwork):
         layers: list[nn.Module] = []
         for read, width in pairwise(sizes):
             layers += [nn.Linear(read, width), nn.ReLU(), nn.Dropout(config.dropout)]
-        self.hidden = nn.Sequential(*layers[:-1])  # the last dropout is the output's
+        self.hidden = nn.Sequential(*layers[:-1])  # the last dropout belongs to the output
         self.finish(sizes[-1])
 
     def read(self, batch: Reading) -> torch.Tensor:

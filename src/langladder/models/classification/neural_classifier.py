@@ -1,13 +1,13 @@
-"""What every network that classifies shares: reading in batches, the loss, the weight of each word, saving.
+"""The base of all classifier networks: batches, the loss, the weight of each word, saving.
 
-A network says how a batch of texts becomes scores (`logits`); this class makes the rest from it.
+A network defines the scores of a batch of texts (`logits`); this class provides the rest.
 
     L = −(1/N) Σ_n log softmax(z_n)_{y_n}
     L = −(1/N) Σ_n Σ_c [y_nc log σ(z_nc) + (1 − y_nc) log σ(−z_nc)]     of multi-label texts: the same scores
 
-The weight of a word for a label is what the label's lead, z_y − (1/C) Σ_c z_c, loses when the word is taken out of the
-text (Zeiler & Fergus 2014, section 4.1; Li, Monroe & Jurafsky 2016): positive where the word speaks for the label. Of
-multi-label texts the lead is z_y, the label's log odds.
+The weight of a word for a label is the decrease of the label's lead, z_y − (1/C) Σ_c z_c, when the word is removed from
+the text (Zeiler & Fergus 2014, section 4.1; Li, Monroe & Jurafsky 2016). It is positive if the word supports the label.
+For multi-label texts, the lead is z_y, the label's log odds.
 
 Shape legend: B rows, T positions, C labels, D width of the embedding, N examples.
 """
@@ -36,14 +36,14 @@ from langladder.text.tokenize.specials import PAD, UNK
 
 
 class Encoded(NamedTuple):
-    """One example: ids (T,) int32, and its tree where the network reads trees."""
+    """One example: ids (T,) int32, and its tree if the network reads trees."""
 
     ids: np.ndarray
     tree: CompiledTree | None = None
 
 
 class Reading(NamedTuple):
-    """A batch: tokens (B, T) int64, right-padded with PAD; lengths (B,) int64; the rows' trees, or none."""
+    """A batch: tokens (B, T) int64, right-padded with PAD; lengths (B,) int64; the rows' trees, or None."""
 
     tokens: torch.Tensor
     lengths: torch.Tensor
@@ -66,45 +66,46 @@ def collate(rows: Sequence[Encoded]) -> Reading:
 
 
 CELLS = 16_384
-"""The most cells (rows × longest) of a batch that is only read."""
+"""Maximum cells (rows × longest) of a batch without training."""
 
 STRETCHES = 128
-"""How often a text is read at most to weigh its pieces; of a longer one stretches are taken out, whose pieces share."""
+"""Maximum number of passes for the weights of a text's pieces. For longer texts, spans of pieces are removed together
+and share a weight."""
 
 
 class NeuralClassifier(Network, Classifier):
-    """Built as `cls(config, vocab_size, number_of_labels)`, then told its units and labels by `equip`.
+    """Built as `cls(config, vocab_size, number_of_labels)`; then `equip` sets its units and labels.
 
-    `vocab_size` counts all ids, the reserved ones too. The input table is the attribute `embedding`.
+    `vocab_size` counts all ids, including the reserved ones. The input table is the attribute `embedding`.
     """
 
     maker = "langladder.tasks.classification.make"
     SIZES = ("vocab_size", "number_of_labels")
     reads_trees: ClassVar[bool] = False
-    """Whether `Reading.forest` must be there."""
+    """Whether the network needs `Reading.forest`."""
     vocab_size: int
     number_of_labels: int
     embedding: nn.Embedding
     units: Units
     label_weights: torch.Tensor | None = None
-    """w (C,), how much a text of each label counts while it is trained; None: all the same."""
+    """w (C,), the weight of each label's texts in training; None: all equal."""
 
     @abstractmethod
     def logits(self, batch: Reading) -> torch.Tensor:
         """Scores (B, C) of the labels of a batch. Padding changes nothing."""
 
     def loss(self, batch: Reading, labels: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
-        """Mean cross-entropy in nats; labels (B,) int64, of multi-label texts (B, C) bool.
+        """Mean cross-entropy in nats; labels (B,) int64, or (B, C) bool for multi-label texts.
 
-        Networks with losses inside (trees) override this.
+        Networks with further losses (trees) override this.
         """
         return self.label_loss(self.logits(batch), labels, smoothing)
 
     def label_loss(self, scores: torch.Tensor, labels: torch.Tensor, smoothing: float) -> torch.Tensor:
-        """−(1/N) Σ_n w_{y_n} log P(y_n): scores (N, C) and labels (N,) int64, −1 where there is none.
+        """−(1/N) Σ_n w_{y_n} log P(y_n): scores (N, C) and labels (N,) int64, −1 for no label.
 
-        Divided by N, not by Σ w as torch does: the mean over a batch is the mean of its parts' then. Of multi-label
-        texts, labels (N, C) bool: the sum over the labels, so that it is −log P of their set.
+        It is divided by N, not by Σ w as in torch, so that the mean over a batch is the mean over its parts. For
+        multi-label texts, labels are (N, C) bool, and the loss is the sum over the labels, −log P of their set.
         """
         scores, w = scores.float(), self.label_weights
         if self.multi_label:
@@ -117,22 +118,22 @@ class NeuralClassifier(Network, Classifier):
         return total / (labels >= 0).sum()
 
     def means(self, batch: Reading, labels: torch.Tensor, smoothing: float = 0.0) -> tuple[torch.Tensor, ...]:
-        """The means that `loss` is the sum of."""
+        """The means whose sum is `loss`."""
         return (self.loss(batch, labels, smoothing),)
 
     def terms(self, batch: Reading) -> tuple[int, ...]:
-        """Of how many terms each of them is taken: texts."""
+        """The number of terms of each mean: texts."""
         return (len(batch.lengths),)
 
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
-        """See `Network.trial_loss`; trees, where it reads them, branch to the right."""
+        """See `Network.trial_loss`; trees, if it reads them, are right-branching."""
         tokens = words(rows, length, self.vocab_size)  # (B, T)
         trees = [compile_tree(_right_branching(length), {})] * rows if self.reads_trees else []
         reading = Reading(tokens, torch.full((rows,), length), join(trees) if trees else None)
         return self.loss(reading, self.trial_labels(rows))
 
     def trial_labels(self, rows: int) -> torch.Tensor:
-        """Labels that are made up: (rows,) int64, of a multi-label network (rows, C) bool."""
+        """Artificial labels: (rows,) int64, or (rows, C) bool for a multi-label network."""
         labels = torch.arange(rows) % self.number_of_labels
         return F.one_hot(labels, self.number_of_labels).bool() if self.multi_label else labels
 
@@ -143,21 +144,21 @@ class NeuralClassifier(Network, Classifier):
         return f"a {cls.__name__} learns a label for each node of a tree" if cls.reads_trees else None
 
     def equip(self, units: Units, labels: Sequence[str], *, multi_label: bool = False) -> Self:
-        """Tell the network what its ids and labels mean, and whether a text may have several."""
+        """Set the meaning of ids and labels, and whether a text can have several labels."""
         assert units.full_vocab_size == self.vocab_size, (units.full_vocab_size, self.vocab_size)
         assert len(labels) == self.number_of_labels, (labels, self.number_of_labels)
         self.units, self.labels, self.multi_label = units, list(labels), multi_label
         return self
 
     def as_read(self, example: Example) -> Read:
-        """The pieces of an example that are read, and their ids."""
+        """The pieces of an example that the network reads, and their ids."""
         return self.units.example(example)
 
     def encode(self, example: Example) -> Encoded:
-        """An example as the network reads it.
+        """The encoding of an example.
 
         Raises:
-            InputError: it has no words, or the network reads trees and it has none.
+            InputError: it has no words, or the network reads trees and it has no tree.
         """
         read = self.as_read(example)
         if not len(read.ids):
@@ -169,7 +170,7 @@ class NeuralClassifier(Network, Classifier):
             raise InputError("input.units=subwords: a tree has words as its leaves; set input.units to words")
         if example.second is not None:
             raise InputError(
-                f"{example.text[:60]!r}: a pair of texts, and a {type(self).__name__} reads one tree; choose another "
+                f"{example.text[:60]!r}: a pair of texts, but a {type(self).__name__} reads one tree; choose another "
                 "classifier for pairs"
             )
         tree = read_tree(example)
@@ -186,7 +187,7 @@ class NeuralClassifier(Network, Classifier):
 
     @torch.no_grad()
     def label_scores(self, encoded: Sequence[Encoded]) -> np.ndarray:
-        """(N, C) float32, before the softmax or sigmoid. Rows of like length are read together."""
+        """(N, C) float32, before the softmax or sigmoid. Rows of similar length are read together."""
         found = np.zeros((len(encoded), self.number_of_labels), dtype=np.float32)
         training = self.training
         self.eval()
@@ -198,7 +199,7 @@ class NeuralClassifier(Network, Classifier):
         return found
 
     def explain(self, example: Example, label: int) -> Explained | None:
-        """How much the label's lead falls, for every piece, when that piece is taken out of the text."""
+        """For every piece, the decrease of the label's lead when the piece is removed from the text."""
         encoded, pieces = self.encode(example), self.as_read(example).pieces
         places = self.places(encoded)
         read = [place for place in places if encoded.ids[place] != self.units.separator]
@@ -214,7 +215,8 @@ class NeuralClassifier(Network, Classifier):
         return Explained(pieces, weights[places].tolist())
 
     def _without(self, encoded: Encoded, stretch: np.ndarray, read: Sequence[int]) -> Encoded:
-        """A text without some of its pieces; they are unknown words where it has a tree, or nothing would be left."""
+        """A text without some of its pieces. They become unknown words if the text has a tree, or if nothing would be
+        left."""
         ids, gone = encoded.ids.copy(), {*stretch.tolist()}
         texts = np.split(np.arange(len(ids)), np.flatnonzero(ids == self.units.separator))
         emptied = any((own := {*text.tolist()} & {*read}) and own <= gone for text in texts)
@@ -224,11 +226,11 @@ class NeuralClassifier(Network, Classifier):
         return encoded._replace(ids=ids)
 
     def places(self, encoded: Encoded) -> Sequence[int]:
-        """Where the pieces of an example stand among its ids."""
+        """The positions of the pieces among an example's ids."""
         return range(len(encoded.ids))
 
     def start(self) -> None:
-        """Called when `embedding` has got the vectors that it begins with, before training."""
+        """Called after `embedding` has its initial vectors, before training."""
 
     def write_beside(self, folder: Path) -> None:
         """See `Network.write_beside`."""
@@ -261,7 +263,7 @@ def _by_length(lengths: Sequence[int]) -> Iterator[np.ndarray]:
 
 
 def _right_branching(length: int) -> Tree:
-    """A binary tree over so many words, without labels: (w (w (w w)))."""
+    """A right-branching binary tree over this many words, without labels: (w (w (w w)))."""
     text = "(w)"
     for _ in range(length - 1):
         text = f"((w) {text})"

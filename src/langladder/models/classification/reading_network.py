@@ -1,13 +1,13 @@
-"""What the networks that classify share beside the contract: the input table, its dropouts, two texts, the output.
+"""The common parts of classifier networks: the input table, its dropouts, pairs of texts, the output.
 
     text → e_1 … e_T → network → r → dropout → W r + b
 
-A pair of texts is one row with `<sep>` between them (`joined`), or both are read by the same network and compared
+A pair of texts is one row with `<sep>` between them (`joined`), or the same network reads both and they are compared
 (`compared`; Conneau et al. 2017, "Supervised Learning of Universal Sentence Representations", section 3.2):
 
     r = [u; v; |u − v|; u ∗ v]
 
-Shape legend: B rows, T positions, D width of the embedding, R width of what is read, C labels.
+Shape legend: B rows, T positions, D width of the embedding, R width of r, C labels.
 """
 
 from abc import abstractmethod
@@ -31,14 +31,14 @@ Pairs = Literal["joined", "compared"]
 
 
 class ReadingConfig(schema.Config):
-    """Settings of every network that reads a text whole."""
+    """Settings of every network that reads whole texts."""
 
     embedding_dim: int = Field(default=100, ge=1, le=WIDEST)  # D
-    word_dropout: float = Field(default=0.0, ge=0, lt=1)  # share of the vocabulary that a batch does not see
-    input_dropout: float = Field(default=0.0, ge=0, lt=1)  # on the embedded words
+    word_dropout: float = Field(default=0.0, ge=0, lt=1)  # share of the vocabulary that is dropped in a batch
+    input_dropout: float = Field(default=0.0, ge=0, lt=1)  # dropout on the embedded words
     locked: bool = False  # input dropout: the same features at every position (variational)
-    dropout: float = Field(default=0.5, ge=0, lt=1)  # before the output
-    max_norm: float | None = Field(default=None, gt=0)  # largest norm of a label's row of W (Kim 2014: 3)
+    dropout: float = Field(default=0.5, ge=0, lt=1)  # dropout before the output
+    max_norm: float | None = Field(default=None, gt=0)  # maximum norm of a label's row of W (Kim 2014: 3)
     pairs: Pairs = "joined"
 
 
@@ -55,7 +55,7 @@ class ReadingNetwork(NeuralClassifier):
         self.input_dropout = (LockedDropout if config.locked else nn.Dropout)(config.input_dropout)
 
     def finish(self, width: int) -> None:
-        """The output layer over what is R = `width` numbers wide."""
+        """Create the output layer for R = `width`."""
         self.dropout = nn.Dropout(self.config.dropout)
         self.head = nn.Linear(4 * width if self.config.pairs == "compared" else width, self.number_of_labels)
         initialise(self.head.weight, "xavier")
@@ -63,10 +63,10 @@ class ReadingNetwork(NeuralClassifier):
 
     @abstractmethod
     def read(self, batch: Reading) -> torch.Tensor:
-        """What the network makes of each text: (B, R). Padding changes nothing."""
+        """The vector of each text: (B, R). Padding changes nothing."""
 
     def embed(self, batch: Reading) -> torch.Tensor:
-        """The words of a batch as they come in, with dropout in training: (B, T, D)."""
+        """The embedded words of a batch, with dropout in training: (B, T, D)."""
         x: torch.Tensor = self.input_dropout(
             embed_with_word_dropout(self.embedding, batch.tokens, self.config.word_dropout)
         )
@@ -90,13 +90,13 @@ class ReadingNetwork(NeuralClassifier):
     def decide(self, r: torch.Tensor) -> torch.Tensor:
         """W r + b, after dropout: (…, R) → (…, C)."""
         if self.training and self.config.max_norm is not None:
-            with torch.no_grad():  # w ← w · min(1, s / ‖w‖), as the last update left it
+            with torch.no_grad():  # w ← w · min(1, s / ‖w‖), after the last update
                 self.head.weight.copy_(self.head.weight.renorm(2, 0, self.config.max_norm))
         scores: torch.Tensor = self.head(self.dropout(r))
         return scores
 
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
-        """See `Network.trial_loss`; where texts are compared, `<sep>` stands in the middle."""
+        """See `Network.trial_loss`; if texts are compared, `<sep>` is in the middle."""
         if self.config.pairs == "joined":
             return super().trial_loss(rows, length)
         tokens = words(rows, length, self.vocab_size - len(RESERVED))
@@ -104,18 +104,18 @@ class ReadingNetwork(NeuralClassifier):
         return self.loss(Reading(tokens, torch.full((rows,), length)), self.trial_labels(rows))
 
     def encode(self, example: Example) -> Encoded:
-        """See `NeuralClassifier.encode`; where texts are compared, there must be two."""
+        """See `NeuralClassifier.encode`; if texts are compared, there must be two."""
         encoded = super().encode(example)
         if self.config.pairs == "compared":
             (separators,) = (encoded.ids == self.vocab_size - len(RESERVED)).nonzero()
             if len(separators) != 1 or separators[0] in (0, len(encoded.ids) - 1):
                 raise InputError(
-                    f"{example.text[:60]!r}: model.pairs=compared wants two texts with words in both; set it to joined"
+                    f"{example.text[:60]!r}: model.pairs=compared needs two texts with words in both; set it to joined"
                 )
         return encoded
 
     def _both(self, batch: Reading) -> tuple[Reading, Reading]:
-        """The texts before and behind `<sep>`, each as a batch of its own."""
+        """The texts before and after `<sep>`, each as a separate batch."""
         tokens = batch.tokens
         position = (tokens == self.vocab_size - len(RESERVED)).int().argmax(dim=1)  # (B,)
         column = torch.arange(tokens.shape[1], device=tokens.device)

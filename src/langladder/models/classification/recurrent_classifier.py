@@ -3,10 +3,10 @@
     h_t = f(e_t, h_{t−1})                                     Elman (1990), GRU (Cho et al. 2014), LSTM
     both directions   h_t = [→h_t ; ←h_t]                     Schuster & Paliwal 1997
     deep              layer l reads h_t of layer l − 1        Graves et al. 2013
-    r = h_n, or [→h_n ; ←h_1], where each direction ends      `pooling: last`
+    r = h_n, or [→h_n ; ←h_1], the end of each direction      `pooling: last`
     r = max_t h_t, mean_t h_t, …                              over all states (Conneau et al. 2017, section 3.2)
 
-The two directions share the width. No padding is read before a word (`nn.recurrent.read_padded`).
+Each of two directions has half the width. Padding is never read before a word (`nn.recurrent.read_padded`).
 
 Shape legend: B rows, T positions, D width of the embedding, H width of both directions together.
 """
@@ -31,23 +31,23 @@ KINDS: dict[str, type[nn.RNN | nn.GRU | nn.LSTM]] = {"rnn": nn.RNN, "gru": nn.GR
 
 
 class RecurrentReaderConfig(ReadingConfig):
-    """Settings of networks that read by a recurrent layer."""
+    """Settings of networks that read with recurrent layers."""
 
     cell: Cell = "lstm"
-    width: int = Field(default=128, ge=1, le=WIDEST)  # H, both directions together
+    width: int = Field(default=128, ge=1, le=WIDEST)  # H, of both directions together
     layers: int = Field(default=1, ge=1, le=8)
     bidirectional: bool = False
-    layer_dropout: float = Field(default=0.0, ge=0, lt=1)  # between the layers
+    layer_dropout: float = Field(default=0.0, ge=0, lt=1)  # dropout between the layers
     pooling: Pooling | Literal["last"] = "last"
-    k: int = Field(default=2, ge=1, le=64)  # values kept, with pooling=k_max
-    parts: int = Field(default=2, ge=1, le=64)  # of the text, with pooling=chunked
+    k: int = Field(default=2, ge=1, le=64)  # kept values, with pooling=k_max
+    parts: int = Field(default=2, ge=1, le=64)  # parts of the text, with pooling=chunked
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.bidirectional and self.width % 2:
             raise ValueError(f"width={self.width} is odd, and bidirectional=true gives each direction half of it")
         if self.layer_dropout and self.layers == 1:
-            raise ValueError(f"layer_dropout={self.layer_dropout} is between layers, and layers=1; set it to 0")
+            raise ValueError(f"layer_dropout={self.layer_dropout} is between layers, but layers=1; set it to 0")
         return self
 
 
@@ -88,7 +88,7 @@ class RecurrentReader(nn.Module):
         return pooled
 
     def states(self, x: torch.Tensor, batch: Reading) -> tuple[torch.Tensor, torch.Tensor]:
-        """x (B, T, I) → h (B, T, H), of no meaning at padding, and where each direction ends (B, H)."""
+        """x (B, T, I) → h (B, T, H), meaningless at padding, and the end states of the directions (B, H)."""
         return read_padded(self.rnn, x, batch.lengths)
 
 
@@ -105,7 +105,7 @@ class RecurrentClassifier(ReadingNetwork):
         self.finish(self.reader.width)
 
     def features(self, batch: Reading) -> torch.Tensor:
-        """What the recurrent layers read: (B, T, I)."""
+        """The input of the recurrent layers: (B, T, I)."""
         return self.embed(batch)
 
     def read(self, batch: Reading) -> torch.Tensor:
@@ -115,7 +115,7 @@ class RecurrentClassifier(ReadingNetwork):
 
     @torch.no_grad()
     def attention(self, example: Example) -> Explained | None:
-        """With attentive pooling, the weight of each piece, 1 in all; else None."""
+        """With attentive pooling, the weight of each piece, sum 1; else None."""
         if self.config.pooling != "attentive" or self.config.pairs == "compared":
             return None
         self.eval()

@@ -1,14 +1,14 @@
-"""TextCNN: filters over a few words in a row, and of each filter what the pooling keeps (Kim 2014).
+"""TextCNN: filters over a few consecutive words, and pooling of each filter's values (Kim 2014).
 
     c_i = ReLU(w · x_{i:i+h−1} + b)          equation 2, h several widths at once
-    ĉ = max_i c_i                            one number a filter (section 2), or another pooling (`nn.pooling`)
+    ĉ = max_i c_i                            one number per filter (section 2), or another pooling (`nn.pooling`)
     y = W (z ∘ r) + b,   z = [ĉ_1 … ĉ_m]     equation 5, r dropout; each row of W at most `max_norm` long (section 2.1)
 
-With two channels (section 2.1, `channels: 2`) every filter reads two copies of the word vectors side by side, one that
-is trained on and one that stays as it began. `channels: 1` is static or not as `input.frozen` says. Padding is no text:
-its places are left out before the pooling, and a text shorter than a filter is followed by zeros up to its width.
+With two channels (section 2.1, `channels: 2`), every filter reads two copies of the word vectors, one that is trained
+and one that is not. With `channels: 1`, `input.frozen` determines whether they are trained. Padding is excluded from
+pooling, and a text shorter than a filter is padded with zeros to its width.
 
-Shape legend: B rows, T positions, D width of the embedding, F filters of a width, L places of a filter, C labels.
+Shape legend: B rows, T positions, D width of the embedding, F filters of a width, L positions of a filter, C labels.
 """
 
 from collections.abc import Sequence
@@ -31,12 +31,12 @@ from langladder.text.labelled.labelled import Example
 class TextCNNConfig(ReadingConfig):
     """Settings of `TextCNN`."""
 
-    widths: list[int] = Field(default=[3, 4, 5], min_length=1, max_length=16)  # words that a filter reads
-    filters: int = Field(default=100, ge=1, le=4096)  # of each width
+    widths: list[int] = Field(default=[3, 4, 5], min_length=1, max_length=16)  # filter widths in words
+    filters: int = Field(default=100, ge=1, le=4096)  # filters of each width
     padding: Padding = "valid"
     pooling: Pooling = "max"
-    k: int = Field(default=2, ge=1, le=64)  # values kept, with pooling=k_max
-    parts: int = Field(default=2, ge=1, le=64)  # of the text, with pooling=chunked
+    k: int = Field(default=2, ge=1, le=64)  # kept values, with pooling=k_max
+    parts: int = Field(default=2, ge=1, le=64)  # parts of the text, with pooling=chunked
     channels: int = Field(default=1, ge=1, le=2)
 
 
@@ -60,12 +60,12 @@ class TextCNN(ReadingNetwork):
         self.finish(sum(pool.width for pool in self.pools))  # type: ignore[misc]
 
     def start(self) -> None:
-        """See `NeuralClassifier.start`: the second channel is what the first begins with."""
+        """See `NeuralClassifier.start`: the second channel is the initial state of the first."""
         if self.config.channels == 2:
             self.static.copy_(self.embedding.weight.detach())
 
     def embed(self, batch: Reading) -> torch.Tensor:
-        """See `ReadingNetwork.embed`; both channels side by side: (B, T, D · channels)."""
+        """See `ReadingNetwork.embed`; both channels concatenated: (B, T, D · channels)."""
         x = super().embed(batch)
         if self.config.channels == 1:
             return x
@@ -80,9 +80,10 @@ class TextCNN(ReadingNetwork):
 
     @torch.no_grad()
     def favourites(self, examples: Sequence[Example], top: int = 5) -> list[Favourite]:
-        """Of each filter the n-grams among the examples' texts with its highest values, each n-gram once.
+        """For each filter, the n-grams of the examples' texts with its highest values, each n-gram once.
 
-        The filters stand by width, then by number. The label is that for which the filter's largest value weighs most.
+        Filters are ordered by width, then by number. The label is the one for which the filter's largest value has the
+        highest weight.
         """
         self.eval()
         kept: list[list[dict[str, float]]] = [[{} for _ in range(self.config.filters)] for _ in self.config.widths]
@@ -117,9 +118,9 @@ class TextCNN(ReadingNetwork):
 
     @torch.no_grad()
     def attention(self, example: Example) -> Explained | None:
-        """With attentive pooling, how much of each word is in the pooled vectors, 1 in all; else None.
+        """With attentive pooling, the weight of each word in the pooled vectors, sum 1; else None.
 
-        The weight of a place is shared out evenly among the words that its filter reads there.
+        The weight of a position is divided evenly among the words that the filter reads there.
         """
         if self.config.pooling != "attentive" or self.config.pairs == "compared":
             return None

@@ -1,10 +1,10 @@
-"""A Transformer's encoder that classifies (Vaswani et al. 2017, section 3; `<cls>` as in Devlin et al. 2019).
+"""A Transformer encoder as a classifier (Vaswani et al. 2017, section 3; `<cls>` as in Devlin et al. 2019).
 
     x_0 = a learned vector (`<cls>`),   x_t = √D e_t + P_t
-    N layers of self-attention and feed-forward network (`nn.transformer_layers`)
-    r = what stands at x_0 at the end, or the mean over the words
+    N layers of self-attention and feed-forward network (`nn.transformer_layers`) r = the final state at x_0, or the
+    mean over the words
 
-Trained from nothing: a text of twenty words and some thousand labels. No position attends to padding.
+It is trained from scratch, typically on texts of twenty words and some thousand labels. No position attends to padding.
 
 Shape legend: B rows, T positions, D width.
 """
@@ -32,11 +32,11 @@ class TransformerClassifierConfig(ReadingConfig):
     embedding_dim: int = Field(default=128, ge=2, le=8192)
     layers: int = Field(default=2, ge=1, le=24)
     heads: int = Field(default=4, ge=1, le=128)
-    expansion: int = Field(default=4, ge=1, le=16)  # of the feed-forward networks
-    layer_dropout: float = Field(default=0.1, ge=0, lt=1)  # inside the layers
+    expansion: int = Field(default=4, ge=1, le=16)  # width of the feed-forward networks
+    layer_dropout: float = Field(default=0.1, ge=0, lt=1)  # dropout inside the layers
     norm: Literal["pre", "post"] = "pre"
     pooling: Literal["cls", "mean"] = "cls"
-    scaled: bool = True  # words times √D; false for vectors made elsewhere, whose entries are not so small
+    scaled: bool = True  # words times √D; false for trained vectors, whose entries are not so small
     positions: Literal["sinusoidal", "none"] = "sinusoidal"
 
     @model_validator(mode="after")
@@ -73,7 +73,7 @@ class TransformerClassifier(ReadingNetwork):
         self.finish(D)
 
     def embed(self, batch: Reading) -> torch.Tensor:
-        """√D e_t + P_t behind the first vector, where there is one: (B, T (+ 1), D)."""
+        """√D e_t + P_t, after the first vector if there is one: (B, T (+ 1), D)."""
         x = self.scale * embed_with_word_dropout(self.embedding, batch.tokens, self.config.word_dropout)
         x = self.input_dropout(x)
         if self.first is not None:

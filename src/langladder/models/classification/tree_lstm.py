@@ -1,10 +1,10 @@
-"""Tree-LSTM: a sentence is read along its tree, from the words up to the root (Tai et al. 2015).
+"""Tree-LSTM: reads a sentence along its tree, from the words to the root (Tai et al. 2015).
 
     state of a node: `nn.tree_lstm`;   P(y | node) = softmax(W h_j + b)   (section 4.1)
-    J = −(1/m) Σ_j log P(y_j | node j)            over the m nodes of a batch that have a label, or over the roots alone
+    J = −(1/m) Σ_j log P(y_j | node j)            over the m labelled nodes of a batch, or only over the roots
 
 Child-sum for any tree, dependencies or constituents; N-ary for trees whose nodes have at most `places` children. At
-inference the label of a text is that of its root. All trees of a batch go up together, height by height.
+inference, the label of a text is that of its root. All trees of a batch are processed together, height by height.
 
 Shape legend: B rows, T positions, D width of the embedding, H width, N nodes, W nodes with a word, C labels.
 """
@@ -27,15 +27,15 @@ class TreeLSTMConfig(ReadingConfig):
     """Settings of `TreeLSTM`."""
 
     cell: Literal["child_sum", "n_ary"] = "child_sum"
-    places: int = Field(default=2, ge=1, le=16)  # N of n_ary: the most children of a node
+    places: int = Field(default=2, ge=1, le=16)  # N of n_ary: maximum children of a node
     variant: Variant = "paper"  # of n_ary, see `nn.tree_lstm`
     width: int = Field(default=150, ge=1, le=WIDEST)  # H
-    loss: Literal["root", "nodes"] = "root"  # nodes: of every node that has a label
+    loss: Literal["root", "nodes"] = "root"  # nodes: the loss is over all labelled nodes
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.pairs == "compared":
-            raise ValueError("pairs=compared: a Tree-LSTM reads one tree a text; set it to joined")
+            raise ValueError("pairs=compared: a Tree-LSTM reads one tree per text; set it to joined")
         return self
 
 
@@ -49,7 +49,7 @@ class TreeLSTM(ReadingNetwork):
 
     @classmethod
     def also_given(cls, config: schema.Config) -> str:
-        """The trees of all texts, and the labels of their nodes where it learns from them."""
+        """The trees of all texts, and the labels of their nodes if the loss uses them."""
         assert isinstance(config, TreeLSTMConfig), config
         return "trees, labels of their nodes" if config.loss == "nodes" else "trees"
 
@@ -64,19 +64,19 @@ class TreeLSTM(ReadingNetwork):
         self.finish(config.width)
 
     def encode(self, example: Example) -> Encoded:
-        """See `NeuralClassifier.encode`; an N-ary network takes no node with more than N children."""
+        """See `NeuralClassifier.encode`; an N-ary network does not support nodes with more than N children."""
         encoded = super().encode(example)
         assert encoded.tree is not None
         most = int(encoded.tree.order.max()) + 1 if len(encoded.tree.order) > 1 else 0
         if self.config.cell == "n_ary" and most > self.config.places:
             raise InputError(
-                f"{example.text[:60]!r}: a node of its tree has {most} children, and model.places is "
+                f"{example.text[:60]!r}: a node of its tree has {most} children, but model.places is "
                 f"{self.config.places}; set it to {most}, or model.cell to child_sum"
             )
         return encoded
 
     def states(self, batch: Reading) -> tuple[torch.Tensor, Forest]:
-        """h of all nodes (N, H), and the forest whose nodes they are."""
+        """h of all nodes (N, H), and their forest."""
         assert batch.forest is not None
         tree, place = batch.forest.word.unbind(dim=1)  # (W,) each
         words = self.embed(batch).flatten(0, 1).index_select(0, tree * batch.tokens.shape[1] + place)  # (W, D)
@@ -89,7 +89,7 @@ class TreeLSTM(ReadingNetwork):
         return h[forest.roots]
 
     def loss(self, batch: Reading, labels: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
-        """See `NeuralClassifier.loss`; a root's label is that of its text, whatever the tree says."""
+        """See `NeuralClassifier.loss`; a root's label is that of its text, independent of the tree."""
         if self.config.loss == "root":
             return super().loss(batch, labels, smoothing)
         h, forest = self.states(batch)
@@ -97,7 +97,7 @@ class TreeLSTM(ReadingNetwork):
         return self.label_loss(self.decide(h), wanted, smoothing)
 
     def terms(self, batch: Reading) -> tuple[int, ...]:
-        """See `NeuralClassifier.terms`: nodes with a label, where they are learnt."""
+        """See `NeuralClassifier.terms`: labelled nodes, if the loss uses them."""
         if self.config.loss == "root" or batch.forest is None:
             return super().terms(batch)
         known = batch.forest.label >= 0  # (N,)

@@ -1,18 +1,18 @@
-"""BERT: a Transformer's encoder that learns by filling gaps (Devlin et al. 2019, sections 3 and 3.1).
+"""BERT: a Transformer encoder trained on masked words (Devlin et al. 2019, sections 3 and 3.1).
 
     x⁰ = LN(E w + P + S)                                  word, position, segment
     xⁿ = layer(xⁿ⁻¹)                                      post-norm, exact GELU (`nn.transformer_layers`)
-    masked word    P(w | rest) = softmax(E LN(GELU(W_m x + b_m)) + b)      at the masked positions alone
+    masked word    P(w | rest) = softmax(E LN(GELU(W_m x + b_m)) + b)      only at the masked positions
     next sentence  P(follows)  = softmax(W_n tanh(W_p x_<cls> + b_p) + b_n)
     L = mean over masked positions − log P(w | rest)  +  mean over rows − log P(follows)
 
-The output matrix is the embedding table. Biases begin as 0, weights as N(0, 0.02) at the paper's width of 768 and wider
-as √(768 / D) at others, so that a narrow network's attention does not begin flat. `next_sentence: false` leaves the
-pooler and its classifier out (RoBERTa, Liu et al. 2019, section 4.2).
+The output matrix is the embedding table. Initial biases are 0. Initial weights are N(0, 0.02) at the paper's width of
+768; at other widths, the deviation is multiplied by √(768 / D), so that the initial attention of a narrow network is
+not uniform. `next_sentence: false` omits the pooler and its classifier (RoBERTa, Liu et al. 2019, section 4.2).
 
-It differs from the authors' code in the computation, not in the result: padding is left out of all operations by
-positions, the last layer's feed-forward network is computed where something is read, and so are the words' scores
-(`nn.packing`, `nn.transformer_layers`, `nn.output`).
+The computation differs from the authors' code, but the result does not: positionwise operations skip padding, and the
+last layer's feed-forward network and the words' scores are only computed at the positions that are read (`nn.packing`,
+`nn.transformer_layers`, `nn.output`).
 
 Shape legend: B rows, T positions, N packed positions, M masked ones, D width, V vocabulary, C context.
 """
@@ -55,8 +55,8 @@ PRESETS: dict[str, dict[str, object]] = {
 }
 """The BERTs of the papers, by name: Devlin et al. 2019 (base, large), Turc et al. 2019, table 1 (the smaller ones).
 
-`preset: mini` among a BERT's settings stands for these; what is set beside it wins. The vocabulary is that of the
-tokenizer: the papers' WordPiece has 30,522 entries, its five specials included.
+`preset: mini` in a BERT's settings selects these; other settings override them. The vocabulary is that of the
+tokenizer: the papers' WordPiece has 30,522 entries, including five special tokens.
 
 Counts are of all parameters with both heads, the tied output matrix once:
 
@@ -83,10 +83,10 @@ class BERTConfig(schema.Config):
     width: int = Field(default=256, ge=2, le=16384)
     layers: int = Field(default=4, ge=1, le=128)
     heads: int = Field(default=4, ge=1, le=128)
-    expansion: int = Field(default=4, ge=1, le=16)  # of the feed-forward networks
-    dropout: float = Field(default=0.1, ge=0, lt=1)  # of embeddings and of sublayers' results
+    expansion: int = Field(default=4, ge=1, le=16)  # width of the feed-forward networks
+    dropout: float = Field(default=0.1, ge=0, lt=1)  # dropout on embeddings and on sublayers' results
     attention_dropout: float | None = Field(default=None, ge=0, lt=1)  # of attention's weights; null: as `dropout`
-    next_sentence: bool = True  # false: masked words alone
+    next_sentence: bool = True  # false: only masked words
 
     @model_validator(mode="before")
     @classmethod
@@ -100,7 +100,7 @@ class BERTConfig(schema.Config):
 
 
 class BERT(Encoder):
-    """Embeddings → N layers → words of the gaps, and whether the second text follows the first."""
+    """Embeddings → N layers → masked words, and whether the second text follows the first."""
 
     approach = "Transformer"
     Config: ClassVar[type[schema.Config]] = BERTConfig
@@ -161,7 +161,7 @@ class BERT(Encoder):
     def first(self, tokens: torch.Tensor, segments: torch.Tensor | None = None) -> torch.Tensor:
         """`hidden(tokens, segments)[-1][:, 0]`, the last layer's states at `<cls>`: (B, T) → (B, D).
 
-        What of the last layer no state at `<cls>` depends on is not computed.
+        The parts of the last layer on which the states at `<cls>` do not depend are not computed.
         """
         layout = self._layout(tokens, None)
         x = self._embedded(tokens, segments, layout)
@@ -178,7 +178,8 @@ class BERT(Encoder):
     def attention(
         self, tokens: torch.Tensor, segments: torch.Tensor | None = None, *, mask: torch.Tensor | None = None
     ) -> list[torch.Tensor]:
-        """Each layer's attention, by the equation, without dropout: (B, h, T, T), rows sum to 1 (of padding: any)."""
+        """Each layer's attention, by the equation, without dropout: (B, h, T, T); rows sum to 1 (undefined at
+        padding)."""
         found = []
         with scoring(self, tokens.device.type):
             layout = self._layout(tokens, mask)
@@ -192,7 +193,7 @@ class BERT(Encoder):
         """tanh(W_p x_<cls> + b_p) of the last layer's states: (B, T, D) → (B, D).
 
         Raises:
-            InputError: it was built without, by next_sentence=false.
+            InputError: the model has no pooler (next_sentence=false).
         """
         if self.pooler is None:
             raise InputError("model.next_sentence=false: this encoder has no pooler; read the first state itself")
@@ -220,7 +221,7 @@ class BERT(Encoder):
 
     @torch.no_grad()
     def target_log_probs(self, batch: Masked) -> torch.Tensor:
-        """log P(target | the rest) at each masked place, in slices: (M,) float32."""
+        """log P(target | the rest) at each masked position, in slices: (M,) float32."""
         with scoring(self, batch.tokens.device.type):
             gaps, _ = self._read(batch)
             return self.head.target_log_probs(self.transformed(gaps), batch.targets)
@@ -248,9 +249,9 @@ class BERT(Encoder):
         return first if second is None else first + second
 
     def products(self, length: int) -> float:
-        """See `Network.products`: the matrices, for each layer T² scores of width D and as many values mixed.
+        """See `Network.products`: the matrices, and for each layer T² scores and T² weighted values of width D.
 
-        Of the last layer, what stands behind its attention is computed for the masked positions and `<cls>` alone.
+        In the last layer, the part after the attention is only computed for the masked positions and `<cls>`.
         """
         D, count = self.width, _masked(length)
         read = count + (self.pooler is not None)
@@ -277,7 +278,7 @@ class BERT(Encoder):
         return embedded
 
     def _read(self, batch: Masked) -> tuple[torch.Tensor, torch.Tensor]:
-        """The last layer's states at the masked places (M, D) and, where rows are pairs, at `<cls>` (B, D)."""
+        """The last layer's states at the masked positions (M, D) and, if rows are pairs, at `<cls>` (B, D)."""
         layout = self._layout(batch.tokens, None)
         x = self._embedded(batch.tokens, batch.segments, layout)
         *before, last = self.layers
@@ -310,5 +311,5 @@ class BERT(Encoder):
 
 
 def _masked(length: int) -> int:
-    """Average number of masked positions of a row in training."""
+    """Average number of masked positions per row in training."""
     return max(1, round(MASKED_SHARE * length))

@@ -4,9 +4,9 @@
     weighted_sum   h_t = γ Σ_j softmax(s)_j x_t^j,  j = 0 … N           (Peters et al. 2018, equation 1)
     concat         h_t = [x_t^{N−3}; x_t^{N−2}; x_t^{N−1}; x_t^N]       (Devlin et al. 2019, section 5.3)
 
-`frozen` keeps the body as its base has it, dropout off: the head alone learns (feature-based use, section 5.3).
+`frozen` keeps the base's weights, without dropout; only the head is trained (feature-based use, section 5.3).
 
-Shape legend: B rows, T positions, N layers, D width, R width of what is read.
+Shape legend: B rows, T positions, N layers, D width, R width of h.
 """
 
 from collections.abc import Iterable
@@ -22,12 +22,12 @@ from langladder.models.network import Network
 from langladder.text.tokenize.specials import RESERVED
 
 LAST = 4
-"""Layers of `concat`."""
+"""Number of layers of `concat`."""
 _OUTPUT = ("transform", "activation", "transform_norm", "head", "pooler", "next_head")
 
 
 class BERTFeaturesConfig(GrownConfig):
-    """Settings of whatever reads BERT."""
+    """Settings of all models that read BERT's states."""
 
     body: BERTConfig | None = None
     layers: Literal["last", "weighted_sum", "concat"] = "last"
@@ -54,7 +54,7 @@ class BERTFeatures(nn.Module):
         self.encoder.requires_grad_(not config.frozen)
 
     def train(self, mode: bool = True) -> Self:
-        """A frozen body drops nothing."""
+        """Set the mode; a frozen body has no dropout."""
         super().train(mode)
         if self.frozen:
             self.encoder.eval()
@@ -92,7 +92,7 @@ class GrownFromBERT(Grown):
 
 
 def segments(tokens: torch.Tensor, separator: int) -> torch.Tensor:
-    """0 up to and with the first `<sep>`, 1 behind it: (B, T) → (B, T) int64."""
+    """0 up to and including the first `<sep>`, 1 after it: (B, T) → (B, T) int64."""
     ends = (tokens == separator).long()
     return (ends.cumsum(dim=1) - ends).clamp(max=1)
 

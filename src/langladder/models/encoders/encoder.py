@@ -1,8 +1,8 @@
 """The interface of every encoder: tokens of one text or two → a vector for each, from left and right context.
 
-Whoever puts a head on an encoder (a classifier, a tagger) needs `hidden`, `width` and `number_of_layers`, no more. A
-row is `<cls> a <sep>` or `<cls> a <sep> b <sep>` (Devlin et al. 2019, figure 2), right-padded with PAD; segments are 0
-up to and with the first `<sep>`, 1 behind it. The three specials are the last ids of the vocabulary
+A head on an encoder (a classifier, a tagger) only needs `hidden`, `width` and `number_of_layers`. A row is `<cls> a
+<sep>` or `<cls> a <sep> b <sep>` (Devlin et al. 2019, figure 2), right-padded with PAD; segments are 0 up to and
+including the first `<sep>`, 1 after it. The three special tokens are the last ids of the vocabulary
 (`text.tokenize.specials`).
 
 Shape legend: B rows, T positions, M masked positions, D width, h heads, N layers.
@@ -21,15 +21,15 @@ from langladder.text.tokenize.specials import PAD, RESERVED
 
 
 class Masked(NamedTuple):
-    """A batch with gaps.
+    """A batch with masked tokens.
 
     Attributes:
-        tokens: (B, T) int64, what the network reads, some tokens hidden; right-padded with PAD.
+        tokens: (B, T) int64, the input of the network with some tokens masked; right-padded with PAD.
         segments: (B, T) int64, 0 or 1.
         positions: (M,) int64, the tokens to predict among the B·T, ascending.
-        targets: (M,) int64, that token.
-        strange: (B,) int64, BERT's labels: 0 where the second text follows the first, 1 where it comes from
-            elsewhere; (0,) where rows are no pairs.
+        targets: (M,) int64, the original tokens at these positions.
+        strange: (B,) int64, BERT's labels: 0 if the second text follows the first, 1 if it is from another place; (0,)
+            if rows are not pairs.
     """
 
     tokens: torch.Tensor
@@ -40,7 +40,8 @@ class Masked(NamedTuple):
 
 
 class Encoder(Network):
-    """Built as `cls(config, vocab_size)`; vocab_size counts `<sep>`, `<cls>` and `<mask>`: the tokenizer's full one."""
+    """Built as `cls(config, vocab_size)`; vocab_size includes `<sep>`, `<cls>` and `<mask>`: the tokenizer's full
+    size."""
 
     maker: ClassVar[str] = "langladder.tasks.masked_language_modelling.make"
     SIZES: ClassVar[tuple[str, ...]] = ("vocab_size",)
@@ -80,7 +81,7 @@ class Encoder(Network):
             tokens: (B, T) int64, T ≤ context.
             segments: (B, T) int64, 0 or 1; None: all 0.
             mask: (B, T) bool, true where there is a token; None: where `tokens` is not PAD.
-            layers: which, 0 the embeddings, N or −1 the last; None: all N + 1. What stands at padding is 0.
+            layers: the requested ones; 0 is the embeddings, N or −1 the last; None: all N + 1. States at padding are 0.
 
         Raises:
             InputError: T exceeds the context, or there is no such layer.
@@ -92,10 +93,10 @@ class Encoder(Network):
 
     @abstractmethod
     def masked_log_probs(self, batch: Masked) -> torch.Tensor:
-        """log P(v | the rest) at each masked place: (M, V) float32, without dropout; no gradient."""
+        """log P(v | the rest) at each masked position: (M, V) float32, without dropout; no gradient."""
 
     def input_embedding(self) -> torch.nn.Embedding:
-        """The table (V, D) by which tokens enter."""
+        """The input embedding of tokens, (V, D)."""
         table = self.embedding
         assert isinstance(table, torch.nn.Embedding)
         return table

@@ -1,1 +1,1 @@
-"""Language models: what all share, and one architecture a file; those that count are in `models.ngrams`."""
+"""Language models: the common bases, and one file per architecture. Counted models are in `models.ngrams`."""

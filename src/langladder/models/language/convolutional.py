@@ -1,14 +1,14 @@
 """Gated convolutional language model (Dauphin et al. 2017): a stack of causal convolutions instead of a recurrence.
 
-    h_l(X) = (X ∗ W + b) ⊗ σ(X ∗ V + c)                 the gate chooses what passes on; the path X ∗ W is linear,
+    h_l(X) = (X ∗ W + b) ⊗ σ(X ∗ V + c)                 the gate scales the output; the path X ∗ W is linear,
                                                         so that gradients do not shrink on it
 
-A convolution of width k sees a position and the k − 1 before it, so that L layers reach L (k − 1) + 1 tokens back.
-Each layer is a residual block. What precedes a text is zeros; with carried state it is the text read before, so that
-a text read in pieces is scored as if read whole.
+A convolution of width k sees a position and the k − 1 previous ones, so L layers see L (k − 1) + 1 tokens. Each layer
+is a residual block. The input before a text is zeros; with carried state, it is the previous text. So a text that is
+read in pieces gets the same scores as the whole text.
 
-Differences from the paper: all layers have one width (no bottlenecks), and positions at the window's start are not
-left out of the loss, because the carried state gives them their past.
+Differences from the paper: all layers have the same width (no bottlenecks), and the loss includes positions at the
+window's start, because the carried state has their past.
 
 Shape legend: B rows, T tokens, D embedding, C channels, k width of the convolution, L layers.
 """
@@ -34,7 +34,7 @@ class ConvolutionalLMConfig(OutputConfig):
     layers: int = Field(default=4, ge=1, le=64)
     kernel: int = Field(default=4, ge=2, le=64)  # k
     dropout: float = Field(default=0.0, ge=0, lt=1)
-    weight_norm: bool = False  # Salimans & Kingma 2016: direction and length of each filter apart
+    weight_norm: bool = False  # Salimans & Kingma 2016: separate direction and length of each filter
     tie_weights: bool = True
 
 
@@ -73,7 +73,7 @@ class ConvolutionalLM(NeuralLanguageModel):
 
     @property
     def reach(self) -> int:
-        """Tokens that a position sees, itself included: L (k − 1) + 1."""
+        """Number of tokens that a position sees, including itself: L (k − 1) + 1."""
         return self.config.layers * (self.config.kernel - 1) + 1
 
     def forward(

@@ -24,10 +24,10 @@ class CountedLanguageModel(LanguageModel):
     """A language model fitted by counting."""
 
     maker: ClassVar[str] = f"{__name__}.make"
-    _read_arrays = staticmethod(artefacts.read_arrays)  # how `load` reads the arrays of `save`
+    _read_arrays = staticmethod(artefacts.read_arrays)  # reads the arrays for `load`
 
     def warm_up(self, stream: TokenStream) -> None:
-        """Compile the kernels of `fit` on the first documents, with another model; not part of the measured time."""
+        """Compile the kernels of `fit` on the first documents, with another model, outside the measured time."""
         with suppress(InputError):  # too little text for some models, but enough to compile everything
             type(self)(self.config, self.vocab_size).fit(stream.beginning(WARM_UP_TOKENS))
 
@@ -67,12 +67,12 @@ class CountedLanguageModel(LanguageModel):
 
 def make(
     model: CountedLanguageModel,
-    tokenizer: object,  # noqa: ARG001 - as all makers are called
+    tokenizer: object,  # noqa: ARG001 - the signature of all makers
     train: TokenStream,
     *_: object,
     **__: object,
 ) -> TrainingResult:
-    """Fit the model; kernels are compiled before the time is measured. It uses two of `models.making`'s arguments."""
+    """Fit the model; kernels are compiled before the time is measured. For the arguments see `models.making`."""
     with working("compiling"):
         model.warm_up(train)
     started = time.perf_counter()

@@ -4,22 +4,23 @@
     pre-norm (GPT-2, GPT-3):  a = x + Attention(LN(x)),   x' = a + W₂ GELU(W₁ LN(a)),   P(next) = softmax(E LN(xᴺ))
     post-norm (GPT-1):        a = LN(x + Attention(x)),   x' = LN(a + W₂ GELU(W₁ a)),   P(next) = softmax(E xᴺ)
 
-GELU in its tanh form; the embedding table is the output layer unless untied; weights begin as N(0, 0.02) at the papers'
-width of 768 and wider as √(768 / D) at others, so that a narrow network learns no slower. With pre-norm those that
-write to the residual path are scaled by 1/√(2N), because 2N sublayers add up (GPT-2, section 2.3).
+GELU has its tanh form. The embedding table is the output layer unless untied. Initial weights are N(0, 0.02) at the
+papers' width of 768; at other widths, the deviation is multiplied by √(768 / D), so that a narrow network does not
+learn more slowly. With pre-norm, the matrices that write to the residual path are scaled by 1/√(2N), because 2N
+sublayers are summed (GPT-2, section 2.3).
 
-GPT-3 alternates dense and locally banded attention: with `sparse_window` = w every second layer, the second one first,
-sees the last w positions only. Its paper says neither w nor which layers come first.
+GPT-3 alternates dense and locally banded attention: with `sparse_window` = w, every second layer, starting with the
+second, only sees the last w positions. The paper does not state w, or which layers are first.
 
 Positions are learned (all three papers), sinusoidal (Vaswani et al. 2017; then embeddings are multiplied by √D, as
-there), or none, which leaves only the causal mask to tell the order. Without residual connections the network is there
-to be measured, not to be used. Right-padding changes nothing: no real token sees it.
+there), or none, so that only the causal mask shows the order. The option without residual connections is only for
+measurements. Right-padding changes nothing, because no real token sees it.
 
-`advance` keeps keys and values of what was read, so each new token costs one position, not all. A text longer than the
-context loses its oldest tokens; then every token's position changes and the whole window is read anew.
+`advance` caches the keys and values of previous tokens, so each new token costs one position. If a text is longer than
+the context, its oldest tokens are dropped; then every position changes, and the whole window is computed again.
 
-Shape legend: B rows, T tokens, S tokens read before, C context, D width, V vocabulary, N layers (or packed tokens),
-h heads.
+Shape legend: B rows, T tokens, S previous tokens, C context, D width, V vocabulary, N layers (or packed tokens), h
+heads.
 """
 
 import math
@@ -67,16 +68,17 @@ PRESETS: dict[str, dict[str, object]] = {
 }
 """The GPTs of the papers, by name: GPT-1 (2018), GPT-2 (2019, table 2), GPT-3 (2020, table 2.1).
 
-`preset: gpt2-medium` among a GPT's settings stands for these; what is set beside it wins. The vocabulary is that of the
+`preset: gpt2-medium` in a GPT's settings selects these; other settings override them. The vocabulary is that of the
 tokenizer: the papers' have 40,478 (GPT-1: 40,000 merges, 477 characters, an unknown token) and 50,257 tokens.
 
-Counts are of all parameters, the embeddings and positions included, the tied output layer once:
+Counts are of all parameters, including embeddings and positions, with the tied output layer once:
 
     V·D + C·D + N·(12 D² + 13 D) (+ 2 D for pre-norm's last layer norm)
 
-The papers' names round and sometimes err: GPT-2's authors corrected 117M and 345M to 124M and 355M. In GPT-3's table 24
-heads of width 128 do not make XL's 2048 (16 do), and 13B's width 5140 is not 40 heads of 128 (5120 is): the values
-here are those that fit. GPT-3's window is not in its paper; 128 is ours and changes no count.
+The papers' names are rounded and sometimes wrong: GPT-2's authors corrected 117M and 345M to 124M and 355M. In GPT-3's
+table, 24 heads of width 128 do not give XL's width 2048 (16 heads do), and 13B's width 5140 is not 40 heads of 128
+(5120 is). The presets have the consistent values. GPT-3's window is not in its paper; 128 is our choice and does not
+change the counts.
 """
 
 INITIAL_STD = 0.02
@@ -94,14 +96,14 @@ class GPTConfig(OutputConfig):
     dropout: float = Field(default=0.0, ge=0, lt=1)
     norm: Literal["pre", "post"] = "pre"  # layer norm before each sublayer, or after its residual connection
     positions: Literal["learned", "sinusoidal", "none"] = "learned"
-    sparse_window: int | None = Field(default=None, ge=2)  # every second layer sees so many tokens; null: all see all
+    sparse_window: int | None = Field(default=None, ge=2)  # every second layer sees so many tokens; null: all
     residual: bool = True  # false: for ablations only
     tie_weights: bool = True
-    bias: bool = True  # of linear layers and norms, as in GPT-2; without is a little faster, no worse
+    bias: bool = True  # of linear layers and norms, as in GPT-2; false is a little faster and as good
 
     @property
     def initial_std(self) -> float:
-        """0.02 √(768 / D), of the weights at the beginning."""
+        """0.02 √(768 / D), the standard deviation of the initial weights."""
         return INITIAL_STD * math.sqrt(PAPERS_WIDTH / self.width)
 
     @model_validator(mode="before")
@@ -120,7 +122,7 @@ class GPTConfig(OutputConfig):
 
 
 class Cache(NamedTuple):
-    """What `GPT.advance` remembers: the last ≤ C tokens (B, S), and each layer's keys and values of them."""
+    """The state of `GPT.advance`: the last ≤ C tokens (B, S), and each layer's keys and values of them."""
 
     tokens: torch.Tensor
     layers: list[Past]
@@ -149,7 +151,7 @@ class GPTBlock(nn.Module):
         return self._feed(a), past
 
     def forward_packed(self, x: torch.Tensor, layout: Layout, wanted: Layout | None = None) -> torch.Tensor:
-        """The same of rows without their padding, (N, D) → (N, D), or of the places asked for alone."""
+        """The same for packed rows without padding, (N, D) → (N, D), or only for the requested positions."""
         mixed = self.attention.forward_packed(self.norm_attention(x) if self.pre else x, layout, wanted)
         x = x if wanted is None else layout.part(x, wanted)
         return self._feed(self._add(x, mixed, self.norm_attention))
@@ -194,7 +196,7 @@ class GPT(NeuralLanguageModel):
 
     @property
     def one_graph(self) -> bool:
-        """See `Network.one_graph`: with the full softmax."""
+        """See `Network.one_graph`: true with the full softmax."""
         return isinstance(self.head, SoftmaxOutput)
 
     def forward(self, tokens: torch.Tensor, state: None = None) -> tuple[torch.Tensor, None]:  # noqa: ARG002
@@ -202,14 +204,14 @@ class GPT(NeuralLanguageModel):
         return self._read(tokens, None)[0], None
 
     def packed(self, tokens: torch.Tensor, wanted: torch.Tensor | None = None) -> tuple[torch.Tensor, Layout]:
-        """Hidden states of the real tokens of right-padded rows (B, T): (N, D), and where they stand.
+        """Hidden states of the real tokens of right-padded rows (B, T): (N, D), and their layout.
 
-        The rows lie end to end, and what goes by positions is computed for no padding. They read nothing of each other:
-        attention and positions are each row's own. T must not exceed the context.
+        The rows are concatenated, so positionwise operations skip padding. Rows do not attend to each other, and each
+        has its own positions. T must not exceed the context.
 
         Args:
-            wanted: (B, T) bool, the real tokens whose states are returned, which spares the last layer most of the
-                others'; None: all.
+            wanted: (B, T) bool, the real tokens whose states are returned. The last layer skips most of the computation
+                for the others. None: all.
         """
         layout = Layout.of(tokens != PAD)
         columns = layout.columns(tokens.device)  # (N,)
@@ -225,9 +227,10 @@ class GPT(NeuralLanguageModel):
 
     @torch.no_grad()
     def advance(self, tokens: torch.Tensor, state: Cache | None = None) -> tuple[torch.Tensor, Cache]:
-        """See `LanguageModel.advance`; the state is the cache. What `next_log_probs` says of the whole prefix."""
+        """See `LanguageModel.advance`; the state is the cache. The result equals `next_log_probs` of the whole
+        prefix."""
         held = tokens if state is None else torch.cat([state.tokens, tokens], dim=1)  # (B, S + n)
-        if held.shape[1] > self.context:  # the window slides: what is cached stood at other positions
+        if held.shape[1] > self.context:  # the window slides, so the cached positions have changed
             tokens = held = held[:, -self.context :]
             state = None
         with scoring(self, tokens.device.type):
@@ -272,8 +275,8 @@ class GPT(NeuralLanguageModel):
         return self.norm(x), kept
 
     def products(self, length: int) -> float:
-        """See `Network.products`: the matrices, and for each layer T² scores of width D and as many values mixed."""
-        # 2 N T² D: masked scores are computed, too
+        """See `Network.products`: the matrices, and for each layer T² scores and T² weighted values of width D."""
+        # 2 N T² D: masked scores are also computed
         return super().products(length) + 2 * self.config.layers * length**2 * self.config.width
 
     def _initialise(self, config: GPTConfig) -> None:
@@ -288,12 +291,13 @@ class GPT(NeuralLanguageModel):
                 if isinstance(module, GPTBlock):
                     for writer in (module.attention.output, module.contract):
                         nn.init.normal_(writer.weight, std=scale / (2 * config.layers) ** 0.5)
-        # Sines and cosines are as large as they are: √D · E w begins no smaller, or positions would drown the tokens.
+        # Sines and cosines have a fixed size, so √D · E w must not start smaller, or positions would dominate the
+        # tokens.
         std = config.width**-0.5 if config.positions == "sinusoidal" else scale
         nn.init.normal_(self.embedding.weight, std=std)
         if isinstance(self.head, SoftmaxOutput):
             nn.init.normal_(self.head.weight, std=std)
         if config.positions == "learned":
             assert self.position is not None
-            # Half of GPT-2's token scale, as in its code: positions refine what the token says.
+            # half of GPT-2's token scale, as in its code
             nn.init.normal_(self.position, std=scale / 2)

@@ -1,8 +1,8 @@
-"""GPT that follows instructions: the network of SFT, and the policy of all that comes after it (Ouyang et al. 2022).
+"""GPT that follows instructions: the network of SFT, and the policy of later methods (Ouyang et al. 2022).
 
 It is a GPT over V + 3 tokens, initialised from one over V: the markers of the chat template are three new rows of the
-embedding, N(0, 0.02), learned from the dialogues. They are only inputs: their scores are −∞, and like BOS they
-are given, not predicted, when a text is scored. On plain text it is the language model that it began from.
+embedding, N(0, 0.02), learned from the dialogues. They are only inputs: their scores are −∞, and like BOS they are
+given, not predicted, when a text is scored. Before training, it is the same language model as its base on plain text.
 
 Shape legend: B rows, T tokens, V words of the text, D width.
 """
@@ -26,15 +26,15 @@ from langladder.text.tokenize.tokenizers import Tokenizer
 
 
 class InstructedGPT(GPT):
-    """A GPT that reads dialogues. `vocab_size` counts the markers, `number_of_words` does not."""
+    """A GPT that reads dialogues. `vocab_size` includes the markers, `number_of_words` does not."""
 
     reads_markers = True
-    shards = ()  # rows lie end to end: its blocks compute by `forward_packed`
+    shards = ()  # rows are packed, so its blocks use `forward_packed`
 
     def __init__(self, config: GPTConfig, vocab_size: int) -> None:
         if config.output != "softmax":
             raise InputError(
-                f"output={config.output}: an InstructedGPT is trained on whole probabilities; choose a base with "
+                f"output={config.output}: an InstructedGPT needs full probabilities in training; choose a base with "
                 "output: softmax"
             )
         if vocab_size <= len(NAMES) + len(RESERVED):
@@ -50,11 +50,11 @@ class InstructedGPT(GPT):
             nn.init.normal_(self.head.weight, std=INITIAL_STD)
 
     def predicts(self, targets: torch.Tensor) -> torch.Tensor:
-        """See `NeuralLanguageModel.predicts`: the markers are given, too."""
+        """See `NeuralLanguageModel.predicts`: markers are also given, not predicted."""
         return predicted(targets) & (targets < self.number_of_words)
 
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
-        """See `Network.trial_loss`: a question and its answer a row, learnt on the answer."""
+        """See `Network.trial_loss`: a question and its answer per row, with the loss on the answer."""
         length = min(max(length, 6), self.context)
         tokens = words(rows, length, self.number_of_words)  # (B, T)
         half = length // 2
@@ -67,7 +67,7 @@ class InstructedGPT(GPT):
         """A network with the base's weights; the base may be a GPT or an InstructedGPT.
 
         Args:
-            dropout: of the new one while it is trained; None: as the base's.
+            dropout: of the new network in training; None: that of the base.
         """
         changes = {} if dropout is None else {"dropout": dropout}
         more = 0 if isinstance(base, InstructedGPT) else len(RESERVED)
@@ -75,7 +75,7 @@ class InstructedGPT(GPT):
         there, network.taken = base.state_dict(), {}
         with torch.no_grad():
             for name, tensor in own_tensors(network).items():
-                rows = min(len(tensor), len(there[name]))  # an untied output layer has no row for a marker
+                rows = min(len(tensor), len(there[name]))  # an untied output layer has no rows for the markers
                 tensor[:rows] = there[name][:rows]
                 network.taken[name] = rows
         return network
@@ -85,10 +85,10 @@ def begin(base: Path, *, seed: int, dropout: float | None = None) -> tuple[Instr
     """The network before its first step, from a GPT of the families lm and tune or from an InstructedGPT.
 
     Args:
-        base: folder of that rung, with its tokenizer. seed: of the markers' rows. dropout: see `grown_from`.
+        base: folder of that rung, with its tokenizer. seed: for the markers' rows. dropout: see `grown_from`.
 
     Raises:
-        InputError: the base is of another kind, or its tokenizer is not its own.
+        InputError: the base is of another kind, or its tokenizer does not match.
     """
     found = LanguageModel.load(base)
     if not isinstance(found, GPT):
@@ -108,14 +108,14 @@ def read_instructed(folder: Path) -> tuple[InstructedGPT, Tokenizer]:
     """A saved InstructedGPT, in evaluation mode, and its tokenizer.
 
     Raises:
-        InputError: as `InstructedGPT.load`; the tokenizer is missing, damaged or of another size.
+        InputError: see `InstructedGPT.load`; or the tokenizer is missing, damaged or of another size.
     """
     model = InstructedGPT.load(folder)
     return model, _tokenizer_of(model, folder)
 
 
 def check_tokenizer(tokenizer: Tokenizer, number_of_words: int) -> None:
-    """Raise InputError unless a network of so many tokens, markers not among them, can speak with this tokenizer."""
+    """Raise InputError unless this tokenizer fits a network with this number of tokens, without the markers."""
     Markers.of(tokenizer)
     if tokenizer.vocab_size != number_of_words:
         raise InputError(f"the network has {number_of_words:,} tokens, its {TOKENIZER} {tokenizer.vocab_size:,}")

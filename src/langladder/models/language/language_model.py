@@ -1,7 +1,7 @@
 """The interface of every language model: P(w_1 … w_T) = ∏_t P(w_t | w_1 … w_{t-1}), from unigram to GPT.
 
-A model that offers `log_probs` and `next_log_probs` is scored, compared and sampled from like every other one.
-Conventions: the hidden state after token t scores token t+1; BOS and PAD are given, never predicted; EOS is predicted.
+Every model with `log_probs` and `next_log_probs` can be scored, compared and sampled from. Conventions: the hidden
+state after token t scores token t+1; BOS and PAD are given, never predicted; EOS is predicted.
 
 Shape legend: B rows, T tokens, V vocabulary, D width of the hidden state.
 """
@@ -27,20 +27,20 @@ class LanguageModel(Model):
     SIZES: ClassVar[tuple[str, ...]] = ("vocab_size",)
     WHAT: ClassVar[str] = "language model"
     reads_markers: ClassVar[bool] = False
-    """Whether `vocab_size` counts the reserved ids behind the text's vocabulary, which such a model reads."""
+    """Whether `vocab_size` includes the reserved ids after the text's vocabulary, for models that read them."""
 
     def __init__(self, config: schema.Config, vocab_size: int) -> None:
         self.config, self.vocab_size = config, vocab_size
 
     @abstractmethod
     def log_probs(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Natural-log probability of each token given the ones before it in its row.
+        """Natural-log probability of each token given the previous ones in its row.
 
         Args:
-            tokens: (B, T) int64; one document a row (lines as BOS … EOS BOS … EOS), right-padded with PAD, any T.
+            tokens: (B, T) int64; one document per row (lines as BOS … EOS BOS … EOS), right-padded with PAD, any T.
 
         Returns:
-            (B, T) float32; exactly 0 where the token is BOS or PAD (given, not predicted).
+            (B, T) float32; exactly 0 at BOS and PAD (given, not predicted).
 
         Raises:
             InputError: a row does not begin with BOS, or an id is outside the vocabulary.
@@ -53,7 +53,7 @@ class LanguageModel(Model):
     def advance(self, tokens: torch.Tensor, state: State = None) -> tuple[torch.Tensor, State]:
         """One step of generation: read (B, n) new tokens, return ((B, V) log-probabilities of the next one, state).
 
-        Here the state is the whole prefix; models with a cheaper memory (a hidden state, a cache) override this.
+        Here the state is the whole prefix; models with a smaller state (a hidden state, a cache) override this.
         """
         prefix = tokens if state is None else torch.cat([state, tokens], dim=1)
         return self.next_log_probs(prefix), prefix
@@ -87,12 +87,12 @@ def check_tokens(tokens: torch.Tensor, vocab_size: int) -> None:
 
 
 def predicted(targets: torch.Tensor) -> torch.Tensor:
-    """True where a token is predicted, not given: everything but BOS and PAD. Same shape, bool."""
+    """True where a token is predicted, not given: everywhere except BOS and PAD. Same shape, bool."""
     return (targets != BOS) & (targets != PAD)
 
 
 def kept_rows(hidden: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
-    """hidden[keep], (…, D) and (…) bool → (N, D), taken by rows: their gradient is far quicker than a mask's."""
+    """hidden[keep], (…, D) and (…) bool → (N, D), by row indices, whose gradient is much faster than a mask's."""
     flat = hidden.flatten(0, -2)
     rows = keep.flatten().nonzero()[:, 0]  # (N,)
     return flat if len(rows) == len(flat) else flat.index_select(0, rows)

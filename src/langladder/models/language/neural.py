@@ -1,10 +1,10 @@
 """The base of language models that are trained by gradient: the loss, the scores, saving.
 
-A network says how tokens become hidden states (`forward`) and how far back it can see (`context`); this class makes
-the rest from it. Networks with carried state read a text from left to right: recurrent ones carry what they remember,
-those with a fixed reach (the last n words, a stack of convolutions) what that reach holds. Networks with a bounded
-context slide a window by half its length, so that each token is scored once and, where the row is long enough, with at
-least half a window before it.
+A network defines its hidden states (`forward`) and how far back it can see (`context`); this class provides the rest.
+Networks with carried state read a text from left to right: recurrent networks carry their hidden state; those with a
+fixed reach (the last n words, a stack of convolutions) carry their last inputs. Networks with a bounded context slide a
+window by half its length. So each token is scored once and, if the row is long enough, with at least half a window of
+context.
 
 Shape legend: B rows, T tokens, V vocabulary, D width of the hidden state, C context, W windows.
 """
@@ -33,14 +33,15 @@ WINDOW_TOKENS = 8192
 
 
 class NeuralLanguageModel(Network, LanguageModel):
-    """A network that turns tokens into hidden states, and an output layer `head` that turns these into probabilities.
+    """A network that computes hidden states from tokens, and an output layer `head` that computes probabilities from
+    these.
 
-    `context` is how many tokens back a position can see, itself included; None for a network with carried state.
+    `context` is the number of tokens that a position can see, including itself; None for a network with carried state.
     """
 
     maker: ClassVar[str] = "langladder.tasks.language_modelling.make"
-    maker_from_vectors: ClassVar[str] = "langladder.tasks.from_vectors.make"  # where `input.vectors` names some
-    state_rows: ClassVar[int] = 0  # which dimension of a carried state's tensors goes through the rows
+    maker_from_vectors: ClassVar[str] = "langladder.tasks.from_vectors.make"  # if `input.vectors` is set
+    state_rows: ClassVar[int] = 0  # the batch dimension of a carried state's tensors
     head: OutputLayer
     context: int | None = None
 
@@ -49,8 +50,8 @@ class NeuralLanguageModel(Network, LanguageModel):
         """Hidden states that predict the next token.
 
         Args:
-            tokens: (B, T) int64, T ≤ context where there is one.
-            state: what an earlier call returned, to read on from there; None begins afresh.
+            tokens: (B, T) int64, T ≤ context if there is one.
+            state: the state from an earlier call, to continue from there; None: start of a text.
 
         Returns:
             hidden (B, T, D), and the state after the last token (None for networks with a bounded context).
@@ -60,14 +61,14 @@ class NeuralLanguageModel(Network, LanguageModel):
         """Before training: pass the frequency of each target token in the training stream to the output layer.
 
         Raises:
-            InputError: an id outside the vocabulary.
+            InputError: an id is outside the vocabulary.
         """
         counts = stream.counts(self.vocab_size)  # (V,)
         counts[[PAD, BOS]] = 0
         self.head.set_counts(torch.from_numpy(counts))
 
     def input_embedding(self) -> nn.Embedding | None:
-        """The table (V, D) by which tokens enter, by house rule the attribute `embedding`; None without one."""
+        """The input embedding of tokens (V, D), which must be the attribute `embedding`; None without one."""
         table = getattr(self, "embedding", None)
         return table if isinstance(table, nn.Embedding) and table.num_embeddings == self.vocab_size else None
 
@@ -99,7 +100,7 @@ class NeuralLanguageModel(Network, LanguageModel):
 
     @torch.no_grad()
     def log_probs(self, tokens: torch.Tensor) -> torch.Tensor:
-        """See `LanguageModel.log_probs`. Computed in float32, without dropout, whatever precision trains."""
+        """See `LanguageModel.log_probs`. Always computed in float32, without dropout."""
         check_tokens(tokens, self.vocab_size)
         with scoring(self, tokens.device.type):
             if self.context is None:
@@ -108,13 +109,13 @@ class NeuralLanguageModel(Network, LanguageModel):
 
     @torch.no_grad()
     def sliding_log_probs(self, tokens: torch.Tensor, stride: int) -> torch.Tensor:
-        """`log_probs` of a network with a bounded context, whose window moves on by `stride` tokens at a time.
+        """`log_probs` of a network with a bounded context, whose window moves by `stride` tokens at a time.
 
-        Each window predicts the last `stride` of its tokens (a row's first window all), so that these have at least
-        C − stride tokens before them; `log_probs` moves by half a window.
+        Each window predicts the last `stride` of its tokens (a row's first window predicts all), so these have at least
+        C − stride previous tokens. `log_probs` moves by half a window.
 
         Args:
-            stride: 1 to the context: windows that do not overlap.
+            stride: 1 to the context; with the context, windows do not overlap.
         """
         assert self.context is not None and 1 <= stride <= self.context, (self.context, stride)
         check_tokens(tokens, self.vocab_size)
@@ -138,7 +139,7 @@ class NeuralLanguageModel(Network, LanguageModel):
 
     @torch.no_grad()
     def advance(self, tokens: torch.Tensor, state: State = None) -> tuple[torch.Tensor, State]:
-        """See `LanguageModel.advance`: a network with carried state reads on from it, a token at a time."""
+        """See `LanguageModel.advance`: a network with carried state continues from it, token by token."""
         if self.context is not None:
             return super().advance(tokens, state)
         with scoring(self, tokens.device.type):
@@ -146,9 +147,9 @@ class NeuralLanguageModel(Network, LanguageModel):
             return torch.log_softmax(self.head(hidden[:, -1]).float(), dim=-1), state
 
     def read_on(self, tokens: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
-        """Hidden states (B, n, D) of tokens (B, n) read after a state, and the state after them; None begins afresh.
+        """Hidden states (B, n, D) of tokens (B, n) after a state, and the state after them. None: start of a text.
 
-        Together they must not be longer than the context, where there is one.
+        Together they must not be longer than the context, if there is one.
         """
         hidden, after = self(tokens, state)
         return hidden, after
@@ -186,7 +187,7 @@ class NeuralLanguageModel(Network, LanguageModel):
             inputs = tokens[rows, positions].masked_fill(~inside, PAD)
             targets = tokens[rows, positions + 1].masked_fill(~inside, PAD)
             hidden, _ = self(inputs)  # (W, C, D)
-            # All but a row's first window leave what the window before has predicted already.
+            # all windows except a row's first skip the tokens that the previous window has predicted
             keep = self.predicts(targets) & ((starts == 0) | (offsets >= self.context - stride))
             flat = (rows * T + positions + 1)[keep]
             scores.view(-1)[flat] = self.head.target_log_probs(hidden[keep], targets[keep])
@@ -194,7 +195,7 @@ class NeuralLanguageModel(Network, LanguageModel):
 
 
 def _windows(lengths: list[int], context: int, stride: int) -> list[tuple[int, int]]:
-    """(row, start) of every window. One that begins at `start` reads start … start+C−1 and predicts one further."""
+    """(row, start) of every window. It reads start … start+C−1 and predicts the tokens one position later."""
     return [
         (row, start)
         for row, length in enumerate(lengths)

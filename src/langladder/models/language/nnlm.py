@@ -1,15 +1,15 @@
-"""Neural probabilistic language model: the next word from the n − 1 words before it (Bengio et al. 2003).
+"""Neural probabilistic language model: the next word from the n − 1 previous words (Bengio et al. 2003).
 
-    x = [C(w_{t−n+2}); … ; C(w_t)]                          the window's embeddings, side by side
+    x = [C(w_{t−n+2}); … ; C(w_t)]                          the window's embeddings, concatenated
     P(w_{t+1} | w_{t−n+2} … w_t) = softmax(b + W x + U tanh(d + H x))
 
-W, the direct connections, are optional. Since b + W x + U a = b + [U W] · [a; x], they are an output layer that reads
-[a; x], so every output layer (hierarchical softmax, sampling, …) can have them.
+The direct connections W are optional. Since b + W x + U a = b + [U W] · [a; x], they correspond to an output layer with
+input [a; x], so they work with every output layer (hierarchical softmax, sampling, …).
 
-Two simpler windows: the mean or the sum of the embeddings instead of their concatenation, which forgets the order.
-The window never reaches across the line's BOS: what lies before it is a zero vector, and no part of a mean.
+There are two simpler windows: the mean or the sum of the embeddings instead of their concatenation, which lose the
+order. The window ends at the line's BOS: positions before it are zero vectors, and are not part of a mean.
 
-The state is the last n − 2 tokens, so a text read in pieces is scored as if read whole.
+The state is the last n − 2 tokens, so a text that is read in pieces gets the same scores as the whole text.
 
 Shape legend: B rows, T tokens, n − 1 words of window, D embedding, H hidden.
 """
@@ -30,12 +30,12 @@ from langladder.text.tokenize.specials import BOS, PAD
 class NNLMConfig(OutputConfig):
     """Settings of `NNLM`."""
 
-    window: int = Field(default=4, ge=1, le=1024)  # n − 1: words that it sees
+    window: int = Field(default=4, ge=1, le=1024)  # n − 1: previous words
     combine: Literal["concat", "mean", "sum"] = "concat"
     embedding_dim: int = Field(default=100, ge=1, le=8192)  # D
     width: int = Field(default=200, ge=1, le=8192)  # H
     direct: bool = False  # connections W from the embeddings to the output
-    dropout: float = Field(default=0.0, ge=0, lt=1)  # on the window's embeddings and on what the output layer reads
+    dropout: float = Field(default=0.0, ge=0, lt=1)  # on the window's embeddings and on the input of the output layer
     init: Initialisation = "xavier"
 
     @model_validator(mode="after")
@@ -82,16 +82,16 @@ class NNLM(NeuralLanguageModel):
         return self.dropout(self.bridge(hidden)), (text[:, text.shape[1] - before :],)
 
     def _combine(self, text: torch.Tensor) -> torch.Tensor:
-        """The window of every token but the first n − 2: (B, n − 2 + T) → (B, T, read)."""
+        """The window of every token except the first n − 2: (B, n − 2 + T) → (B, T, read)."""
         n = self.config.window
         line = (text == BOS).cumsum(dim=1)
         seen = (line.unfold(1, n, 1) == line[:, n - 1 :, None]) & (text != PAD).unfold(1, n, 1)  # (B, T, n − 1)
-        # one look-up a token, then windows: the k-th word of all windows is the text shifted by k
+        # one look-up per token; the k-th word of all windows is the text shifted by k
         x = self.embedding(text)  # (B, n − 2 + T, D)
         T = text.shape[1] - n + 1
         words = [x[:, k : k + T] * seen[..., k, None] for k in range(n)]  # n − 1 times (B, T, D)
         if self.config.combine == "concat":
             return torch.cat(words, dim=-1)
         total = torch.stack(words).sum(dim=0)
-        # v = (1 / m) Σ C(w): over the m words that are there
+        # v = (1 / m) Σ C(w), over the m existing words
         return total / seen.sum(dim=-1, keepdim=True).clamp(min=1) if self.config.combine == "mean" else total

@@ -2,11 +2,11 @@
 
     h_t = cell(E w_t, h_{t−1}),   P(w_{t+1} | w_1 … w_t) = softmax(W h_t + b)
 
-The state is carried through the whole text. Dropout is Zaremba's: on the embeddings, between the layers and before
-the output, never on the recurrent connection. What regularises that too is optional (Gal & Ghahramani 2016, as in
-Merity et al. 2018): masks that hold for all steps (`locked`), whole words dropped, entries of the recurrent matrix
-dropped. With tied weights (Press & Wolf 2017; Inan et al. 2017) the output layer is the embedding table, and a
-projection bridges the widths where they differ. Fused layers train where they exist, see `nn.recurrent`.
+The state is carried through the whole text. Dropout is Zaremba's: on the embeddings, between the layers and before the
+output, never on the recurrent connection. Optional regularisation of the recurrence (Gal & Ghahramani 2016, as in
+Merity et al. 2018): one dropout mask for all steps (`locked`), dropout of whole words, and dropout of entries of the
+recurrent matrix. With tied weights (Press & Wolf 2017; Inan et al. 2017), the output layer is the embedding table, and
+a projection connects different widths. Fused layers are used if they exist, see `nn.recurrent`.
 
 A bidirectional network cannot be a language model: its state at t has already read w_{t+1}, the word to predict.
 
@@ -32,18 +32,18 @@ class RecurrentConfig(OutputConfig):
 
     cell: Cell = "lstm"
     reset_after: bool = True  # GRU: true is torch's form (fused), false that of Cho et al.
-    layer_norm: bool = False  # inside the cell (Ba et al. 2016); trains in a loop, several times slower
+    layer_norm: bool = False  # inside the cell (Ba et al. 2016); needs a loop, several times slower
     width: int = Field(default=256, ge=1, le=8192)
     embedding_dim: int = Field(default=256, ge=1, le=8192)
     layers: int = Field(default=1, ge=1, le=4)
     dropout: float = Field(default=0.0, ge=0, lt=1)  # on embeddings, between layers, before the output
-    input_dropout: float | None = Field(default=None, ge=0, lt=1)  # on embeddings instead; null: as dropout
-    locked: bool = False  # dropout masks hold for all steps of a batch
+    input_dropout: float | None = Field(default=None, ge=0, lt=1)  # on embeddings; null: same as dropout
+    locked: bool = False  # one dropout mask for all steps of a batch
     word_dropout: float = Field(default=0.0, ge=0, lt=1)  # share of the vocabulary dropped from the input
-    weight_drop: float = Field(default=0.0, ge=0, lt=1)  # share of the recurrent matrix' entries dropped
+    weight_drop: float = Field(default=0.0, ge=0, lt=1)  # share of the recurrent matrix's entries dropped
     input_init: Initialisation = "xavier"
     recurrent_init: Initialisation = "orthogonal"
-    forget_bias: float = 1.0  # an LSTM begins by remembering
+    forget_bias: float = 1.0  # initial bias of an LSTM's forget gate is 1
     tie_weights: bool = True
     bidirectional: bool = False
 
@@ -97,14 +97,14 @@ class RecurrentLM(NeuralLanguageModel):
         return self.dropout(self.bridge(hidden)), last  # (B, T, D or H)
 
     def _initialise(self, config: RecurrentConfig) -> None:
-        """Small embeddings, one matrix per gate, no bias but the LSTM's forget gate's."""
+        """Initialise: small embeddings, one matrix per gate, zero biases except the LSTM's forget gate's."""
         nn.init.normal_(self.embedding.weight, std=config.embedding_dim**-0.5)
         for layer in self.cell.layers:
             W, U, b = layer.matrices()  # type: ignore[operator]
             initialise(W, config.input_init, self.cell.gates)
             initialise(U, config.recurrent_init, self.cell.gates)
             for name, parameter in layer.named_parameters():
-                if "bias" in name:  # both of a fused layer's
+                if "bias" in name:  # both biases of a fused layer
                     nn.init.zeros_(parameter)
             if self.cell.gates == 4:
                 b.data[config.width : 2 * config.width] = config.forget_bias  # rows of the forget gate

@@ -1,1 +1,1 @@
-"""Language models of counted n-grams: one file a way of smoothing, all of them back-off tables in the end."""
+"""Language models of counted n-grams: one file per smoothing method. All of them result in back-off tables."""

@@ -1,12 +1,12 @@
-"""n-gram models in back-off form: whatever was estimated, a probability is one look-up and some additions.
+"""n-gram models in back-off form: for every estimation method, a probability is one look-up and some additions.
 
     log P(w | h) = log p(h w)                    where the n-gram h w was seen,
                  = log b(h) + log P(w | h′)      else, h′ being h without its first word (b = 1 where h was not seen).
 
-Interpolated models fit the same form: p(h w) then already contains the lower orders' share. It is the form of ARPA
-files too (`langladder.formats.arpa`), whose models are `ArpaModel`s. The n-grams live in the trie of
-`langladder.counts.ngrams`; a line's history begins at its BOS. A saved model is mapped into memory: it is seen through
-once, so that no number leads out of the tables, and only what is looked up stays in memory.
+Interpolated models have the same form: their p(h w) already contains the lower orders' share. ARPA files
+(`langladder.formats.arpa`) also have this form; their models are `ArpaModel`s. The n-grams are stored in the trie of
+`langladder.counts.ngrams`; a line's history begins at its BOS. A saved model is memory-mapped. It is checked once, so
+that no index points outside the tables; afterwards only the parts that are looked up stay in memory.
 
 Shape legend: B rows, T tokens, V vocabulary, N order, G n-grams, L n-grams below order N.
 """
@@ -35,17 +35,18 @@ DTYPES = {
     "log_probs": np.float32,
     "log_backoffs": np.float32,
 }
-PART = 1 << 20  # numbers that are checked together
+PART = 1 << 20  # numbers per check
 
 
 class Entry(NamedTuple):
     """The entries of the tables for a token w after a history h.
 
     Attributes:
-        history: its ids, the oldest first; () for single words.
-        log_prob: log p(h w); None: the n-gram is not there.
-        log_backoff: log b(h), the factor of shorter histories; None: the history is not there, which counts as 0.
-        followers: how many different words the tables have after h; of the empty history not counted.
+        history: its ids, oldest first; () for single words.
+        log_prob: log p(h w); None: the n-gram is not in the tables.
+        log_backoff: log b(h), the factor of shorter histories; None: the history is not in the tables, which counts as
+            0.
+        followers: number of distinct words after h in the tables; not counted for the empty history.
     """
 
     history: tuple[int, ...]
@@ -55,7 +56,7 @@ class Entry(NamedTuple):
 
 
 class BackoffLanguageModel(CountedLanguageModel):
-    """Base of n-gram models: subclasses write `fit`, which ends in `set_arrays`."""
+    """Base of n-gram models. Subclasses implement `fit`, which must call `set_arrays` at the end."""
 
     approach = "n-grams"
     _read_arrays = staticmethod(artefacts.map_arrays)
@@ -72,7 +73,7 @@ class BackoffLanguageModel(CountedLanguageModel):
         return self._tables
 
     def set_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Put back what `arrays` gave. Raises ValueError when names, types, lengths or numbers do not fit."""
+        """Restore the result of `arrays`. Raises ValueError if names, types, lengths or numbers do not fit."""
         if set(arrays) != set(DTYPES):
             raise ValueError(f"arrays {sorted(arrays)}; expected {sorted(DTYPES)}")
         for name, dtype in DTYPES.items():
@@ -83,11 +84,11 @@ class BackoffLanguageModel(CountedLanguageModel):
 
     @property
     def order(self) -> int:
-        """N: a word is predicted from the N − 1 before it."""
+        """N: a word is predicted from the N − 1 previous words."""
         return len(self.arrays()["levels"]) - 1
 
     def ngrams_per_order(self) -> list[int]:
-        """How many n-grams of orders 1 … N the model knows."""
+        """The numbers of n-grams of orders 1 … N."""
         return [int(number) for number in np.diff(self.arrays()["levels"])]
 
     def log_probs(self, tokens: torch.Tensor) -> torch.Tensor:
@@ -104,9 +105,10 @@ class BackoffLanguageModel(CountedLanguageModel):
         return torch.from_numpy(np.stack([self._next(row[row != PAD]) for row in prefix.numpy()]))  # (B, V)
 
     def entries(self, prefix: np.ndarray, token: int) -> list["Entry"]:
-        """The tables' entries for a token after a prefix (length,), by length of the history, the empty one first.
+        """The tables' entries for a token after a prefix (length,), by length of the history, starting with the empty
+        one.
 
-        Read from the first to the last: P is p(h w) where the n-gram is there, else b(h) times the P before it.
+        From the first to the last entry, P is p(h w) if the n-gram exists, else b(h) times the previous P.
         """
         tables = self.arrays()
         words, starts = tables["words"], tables["starts"]
@@ -126,7 +128,8 @@ class BackoffLanguageModel(CountedLanguageModel):
         return found
 
     def _next(self, prefix: np.ndarray) -> np.ndarray:
-        """(length,) → (V,): start from single words, then let each longer history correct what it has seen."""
+        """(length,) → (V,): starts from single words; each longer history then replaces the values of words seen after
+        it."""
         tables = self.arrays()
         words, starts, log_probs = tables["words"], tables["starts"], tables["log_probs"]
         row = log_probs[: self.vocab_size].copy()  # (V,)
@@ -156,7 +159,7 @@ def _check_tables(
     log_probs: np.ndarray,
     log_backoffs: np.ndarray,
 ) -> None:
-    """Raise ValueError unless the tables are a trie: compiled look-ups trust every number in them."""
+    """Raise ValueError unless the tables are a valid trie, because compiled look-ups do not check indices."""
     if len(levels) < 2 or levels[0] != 0 or (np.diff(levels) < 0).any() or levels[-1] != len(words):
         raise ValueError(f"{len(words)} n-grams contradict {levels[:8].tolist()}")
     if levels[1] != vocab_size:
@@ -167,33 +170,34 @@ def _check_tables(
     if len(log_probs) != total:
         raise ValueError(f"{len(log_probs)} probabilities for {total} n-grams")
     if (starts[levels[:-1]] != levels[1:]).any() or any((part[1:] < part[:-1]).any() for part in _parts(starts)):
-        raise ValueError("starts: the extensions of the n-grams do not lie one after the other, order by order")
+        raise ValueError("starts: the extensions of the n-grams are not consecutive, order by order")
     lowest, highest = min(part.min() for part in _parts(words)), max(part.max() for part in _parts(words))
     if lowest < 0 or highest >= vocab_size:
         raise ValueError(f"words: ids {lowest} … {highest}; the vocabulary has 0 … {vocab_size - 1}")
     for name, values in (("log_probs", log_probs), ("log_backoffs", log_backoffs)):
-        if not all(part.max() < np.inf for part in _parts(values)):  # nor is NaN below it; −∞ is the logarithm of 0
+        if not all(part.max() < np.inf for part in _parts(values)):  # NaN fails too; −∞ is the logarithm of 0
             raise ValueError(f"{name}: a number is not the logarithm of one")
 
 
 def _parts(array: np.ndarray) -> Iterator[np.ndarray]:
-    """An array by parts, each with the first number of the next one; what was mapped from a file goes after each."""
+    """The parts of an array, each with the first number of the next part; memory-mapped pages are released after each
+    part."""
     for begin in range(0, len(array), PART):
         yield array[begin : begin + PART + 1]
         forget(array[begin : begin + PART + 1])
 
 
 class ArpaConfig(Config):
-    """A model read from a file has no settings: its order and its numbers are the file's."""
+    """A model from a file has no settings; its order and its numbers are in the file."""
 
 
 class ArpaModel(BackoffLanguageModel):
-    """A back-off model that came from an ARPA file; `langladder.formats.arpa` reads and writes those."""
+    """A back-off model from an ARPA file; see `langladder.formats.arpa`."""
 
     Config: ClassVar[type[Config]] = ArpaConfig
     config: ArpaConfig
 
     def fit(self, stream: TokenStream) -> None:
-        """Refused: this model comes from a file."""
+        """Always raises an error: this model is read from a file."""
         read = f"{type(self).__name__} is read from a file, not fitted"
         raise InputError(f"{read} on {len(stream.ids)} tokens; choose another n-gram model")

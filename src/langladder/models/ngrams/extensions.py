@@ -1,7 +1,8 @@
-"""The input of the equations of an n-gram model: some histories and the n-grams that extend them by one word.
+"""The input of an n-gram model's equations: histories and the n-grams that extend them by one word.
 
-An equation is written once, for these arrays; whether they are a whole order or a piece of one it need not know (see
-`counts.ngram_pieces`). Nothing in it may depend on where the pieces are cut: a history has all its extensions with it.
+An equation is implemented once, for these arrays. They can be a whole order or a piece of one (see
+`counts.ngram_pieces`). The result must not depend on the boundaries of pieces; a piece always has all extensions of its
+histories.
 
 Shape legend: H histories, E n-grams.
 """
@@ -17,17 +18,16 @@ from langladder.counts.ngram_pieces import Cut, Pieces
 
 @dataclass(frozen=True)
 class Extensions:
-    """n-grams h w of one order, by histories h side by side; of single words, the empty history alone.
+    """n-grams h w of one order, grouped by history h; single words have only the empty history.
 
     Attributes:
         order: n.
         vocab_size: V.
-        starts: (H + 1,) int64, where the extensions of each history begin.
-        opening: which histories open with BOS.
+        starts: (H + 1,) int64, start of each history's extensions.
+        opening: whether each history begins with BOS.
         counts: (E,) int64, a(h w).
-        kept: (E,) bool; the others are left out of the model, and their values are not used.
-        lower: (E,) float64, p(w | h′), or what else is known of the n-gram without its first word; of single words,
-            which have none, 1 / V′.
+        kept: (E,) bool; n-grams that are not kept are left out of the model, and their values are not used.
+        lower: (E,) float64, p(w | h′), or another value of the n-gram without its first word; 1 / V′ for single words.
     """
 
     order: int
@@ -40,12 +40,12 @@ class Extensions:
 
     @property
     def uniform(self) -> float:
-        """1 / V′: all ids but PAD and BOS."""
+        """1 / V′, with V′ the number of ids except PAD and BOS."""
         return uniform(self.vocab_size)
 
     @cached_property
     def of(self) -> np.ndarray:
-        """(E,) int64: which of the histories each n-gram extends."""
+        """(E,) int64: the index of each n-gram's history."""
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
 
     def sums(self, values: np.ndarray) -> np.ndarray:
@@ -67,7 +67,7 @@ def extensions(
     Args:
         counts: (G_n,) a(h w).
         kept: (G_n,) bool.
-        below: (G_{n-1},) p(w | h′) of the order below, which becomes `lower`; for single words it is not read.
+        below: (G_{n-1},) p(w | h′) of the order below, which becomes `lower`; not used for single words.
     """
     ngrams, size = pieces.ngrams, pieces.ngrams.vocab_size
     if order == 1:
@@ -85,5 +85,5 @@ def extensions(
 
 
 def uniform(vocab_size: int) -> float:
-    """1 / V′: all ids but PAD and BOS."""
+    """1 / V′, with V′ the number of ids except PAD and BOS."""
     return 1 / (vocab_size - 2)

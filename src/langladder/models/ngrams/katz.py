@@ -1,4 +1,4 @@
-"""Katz's back-off: Good-Turing discounts for what was seen, the shorter history for what was not.
+"""Katz's back-off: Good-Turing discounts for seen n-grams, the shorter history for unseen ones.
 
 Katz 1987, "Estimation of Probabilities from Sparse Data"; Chen and Goodman 1998, section 2.4 (eq. 11 to 13):
 
@@ -6,14 +6,15 @@ Katz 1987, "Estimation of Probabilities from Sparse Data"; Chen and Goodman 1998
     d_r      = (r* / r − A) / (1 − A),   r* = (r + 1) n_{r+1} / n_r,   A = (k + 1) n_{k+1} / n_1      for r ≤ k, 1 above
     b(h)     = (1 − Σ_{seen x} P(x | h)) / (1 − Σ_{seen x} P(x | h′))
 
-with n_r the number of n-grams of the order that occur r times, and k = 5. Where the text decides otherwise:
+with n_r the number of n-grams of the order that occur r times, and k = 5. Exceptions:
 
-* a d_r outside (0, 1), A not below 1, or some n_r that is 0: the largest smaller k that works; failing that, 0.5 is
-  taken from every count;
-* a history all of whose words occur more than k times would keep all its probability: its total counts one more, as
-  SRILM does, and that one goes to the words never seen after it;
-* a history after which every word was seen has nothing to give away: relative frequencies;
-* what single words give away, all words share evenly (a back-off to unseen words alone would give it all to UNK).
+* if a d_r is outside (0, 1), A is not below 1, or an n_r is 0, the largest smaller k without this problem is used; if
+  there is none, 0.5 is subtracted from every count;
+* a history whose words all occur more than k times would keep all of its probability: its total is increased by one,
+  as in SRILM, for the words that were never seen after it;
+* a history after which every word was seen has relative frequencies, without discounts;
+* the discounts of single words are distributed evenly over all words (with a back-off to unseen words only, UNK would
+  get everything).
 """
 
 from typing import ClassVar
@@ -30,7 +31,7 @@ from langladder.models.ngrams.pruning import NEGLIGIBLE, backoff_factors
 class KatzConfig(PrunableConfig):
     """Settings of Katz's back-off."""
 
-    cutoff: int = Field(default=5, ge=1)  # k: counts above it are trusted as they are
+    cutoff: int = Field(default=5, ge=1)  # k: larger counts are not discounted
 
 
 class Katz(OrderwiseModel):
@@ -41,7 +42,7 @@ class Katz(OrderwiseModel):
 
     @property
     def distinct_counts(self) -> int:  # type: ignore[override]
-        """n_{k+1} is the last that is read."""
+        """k + 1, because n_{k+1} is the last one that is used."""
         return self.config.cutoff + 2
 
     def discounts(self, n: np.ndarray) -> np.ndarray:
@@ -65,7 +66,7 @@ class Katz(OrderwiseModel):
 
 
 def discounted_counts(counts: np.ndarray, d: np.ndarray) -> np.ndarray:
-    """(E,) float64: d_r r of each count r, by what `good_turing` gave."""
+    """(E,) float64: d_r r of each count r, from the result of `good_turing`."""
     if len(d):
         discounted: np.ndarray = d[np.minimum(counts, len(d) - 1)] * counts
         return discounted
@@ -74,10 +75,11 @@ def discounted_counts(counts: np.ndarray, d: np.ndarray) -> np.ndarray:
 
 
 def good_turing(n: np.ndarray, cutoff: int) -> np.ndarray:
-    """(k + 2,): d_0 = 0, d_1 … d_k, 1 for all above, k being `cutoff` or less; empty where 0.5 is taken from all.
+    """(k + 2,): d_0 = 0, d_1 … d_k, and 1 for all larger counts, with k ≤ `cutoff`; empty if 0.5 is subtracted from
+    all.
 
     Args:
-        n: n_0 … n_{cutoff + 1} and more, see the fallbacks above.
+        n: n_0 … n_{cutoff + 1} and more; see the exceptions above.
     """
     for k in range(cutoff, 0, -1):
         if (n[1 : k + 2] == 0).any():

@@ -1,4 +1,4 @@
-"""Interpolated Kneser-Ney smoothing, with three discounts (modified: the n-gram model to beat) or one.
+"""Interpolated Kneser-Ney smoothing, with three discounts (modified, the strongest n-gram model) or one.
 
 Kneser and Ney 1995; Chen and Goodman 1998, "An Empirical Study of Smoothing Techniques for Language Modeling", section
 3.3 and eq. 26:
@@ -7,12 +7,12 @@ Kneser and Ney 1995; Chen and Goodman 1998, "An Empirical Study of Smoothing Tec
     γ(h)     = (D_1 N_1(h ·) + D_2 N_2(h ·) + D_3+ N_3+(h ·)) / Σ_x a(h x)
 
 with a the count at the highest order and the continuation count below it (`counts.ngram_pieces.continuation_counts`),
-N_k(h ·) the number of words seen k times after h, and D_1, D_2, D_3+ one triple an order, in closed form; or one D
-for all counts, as in `models.ngrams.absolute_discounting`.
+N_k(h ·) the number of words seen k times after h, and D_1, D_2, D_3+ one triple per order, in closed form; or one D for
+all counts, as in `models.ngrams.absolute_discounting`.
 
-Details as in KenLM's `lmplz`: n-grams that open with BOS keep their plain counts; single words are interpolated with
-the uniform distribution over everything that can be predicted (all ids but PAD and BOS, so words never seen share γ
-of the empty history evenly); where a text is too small for the closed form, fixed discounts take its place.
+Details as in KenLM's `lmplz`: n-grams that begin with BOS keep their plain counts. Single words are interpolated with
+the uniform distribution over all ids that can be predicted (all except PAD and BOS, so unseen words share γ of the
+empty history evenly). If a text is too small for the closed form, fixed discounts are used.
 """
 
 from typing import ClassVar, Self
@@ -30,8 +30,8 @@ from langladder.models.ngrams.ngram import OrderwiseModel, PrunableConfig, inter
 class KneserNeyConfig(PrunableConfig):
     """Settings of the Kneser-Ney model."""
 
-    modified: bool = True  # three discounts an order; false: one
-    # D_1, D_2, D_3+ where the closed form is undefined; for the modified form
+    modified: bool = True  # three discounts per order; false: one
+    # D_1, D_2, D_3+ of the modified form if the closed form is undefined
     fallback_discounts: list[float] = Field(default=[0.5, 1.0, 1.5])
 
     @model_validator(mode="after")
@@ -61,16 +61,16 @@ class KneserNey(OrderwiseModel):
         return np.array([0.0, closed_form_discount(n)])
 
     def estimate(self, after: Extensions, discounts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return interpolate(after, np.take(discounts, after.counts, mode="clip"))  # clip: the last is for all above
+        return interpolate(after, np.take(discounts, after.counts, mode="clip"))  # clip: the last is for larger counts
 
 
 def closed_form_discounts(n: np.ndarray, fallback: list[float]) -> np.ndarray:
-    """(4,): D_0 = 0, D_1, D_2, D_3+ from how many n-grams have each adjusted count, n_0 … n_4 and more.
+    """(4,): D_0 = 0, D_1, D_2, D_3+ from the numbers of n-grams with each adjusted count, n_0 … n_4 and more.
 
     Y = n_1 / (n_1 + 2 n_2),   D_k = k − (k + 1) Y n_{k+1} / n_k
 
-    A text that is small or artificial may leave an n_k at 0 or a D_k outside (0, k]; then the fallback is used (with
-    D_k = 0, a history seen only with words of count k would give words never seen after it no probability at all).
+    For a small or artificial text, an n_k can be 0 or a D_k outside (0, k]; then the fallback is used. (With D_k = 0, a
+    history that was only seen with words of count k would give unseen words probability 0.)
     """
     if n[1] and n[2] and n[3]:
         y = n[1] / (n[1] + 2 * n[2])

@@ -1,12 +1,12 @@
-"""Maximum likelihood: relative frequencies, and what is wrong with them.
+"""Maximum likelihood: relative frequencies, without smoothing.
 
     P(w | h) = c(h w) / Σ_x c(h x)
 
-A word never seen after h has probability 0, and with it every text that holds the pair: the scorer counts such tokens
-as impossible, and the perplexity of the text is infinite. That is what smoothing is for.
+A word that was never seen after h has probability 0, and so does every text with this pair. The scorer counts such
+tokens as impossible, and the perplexity of the text is infinite. Smoothing solves this problem.
 
-After a history never seen the estimate is 0 / 0. So that P(· | h) is a distribution there too, the longest end of h
-that was seen takes its place; in a text this happens only after a token that was impossible already.
+After an unseen history, the estimate is 0 / 0. To make P(· | h) a distribution in this case too, the longest seen
+suffix of h is used instead. In a text, this only happens after a token that was already impossible.
 """
 
 from typing import ClassVar
@@ -30,8 +30,9 @@ class MaximumLikelihood(OrderwiseModel):
 
     def estimate(self, after: Extensions, discounts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
         """See `OrderwiseModel.estimate`."""
-        assert after.kept.all(), "an unsmoothed model has nothing to put in the place of what is pruned"
-        # What was never seen after a history seen is impossible; 1 where nothing was ever seen after it: no estimate.
+        assert after.kept.all(), "an unsmoothed model has no probability for pruned n-grams"
+        # Words never seen after a seen history are impossible; 1 if nothing was ever seen after it, so there is no
+        # estimate.
         return relative_frequencies(after), np.where(np.diff(after.starts) == 0, 1.0, 0.0)
 
 

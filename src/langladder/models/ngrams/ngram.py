@@ -1,18 +1,18 @@
 """Base of counted n-gram models: settings, pruning, and the step from counts to back-off tables.
 
-A method says two things, both about n-grams that occur: the probability p(w | h) of the n-gram h w, and the factor b(h)
-by which the shorter history's probabilities are multiplied for the words never seen after h (`models.ngrams.backoff` is
-that form). All methods end the same way: single words share the room for words never seen evenly, with the uniform
-distribution 1 / V′ over the V′ ids that can be predicted (all but PAD and BOS).
+A method defines two values for n-grams that occur: the probability p(w | h) of the n-gram h w, and the factor b(h) of
+the shorter history's probabilities for words that were never seen after h (see `models.ngrams.backoff`). In all
+methods, the lowest order distributes the probability of unseen words evenly, with the uniform distribution 1 / V′ over
+the V′ ids that can be predicted (all except PAD and BOS).
 
-Orders are estimated from single words upwards, each by pieces of its histories (`models.ngrams.extensions`): one piece
-where memory has room (what the running engine grants, `whole`), else as many as it takes, from file to file. The model
-is the same to the bit; its tables are then mapped from files.
+Orders are estimated from single words upwards, each in pieces of its histories (`models.ngrams.extensions`): one piece
+if it fits into the memory limit of the running engine (`whole`), else as many as needed, from file to file. The
+resulting model is bit-identical; its tables are then memory-mapped from files.
 
 Pruning leaves n-grams out of the tables; the probabilities still sum to 1:
 
-* count cut-offs, one per order as `lmplz --prune` takes them: n-grams that occur no more often than that are dropped,
-  what they had goes to the shorter history;
+* count cut-offs, one per order as in `lmplz --prune`: n-grams with at most this count are dropped, and their
+  probability goes to the shorter history;
 * relative entropy (Stolcke 1998): see `models.ngrams.pruning`.
 """
 
@@ -43,15 +43,15 @@ class NgramConfig(Config):
 class PrunableConfig(NgramConfig):
     """Settings of the n-gram models that can be pruned."""
 
-    # Drop what occurs no more often than this, for orders 2, 3, …; the last number holds for the orders after it too.
+    # drop n-grams with at most this count, for orders 2, 3, …; the last number also applies to higher orders
     prune: list[int] = Field(default=[])
-    prune_entropy: float = Field(default=0.0, ge=0)  # drop what raises perplexity by less than this share; 1e-8 … 1e-6
+    prune_entropy: float = Field(default=0.0, ge=0)  # drop n-grams that change perplexity by less; 1e-8 … 1e-6
 
     @model_validator(mode="after")
     def _cut_offs_keep_histories(self) -> Self:
         if any(cut < 0 for cut in self.prune) or self.prune != sorted(self.prune):
             raise ValueError(
-                f"prune: {self.prune}; allowed: cut-offs ≥ 0 for orders 2, 3, …, each at least the one before"
+                f"prune: {self.prune}; allowed: cut-offs ≥ 0 for orders 2, 3, …, each at least the previous one"
             )
         if len(self.prune) > max(self.order - 1, 0):
             raise ValueError(
@@ -68,22 +68,22 @@ class NgramModel(BackoffLanguageModel):
 
     @abstractmethod
     def estimates(self, pieces: Pieces, kept: list[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """The model, from counts.
+        """Estimate the model from counts.
 
         Args:
-            pieces: the n-grams, as they are read.
-            kept: (G_n,) bool an order; the others are left out of the model and their values are not used.
+            pieces: the n-grams in pieces.
+            kept: (G_n,) bool per order; the others are left out of the model, and their values are not used.
 
         Returns:
-            probs: (G_n,) float64 an order, p(w | h) of the n-gram h w.
-            backoffs: (G_{n-1},) float64 an order, b(h) of the histories of its n-grams; for single words, (1,).
+            probs: (G_n,) float64 per order, p(w | h) of the n-gram h w.
+            backoffs: (G_{n-1},) float64 per order, b(h) of the histories of its n-grams; (1,) for single words.
         """
 
     def fit(self, stream: TokenStream) -> None:
         """Count the training stream and estimate the probabilities.
 
         Raises:
-            InputError: the stream is empty, does not open with BOS, or has ids outside the vocabulary.
+            InputError: the stream is empty, does not begin with BOS, or has ids outside the vocabulary.
         """
         ngrams = count_ngrams(stream.ids, self.config.order, self.vocab_size)
         with working("estimating probabilities"), pieces_of(ngrams) as pieces:
@@ -94,7 +94,8 @@ class NgramModel(BackoffLanguageModel):
             self.set_arrays(_tables(pieces, estimates))
 
     def _frequent(self, pieces: Pieces, order: int) -> np.ndarray:
-        """(G_n,) bool: what the count cut-offs leave. Histories and suffixes are at least as frequent: kept as well."""
+        """(G_n,) bool: the n-grams that the count cut-offs keep. Histories and suffixes are at least as frequent, so
+        they are also kept."""
         cuts = self.config.prune if isinstance(self.config, PrunableConfig) else []
         most = cuts[min(order - 2, len(cuts) - 1)] if cuts and order > 1 else -1
         kept = pieces.column(np.bool_)
@@ -104,9 +105,9 @@ class NgramModel(BackoffLanguageModel):
 
 
 class OrderwiseModel(NgramModel):
-    """Base of methods by which p(w | h) and b(h) follow from the counts after h and from p(· | h′)."""
+    """Base of methods that compute p(w | h) and b(h) from the counts after h and from p(· | h′)."""
 
-    distinct_counts: int = 0  # counts up to this one, for `discounts`
+    distinct_counts: int = 0  # the highest count for `discounts`
 
     def counted(self, pieces: Pieces, order: int) -> np.ndarray:
         """(G_n,) int64 a(h w) of an order."""
@@ -122,7 +123,7 @@ class OrderwiseModel(NgramModel):
 
         Args:
             after: H histories and their E extensions.
-            discounts: what the method of this name gave for the order.
+            discounts: the result of `discounts` for the order.
 
         Returns:
             probs: (E,) float64, p(w | h) of the n-gram h w.
@@ -142,7 +143,7 @@ class OrderwiseModel(NgramModel):
             for _, after in extensions(pieces, order, counts, kept[order - 1], below):
                 p, b = self.estimate(after, discounts)
                 if order == 1:
-                    p[[PAD, BOS]] = 0.0  # given, never predicted
+                    p[[PAD, BOS]] = 0.0  # BOS and PAD are given, never predicted
                 probs.add(p)
                 backoffs.add(b)
             below = probs.array()
@@ -152,7 +153,7 @@ class OrderwiseModel(NgramModel):
 
 
 def _tables(pieces: Pieces, estimates: Estimates) -> dict[str, np.ndarray]:
-    """The tables of what is kept, as `BackoffLanguageModel.arrays`."""
+    """The tables of the kept n-grams, in the form of `BackoffLanguageModel.arrays`."""
     kept, all_probs, all_backoffs = estimates
     log_probs, log_backoffs = pieces.column(np.float32), pieces.column(np.float32)
     for order in range(1, pieces.ngrams.order + 1):
@@ -166,7 +167,7 @@ def _tables(pieces: Pieces, estimates: Estimates) -> dict[str, np.ndarray]:
 
 
 def _logarithms(pieces: Pieces, values: np.ndarray, kept: np.ndarray, rows: slice) -> np.ndarray:
-    """Of those that are kept, float32."""
+    """The values of kept n-grams, float32."""
     found, stays = pieces.read(values, rows), pieces.read(kept, rows)
     with np.errstate(divide="ignore"):
         logarithms: np.ndarray = np.log(found if stays.all() else found[stays])
@@ -174,15 +175,16 @@ def _logarithms(pieces: Pieces, values: np.ndarray, kept: np.ndarray, rows: slic
 
 
 def interpolate(after: Extensions, discount: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """All interpolated models: each n-gram is discounted, and the shorter history distributes the discount.
+    """The common form of interpolated models: n-grams are discounted, and the shorter history distributes the
+    discounts.
 
         p(w | h) = (a(h w) − D(h w)) / Σ_x a(h x) + γ(h) p(w | h′),     γ(h) = Σ_x D(h x) / Σ_x a(h x)
 
     Args:
-        discount: (E,) D(h w), between 0 and a(h w). An n-gram that is not kept gives all it has.
+        discount: (E,) D(h w), between 0 and a(h w). The discount of an n-gram that is not kept is its full count.
 
     Returns:
-        probs (E,) and backoffs (H,), γ, as `OrderwiseModel.estimate`.
+        probs (E,) and backoffs (H,), γ; see `OrderwiseModel.estimate`.
     """
     if after.order == 1:
         a, d = after.counts, discount

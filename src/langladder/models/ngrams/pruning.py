@@ -1,16 +1,17 @@
-"""Smaller n-gram models: leave out what hardly changes the distribution.
+"""Smaller n-gram models: remove n-grams that hardly change the distribution.
 
-Stolcke 1998, "Entropy-based Pruning of Backoff Language Models", equations 3 to 6. Leaving h w out of a back-off model
-moves its distribution by the relative entropy
+Stolcke 1998, "Entropy-based Pruning of Backoff Language Models", equations 3 to 6. Removing h w from a back-off model
+changes its distribution by the relative entropy
 
     D = −P(h) { p(w|h) [log p(w|h′) + log b′(h) − log p(w|h)] + [log b′(h) − log b(h)] (1 − Σ_{seen x} p(x|h)) }
     b′(h) = (1 − Σ_{seen x ≠ w} p(x|h)) / (1 − Σ_{seen x ≠ w} p(x|h′))
 
-and n-grams with exp(D) − 1 (the relative rise of perplexity) below a threshold go, from the highest order down.
+and n-grams with exp(D) − 1 (the relative increase of perplexity) below a threshold are removed, starting with the
+highest order.
 
-What differs: P(h) is the history's share of the training words, not the product of the model's lower orders, which
-under Kneser-Ney are no probabilities of the history (Chelba et al. 2010); and an n-gram stays as long as a longer one
-that is kept has it as history *or as suffix*, so that the model stays closed under both.
+Differences from the paper: P(h) is the history's share of the training words, not the product of the model's lower
+orders, which are not probabilities of the history with Kneser-Ney (Chelba et al. 2010). And an n-gram is kept if a kept
+longer n-gram has it as history *or as suffix*, so that the model stays closed under both.
 """
 
 from dataclasses import replace
@@ -22,16 +23,16 @@ from langladder.counts.ngram_pieces import Pieces
 from langladder.models.ngrams.extensions import Extensions, extensions
 from langladder.text.tokenize.specials import BOS
 
-NEGLIGIBLE = 1e-12  # probability mass that is only rounding
+NEGLIGIBLE = 1e-12  # smaller probability mass is only rounding
 
 
 class Estimates(NamedTuple):
     """An estimated model, order by order; N arrays each.
 
     Attributes:
-        kept: (G_n,) bool, which n-grams the model has.
+        kept: (G_n,) bool, true for n-grams in the model.
         probs: (G_n,) float64 p(w | h).
-        backoffs: (G_{n-1},) float64 b(h) of the histories of each order's n-grams; for n = 1, (1,).
+        backoffs: (G_{n-1},) float64 b(h) of the histories of each order's n-grams; (1,) for n = 1.
     """
 
     kept: list[np.ndarray]
@@ -40,7 +41,7 @@ class Estimates(NamedTuple):
 
 
 def backoff_factors(after: Extensions, probs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What is left after each history h, in each distribution, by the words kept after it.
+    """The probability that the kept words after each history h leave, in both distributions.
 
     Args:
         probs: (E,) p(w | h).
@@ -48,7 +49,7 @@ def backoff_factors(after: Extensions, probs: np.ndarray) -> tuple[np.ndarray, n
     Returns:
         left: (H,) 1 − Σ_{kept x} p(x | h), never below 0.
         room: (H,) 1 − Σ_{kept x} p(x | h′).
-        factors: (H,) b(h) = left / room; 1 where nothing is kept, 0 where every word was seen.
+        factors: (H,) b(h) = left / room; 1 if nothing is kept, 0 if every word was seen.
     """
     left = 1 - after.sums(probs * after.kept)
     room = 1 - after.sums(after.lower * after.kept)
@@ -59,12 +60,12 @@ def backoff_factors(after: Extensions, probs: np.ndarray) -> tuple[np.ndarray, n
 
 
 def entropy_pruned(pieces: Pieces, estimates: Estimates, threshold: float) -> Estimates:
-    """The model without what hardly changes it: other n-grams kept, and other back-off factors."""
+    """The pruned model: fewer kept n-grams, and new back-off factors."""
     ngrams = pieces.ngrams
     lines = int(ngrams.counts[BOS])
     words = int(ngrams.counts[: ngrams.vocab_size].sum()) - lines
     all_kept, all_backoffs = estimates.kept.copy(), estimates.backoffs.copy()
-    needed: np.ndarray | None = None  # (G_n,) as history or suffix of one that is kept; of the highest order none is
+    needed: np.ndarray | None = None  # (G_n,) histories or suffixes of kept n-grams; none in the highest order
     for order in range(ngrams.order, 1, -1):
         kept, histories, factors = pieces.column(np.bool_), pieces.column(np.bool_), pieces.column(np.float64)
         counts = ngrams.counts[ngrams.level(order)]
@@ -81,13 +82,13 @@ def entropy_pruned(pieces: Pieces, estimates: Estimates, threshold: float) -> Es
             before = pieces.read(all_backoffs[order - 1], cut.history_rows)
             factors.add(np.where(changed, backoff_factors(pruned, probs)[2], before))
         all_kept[order - 1], all_backoffs[order - 1] = kept.array(), factors.array()
-        if order > 2:  # single words all stay
+        if order > 2:  # all single words are kept
             needed = _either(pieces, order, histories.array(), pieces.suffix_counts(order, all_kept[order - 1]))
     return Estimates(all_kept, estimates.probs, all_backoffs)
 
 
 def _divergence(after: Extensions, p: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """(E,) D of leaving each n-gram out, p being p(w | h) and `share`, (H,), P(h)."""
+    """(E,) D of removing each n-gram; p is p(w | h), and `share`, (H,), is P(h)."""
     left, room, factors = (values[after.of] for values in backoff_factors(after, p))
     lower = after.lower
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -98,7 +99,7 @@ def _divergence(after: Extensions, p: np.ndarray, share: np.ndarray) -> np.ndarr
 
 
 def _either(pieces: Pieces, order: int, histories: np.ndarray, suffixes: np.ndarray) -> np.ndarray:
-    """(G_{n-1},) bool: which n-grams of the order below are histories, or suffixes, of n-grams that are kept."""
+    """(G_{n-1},) bool: whether n-grams of the order below are histories, or suffixes, of kept n-grams."""
     either = pieces.column(np.bool_)
     for cut in pieces.cuts(order - 1):
         either.add(pieces.read(histories, cut.rows) | (pieces.read(suffixes, cut.rows) > 0))
@@ -106,7 +107,7 @@ def _either(pieces: Pieces, order: int, histories: np.ndarray, suffixes: np.ndar
 
 
 def kept_trie(pieces: Pieces, all_kept: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """`levels`, `words` and `starts` of the n-grams that are kept, numbered anew; histories of those are kept too."""
+    """`levels`, `words` and `starts` of the kept n-grams, renumbered; their histories must also be kept."""
     ngrams = pieces.ngrams
     orders = range(1, ngrams.order + 1)
     if all(pieces.read(all_kept[order - 1], cut.rows).all() for order in orders for cut in pieces.cuts(order)):

@@ -4,16 +4,16 @@ Brants et al. 2007, "Large Language Models in Machine Translation", section 4, e
 
     S(w | h) = c(h w) / Σ_x c(h x)   where h w was seen,      α S(w | h′)   else,      α = 0.4
 
-S is a score: after one history it does not sum to 1, so no perplexity follows from it. What is given here is
+S is a score: over the words after a history, it does not sum to 1, so it has no perplexity. The model here is
 
     P(w | h) = S(w | h) / Z(h),   Z(h) = Σ_v S(v | h) = 1 + α (Z(h′) − Σ_{seen x} S(x | h′))
 
-Z follows from the counts, order by order, so the tables hold P itself, in back-off form with b(h) = α Z(h′) / Z(h).
-After one history P and S rank words alike. The paper saves this very sum (its texts have 10^12 words); here it costs
-little.
+Z is computed from the counts, order by order, so the tables contain P itself, in back-off form with b(h) = α Z(h′) /
+Z(h). After the same history, P and S rank words equally. The paper avoids this sum (its texts have 10^12 words); here
+it costs little.
 
-What differs: the recursion ends not in single words but one step later, in the uniform distribution, so that a word
-never seen keeps a score; and Σ_x c(h x) stands for c(h), which is the same but where the text ends.
+Differences from the paper: the recursion does not end at single words but one step later, at the uniform distribution,
+so that an unseen word has a score. And c(h) is replaced by Σ_x c(h x), which only differs at the end of the text.
 """
 
 from typing import ClassVar
@@ -42,7 +42,7 @@ class StupidBackoff(NgramModel):
     config: StupidBackoffConfig
 
     def estimates(self, pieces: Pieces, kept: list[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """See `NgramModel.estimates`; what an order reads of the one below are S and Z."""
+        """See `NgramModel.estimates`; an order reads S and Z of the order below."""
         all_probs, all_backoffs = [], []
         below, sums_below = np.zeros(0), np.zeros(0)
         for order in range(1, pieces.ngrams.order + 1):
@@ -64,8 +64,8 @@ class StupidBackoff(NgramModel):
         """S(w | h), (E,), of each n-gram and Z(h), (H,), of each history; P and b.
 
         Args:
-            after: `lower` being S(w | h′).
-            lower_sums: Z(h′), (H,) or, where all h′ are the empty history, (1,).
+            after: histories and extensions; `lower` is S(w | h′).
+            lower_sums: Z(h′), (H,), or (1,) if all h′ are the empty history.
         """
         alpha, scores = self.config.factor, relative_frequencies(after)
         if after.order == 1:

@@ -1,10 +1,11 @@
-"""Witten-Bell smoothing: the chance of something new is how often something new came.
+"""Witten-Bell smoothing: the probability of a new word is estimated from the number of new words so far.
 
 Witten and Bell 1991, method C; interpolated as in Chen and Goodman 1998, section 2.6 (eq. 16, 17):
 
     P(w | h) = (c(h w) + T(h) P(w | h′)) / (Σ_x c(h x) + T(h)),     T(h) = |{x : c(h x) > 0}|
 
-In the form of `models.ngrams.ngram.interpolate` each count gives away D(h w) = c(h w) T(h) / (Σ_x c(h x) + T(h)).
+In the form of `models.ngrams.ngram.interpolate`, the discount of each count is D(h w) = c(h w) T(h) / (Σ_x c(h x) +
+T(h)).
 """
 
 from typing import ClassVar
