@@ -84,7 +84,7 @@ def test_a_base_that_speaks_other_tokens_is_refused(monkeypatch: pytest.MonkeyPa
     [
         ("lm/kneser_ney", {}, ["it is a KneserNey", "a GPTClassifier starts from a GPT of the families lm and tune"]),
         ("embedding/skipgram", {}, ["it is a Word2Vec", "conf/classifier_transfer/gpt_fine_tuned.yaml"]),
-        ("lm/gpt", {"layers_transferred": 99}, ["layers_transferred=99, and its base has 2 layers"]),
+        ("lm/gpt", {"layers_transferred": 99}, ["layers_transferred=99, but its base has 2 layers"]),
         ("lm/gpt", {"body": {"width": 8}}, ["model.body comes from the base; leave it out"]),
         ("tune/lstm_skipgram", {}, ["it is a RecurrentLM"]),
     ],

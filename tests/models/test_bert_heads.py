@@ -298,7 +298,7 @@ def test_a_strangers_folder_is_refused_in_one_line(base: Path, tmp_path: Path) -
 
 
 def test_what_cannot_be_is_named(base: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"layers_transferred=9, and its base has 2 layers"):
+    with pytest.raises(InputError, match=r"layers_transferred=9, but its base has 2 layers"):
         classifier(base, layers_transferred=9)
     with pytest.raises(InputError, match="a GPT, but a BERTTagger starts from a rung of the family encoder"):
         tagger(saved_gpt(tmp_path / "gpt"))

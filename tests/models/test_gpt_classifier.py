@@ -188,7 +188,7 @@ def test_save_and_load_need_no_base(base: Path, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_is_named(base: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"layers_transferred=3, and its base has 2 layers"):
+    with pytest.raises(InputError, match=r"layers_transferred=3, but its base has 2 layers"):
         grown(base, layers_transferred=3)
     adaptive = saved_gpt(tmp_path / "adaptive", output="adaptive", tie_weights=False)
     with pytest.raises(InputError, match="its output layer is adaptive"):

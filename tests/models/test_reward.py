@@ -179,7 +179,7 @@ def test_a_policy_of_another_tokenizer_is_refused(base: Path) -> None:
 def test_what_cannot_be_is_named(base: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"a GPT, but a RewardModel starts from an InstructedGPT"):
         grown(saved_gpt(tmp_path / "gpt"))
-    with pytest.raises(InputError, match=r"layers_transferred=3, and its base has 2"):
+    with pytest.raises(InputError, match=r"layers_transferred=3, but its base has 2"):
         grown(base, layers_transferred=3)
     with pytest.raises(InputError, match=r"model\.body: null"):
         RewardModel(RewardModel.Config(), V + 3)

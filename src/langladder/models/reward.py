@@ -1,17 +1,17 @@
-"""The reward model: how good a response is, as one number, learnt from comparisons (Ouyang et al. 2022, section 3.5).
+"""The reward model: scores a response with one number, learnt from comparisons (Ouyang et al. 2022, section 3.5).
 
-    r(x, y) = w · h + b         h the body's last state, where the EOS of the response stands
+    r(x, y) = w · h + b         h the body's last state, at the response's EOS
     loss = −1 / C(K, 2) Σ log σ(r(x, y_w) − r(x, y_l))        over the pairs of K responses to a prompt, equation 1
 
-averaged over prompts. The body is that of the SFT model, its output layer taken off. A difference of rewards knows no
-b: it is not learnt, but set after training so that the demonstrations have a mean reward of 0. Pairs of equal rank are
-left out, so that a prompt may have fewer than C(K, 2).
+averaged over prompts. The body is the SFT model without its output layer. Differences of rewards do not depend on b, so
+b is not learnt; it is set after training so that the demonstrations have a mean reward of 0. Pairs of equal rank are
+left out, so a prompt can have fewer than C(K, 2) pairs.
 
-The last state of a small body does not tell whether every word of the answer is the one that was asked for; its output
-layer does, word by word (it is DPO's reward without its reference, Rafailov et al. 2023, equation 5). With
-model.likelihood it stays, and is learnt from the pairs as well:
+The last state of a small body does not show whether every word of the answer is right, but its output layer does, word
+by word (this is DPO's reward without the reference, Rafailov et al. 2023, equation 5). With model.likelihood, the
+output layer is kept and is also trained on the pairs:
 
-    r(x, y) = w · h + a Σ_t log P(y_t | x, y_<t) + b        over the tokens of the last response, its EOS included
+    r(x, y) = w · h + a Σ_t log P(y_t | x, y_<t) + b        over the tokens of the last response, including its EOS
 
 Shape legend: R rows, T positions, D width, P pairs, N tokens of responses, V vocabulary.
 """
@@ -52,7 +52,7 @@ from langladder.text.tokenize.tokenizers import Tokenizer
 CELLS = 16_384
 """Maximum cells (rows × longest) of a batch without training."""
 BEGINNING = 0.1
-"""a, before training: answers differ by some tens of nats, and rewards should differ by a few."""
+"""Initial a: the log-likelihoods of answers differ by some tens of nats, and rewards should differ by a few."""
 
 
 class RewardConfig(GrownConfig):
@@ -60,7 +60,7 @@ class RewardConfig(GrownConfig):
 
     body: GPTConfig | None = None
     likelihood: bool = False
-    """Whether the body's output layer stays, for the likelihood of the response."""
+    """Whether the body's output layer is kept, for the likelihood of the response."""
 
 
 class RewardModel(Grown, Network):
@@ -142,27 +142,27 @@ class RewardModel(Grown, Network):
         return self
 
     def check_policy(self, tokenizer: Tokenizer, name: str) -> None:
-        """Check that a policy's tokens mean the same here.
+        """Check that a policy has the same tokenizer.
 
         Args:
             name: of the policy, for the message.
 
         Raises:
-            InputError: the policy's tokenizer is another one.
+            InputError: the policy has another tokenizer.
         """
         if not self.tokenizer.same_as(tokenizer):
             raise InputError(
-                f"{name}: its {TOKENIZER} is not that of the reward model, so ids would mean other words; train the "
+                f"{name}: its {TOKENIZER} is not that of the reward model, so ids would have other meanings; train the "
                 "reward model on a base with the same tokenizer"
             )
 
     def rewards(self, dialogues: Sequence[Sequence[Message]]) -> np.ndarray:
-        """The reward of the last response of each dialogue, (N,) float64. Raises InputError as `rewards_of`."""
+        """The reward of the last response of each dialogue, (N,) float64. Raises the same errors as `rewards_of`."""
         return self.rewards_of([row.ids for row in ChatTemplate(self.tokenizer).rows(dialogues)])
 
     @torch.no_grad()
     def rewards_of(self, rows: Sequence[np.ndarray]) -> np.ndarray:
-        """The rewards (N,) float64 of rows of ids, without dropout; those of like length are read together.
+        """The rewards (N,) float64 of rows of ids, without dropout; rows of similar length are read together.
 
         Raises:
             InputError: a row is longer than the context.
@@ -187,7 +187,8 @@ class RewardModel(Grown, Network):
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Read a saved reward model with its tokenizer, in evaluation mode. Raises InputError as `Network.load`."""
+        """Read a saved reward model with its tokenizer, in evaluation mode. Raises the same errors as
+        `Network.load`."""
         network = super().load(folder)
         try:
             return network.equip(Tokenizer.load(Path(folder) / TOKENIZER))
@@ -195,7 +196,7 @@ class RewardModel(Grown, Network):
             raise error if str(folder) in str(error) else InputError(f"{folder}: {error}") from error
 
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
-        """See `Network.trial_loss`: each row against the next."""
+        """See `Network.trial_loss`: pairs of each row and the next one."""
         length = min(max(length, 5), self.context)
         tokens = words(max(2, rows), length, self.vocab_size - len(RESERVED))
         tokens[:, 1], tokens[:, length // 2], tokens[:, -1] = self.gpt.markers.user, self.gpt.markers.assistant, EOS
@@ -203,9 +204,9 @@ class RewardModel(Grown, Network):
         return pairwise_loss(self(tokens), better, better.roll(1), torch.full((len(tokens),), 1 / len(tokens)))
 
     def products(self, length: int) -> float:
-        """See `Network.products`: those of the body, and one for each state's number.
+        """See `Network.products`: those of the body, and of the head.
 
-        With the likelihood those of the output layer, too, as if the whole row were the response.
+        With the likelihood, also those of the output layer, as if the whole row were the response.
         """
         layers, D = self.gpt.config.layers, self.gpt.config.width
         each = matrix_entries(self.gpt) + (self.gpt.head.products() if self.config.likelihood else 0)
@@ -227,10 +228,10 @@ def begin_reward(settings: NamedSettings[RewardConfig], base: Path, *, seed: int
 
     Args:
         settings: `name` and `model` of the rung. base: the folder of the InstructedGPT that it starts from.
-        seed: of the head's first weights.
+        seed: for the head's initial weights.
 
     Raises:
-        InputError: the base is of another kind, has fewer layers than are asked for, or has no tokenizer that fits.
+        InputError: the base is of another kind, has fewer layers than requested, or has no matching tokenizer.
     """
     found = base_for(RewardModel, base)
     assert isinstance(found, InstructedGPT)

@@ -1,8 +1,8 @@
 """The format of saved models: a folder with `model.safetensors` (arrays) and `config.json` (class and settings).
 
-config.json holds the format version, the class (`_target_`), the vocabulary sizes by name, the settings and, of models
-that read words, how their training text was written (`normalisation`). Only classes of this package, and of those that
-the user has listed (`ground.plugins`), are ever built from it.
+config.json has the format version, the class (`_target_`), the vocabulary sizes by name, the settings and, for models
+that read words, the normalisation of their training text (`normalisation`). Only classes of this package, and of
+packages that the user has listed (`ground.plugins`), are ever created from it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ from langladder.text.words.segmentation import CONVENTIONS
 
 ARRAYS = "model.safetensors"
 READING = "reading.json"
-"""The file beside a model of whole texts with its labels and its units."""
+"""The file with the labels and units of a model of whole texts."""
 _FOLDERS = {
     "classification": "bert_classifier cnn_lstm fasttext fixed_window gpt_classifier linear_classifier majority"
     " mean_embedding recurrent_classifier textcnn transformer_classifier tree_lstm",
@@ -62,14 +62,14 @@ BESIDE = (
     READING,
     "provenance.json",
     "README.md",
-)  # by the pipeline
+)  # set by the pipeline
 MODEL = Owner("a model that langladder saved", (ARRAYS, "config.json", *BESIDE), _is_model)
 
 
 class Saved(NamedTuple):
     """The description of a saved model: class, checked settings, vocabulary sizes in the requested order.
 
-    normalisation: how its training text was written, where it reads words.
+    normalisation: of its training text, for a model that reads words.
     """
 
     kind: Any
@@ -86,11 +86,11 @@ def write_model(
     arrays: Mapping[str, np.ndarray],
     beside: Callable[[Path], object] | None = None,
 ) -> None:
-    """Write both files, atomically with what belongs beside them.
+    """Write both files and the model's further files, atomically.
 
     Args:
         sizes: vocabulary sizes by their names in config.json.
-        beside: writes into the folder what the model cannot be used without.
+        beside: a function that writes further necessary files into the folder.
     """
     description = {
         "format": artefacts.FORMAT_VERSION,
@@ -111,11 +111,11 @@ def read_description(folder: Path, wanted: type, sizes: Sequence[str], what: str
     """Read and check config.json.
 
     Args:
-        wanted: the class, or a class above it, that the folder must hold.
+        wanted: the required class, or a base class of it.
         sizes: names of the vocabulary sizes. what: such a model in words, for messages.
 
     Raises:
-        InputError: missing or damaged, another format version, another kind of model.
+        InputError: the file is missing or damaged, or has another format version or another kind of model.
     """
     path = Path(folder) / "config.json"
     description = artefacts.read_json(path)

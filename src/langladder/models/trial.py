@@ -1,7 +1,7 @@
 """Artificial data for a network's own loss, for checks of gradients and counts of operations.
 
-Every network has `trial_loss(rows, length)`, its training loss on such data; here is what it is made of. The same
-arguments give the same data, and the global random state is left alone.
+Every network has `trial_loss(rows, length)`, its training loss on such data. This module creates the data. The same
+arguments give the same data, and the global random state does not change.
 
 Shape legend: B rows, T positions.
 """
@@ -12,7 +12,7 @@ from langladder.text.tokenize.specials import BOS, EOS, NAMES
 
 
 def generator() -> torch.Generator:
-    """A source of random numbers of its own."""
+    """A separate source of random numbers."""
     return torch.Generator().manual_seed(0)
 
 

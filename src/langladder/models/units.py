@@ -1,7 +1,7 @@
 """The units of a network that reads whole texts: words or subwords, and their ids.
 
-Ids 0 to 3 are the specials of the house (`specials`), then come the V − 4 words or subwords, then `<sep>`, `<cls>`,
-`<mask>` as V, V + 1, V + 2. A pair of texts is one row with `<sep>` between the two (Devlin et al. 2019, section 3).
+Ids 0 to 3 are the special tokens (`specials`), then come the V − 4 words or subwords, then `<sep>`, `<cls>`, `<mask>`
+as V, V + 1, V + 2. A pair of texts is one row with `<sep>` between the two (Devlin et al. 2019, section 3).
 """
 
 from abc import ABC, abstractmethod
@@ -23,11 +23,11 @@ from langladder.text.words.normalisation import lower
 from langladder.text.words.segmentation import CHOICES, WordChoice, reading, splitter_of
 
 TOKENIZER = "tokenizer.json"
-"""The tokenizer file beside a model that reads subwords."""
+"""The tokenizer file in the folder of a model that reads subwords."""
 
 
 class Read(NamedTuple):
-    """A text as units: the pieces for people, and their ids (T,) int32."""
+    """A text as units: the readable pieces, and their ids (T,) int32."""
 
     pieces: list[str]
     ids: np.ndarray
@@ -37,7 +37,7 @@ class Units(ABC):
     """Text → pieces and ids."""
 
     vocab_size: int
-    """V: the number of special tokens and units."""
+    """V, the number of special tokens and units."""
 
     @property
     def full_vocab_size(self) -> int:
@@ -51,10 +51,10 @@ class Units(ABC):
 
     @abstractmethod
     def text(self, text: str, *, words: bool = False) -> Read:
-        """One text. `words`: its words stand between single spaces already (leaves of a tree)."""
+        """Encode one text. `words`: its words are already separated by single spaces (leaves of a tree)."""
 
     def example(self, example: Example) -> Read:
-        """An example: one text, or two with `<sep>` between them."""
+        """Encode an example: one text, or two with `<sep>` between them."""
         first = self.text(example.text, words=example.tree is not None or example.heads is not None)
         if example.second is None:
             return first
@@ -73,9 +73,9 @@ class Units(ABC):
 
 @dataclass(frozen=True)
 class WordUnits(Units):
-    """Words of a list; others are UNK.
+    """Words of a vocabulary; other words are UNK.
 
-    mode: what counts as a word (`text.words.segmentation`). lowercase: whether case is folded.
+    mode: how texts are split into words (`text.words.segmentation`). lowercase: whether words are lower-cased.
     """
 
     words: list[str]
@@ -97,12 +97,12 @@ class WordUnits(Units):
         return splitter_of(self.mode)
 
     def ids(self, words: Iterable[str]) -> np.ndarray:
-        """(T,) int32 ids of words as they stand in a text."""
+        """(T,) int32 ids of the words of a text."""
         known = self.index
         return np.array([known.get(self.folded(word), UNK) for word in words], dtype=np.int32)
 
     def folded(self, word: str) -> str:
-        """The word in the form of the list."""
+        """The word in the form of the vocabulary."""
         return lower(word) if self.lowercase else word
 
     def with_words(self, words: Iterable[str]) -> Self:
@@ -115,7 +115,7 @@ class WordUnits(Units):
         return Read(pieces, self.ids(pieces))
 
     def split(self, text: str, *, words: bool = False) -> list[str]:
-        """The words of a text as they stand there. `words`: they stand between single spaces already."""
+        """The words of a text, unchanged. `words`: they are already separated by single spaces."""
         found: list[str] = text.split(" ") if words else self._split(text)
         return found
 
@@ -135,7 +135,7 @@ class WordUnits(Units):
         """The words of training texts, most frequent first.
 
         Args:
-            mode: `auto` takes punctuation off the words unless the texts' stands apart already.
+            mode: `auto` separates punctuation from words, unless it is already separate in the texts.
             min_count: rarer words of the texts get no id.
 
         Raises:
@@ -189,10 +189,10 @@ def units_from(path: Path, description: object) -> Units:
     """The units described by a file.
 
     Args:
-        path: the file, for messages; a tokenizer lies beside it.
+        path: the file, for messages; a tokenizer is in the same folder.
 
     Raises:
-        InputError: it describes none.
+        InputError: the file does not describe units.
     """
     if not isinstance(description, dict):
         raise InputError(f"{path}: units: not the words or subwords of a model")

@@ -4,14 +4,14 @@
     T_i         of the body (`bert_features`), with dropout
     P_start(i)  = e^{S·T_i} / Σ_k e^{S·T_k}                      k: the tokens of the paragraph, and <cls>
     P_end(j)    = e^{E·T_j} / Σ_k e^{E·T_k}
-    loss        −log P_start(i) − log P_end(j)                   without an answer in the row i = j = <cls>
-    s_ij        = S·T_i + E·T_j,  j ≥ i                          of the best span
+    loss        −log P_start(i) − log P_end(j)                   if the row has no answer, i = j = <cls>
+    s_ij        = S·T_i + E·T_j,  j ≥ i                          for the best span
     s_none      = S·C + E·C                                      C = T_<cls>; an answer is given where ŝ_ij > s_none + τ
 
-A paragraph longer than the row has room for is read through windows, `stride` tokens apart; the best span of all
-windows counts, and the least s_none, as in the authors' code. An answer is trained on as the tokens that cover it, in
-every window that has all of them; and given back as the characters of the paragraph that they stand for. S and E have
-no bias, which would cancel. A question longer than half of the context loses its end.
+A paragraph that is too long for a row is read in windows, `stride` tokens apart. The result is the best span of all
+windows, with the smallest s_none, as in the authors' code. In training, an answer is the tokens that cover it, in every
+window with all of them; the prediction is the corresponding characters of the paragraph. S and E have no bias, because
+it would cancel. The end of a question longer than half of the context is cut off.
 
 Shape legend: B rows, T positions, R width of T_i, N tokens of a paragraph, L longest span, W tokens of a window.
 """
@@ -39,7 +39,7 @@ BELOW = -np.inf
 
 
 class Span(NamedTuple):
-    """Tokens first … last of a paragraph, both inside, and their score."""
+    """Tokens first … last of a paragraph, both inclusive, and their score."""
 
     first: int
     last: int
@@ -60,7 +60,7 @@ def windows(length: int, room: int, stride: int) -> list[tuple[int, int]]:
 
 
 def covering(positions: np.ndarray, start: int, end: int) -> tuple[int, int] | None:
-    """The first and the last token that have characters of start … end − 1; None where no token has any.
+    """The first and the last token with characters in start … end − 1; None if no token has any.
 
     Args:
         positions: (N, 2) characters of each token, from and to.
@@ -70,12 +70,12 @@ def covering(positions: np.ndarray, start: int, end: int) -> tuple[int, int] | N
 
 
 def span_table(length: int, longest: int) -> np.ndarray:
-    """(N, L) scores of spans by first token and length − 1; none yet."""
+    """An empty table of span scores, (N, L), by first token and length − 1."""
     return np.full((length, max(1, min(longest, length))), BELOW)
 
 
 def add_window(table: np.ndarray, first: int, starts: np.ndarray, ends: np.ndarray) -> None:
-    """Put the spans of a window into the table, in place; of one that two windows have, the better score stays.
+    """Insert the spans of a window into the table, in place. For a span in two windows, the better score is kept.
 
     Args:
         table: (N, L). first: the window's first token. starts, ends: (W,) S·T_i and E·T_j.
@@ -89,7 +89,7 @@ def add_window(table: np.ndarray, first: int, starts: np.ndarray, ends: np.ndarr
 
 
 def best_spans(table: np.ndarray, count: int) -> list[Span]:
-    """The spans of highest score, the best first; of equal ones that which begins first."""
+    """The spans with the highest scores, best first; of equal scores, the span that begins first."""
     flat = table.ravel()
     count = min(count, int(np.isfinite(flat).sum()))
     if not count:
@@ -101,7 +101,7 @@ def best_spans(table: np.ndarray, count: int) -> list[Span]:
 
 
 def total(table: np.ndarray, none: float) -> float:
-    """ln of the sum of e to the scores of all spans, and of there being no answer."""
+    """The log-sum-exp of the scores of all spans and of no answer."""
     values = np.append(table[np.isfinite(table)], none)
     top = float(values.max())
     return top + float(np.log(np.exp(values - top).sum()))
@@ -114,14 +114,15 @@ class BERTSpanConfig(BERTFeaturesConfig):
     """Settings of `BERTSpan`."""
 
     stride: int | None = Field(default=None, ge=1, le=65_536)
-    """Tokens from one window over a long paragraph to the next; null: a third of the context, as 128 of 384."""
+    """Tokens between the starts of consecutive windows over a long paragraph; null: a third of the context, like 128 of
+    384."""
     longest: int = Field(default=30, ge=1, le=1000)
-    """Tokens of an answer."""
+    """Maximum tokens of an answer."""
 
 
 class Window(NamedTuple):
-    """A row: its tokens (T,) int32; where in it the paragraph's part begins, and from which of its N tokens on; where
-    the answer begins and ends in the row, 0 where it does not stand there."""
+    """A row: its tokens (T,) int32; the position in it where the paragraph's part begins, and the index of that part's
+    first token among the N; the positions of the answer's start and end in the row, 0 if it is not there."""
 
     ids: np.ndarray
     begins: int
@@ -136,13 +137,13 @@ class Window(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """Of the paragraph."""
+        """The number of the paragraph's tokens in the row."""
         return len(self.ids) - self.begins - 1
 
 
 class WindowBatch(NamedTuple):
-    """Rows: tokens (B, T) int64, right-padded with PAD; allowed (B, T) bool: the paragraph and <cls>; where answers
-    start and end, (B,) int64 each."""
+    """Rows: tokens (B, T) int64, right-padded with PAD; allowed (B, T) bool: the paragraph and <cls>; start and end
+    positions of the answers, (B,) int64 each."""
 
     tokens: torch.Tensor
     allowed: torch.Tensor
@@ -151,7 +152,7 @@ class WindowBatch(NamedTuple):
 
 
 class BERTSpan(GrownFromBERT, NetworkReader[Window, WindowBatch]):
-    """Body → two scores a token: how well an answer starts there, how well it ends there."""
+    """Body → two scores per token: for the start and for the end of an answer."""
 
     approach: ClassVar[str] = "Transformer"
     maker: ClassVar[str] = "langladder.tasks.answering.make"
@@ -181,7 +182,7 @@ class BERTSpan(GrownFromBERT, NetworkReader[Window, WindowBatch]):
         return start + F.cross_entropy(scores[:, :, 1], batch.ends, reduction="none")
 
     def judge(self, batch: WindowBatch) -> tuple[float, int, int]:
-        """See `NetworkReader.judge`; right is a row whose start and end are both the likeliest."""
+        """See `NetworkReader.judge`; a row is right if its start and end both have the highest score."""
         scores = self(batch.tokens).float().masked_fill(~batch.allowed[:, :, None], -torch.inf)  # (B, T, 2)
         wanted = torch.stack([batch.starts, batch.ends], dim=1)  # (B, 2)
         loss = -torch.log_softmax(scores, dim=1).gather(1, wanted[:, None])[:, 0]  # (B, 2)
@@ -189,13 +190,13 @@ class BERTSpan(GrownFromBERT, NetworkReader[Window, WindowBatch]):
         return float(loss.detach().sum(dtype=torch.float64)), int(right.sum()), len(wanted)
 
     def encode(self, question: Question) -> list[Window]:
-        """See `NetworkReader.encode`: a row a window; of several answers the first."""
+        """See `NetworkReader.encode`: one row per window; of several answers, the first one."""
         rows, positions = self._windows(question)
         if not question.answers:
             return rows
         text, start = question.answers[0]
         span = covering(positions, start, start + len(text))
-        if span is None:  # no token has a character of it
+        if span is None:  # no token has a character of the answer
             return rows
         return [_with_answer(row, *span) for row in rows]
 
@@ -204,7 +205,7 @@ class BERTSpan(GrownFromBERT, NetworkReader[Window, WindowBatch]):
         tokens = padded([row.ids for row in rows])  # (B, T)
         column = torch.arange(tokens.shape[1])
         begins, lengths = (torch.tensor([getattr(row, name) for row in rows]) for name in ("begins", "length"))
-        inside = (column >= begins[:, None]) & (column < lengths[:, None] - 1)  # not the last <sep>
+        inside = (column >= begins[:, None]) & (column < lengths[:, None] - 1)  # without the last <sep>
         starts, ends = (torch.tensor([getattr(row, name) for row in rows]) for name in ("start", "end"))
         return WindowBatch(tokens, inside | (column == 0), starts, ends)
 
@@ -221,7 +222,7 @@ class BERTSpan(GrownFromBERT, NetworkReader[Window, WindowBatch]):
                 number, row = rows[position]
                 part = found[row.begins : row.begins + row.tokens]  # (W, 2)
                 add_window(tables[number], row.first, part[:, 0], part[:, 1])
-                # s_none = S·C + E·C, the least of all windows
+                # s_none = S·C + E·C, the smallest of all windows
                 none[number] = min(none[number], float(found[0].sum()))
         return [
             _found(question, positions, table, float(least), count)
@@ -229,7 +230,7 @@ class BERTSpan(GrownFromBERT, NetworkReader[Window, WindowBatch]):
         ]
 
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
-        """See `Network.trial_loss`; a question of a third of the row."""
+        """See `Network.trial_loss`; the question is a third of the row."""
         length = min(max(length, 6), self.features.encoder.context)
         tokens = words(rows, length, self.vocab_size - len(RESERVED))
         begins = max(3, length // 3)
@@ -256,7 +257,7 @@ class BERTSpan(GrownFromBERT, NetworkReader[Window, WindowBatch]):
 
 
 def _start_and_end(width: int) -> nn.Linear:
-    """S and E, (2, R), as BERT begins."""
+    """Initial S and E, (2, R), like BERT's weights."""
     layer = nn.Linear(width, 2, bias=False)
     nn.init.normal_(layer.weight, std=INITIAL_STD)
     return layer
@@ -267,7 +268,7 @@ def _row(ids: np.ndarray, vocab_size: int) -> np.ndarray:
 
 
 def _with_answer(row: Window, first: int, last: int) -> Window:
-    """The row with the answer's tokens, where it has them all."""
+    """The row with the answer's positions, if it has all of its tokens."""
     start, end = first - row.first, last - row.first
     if start < 0 or end >= row.tokens:
         return row
@@ -275,12 +276,12 @@ def _with_answer(row: Window, first: int, last: int) -> Window:
 
 
 def _found(question: Question, positions: np.ndarray, table: np.ndarray, none: float, count: int) -> list[Found]:
-    """The best spans as characters of the paragraph; those that are white space alone are none."""
+    """The best spans as characters of the paragraph, without spans of only white space."""
     found: list[Found] = []
     whole = total(table, none) if len(table) else 0.0
     for first, last, score in best_spans(table, count):
         start, end = int(positions[first, 0]), int(positions[last, 1])
-        piece = question.context[start:end]  # its first and its last token may be white space alone
+        piece = question.context[start:end]  # its first or last token can be only white space
         if text := piece.strip():
             start += len(piece) - len(piece.lstrip())
             found.append(Found(text, start, score - none, float(np.exp(score - whole))))

@@ -1,13 +1,13 @@
-"""GPT fine-tuned on multiple choice (Radford et al. 2018, section 3.3): which of the options answers a question.
+"""GPT fine-tuned on multiple choice (Radford et al. 2018, section 3.3): it selects the option that answers a question.
 
     row of option k    start context question delimiter option_k extract          (`gpt_classifier.choices`)
-    z_k                = w · dropout(h_k), h_k the body's last state where extract stands
+    z_k                = w · dropout(h_k), h_k the body's last state at extract
     L2                 = −log softmax(z_1 … z_K)_y          mean over the questions
     L3                 = L2 + λ L1                          L1, λ as in `gpt_classifier`
 
-"" among the options says that the question has no answer; its row has nothing between delimiter and extract. w has no
-bias, which would cancel. A context too long for the row of the longest option loses its end, and a question longer than
-half of the row its own.
+The option "" means that the question has no answer; its row has nothing between delimiter and extract. w has no bias,
+because it would cancel. If the row of the longest option is too long, the end of the context is cut off; so is the end
+of a question longer than half of the row.
 
 Shape legend: B questions, K options, R rows, T positions, D width.
 """
@@ -44,7 +44,7 @@ class GPTChoiceConfig(GrownConfig):
 
 
 class Choice(NamedTuple):
-    """A question: a row of tokens for each of its K options, and which is right, 0 where that is not known."""
+    """A question: a row of tokens for each of its K options, and the index of the right one, 0 if unknown."""
 
     rows: tuple[np.ndarray, ...]
     right: int = 0
@@ -56,7 +56,8 @@ class Choice(NamedTuple):
 
 
 class ChoiceBatch(NamedTuple):
-    """Questions: tokens (R, T) int64, right-padded with PAD; how many options each has; which is right, (B,) int64."""
+    """Questions: tokens (R, T) int64, right-padded with PAD; the number of options of each; the right ones, (B,)
+    int64."""
 
     tokens: torch.Tensor
     counts: list[int]
@@ -64,7 +65,7 @@ class ChoiceBatch(NamedTuple):
 
 
 class GPTChoice(GrownFromGPT, NetworkReader[Choice, ChoiceBatch]):
-    """Body → a score a row → softmax over the rows of a question."""
+    """Body → one score per row → softmax over the rows of a question."""
 
     approach: ClassVar[str] = "Transformer"
     maker: ClassVar[str] = "langladder.tasks.answering.make"
@@ -83,7 +84,8 @@ class GPTChoice(GrownFromGPT, NetworkReader[Choice, ChoiceBatch]):
         return True
 
     def forward(self, batch: ChoiceBatch) -> tuple[torch.Tensor, torch.Tensor]:
-        """log P(option | context, question), (B, K), −∞ behind a question's own; and the body's states (R, T, D)."""
+        """log P(option | context, question), (B, K), −∞ after a question's last option; and the body's states (R, T,
+        D)."""
         hidden: torch.Tensor = self.gpt(batch.tokens)[0]  # (R, T, D)
         last = (batch.tokens != PAD).sum(dim=1) - 1  # (R,)
         h = hidden[torch.arange(len(hidden), device=hidden.device), last]  # (R, D)
@@ -97,7 +99,7 @@ class GPTChoice(GrownFromGPT, NetworkReader[Choice, ChoiceBatch]):
         return loss + language[0] if language else loss
 
     def means(self, batch: ChoiceBatch) -> tuple[torch.Tensor, ...]:
-        """See `NetworkReader.means`: L2, and λ L1 where λ is not 0."""
+        """See `NetworkReader.means`: L2, and λ L1 if λ is not 0."""
         log_probs, hidden = self(batch)
         # L2 = −log softmax(z)_y
         loss = F.nll_loss(log_probs, batch.right)
@@ -110,7 +112,7 @@ class GPTChoice(GrownFromGPT, NetworkReader[Choice, ChoiceBatch]):
         return loss, self.config.lm_weight * language
 
     def terms(self, batch: ChoiceBatch) -> tuple[int, ...]:
-        """See `NetworkReader.terms`: questions, and told tokens."""
+        """See `NetworkReader.terms`: questions, and predicted tokens."""
         predicted = int((batch.tokens[:, 1:] != PAD).sum())
         return (len(batch.right), predicted) if self.config.lm_weight else (len(batch.right),)
 
@@ -125,11 +127,11 @@ class GPTChoice(GrownFromGPT, NetworkReader[Choice, ChoiceBatch]):
         """See `NetworkReader.encode`: all rows of a question together.
 
         Raises:
-            InputError: it has no options.
+            InputError: the question has no options.
         """
         if not question.options:
             raise InputError(
-                f"{question.question[:60]!r}: has no options to choose from; give them (options), or ask a reader of "
+                f"{question.question[:60]!r}: has no options to choose from; give options, or use a reader of "
                 "spans"
             )
         context = self.tokenizer.encode(question.context)
@@ -152,7 +154,7 @@ class GPTChoice(GrownFromGPT, NetworkReader[Choice, ChoiceBatch]):
 
     @torch.no_grad()
     def candidates(self, questions: Sequence[Question], count: int) -> list[list[Found]]:
-        """See `Reader.candidates`: every option, "" too; the score is log P."""
+        """See `Reader.candidates`: every option, including ""; the score is log P."""
         rows = [self.encode(question)[0] for question in questions]
         found: list[list[Found]] = [[] for _ in questions]
         for chosen, batch in self._batches(rows):
@@ -164,7 +166,7 @@ class GPTChoice(GrownFromGPT, NetworkReader[Choice, ChoiceBatch]):
         return found
 
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
-        """See `Network.trial_loss`; two options a question."""
+        """See `Network.trial_loss`; two options per question."""
         length = min(max(length, 5), self.gpt.context)
         tokens = words(2 * rows, length, self.vocab_size - len(RESERVED))
         tokens[:, 0], tokens[:, length // 2], tokens[:, -1] = self.marks

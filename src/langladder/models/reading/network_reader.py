@@ -1,7 +1,7 @@
-"""The base of readers that are trained by gradient: they start from another rung's network and keep its tokenizer.
+"""The base of readers that are trained by gradient. They start from another rung's network and use its tokenizer.
 
-A batch is whatever `collate` makes of the rows that `encode` gives: of one question one row or several, each of which
-is trained on by itself.
+`encode` returns one or several rows of a question; each row is a separate training example. `collate` combines rows
+into a batch, whose type depends on the reader.
 """
 
 from abc import abstractmethod
@@ -52,7 +52,7 @@ class NetworkReader(Network, Reader, Generic[Row, Batch]):
 
     @abstractmethod
     def encode(self, question: Question) -> Sequence[Row]:
-        """The rows of a question, each with its `length` and with what is right."""
+        """The rows of a question, each with its `length` and the right answer."""
 
     @abstractmethod
     def collate(self, rows: Sequence[Row]) -> Batch:
@@ -60,22 +60,22 @@ class NetworkReader(Network, Reader, Generic[Row, Batch]):
 
     @abstractmethod
     def losses(self, batch: Batch) -> torch.Tensor:
-        """Mean loss of the rows, in nats: what is trained."""
+        """The training loss: the mean over the rows, in nats."""
 
     def means(self, batch: Batch) -> tuple[torch.Tensor, ...]:
-        """The means that `losses` is the sum of."""
+        """The means whose sum is `losses`."""
         return (self.losses(batch),)
 
     def terms(self, batch: Batch) -> tuple[int, ...]:
-        """Of how many terms each of them is taken: rows; what is right has one number for each."""
+        """The number of terms of each mean: rows; each row has one right answer."""
         return (len(batch[-1]),)
 
     @abstractmethod
     def judge(self, batch: Batch) -> tuple[float, int, int]:
-        """Σ −log P(what is right), rows that are answered right, rows; of a batch that is only read."""
+        """Σ −log P(right answer), number of correct rows, number of rows, for a batch without training."""
 
     def tokens_of(self, question: str) -> np.ndarray:
-        """A question's tokens."""
+        """The tokens of a question."""
         return self.tokenizer.encode(question)
 
     def write_beside(self, folder: Path) -> None:
@@ -98,7 +98,7 @@ class NetworkReader(Network, Reader, Generic[Row, Batch]):
 
     @torch.no_grad()
     def _batches(self, rows: Sequence[Row]) -> Iterator[tuple[list[int], Batch]]:
-        """(places, batch) of rows of like length together, in evaluation mode."""
+        """(indices, batch) with rows of similar length together, in evaluation mode."""
         training = self.training
         self.eval()
         try:

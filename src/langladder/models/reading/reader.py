@@ -1,8 +1,9 @@
-"""The one door of every reader: a paragraph and a question → the answer that stands there, or that there is none.
+"""The interface of every reader: a paragraph and a question → the answer in the paragraph, or no answer.
 
-A reader of spans says which characters of the paragraph; one that chooses says which of the options that the question
-brings. `threshold` is how much better than none an answer must be to be given (Devlin et al. 2019, section 4.3); it is
-fitted on validation questions, and null where every training question has an answer: then one is always given.
+A span reader returns characters of the paragraph; a multiple-choice reader returns one of the question's options. An
+answer is given if its score exceeds that of no answer by at least `threshold` (Devlin et al. 2019, section 4.3). The
+threshold is fitted on validation questions. It is null if every training question has an answer; then the reader always
+gives an answer.
 """
 
 from abc import abstractmethod
@@ -23,9 +24,9 @@ class Found(NamedTuple):
     """An answer: characters start … of the paragraph, "" for none.
 
     Attributes:
-        start: −1 of what is no span: no answer, an option.
-        score: how much better than no answer, in the reader's own unit.
-        probability: where the reader says one.
+        start: −1 if the answer is not a span: no answer, or an option.
+        score: the difference to the score of no answer, in the reader's own unit.
+        probability: if the reader computes one.
     """
 
     text: str
@@ -41,33 +42,33 @@ class Reader(Model):
     WHAT: ClassVar[str] = "reader"
     threshold: float | None = None
     knows_none: ClassVar[bool] = False
-    """Whether "" is among its candidates; else `threshold` decides when there is no answer."""
+    """Whether "" can be among its candidates; otherwise `threshold` decides if there is no answer."""
 
     @property
     def chooses(self) -> bool:
-        """Whether it picks one of the options; else it finds a span."""
+        """Whether it selects one of the options; otherwise it finds a span."""
         return False
 
     @abstractmethod
     def candidates(self, questions: Sequence[Question], count: int) -> list[list[Found]]:
-        """The best answers of each question, at most `count`, the best first; "" only where it `knows_none`.
+        """At most `count` best answers of each question, best first; "" only if it `knows_none`.
 
         Args:
-            questions: whatever their answers are, these are not read.
+            questions: their answers are ignored.
 
         Raises:
-            InputError: a question has nothing to choose from, where the reader chooses.
+            InputError: a question has no options, but the reader chooses among options.
         """
 
     def answers(self, questions: Sequence[Question], best: int = 1) -> list[list[Found]]:
-        """The best answers of each question, at most `best`, at least one; "there is none" where its turn is."""
+        """The best answers of each question, at least one and at most `best`, with "no answer" at its rank."""
         found = self.candidates(questions, best)
         if self.threshold is None:
             return [some or [Found("", -1, 0.0)] for some in found]
         return [_with_none(some, self.threshold)[:best] for some in found]
 
     def fit_threshold(self, questions: Sequence[Question], *, needed: bool) -> None:
-        """Choose the threshold that makes F₁ on these questions highest; none is `needed` where all have an answer."""
+        """Select the threshold with the highest F₁ on these questions; not `needed` if all have an answer."""
         self.threshold = None
         if not needed or self.knows_none or not questions:
             return
@@ -77,7 +78,7 @@ class Reader(Model):
         self.threshold = best_threshold(np.array([one.score for one in first]), answered, silent)
 
     def reading(self) -> dict[str, object]:
-        """What reading.json holds."""
+        """The content of reading.json."""
         return {"threshold": self.threshold}
 
 

@@ -1,13 +1,13 @@
-"""Sliding window: the answer whose surroundings have most words of the question. What a reader must beat.
+"""Sliding window: the answer whose context has most words of the question. This is the baseline of readers.
 
-    IC(w) = ln(1 + 1 / C(w))                                         C(w): how often w occurs in the paragraph
+    IC(w) = ln(1 + 1 / C(w))                                         C(w): count of w in the paragraph
     sw(A) = max_j Σ_{k=1}^{|S|} IC(P_{j+k}) [P_{j+k} ∈ S],  S = A ∪ Q   (Richardson et al. 2013, algorithm 1)
 
-Of options, that with the highest sw. Without options, as Rajpurkar et al. (2016, section 5.1): of the spans of each
-sentence those are kept where the rest of the sentence shares most words and pairs of words with the question, and of
-these the one with the highest sw. It differs in that spans are all runs of at most `longest` words that have no word of
-the question and no punctuation, not the constituents of a parse; a longer span gains by its own words, so `longest` is
-one out of the box. It learns nothing but the threshold below which it says that there is no answer.
+With options, the answer is the option with the highest sw. Without options, as in Rajpurkar et al. (2016, section 5.1):
+candidates are the spans for which the rest of the sentence shares most words and word pairs with the question; of
+these, the answer is the span with the highest sw. Difference from the paper: spans are all sequences of at most
+`longest` words without words of the question and punctuation, not the constituents of a parse. A longer span gains from
+its own words, so `longest` is 1 by default. Only the threshold of no answer is fitted.
 """
 
 import time
@@ -30,7 +30,7 @@ from langladder.text.labelled.questions import Question
 from langladder.text.words.normalisation import Normalisation
 
 _LETTER = r"\p{L}\p{N}_"
-_WORD = regex.compile(rf"[{_LETTER}][{_LETTER}\p{{M}}\p{{Cf}}]*|[^{_LETTER}\s\p{{M}}\p{{Cf}}]")  # Cf shows nothing
+_WORD = regex.compile(rf"[{_LETTER}][{_LETTER}\p{{M}}\p{{Cf}}]*|[^{_LETTER}\s\p{{M}}\p{{Cf}}]")  # Cf: invisible
 _WRITTEN = Normalisation(("invisible", "NFC", "lowercase"))
 _ENDS = frozenset(".?!。？！؟۔।॥።")
 
@@ -39,13 +39,13 @@ class SlidingWindowConfig(schema.Config):
     """Settings of `SlidingWindow`."""
 
     options: bool = False
-    """Whether it chooses among the options of a question, as it was made for."""
+    """Whether it chooses among the options of a question, as in the original paper."""
     longest: int = Field(default=1, ge=1, le=20)
-    """Words of a span."""
+    """Maximum words of a span."""
 
 
 class Words(NamedTuple):
-    """A paragraph's words in lower case and Unicode's form NFC, and the characters of each, from and to."""
+    """A paragraph's words in lower case and Unicode form NFC, and the character range of each."""
 
     words: list[str]
     positions: list[tuple[int, int]]
@@ -68,7 +68,7 @@ class SlidingWindow(Reader):
         return self.config.options
 
     def candidates(self, questions: Sequence[Question], count: int) -> list[list[Found]]:
-        """See `Reader.candidates`; the score is the share of the question that is found beside the answer."""
+        """See `Reader.candidates`; the score is the share of the question that is found near the answer."""
         return [(_options if self.chooses else self._spans)(question)[:count] for question in questions]
 
     def _spans(self, question: Question) -> list[Found]:
@@ -88,7 +88,7 @@ class SlidingWindow(Reader):
         return found
 
     def number_of_parameters(self) -> int:
-        """The threshold."""
+        """The number of stored values: the threshold."""
         return int(self.threshold is not None)
 
     def save(self, folder: Path) -> None:
@@ -119,19 +119,19 @@ def words_of(text: str) -> Words:
 
 
 def grams(words: Sequence[str]) -> set[tuple[str, ...]]:
-    """The words that are no punctuation, and the pairs of neighbours that both are none."""
+    """The words without punctuation, and the pairs of neighbouring words without punctuation."""
     kept = [word for word in words if word[0].isalnum()]
     pairs = pairwise(words)
     return {(word,) for word in kept} | {(a, b) for a, b in pairs if a[0].isalnum() and b[0].isalnum()}
 
 
 def sliding_window(passage: Sequence[str], wanted: set[str]) -> float:
-    """sw, see the head of the module."""
+    """sw, see the module docstring."""
     wanted = {word for word in wanted if word[0].isalnum()}
     counts = Counter(passage)
     # IC(w) = ln(1 + 1 / C(w))
     gains = np.array([np.log1p(1 / counts[word]) if word in wanted else 0.0 for word in passage])  # (P,)
-    sums = np.concatenate([[0.0], np.cumsum(gains), np.full(len(wanted), gains.sum())])  # windows may reach behind it
+    sums = np.concatenate([[0.0], np.cumsum(gains), np.full(len(wanted), gains.sum())])  # windows can end later
     return float((sums[len(wanted) :] - sums[: -len(wanted) or None]).max()) if len(gains) and wanted else 0.0
 
 
@@ -148,7 +148,7 @@ def _options(question: Question) -> list[Found]:
 
 
 def _runs(words: Sequence[str], question_words: set[str], longest: int) -> list[tuple[int, int]]:
-    """(first, last) of the runs of words that have no punctuation and no word of the question."""
+    """(first, last) of the sequences of words without punctuation and words of the question."""
     free = [word[0].isalnum() and word not in question_words for word in words]
     return [
         (first, first + more)
@@ -159,7 +159,7 @@ def _runs(words: Sequence[str], question_words: set[str], longest: int) -> list[
 
 
 def _sentence(words: Sequence[str], position: int) -> tuple[int, int]:
-    """From where to where the sentence goes that has a word."""
+    """The start and end of a word's sentence."""
     begin = next((at + 1 for at in range(position - 1, -1, -1) if words[at] in _ENDS), 0)
     return begin, next((at for at in range(position, len(words)) if words[at] in _ENDS), len(words))
 

@@ -1,12 +1,12 @@
 """BERT fine-tuned on words with tags (Devlin et al. 2019, section 5.3).
 
     row     <cls> pieces of w_1 … w_T <sep>
-    h_t     of the body (`bert_features`), where the first piece of w_t stands; the other pieces have no tag
+    h_t     state of the body (`bert_features`) at the first piece of w_t; the other pieces have no tag
     f_t     W dropout(h_t) + b, then a softmax at each word or a CRF over the sentence (`network_tagger`)
 
-A sentence with more pieces than the body's context becomes several rows, cut between words; the tags of a CRF are still
-those of the whole sentence. Words are cut as they stand inside a line (`text.tokenize.tokenizers`), the first as it
-opens one.
+A sentence with more pieces than the body's context is divided into several rows, between words; a CRF still predicts
+the tags of the whole sentence. Words are tokenised as inside a line (`text.tokenize.tokenizers`), the first one as at
+the beginning of a line.
 
 Shape legend: B sentences, W words, R rows, T positions, K tags, D width of h.
 """
@@ -43,7 +43,7 @@ class BERTTaggerConfig(BERTFeaturesConfig):
 
     output: Literal["softmax", "crf"] = "softmax"
     constraints: bool = True
-    """crf: whether tags that bracket phrases (IOB2, IOBES) follow only what they may."""
+    """crf: whether invalid transitions of phrase tags (IOB2, IOBES) are forbidden."""
 
 
 class Pieces(NamedTuple):
@@ -54,8 +54,8 @@ class Pieces(NamedTuple):
 
 
 class PieceBatch(NamedTuple):
-    """Sentences: tokens (R, T) int64, right-padded with PAD; lengths (B,), in words; positions (B, W) int64, where
-    among the R·T the first piece of each word stands, 0 at padding."""
+    """Sentences: tokens (R, T) int64, right-padded with PAD; lengths (B,), in words; positions (B, W) int64, indices
+    among the R·T of each word's first piece, 0 at padding."""
 
     tokens: torch.Tensor
     lengths: torch.Tensor
@@ -81,7 +81,7 @@ class BERTTagger(GrownFromBERT, NetworkTagger[Pieces, PieceBatch]):
         self.crf = CRF(number_of_labels) if config.output == "crf" else None
 
     def equip(self, tokenizer: Tokenizer, tags: Sequence[str]) -> Self:
-        """Tell the network how words are cut, and its tags."""
+        """Set the network's tokenizer and tags."""
         assert tokenizer.full_vocab_size == self.vocab_size, (tokenizer.full_vocab_size, self.vocab_size)
         self.tokenizer = tokenizer
         self._pieces = lru_cache(KNOWN_WORDS)(self._cut)
@@ -94,7 +94,7 @@ class BERTTagger(GrownFromBERT, NetworkTagger[Pieces, PieceBatch]):
         return f
 
     def encode(self, sentence: Sequence[str]) -> Pieces:
-        """A sentence as pieces, its frame not included."""
+        """A sentence as pieces, without `<cls>` and `<sep>`."""
         pieces = [self._pieces(word, position == 0) for position, word in enumerate(sentence)]
         if not pieces:
             return Pieces(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64))
@@ -104,7 +104,7 @@ class BERTTagger(GrownFromBERT, NetworkTagger[Pieces, PieceBatch]):
     def collate(self, rows: Sequence[Pieces]) -> PieceBatch:
         """Sentences as one padded batch."""
         framed_rows: list[np.ndarray] = []
-        where: list[list[tuple[int, int]]] = []  # of each word, its row and its position there
+        where: list[list[tuple[int, int]]] = []  # the row of each word, and its position there
         for one in rows:
             where.append([])
             for start, stop in self._spans(one):
@@ -144,12 +144,12 @@ class BERTTagger(GrownFromBERT, NetworkTagger[Pieces, PieceBatch]):
         return network.equip(tokenizer, tags)
 
     def _cut(self, word: str, opens: bool) -> np.ndarray:
-        """The pieces of a word, at least one, and at most as many as fit into a row."""
+        """The pieces of a word: at least one, at most as many as fit into a row."""
         pieces = self.tokenizer.encode(word) if opens else word_pieces(self.tokenizer, [word])[0]
         return pieces[: self.features.encoder.context - 2] if len(pieces) else np.array([UNK], dtype=np.int32)
 
     def _spans(self, one: Pieces) -> list[tuple[int, int]]:
-        """The ranges of a sentence's pieces that fill rows, cut between words."""
+        """The ranges of a sentence's pieces for each row, divided between words."""
         room, ends = self.features.encoder.context - 2, [*one.firsts[1:].tolist(), len(one.ids)]
         spans, start = [], 0
         for first, end in zip(one.firsts.tolist(), ends, strict=True):

@@ -1,4 +1,4 @@
-"""Base of taggers that are not networks: they are fitted to the training sentences at once, and store arrays.
+"""Base of taggers that are not networks. They are fitted to all training sentences at once, and store arrays.
 
 Shape legend: T words, K tags, B sentences.
 """
@@ -27,7 +27,7 @@ class CountedTagger(Tagger):
     """A tagger fitted by counting, or by a library. Built as `cls(config, tags)`.
 
     Attributes:
-        KEYS: what reading.json holds beside the labels: lists of strings.
+        KEYS: keys of reading.json besides the labels; their values are lists of strings.
     """
 
     approach: ClassVar[str] = "counted"
@@ -51,7 +51,7 @@ class CountedTagger(Tagger):
 
     @abstractmethod
     def lists(self) -> dict[str, list[str]]:
-        """What `KEYS` names."""
+        """The lists of `KEYS`."""
 
     @abstractmethod
     def restore(self, arrays: Mapping[str, np.ndarray], lists: Mapping[str, list[str]]) -> None:
@@ -91,7 +91,7 @@ class CountedTagger(Tagger):
         return found
 
     def number_of_parameters(self) -> int:
-        """See `Tagger.number_of_parameters`: those that are not 0; most words have one tag."""
+        """See `Tagger.number_of_parameters`: only values that are not 0, because most words have one tag."""
         return sum(int(np.count_nonzero(array)) for array in self.arrays().values())
 
     def save(self, folder: Path) -> None:
@@ -173,7 +173,7 @@ def make(
     kind: type[CountedTagger],
     tags: Sequence[str],
     train: Sequence[Tagged],
-    validation: Sequence[Tagged],  # noqa: ARG001 - as all makers are called
+    validation: Sequence[Tagged],  # noqa: ARG001 - the signature of all makers
     *,
     settings: ModelSettings[schema.Config],
     **_: object,

@@ -2,11 +2,11 @@
 
     s(x, y) = Σ_t Σ_{f true of word t} w_{f, y_t} + Σ_t A_{y_{t−1} y_t}
 
-CRFsuite (Okazaki 2007) finds the weights by L-BFGS with L1 and L2 penalties. It keeps a model in a binary file that its
-reader trusts, so such a file is never read here: the weights are asked for after training, stored as arrays, and the
-sentences are scored by the chain of `nn.crf`. The tests hold the tags of both equal.
+CRFsuite (Okazaki 2007) estimates the weights with L-BFGS and L1 and L2 penalties. It stores a model in a binary file,
+which its reader does not check, so such files are never read here. After training, the weights are exported and stored
+as arrays, and `nn.crf` scores the sentences. The tests compare the tags of both.
 
-The features: `word_features`.
+For the features see `word_features`.
 
 Shape legend: F features, K tags, N weights that are not 0, T words.
 """
@@ -34,9 +34,9 @@ class FeatureCRFConfig(schema.Config):
     l1: float = Field(default=0.1, ge=0)
     l2: float = Field(default=0.01, ge=0)
     iterations: int = Field(default=60, ge=1, le=100_000)
-    """Of L-BFGS, at most."""
+    """Maximum iterations of L-BFGS."""
     constraints: bool = True
-    """Whether tags that bracket phrases (IOB2, IOBES) follow only what they may."""
+    """Whether invalid transitions of phrase tags (IOB2, IOBES) are forbidden."""
 
 
 class FeatureCRF(CountedTagger):
@@ -65,7 +65,7 @@ class FeatureCRF(CountedTagger):
         for sentence in sentences:
             if sentence.words:
                 own = tags[position : position + len(sentence.words)]
-                trainer.append(sentence_features(sentence.words), [str(tag) for tag in own])  # ids: names may be odd
+                trainer.append(sentence_features(sentence.words), [str(tag) for tag in own])  # ids: names can be odd
                 position += len(own)
         chosen = self.config
         trainer.set_params({"c1": chosen.l1, "c2": chosen.l2, "max_iterations": chosen.iterations})
@@ -90,7 +90,7 @@ class FeatureCRF(CountedTagger):
             self.transitions[int(before), int(after)] = weight
 
     def scores(self, words: Sequence[str]) -> np.ndarray:
-        """See `CountedTagger.scores`: the sum of the weights of the features that are true of each word."""
+        """See `CountedTagger.scores`: the sum of the weights of each word's true features."""
         known = [[self.features[f] for f in own if f in self.features] for own in sentence_features(words)]
         bounds = np.cumsum([0, *map(len, known)])
         flat = np.array([row for own in known for row in own], dtype=np.int64)
@@ -99,7 +99,7 @@ class FeatureCRF(CountedTagger):
         return found
 
     def chain(self) -> Chain:
-        """The transitions' weights; CRFsuite has none for a first or a last tag."""
+        """The weights of transitions; CRFsuite has no weights of first and last tags."""
         K, allowed = len(self.tags), allowed_steps(self.tags) if self.config.constraints else None
         if allowed is None:
             return Chain(self.transitions, np.zeros(K), np.zeros(K))

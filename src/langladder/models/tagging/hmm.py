@@ -1,12 +1,14 @@
-"""Hidden Markov model: tags follow one another, and each word depends on its tag (Church 1988; Brants 2000, "TnT").
+"""Hidden Markov model: each tag depends on the previous tag, and each word on its tag (Church 1988; Brants 2000,
+"TnT").
 
     P(w, t) = ∏_i P(t_i | t_{i−1}) P(w_i | t_i) · P(end | t_T),   t_0 = begin
     P(t | t′) = λ n(t′, t) / n(t′) + (1 − λ) n(t) / N              λ by deleted interpolation (Brants, figure 1)
     P(w | t) ∝ P(t | w) / P(t)                                     Bayes; P(w) is the same for every tag
 
-P(t | w) is that of `most_frequent`: counted, and by the ending where the word is rare or unknown. The likeliest tags
-come from Viterbi, P(t_i | w) from forward–backward: the chain of a CRF, whose scores are these logarithms. What differs
-from TnT: a tag looks one tag back and not two, and a known word may have a tag that it never had in training.
+P(t | w) is that of `most_frequent`: from counts, and from the ending if the word is rare or unknown. The most probable
+tags are computed with Viterbi, P(t_i | w) with forward–backward; both use the chain of a CRF with these logarithms as
+scores. Differences from TnT: a tag depends on one previous tag, not two, and a known word can have a tag that it never
+had in training.
 
 Shape legend: K tags.
 """
@@ -28,7 +30,7 @@ class HMMConfig(LexicalConfig):
     """Settings of `HMM`."""
 
     constraints: bool = True
-    """Whether tags that bracket phrases (IOB2, IOBES) follow only what they may."""
+    """Whether invalid transitions of phrase tags (IOB2, IOBES) are forbidden."""
 
 
 class HMM(MostFrequentTag):
@@ -85,11 +87,11 @@ class HMM(MostFrequentTag):
 def transition_probabilities(steps: np.ndarray) -> np.ndarray:
     """P(t | t′) from n(t′, t): (K + 1, K + 1) → the same shape, rows sum to 1."""
     after, before, total = steps.sum(axis=0), steps.sum(axis=1), steps.sum()
-    # deleted interpolation: each step votes for the estimate that predicts it better from all others
+    # deleted interpolation: each transition votes for the estimate that predicts it better without itself
     one = (after - 1)[None, :] / max(1.0, total - 1)
     two = (steps - 1) / np.maximum(before - 1, 1)[:, None]
     weight = float(steps[(steps > 0) & (two > one)].sum() / max(1.0, total))
-    weight = min(weight, 0.999)  # every step stays possible
+    weight = min(weight, 0.999)  # every transition stays possible
     frequency = (after + 1e-3) / (after + 1e-3).sum()
     counted = np.divide(steps, before[:, None], out=np.tile(frequency, (len(steps), 1)), where=before[:, None] > 0)
     # P(t | t′) = λ n(t′, t) / n(t′) + (1 − λ) n(t) / N

@@ -1,8 +1,8 @@
-"""Most frequent tag: each word gets its most frequent tag, without looking at its neighbours.
+"""Most frequent tag: each word gets its most frequent tag, independent of its neighbours.
 
-The baseline of tagging: 90 % of English words are right by it (Charniak 1997, "Statistical Techniques for Natural
-Language Parsing", section 2). Words that the training text lacks get the tag of words with their ending, or simply the
-tag that such words have most often.
+This is the baseline of tagging: it is right for 90 % of English words (Charniak 1997, "Statistical Techniques for
+Natural Language Parsing", section 2). Unknown words get the most frequent tag of words with their ending, or of all
+rare words.
 
     P(t | w) = (n(w, t) + γ P(t | ending of w)) / (n(w) + γ)
 
@@ -10,9 +10,9 @@ Tags of unknown words by their endings (Brants 2000, "TnT", section 2.3):
 
     P(t | l_{n−i+1} … l_n) = (P̂(t | l_{n−i+1} … l_n) + θ P(t | l_{n−i+2} … l_n)) / (1 + θ)
 
-from the longest ending down to none, where P̂ are relative frequencies among rare training words (an unknown word is
-more like these) and θ is the standard deviation of the tags' overall frequencies. Capitalised words have endings of
-their own. What differs: words with a digit are a class of their own as well.
+from the longest ending to none. P̂ are relative frequencies among rare training words, which are more similar to
+unknown words, and θ is the standard deviation of the tags' overall frequencies. Capitalised words have separate
+endings. Difference from the paper: words with a digit are also a separate class.
 
 Shape legend: W words, K tags, S endings.
 """
@@ -28,17 +28,17 @@ from langladder.ground import schema
 from langladder.models.tagging.counted_tagger import CountedTagger, shaped
 from langladder.text.labelled.labelled import Tagged
 
-LONGEST = 10  # letters of an ending
-RARE = 10  # a word that occurs at most so often shows what unknown words are like
+LONGEST = 10  # maximum letters of an ending
+RARE = 10  # words with at most this count represent unknown words
 
 
 class Suffixes:
     """P(t | ending) for every ending of a rare training word.
 
     Attributes:
-        names: S endings, each after a letter for the word's class: a, A (capitalised), 0 (has a digit).
+        names: S endings, each with a prefix for the word's class: a, A (capitalised), 0 (has a digit).
         table: (S, K) smoothed probabilities of their tags.
-        prior: (K,) those of any rare word.
+        prior: (K,) the probabilities of all rare words.
     """
 
     def __init__(self, names: list[str], table: np.ndarray, prior: np.ndarray) -> None:
@@ -47,7 +47,7 @@ class Suffixes:
 
     @classmethod
     def fit(cls, counts: Mapping[str, np.ndarray]) -> Self:
-        """From the tags of each training word: word → (K,) how often it has which."""
+        """Estimate from the tags of the training words: word → (K,) counts of its tags."""
         K = len(next(iter(counts.values())))
         endings: dict[str, np.ndarray] = defaultdict(lambda: np.zeros(K))
         rare = [word for word in counts if counts[word].sum() <= RARE] or list(counts)
@@ -58,7 +58,7 @@ class Suffixes:
                 endings[ending] += counts[word]
         prior = (total + 1e-3) / (total + 1e-3).sum()
         theta = float(prior.std()) or 1.0
-        names = sorted(endings, key=lambda name: (len(name), name))  # shorter ones before those that go on from them
+        names = sorted(endings, key=lambda name: (len(name), name))  # shorter endings before their extensions
         table = np.empty((len(names), K))
         rows = {name: row for row, name in enumerate(names)}
         for row, name in enumerate(names):
@@ -77,7 +77,7 @@ class Suffixes:
 
 
 def _endings(word: str) -> list[str]:
-    """The word's class alone, then with its last letter, its last two, …"""
+    """The word's class, then the class with its last letter, its last two letters, …"""
     kind = "0" if any(c.isdigit() for c in word) else "A" if word[:1].isupper() else "a"
     folded = word.lower()
     return [kind + folded[len(folded) - n :] for n in range(min(len(folded), LONGEST) + 1)]
@@ -87,9 +87,9 @@ class LexicalConfig(schema.Config):
     """Settings of `MostFrequentTag`."""
 
     unknown: Literal["suffix", "frequent"] = "suffix"
-    """How unknown words are tagged: by their ending, or all with the tag that is the most frequent among rare words."""
+    """How unknown words are tagged: by their ending, or all with the most frequent tag of rare words."""
     prior: float = Field(default=0.1, ge=0.001, le=1000)
-    """γ: for how many occurrences the ending of a known word counts."""
+    """γ: the number of occurrences that the ending of a known word is worth."""
 
 
 class MostFrequentTag(CountedTagger):

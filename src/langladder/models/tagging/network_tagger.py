@@ -1,10 +1,10 @@
-"""Base of taggers that are trained by gradient, whatever their input: the output, the loss, the best tags.
+"""Base of taggers that are trained by gradient, for any input: the output, the loss, the best tags.
 
-    softmax   P(y | x) = ∏_t softmax(f_t)_{y_t}      each word by itself; the best tags need not go together
+    softmax   P(y | x) = ∏_t softmax(f_t)_{y_t}      each word separately; the best tags can be inconsistent
     crf       P(y | x) by `nn.crf`                   whole sequences (Collobert et al. 2011, section 3.3.2)
 
-The loss is −log P(y | x), summed over the sentences of a batch and divided by their words. A batch is whatever
-`collate` makes; its `lengths` (B,) say how many words each sentence has.
+The loss is −log P(y | x), summed over the sentences of a batch and divided by their words. `collate` defines the type
+of a batch; its `lengths` (B,) are the sentences' numbers of words.
 
 Shape legend: B sentences, T words, K tags.
 """
@@ -22,15 +22,15 @@ from langladder.models.tagging.tagger import Sentences, Tagger, allowed_steps
 from langladder.nn.crf import CRF
 
 CELLS = 8192
-"""The most cells (sentences × longest) of a batch that is only read."""
+"""Maximum cells (sentences × longest) of a batch without training."""
 
 
 class HasIds(Protocol):
-    """A sentence as a network reads it: ids (T,)."""
+    """An encoded sentence: ids (T,)."""
 
     @property
     def ids(self) -> np.ndarray:
-        """As many as it has positions."""
+        """The number of positions."""
 
 
 class HasLengths(Protocol):
@@ -38,7 +38,7 @@ class HasLengths(Protocol):
 
     @property
     def lengths(self) -> torch.Tensor:
-        """Words of each, (B,)."""
+        """The number of words of each sentence, (B,)."""
 
 
 Sentence = TypeVar("Sentence", bound=HasIds)
@@ -57,18 +57,18 @@ class NetworkTagger(Network, Tagger, Generic[Sentence, Batch]):
 
     @abstractmethod
     def encode(self, sentence: Sequence[str]) -> Sentence:
-        """A sentence as the network reads it."""
+        """The encoding of a sentence."""
 
     @abstractmethod
     def collate(self, rows: Sequence[Sentence]) -> Batch:
         """Sentences as one padded batch."""
 
     def occurrences(self, rows: Sequence[Sentence]) -> np.ndarray | None:  # noqa: ARG002
-        """How often each word of the list occurs in encoded sentences, (V,); None: it reads no list of words."""
+        """The counts of each word of the vocabulary in encoded sentences, (V,); None: it has no vocabulary of words."""
         return None
 
     def hide(self, batch: Batch, rates: torch.Tensor) -> Batch:
-        """The batch with some words taken for unknown, each with the probability that `rates` (V,) has for it."""
+        """The batch with some words treated as unknown, each with its probability in `rates` (V,)."""
         del rates
         return batch
 
@@ -86,7 +86,7 @@ class NetworkTagger(Network, Tagger, Generic[Sentence, Batch]):
         return torch.arange(int(lengths.max()), device=lengths.device) < lengths[:, None]
 
     def loss(self, f: torch.Tensor, batch: Batch, tags: torch.Tensor) -> torch.Tensor:
-        """−Σ log P(y | x) in nats over the sentences; tags (B, T) int64, anything at padding."""
+        """−Σ log P(y | x) in nats over the sentences; tags (B, T) int64, with any values at padding."""
         if self.crf is not None:
             total: torch.Tensor = self.crf(f.float(), tags, batch.lengths).sum()
             return total
@@ -94,7 +94,7 @@ class NetworkTagger(Network, Tagger, Generic[Sentence, Batch]):
         return F.cross_entropy(f[inside].float(), tags[inside], reduction="sum")
 
     def best(self, f: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-        """The best tags (B, T): Viterbi with a CRF, else the likeliest of each word."""
+        """The best tags (B, T): Viterbi with a CRF, else the most probable tag of each word."""
         return f.argmax(dim=2) if self.crf is None else self.crf.viterbi(f, lengths)[0]
 
     @torch.no_grad()
@@ -122,7 +122,7 @@ class NetworkTagger(Network, Tagger, Generic[Sentence, Batch]):
         return found
 
     def _batches(self, sentences: Sentences) -> Iterator[tuple[list[int], Batch]]:
-        """Sentences of like length together, without those that have no words; in evaluation mode."""
+        """Batches of sentences of similar length, without empty sentences, in evaluation mode."""
         training = self.training
         self.eval()
         try:

@@ -1,12 +1,13 @@
 """Base of tagging networks: the input of a word, the output, the loss, saving.
 
-    x_t = [e_t ; l_t ; c_t ; s_t]     word vector, learned vector of training words, letters, shape (each on request)
-    h_1 … h_T = the network's own reading of x_1 … x_T
-    f_t = W h_t + b + Σ_{m true of word t} v_m, and from there on as `network_tagger` says
+    x_t = [e_t ; l_t ; c_t ; s_t]     word vector, learned vector of training words, letters, shape (each optional)
+    h_1 … h_T = the network's states for x_1 … x_T f_t = W h_t + b + Σ_{m true of word t} v_m, then as in
+    `network_tagger`
 
-v_m are vectors of hand-made features, on request: Huang et al. (2015, section 3.4) connect features of spelling and
-context to the output directly. Where few words are entities that makes a network find as many as a CRF does. They
-differ in that each feature is dropped at random, so that the network does not leave all to the words it has seen.
+v_m are optional vectors of hand-made features: Huang et al. (2015, section 3.4) connect features of spelling and
+context directly to the output. If few words are entities, a network with these features finds as many as a CRF.
+Difference from the paper: each feature is dropped at random, so that the network does not only rely on words that it
+has seen.
 
 Shape legend: B sentences, T words, K tags, D width of x, H width of h, M features of a word.
 """
@@ -37,35 +38,35 @@ from langladder.nn.word_form import WordForm
 from langladder.text.tokenize.specials import PAD, UNK
 
 ROWS = 2**16
-"""Of `features: auto` where there are no training sentences to count features in."""
+"""Rows for `features: auto` if there are no training sentences for counting features."""
 
 
 class NeuralTaggerConfig(schema.Config):
-    """Settings of every network that tags."""
+    """Settings of every tagging network."""
 
     embedding_dim: int = Field(default=100, ge=1, le=4096)
-    """Of the table that word vectors may be put into."""
+    """Width of the table of words, which can start with word vectors."""
     learned_dim: int = Field(default=0, ge=0, le=4096)
-    """Of a second table, of training words alone, beside the first (two channels: one frozen, one learned); 0: none."""
+    """Width of a second table, only of training words (two channels: one frozen, one learned); 0: none."""
     characters: Literal["none", "cnn", "lstm"] = "none"
     character_dim: int = Field(default=25, ge=1, le=1024)
     character_width: int = Field(default=50, ge=2, le=4096, multiple_of=2)
     shape_dim: int = Field(default=0, ge=0, le=1024)
-    """Of a vector for the word's shape (lower case, Title, CAPITALS, digits, …); 0: none."""
+    """Width of a vector for the word's shape (lower case, Title, CAPITALS, digits, …); 0: none."""
     features: Literal["auto"] | Annotated[int, Field(ge=0, le=2**24)] = 0
-    """Rows of the table that the hand-made features of words are hashed to (see `word_features`); 0: none; auto: twice
-    as many as the training sentences have different ones, so that few share a row."""
+    """Rows of the table to which hand-made features are hashed (see `word_features`); 0: none; auto: twice the number
+    of distinct features in the training sentences, so that few share a row."""
     feature_dropout: float = Field(default=0.5, ge=0, lt=1)
-    """Of each feature of each word."""
+    """Dropout of each feature of each word."""
     output: Literal["softmax", "crf"] = "softmax"
     constraints: bool = True
-    """crf: whether tags that bracket phrases (IOB2, IOBES) follow only what they may."""
+    """crf: whether invalid transitions of phrase tags (IOB2, IOBES) are forbidden."""
     dropout: float = Field(default=0.3, ge=0, lt=1)
-    """Of x and of h, the same features at every word of a sentence."""
+    """Dropout of x and of h, with the same features at every word of a sentence."""
 
 
 class NeuralTagger(NetworkTagger[Encoded, SentenceBatch]):
-    """Built as `cls(config, number of all words, training words, letters, tags)`; then their meaning is set."""
+    """Built as `cls(config, numbers of all words, training words, letters, tags)`; then `equip` sets their meaning."""
 
     maker: ClassVar[str] = "langladder.tasks.tagging.make"
     Config: ClassVar[type[schema.Config]] = NeuralTaggerConfig
@@ -101,7 +102,7 @@ class NeuralTagger(NetworkTagger[Encoded, SentenceBatch]):
 
     @abstractmethod
     def make_reader(self, width: int) -> int:
-        """Build what reads x_1 … x_T, of this width D; gives H. Called once, while the network is built."""
+        """Build the layers that read x_1 … x_T, of this width D; returns H. Called once by the constructor."""
 
     @abstractmethod
     def read(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
@@ -109,13 +110,13 @@ class NeuralTagger(NetworkTagger[Encoded, SentenceBatch]):
 
     @property
     def input_width(self) -> int:
-        """D."""
+        """D, the width of x."""
         config = self.config
         letters = config.character_width if config.characters != "none" else 0
         return config.embedding_dim + config.learned_dim + letters + config.shape_dim
 
     def equip(self, words: TaggerWords, tags: Sequence[str]) -> Self:
-        """Tell the network what its ids and tags mean."""
+        """Set the meaning of the network's ids and tags."""
         assert (*words.sizes, len(tags)) == tuple(getattr(self, name) for name in self.SIZES)
         self.words = words
         return self.name_tags(tags, constraints=self.config.constraints)
@@ -147,7 +148,7 @@ class NeuralTagger(NetworkTagger[Encoded, SentenceBatch]):
         return summed.view(*rows.shape[:2], -1)
 
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
-        """See `Network.trial_loss`; every word has a form of its own, of four letters."""
+        """See `Network.trial_loss`; every word has a different form, of four letters."""
         positions = torch.arange(rows * length).view(rows, length)  # (B, T)
         forms = rows * length + 1  # U
         batch = SentenceBatch(
@@ -163,7 +164,7 @@ class NeuralTagger(NetworkTagger[Encoded, SentenceBatch]):
         return self.loss(self(batch), batch, positions % self.number_of_labels)
 
     def encode(self, sentence: Sequence[str]) -> Encoded:
-        """A sentence as the network reads it."""
+        """The encoding of a sentence."""
         encoded = self.words.encode(sentence)
         rows = self.feature_rows
         return encoded._replace(features=rows_of_features(sentence, rows)) if rows else encoded
@@ -177,7 +178,7 @@ class NeuralTagger(NetworkTagger[Encoded, SentenceBatch]):
         return np.bincount(np.concatenate([one.ids for one in rows]), minlength=self.vocab_size)
 
     def hide(self, batch: SentenceBatch, rates: torch.Tensor) -> SentenceBatch:
-        """Hide rare words: in the learned table if there is one besides the vectors, else in the only table."""
+        """Hide rare words: in the second, learned table if there is one, else in the only table."""
         unknown = torch.rand(batch.tokens.shape, device=batch.tokens.device) < rates[batch.learned]
         if self.learned is not None:
             return batch._replace(learned=batch.learned.masked_fill(unknown, UNK))

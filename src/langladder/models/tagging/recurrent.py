@@ -1,10 +1,10 @@
-"""Recurrent tagger: a state at every word, and a tag from it (n–n, synchronous).
+"""Recurrent tagger: a state at every word, and a tag from each state (n–n, synchronous).
 
-    one direction     h_t = f(x_t, h_{t−1})          Elman 1990, GRU, LSTM: a tag knows what stands before its word
+    one direction     h_t = f(x_t, h_{t−1})          Elman 1990, GRU, LSTM: a tag depends on the previous words
     two directions    h_t = [→h_t ; ←h_t]            Schuster & Paliwal 1997; BiLSTM: Graves & Schmidhuber 2005
     output: crf       BiLSTM-CRF                     Huang et al. 2015; with letters Lample et al. 2016, Ma & Hovy 2016
 
-Layers are torch's fused ones, over rows of about one length; their equations stand in `nn.cells`.
+Layers are torch's fused ones, over rows of similar length; for their equations see `nn.cells`.
 
 Shape legend: B sentences, T words, D input width, H width (both directions together).
 """
@@ -27,11 +27,11 @@ class RecurrentTaggerConfig(NeuralTaggerConfig):
 
     cell: Literal["elman", "gru", "lstm"] = "lstm"
     width: int = Field(default=200, ge=1, le=8192)
-    """H."""
+    """H, the width of the states."""
     layers: int = Field(default=1, ge=1, le=8)
     bidirectional: bool = True
     layer_dropout: float = Field(default=0.0, ge=0, lt=1)
-    """Between the layers."""
+    """Dropout between the layers."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -1,7 +1,7 @@
-"""The one door of every tagger: a tag for each word of a sentence, from counting tags to a BiLSTM-CRF.
+"""The interface of every tagger: a tag for each word of a sentence, from tag counts to a BiLSTM-CRF.
 
-A tagger that offers `tag` and `log_probs` is judged, compared and asked from the command line like every other one.
-What it needs to read a word and to name a tag is kept in its folder (reading.json), so the folder is enough.
+Every tagger with `tag` and `log_probs` can be evaluated, compared and used from the command line. Its folder
+(reading.json) contains everything that it needs to read a word and to name a tag.
 
 Shape legend: T words of a sentence, K tags.
 """
@@ -28,15 +28,15 @@ class Tagger(Model):
 
     @abstractmethod
     def tag(self, sentences: Sentences) -> list[list[str]]:
-        """A tag for each word. Words as the training text has them: punctuation apart."""
+        """A tag for each word. Words must be as in the training text: punctuation is separate."""
 
     @abstractmethod
     def log_probs(self, sentences: Sentences) -> list[np.ndarray]:
-        """Natural log P(tag of this word | the whole sentence), a (T, K) float64 array a sentence."""
+        """Natural log P(tag of this word | the whole sentence), one (T, K) float64 array per sentence."""
 
 
 def allowed_steps(tags: Sequence[str]) -> Allowed | None:
-    """Which tag may follow which, where their names say so (IOB2, IOBES); None where any may."""
+    """The allowed transitions, if the tags' names determine them (IOB2, IOBES); None if all are allowed."""
     scheme = scheme_of(tags)
     if scheme is None:
         return None

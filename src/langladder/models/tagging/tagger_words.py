@@ -1,10 +1,10 @@
 """The input of a tagging network for a word: its id, its letters, its shape.
 
-Ids 0 to 3 are the specials of the house (`specials`), of words and of letters alike: PAD, UNK, and around the letters
-of a word BOS and EOS. Words of the training text come first, so that a table for these alone needs no ids of its own;
-then those that only given word vectors know.
+Ids 0 to 3 are the special tokens (`specials`), for words and for letters: PAD, UNK, and BOS and EOS around the letters
+of a word. Words of the training text are first, so that a table of only these words can use the same ids; then come
+words that are only in the given word vectors.
 
-Shape legend: B sentences, T words, U different words of a batch, C letters.
+Shape legend: B sentences, T words, U distinct words of a batch, C letters.
 """
 
 from collections import Counter
@@ -24,15 +24,15 @@ from langladder.text.tokenize.specials import BOS, EOS, NAMES, PAD, UNK
 from langladder.text.words.normalisation import lower
 
 LETTERS = 30
-"""Maximum letters of a word; of a longer word, half of them from its beginning and half from its end."""
+"""Maximum letters of a word; for a longer word, half of them are from its beginning and half from its end."""
 SHAPES = 8
 KEYS = {"words", "training_words", "characters", "lowercase", "digits"}
 _FIRST = len(NAMES)
 
 
 class Encoded(NamedTuple):
-    """A sentence: ids of its words (T,) int32; its words as they stand; rows of their features (T, M), see
-    `word_features`, or None where the network reads none."""
+    """A sentence: ids of its words (T,) int32; its original words; rows of their features (T, M), see `word_features`,
+    or None if the network uses no features."""
 
     ids: np.ndarray
     words: tuple[str, ...]
@@ -40,12 +40,12 @@ class Encoded(NamedTuple):
 
 
 class SentenceBatch(NamedTuple):
-    """Sentences: tokens (B, T) int64, right-padded with PAD; lengths (B,); learned (B, T), with UNK for words that the
-    training text lacks; and of the form of the words
+    """Sentences: tokens (B, T) int64, right-padded with PAD; lengths (B,); learned (B, T), with UNK for words that are
+    not in the training text; and the forms of the words:
 
-    forms (B, T): each word's place among the batch's different words; letters (U, C) ids, right-padded with PAD;
-    letter_counts (U,); shapes (U,), 0 … SHAPES − 1. The first of the different words stands for padding.
-    features (B, T, M) int64, rows of hand-made features, 0 at padding; None where the network reads none.
+    forms (B, T): each word's index among the batch's distinct words; letters (U, C) ids, right-padded with PAD;
+    letter_counts (U,); shapes (U,), 0 … SHAPES − 1. The first of the distinct words represents padding. features (B, T,
+    M) int64, rows of hand-made features, 0 at padding; None if the network uses no features.
     """
 
     tokens: torch.Tensor
@@ -60,13 +60,13 @@ class SentenceBatch(NamedTuple):
 
 @dataclass(frozen=True)
 class TaggerWords:
-    """The words and letters that a tagger knows.
+    """The vocabulary and the letters of a tagger.
 
     Attributes:
-        words: those of the training text first, `training_words` of them.
+        words: first the `training_words` words of the training text.
         characters: letters of the training text.
-        lowercase: whether words of the list are lower-cased; letters and shapes never are.
-        digits: whether every digit of them is a 0.
+        lowercase: whether words are lower-cased; letters and shapes never are.
+        digits: whether every digit in words is replaced by 0.
     """
 
     words: list[str]
@@ -82,7 +82,7 @@ class TaggerWords:
         """The words of training sentences, most frequent first.
 
         Args:
-            min_count: rarer ones have no id, unless they are among `more`: words with a vector.
+            min_count: rarer words have no id, unless they are in `more`: words with a vector.
         """
         empty = cls([], 0, [], lowercase, digits)
         counts = Counter(empty.folded(word) for sentence in sentences for word in sentence.words)
@@ -93,11 +93,11 @@ class TaggerWords:
 
     @property
     def sizes(self) -> tuple[int, int, int]:
-        """Ids of all words, of those of the training text, of letters; specials included."""
+        """The numbers of ids of all words, of words of the training text, and of letters; including special tokens."""
         return _FIRST + len(self.words), _FIRST + self.training_words, _FIRST + len(self.characters)
 
     def folded(self, word: str) -> str:
-        """The word as the list has it."""
+        """The word in the form of the vocabulary."""
         word = lower(word) if self.lowercase else word
         return "".join("0" if letter.isdigit() else letter for letter in word) if self.digits else word
 
@@ -149,7 +149,7 @@ class TaggerWords:
 
 
 def _padded_features(rows: Sequence[np.ndarray], length: int) -> torch.Tensor | None:
-    """Those of the sentences of a batch: (T, M) each → (B, T, M) int64."""
+    """The features of the sentences of a batch: (T, M) each → (B, T, M) int64."""
     if not rows:
         return None
     features = np.zeros((len(rows), length, max(row.shape[1] for row in rows)), dtype=np.int64)
@@ -162,7 +162,7 @@ def words_from(path: Path, value: JSONObject) -> TaggerWords:
     """Restore from the `description` in a file.
 
     Raises:
-        InputError: it holds something else.
+        InputError: the file has other content.
     """
     words, letters = word_list(path, value["words"]), word_list(path, value["characters"])
     first = value["training_words"]

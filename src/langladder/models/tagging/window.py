@@ -1,10 +1,10 @@
 """Window network: a word's tag from the words around it (Collobert et al. 2011, section 3.3.1).
 
     h_t = HardTanh(W [x_{t−m} ; … ; x_t ; … ; x_{t+m}] + b)        combine: concatenated, Collobert's
-    h_t = HardTanh(W [x_t ; (1/2m) Σ_{0<|j|≤m} x_{t+j}] + b)       combine: averaged: m may grow, the order is lost
+    h_t = HardTanh(W [x_t ; (1/2m) Σ_{0<|j|≤m} x_{t+j}] + b)       combine: averaged: m can be large, the order is lost
 
-Outside the sentence stands a vector of its own, learned, as in the paper ("padding" words). With `output: crf` it is
-the paper's sentence-level log-likelihood.
+Positions outside the sentence have their own learned vector, as in the paper ("padding" words). `output: crf` is the
+paper's sentence-level log-likelihood.
 
 Shape legend: B sentences, T words, D input width, m words on each side, H width.
 """
@@ -23,9 +23,9 @@ class WindowTaggerConfig(NeuralTaggerConfig):
     """Settings of `WindowTagger`."""
 
     window: int = Field(default=2, ge=0, le=20)
-    """m."""
+    """m, the words on each side."""
     width: int = Field(default=300, ge=1, le=8192)
-    """H."""
+    """H, the width of the hidden layer."""
     combine: Literal["concatenated", "averaged"] = "concatenated"
 
 

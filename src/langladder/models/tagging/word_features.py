@@ -1,10 +1,10 @@
 """Hand-made features of words: the word, its affixes of one to four letters, its shape, and its neighbours.
 
-They are the usual ones (Ratnaparkhi 1996; the tutorials of CRFsuite and scikit-learn). A CRF weighs them directly
-(`feature_crf`); a network takes them besides what it has learnt to read (`neural_tagger`), from a table of few rows, to
-which they are hashed (Weinberger et al. 2009): no list of features is kept.
+They are the usual ones (Ratnaparkhi 1996; the tutorials of CRFsuite and scikit-learn). A CRF has a weight for each
+(`feature_crf`). A network uses them in addition to its learned input (`neural_tagger`), with a small table to which
+they are hashed (Weinberger et al. 2009), so no list of features is stored.
 
-Shape legend: T words, M features of the word that has most.
+Shape legend: T words, M maximum features of a word.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,17 +13,17 @@ from zlib import crc32
 import numpy as np
 
 AFFIX = 4  # letters of the longest prefix and suffix
-BESIDE = (-2, -1, 1, 2)  # where the neighbours stand
+BESIDE = (-2, -1, 1, 2)  # offsets of the neighbours
 
 
 def shape(word: str) -> str:
-    """`McDonald's-3` → `XxXx'x-d`: letters as x and X, digits as d, equal ones in a row once."""
+    """`McDonald's-3` → `XxXx'x-d`: letters as x and X, digits as d, without repetitions."""
     kinds = ["X" if c.isupper() else "x" if c.isalpha() else "d" if c.isdigit() else c for c in word[:50]]
     return "".join(kind for position, kind in enumerate(kinds) if position == 0 or kind != kinds[position - 1])
 
 
 def sentence_features(words: Sequence[str]) -> list[list[str]]:
-    """The features of each word of a sentence that are true."""
+    """The true features of each word of a sentence."""
     lower = [word.lower() for word in words]
     shapes = [shape(word) for word in words]
     return [list(_features(words[position], lower, shapes, position)) for position in range(len(words))]
@@ -51,12 +51,12 @@ def _features(word: str, lower: Sequence[str], shapes: Sequence[str], position: 
 
 
 def count_features(sentences: Iterable[Sequence[str]]) -> int:
-    """How many different features the words of sentences have."""
+    """The number of distinct features of the words of sentences."""
     return len({feature for words in sentences for own in sentence_features(words) for feature in own})
 
 
 def rows_of_features(words: Sequence[str], rows: int) -> np.ndarray:
-    """The rows, out of so many, that the features of each word have, from 1, then zeros: (T, M) int32."""
+    """The rows of each word's features, 1 … `rows`, padded with zeros: (T, M) int32."""
     found = [
         [1 + crc32(feature.encode("utf-8", "surrogatepass")) % rows for feature in own]
         for own in sentence_features(words)

@@ -1,1 +1,1 @@
-"""Translators, and what decodes as they do."""
+"""Translators, and other models with the same decoding interface."""

@@ -1,19 +1,19 @@
 """Translation by jointly learning to align and translate (Bahdanau, Cho & Bengio 2015), "RNNsearch".
 
-The source becomes one annotation per word instead of one vector per sentence, and the decoder looks the annotations up
-before every word it writes:
+The encoder computes one annotation per source word instead of one vector per sentence, and the decoder attends to the
+annotations before every output word:
 
     encoder    h_j = [→h_j ; ←h_j], a bidirectional GRU (section 3.2)
     bridge     s_0 = tanh(W_s [→h_S ; ←h_1] + b)
     decoder    α_t, s_t = AttentiveGRU(E y_{t−1}, s_{t−1}, h),  c_t = Σ_j α_tj h_j (section 3.1, A.2.2)
-               α_t by the additive score, or by one of Luong's asked with s_{t−1} (`score`)
+               α_t with the additive score, or with one of Luong's and the query s_{t−1} (`score`)
     readout    o_t = maxout or tanh of W_o [s_t ; E y_{t−1} ; c_t] (A.2.2; maxout takes the larger of each two units)
     output     P(y_t | y_<t, x) = softmax(W o_t + b)
 
-What differs from the paper: the bridge reads both final encoder states (the paper: ←h_1 alone); the readout reads s_t
-(the paper: s_{t−1}), so that the reading of y_{t−1} counts at once; W may be the target embedding itself (Press & Wolf
-2017); dropout on embeddings, between encoder layers and on the readout.
-The encoder is `torch.nn.GRU`, whose gate z is the paper's 1 − z and which applies the reset gate after the product.
+Differences from the paper: the bridge reads both final encoder states (the paper: only ←h_1). The readout reads s_t
+(the paper: s_{t−1}), so that y_{t−1} has an immediate effect. W can be the target embedding itself (Press & Wolf 2017).
+There is dropout on embeddings, between encoder layers and on the readout. The encoder is `torch.nn.GRU`, whose gate z
+is the paper's 1 − z and which applies the reset gate after the product.
 
 Shape legend: B rows, S source positions, T target positions, E embedding, H width, V vocabulary.
 """
@@ -44,13 +44,13 @@ class AttentionSeq2Seq(Translator):
         """Sizes and regularisation."""
 
         width: int = Field(default=256, ge=1, le=8192)
-        """H: of the decoder state, and of each direction of the encoder."""
+        """H, of the decoder state, and of each direction of the encoder."""
         embedding_dim: int = Field(default=256, ge=1, le=8192)
-        """E: of the word embeddings and of the readout."""
+        """E, of the word embeddings and of the readout."""
         score: Literal["additive", "general", "concat"] = "additive"
-        """The score of a source position for the state; scores that need equal widths are not available (H and 2H)."""
+        """The attention score; scores that need equal widths are not available (the widths are H and 2H)."""
         attention_width: int = Field(default=128, ge=1, le=8192)
-        """A: the hidden layer of the scores additive and concat."""
+        """A, the hidden layer of the scores additive and concat."""
         layers: int = Field(default=1, ge=1, le=8)
         """Bidirectional layers of the encoder; the decoder has one, as in the paper."""
         dropout: float = Field(default=0.2, ge=0, lt=1)
@@ -93,7 +93,7 @@ class AttentionSeq2Seq(Translator):
         return torch.log_softmax(logits.float(), dim=-1), State(kept, {"s": s}), alpha
 
     def hidden(self, source: torch.Tensor, target_in: torch.Tensor) -> torch.Tensor:
-        """See `Translator.hidden`. Only the recurrence itself runs step by step; the readout reads all at once."""
+        """See `Translator.hidden`. Only the recurrence runs step by step; the readout processes all steps at once."""
         state = self.encode(source, source != PAD)
         kept = state.source
         x = self.dropout(self.target_embedding(target_in))  # (B, T, E)

@@ -1,19 +1,20 @@
 """Captioner: a decoder conditioned on a feature vector, one-to-many (Vinyals et al. 2015, "Show and Tell").
 
-    x ∈ {0, 1}^F          what is true of the scene
-    v = tanh(W_v x + b_v)                                                    what Vinyals et al. take from a CNN
+    x ∈ {0, 1}^F          the facts of the scene
+    v = tanh(W_v x + b_v)                                                    from a CNN in Vinyals et al.
     s_0 = (W_h v + b_h, W_c v + b_c)                                         `condition: initial` (their equation 10)
     s_t = LSTM([E y_{t−1} ; v], s_{t−1})                                     `condition: each_step` (Mao et al. 2015)
     P(y_t | y_<t, x) = softmax(W s_t + b)
 
-`both` does both. Vinyals et al. show the vector to the LSTM once, as if it were a word before the first, and found
-that showing it at each step overfits images; a vector of clean facts has no noise to overfit, and what a decoder is
-shown at each step it need not remember.
+`both` does both. Vinyals et al. give the vector to the LSTM once, like a word before the first, and found overfitting
+with images as input at each step. A vector of clean facts has no noise to overfit, and a decoder does not have to
+remember an input that it gets at each step.
 
-A scene comes as the ids of its true facts, which are the vector's ones: any translator's door fits, and with it come
-training, beam search, scoring and saving. The order of the facts is lost in the sum, as it should be.
+A scene is given as the ids of its true facts, which are the ones of the vector. So a captioner has the interface of
+translators, with their training, beam search, scoring and saving. The order of the facts is lost in the sum, as it
+should be.
 
-Shape legend: B rows, S facts of a row, F places of the vector, T target positions, E embedding, H width, L layers, V
+Shape legend: B rows, S facts of a row, F entries of the vector, T target positions, E embedding, H width, L layers, V
 words.
 """
 
@@ -32,11 +33,12 @@ from langladder.nn.recurrent import GATES, RecurrentStack
 from langladder.text.tokenize.specials import NAMES, PAD
 
 FIRST_FACT = len(NAMES)
-"""The id of the vector's first place; those below are special and stand for no fact."""
+"""The id of the vector's first entry; lower ids are special tokens, not facts."""
 
 
 FACT_STD = 0.4
-"""Of W_v at the start: a handful of ones among hundreds of zeros gives v of moderate size, as torch's own would not."""
+"""Initial deviation of W_v. With it, a few ones among hundreds of zeros give v of moderate size, unlike torch's
+default."""
 
 
 class CaptionerConfig(schema.Config):
@@ -44,13 +46,13 @@ class CaptionerConfig(schema.Config):
 
     cell: Literal["lstm", "gru"] = "lstm"
     width: int = Field(default=128, ge=1, le=8192)
-    """H."""
+    """H, the width of the states."""
     embedding_dim: int = Field(default=128, ge=1, le=8192)
-    """E."""
+    """E, the width of the embeddings."""
     layers: int = Field(default=1, ge=1, le=4)
-    """L."""
+    """L, the number of layers."""
     condition: Literal["initial", "each_step", "both"] = "both"
-    """Where the vector enters: the first state, every step's input, or both."""
+    """The use of the vector: in the first state, in every step's input, or both."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
     tied: bool = True
     """Whether the output matrix is the word embedding."""
@@ -66,7 +68,8 @@ class CaptionerConfig(schema.Config):
 
 
 class Captioner(Translator):
-    """Feature vector → recurrent decoder. Its "source vocabulary" is the vector's places after `FIRST_FACT`."""
+    """Feature vector → recurrent decoder. Its "source vocabulary" is the vector's entries, from the id `FIRST_FACT`
+    on."""
 
     approach = "recurrent"
     Config: ClassVar[type[schema.Config]] = CaptionerConfig
@@ -89,7 +92,7 @@ class Captioner(Translator):
         begin_by_remembering(self.decoder)
 
     def vector(self, facts: torch.Tensor) -> torch.Tensor:
-        """Ids of true facts (B, S) → x (B, F): 1 where a fact is named; specials name none."""
+        """Ids of true facts (B, S) → x (B, F): 1 at the facts; special tokens are ignored."""
         x = torch.zeros(len(facts), self.source_vocab_size, device=facts.device)
         return x.scatter_(1, facts, 1.0)[:, FIRST_FACT:]
 
@@ -105,7 +108,7 @@ class Captioner(Translator):
         source = {} if self.config.condition == "initial" else {"vector": v.float()}
         return State(source, rows_first(tuple(first)))
 
-    def encode(self, source: torch.Tensor, mask: torch.Tensor) -> State:  # noqa: ARG002 - PAD names no fact
+    def encode(self, source: torch.Tensor, mask: torch.Tensor) -> State:  # noqa: ARG002 - PAD is not a fact
         """See `Translator.encode`."""
         return self.condition(self.vector(source))
 

@@ -1,20 +1,20 @@
 """Convolutional sequence to sequence (Gehring et al. 2017): neither recurrence nor self-attention.
 
     block      v = [A ; B] = W * x + b,   h = A ⊗ σ(B)      * over k positions: around each one in the encoder, up to
-                                                            each one in the decoder; a gate decides what passes
-    encoder    x ← (h + x) √½,   z = what the last block gives, e = what the first read
+                                                            each one in the decoder; B gates A
+    encoder    x ← (h + x) √½,   z = output of the last block, e = input of the first
     attention  d_i = W_d h_i + b_d + g_i,   α_ij = softmax_j(d_i · z_j),   c_i = √m Σ_j α_ij (z_j + e_j) √½
     decoder    x ← ((h + W_c c) √½ + x) √½                  attention in every block ("multi-step")
     output     P(y_t | y_<t, x) = softmax(W (W_o x_t + b_o) + b)
 
-g_i is the decoder's own embedding of y_{i−1} and its position, m the row's number of source words: it makes up for a
-mean of m values having 1/m of their variance. √½ keeps the variance of a sum of two. Width E outside the blocks,
-C inside. Filters are normalised to direction × length (Salimans & Kingma 2016).
-A padded position is 0 before every convolution, as what lies beyond a sentence is. Decoding carries the last k − 1
-inputs of each block.
+g_i is the decoder's own embedding of y_{i−1} and its position. m is the row's number of source words; √m compensates
+for the mean of m values, which has 1/m of their variance. √½ keeps the variance of a sum of two terms. The width is E
+outside the blocks, C inside. Filters have weight normalisation, direction × length (Salimans & Kingma 2016). Padding is
+set to 0 before every convolution, like positions outside a sentence. The state of decoding is the last k − 1 inputs of
+each block.
 
-What differs from the paper: the encoder's gradient is not divided by the number of attentions; W may be the target
-embedding; dropout on embeddings, before each convolution and before the output.
+Differences from the paper: the encoder's gradient is not divided by the number of attentions. W can be the target
+embedding. There is dropout on embeddings, before each convolution and before the output.
 
 Shape legend: B rows, S source positions, T target positions, E embedding, C channels, k filter width, V vocabulary.
 """
@@ -44,11 +44,11 @@ class ConvolutionalSeq2SeqConfig(schema.Config):
     width: int = Field(default=256, ge=1, le=8192)
     """C: channels inside the blocks."""
     embedding_dim: int = Field(default=256, ge=1, le=8192)
-    """E."""
+    """E, the width of the embeddings."""
     layers: int = Field(default=4, ge=1, le=64)
-    """Blocks, of encoder and decoder each."""
+    """Number of blocks of encoder and decoder each."""
     kernel: int = Field(default=3, ge=1, le=63)
-    """k, odd: an encoder position sees (k − 1)/2 neighbours on either side a block."""
+    """k, odd: in each block, an encoder position sees (k − 1)/2 neighbours on each side."""
     positions: Positions = "learned"
     max_length: int = Field(default=512, ge=2, le=65_536)
     """Rows of a learned table of positions."""
@@ -74,7 +74,7 @@ def _gated(config: ConvolutionalSeq2SeqConfig) -> GatedConvolution:
 
 
 class DecoderBlock(nn.Module):
-    """A causal gated convolution that looks at the source."""
+    """A causal gated convolution with attention to the source."""
 
     def __init__(self, config: ConvolutionalSeq2SeqConfig) -> None:
         super().__init__()

@@ -6,13 +6,13 @@
     readout    h̃_t = tanh(W_c [c_t ; s_t])                                                (equation 5)
     output     P(y_t | y_<t, x) = softmax(W h̃_t + b)
 
-The query is the *current* state s_t, where Bahdanau's is s_{t−1}: so attention is no part of the recurrence, and
-without input feeding a known target is decoded by one call of the fused layers and one product of attention. Input
-feeding (section 3.3) tells the decoder what it has looked at; the price is a loop over the target.
+The query is the *current* state s_t; Bahdanau's is s_{t−1}. So attention is not part of the recurrence, and without
+input feeding, a known target needs one call of the fused layers and one attention product. Input feeding (section 3.3)
+gives the decoder the previous attention result, but needs a loop over the target.
 
-What differs from the paper: the encoder may read in both directions, with a bridge; the source is not reversed; the
-readout may be maxout; W may be the target embedding; dropout on embeddings, between layers, on the annotations and
-before the output.
+Differences from the paper: the encoder can be bidirectional, with a bridge. The source is not reversed. The readout can
+be maxout. W can be the target embedding. There is dropout on embeddings, between layers, on the annotations and before
+the output.
 
 Shape legend: B rows, S source positions, T target positions, E embedding, H width, L layers, V vocabulary.
 """
@@ -41,9 +41,9 @@ class LuongConfig(RecurrentTranslatorConfig):
     bidirectional: bool = True
     score: Score = "general"
     attention_width: int = Field(default=128, ge=1, le=8192)
-    """A: the hidden layer of the scores additive and concat."""
+    """A, the hidden layer of the scores additive and concat."""
     window: int | None = Field(default=None, ge=1)
-    """D of local attention; null = global."""
+    """D, the window of local attention; null = global."""
     input_feeding: bool = True
     readout: ReadoutKind = "tanh"
 
@@ -81,7 +81,7 @@ class LuongSeq2Seq(RecurrentTranslator):
         return torch.log_softmax(logits.float(), dim=-1), after, alpha[:, 0]
 
     def hidden(self, source: torch.Tensor, target_in: torch.Tensor) -> torch.Tensor:
-        """See `Translator.hidden`. One call for all steps, or with input feeding one per step."""
+        """See `Translator.hidden`. One call for all steps; with input feeding, one call per step."""
         state = self.encode(source, source != PAD)
         x = self.dropout(self.target_embedding(target_in))  # (B, T, E)
         if not self.config.input_feeding:

@@ -1,6 +1,6 @@
-"""What recurrent translators share, with attention or without: embeddings, encoder, decoder, output layer, settings.
+"""The base of recurrent translators, with or without attention: embeddings, encoder, decoder, output layer, settings.
 
-The order in which the parts are built is that of their first random numbers.
+The parts must be built in this order, because it determines their initial random numbers.
 
 Shape legend: B rows, S source positions, E embedding, H width, L layers, V vocabulary.
 """
@@ -23,11 +23,11 @@ class RecurrentTranslatorConfig(schema.Config):
 
     cell: Literal["lstm", "gru"] = "lstm"
     width: int = Field(default=256, ge=1, le=8192)
-    """H: of each layer's state and of the annotations; two directions have half of it each."""
+    """H, of each layer's state and of the annotations; two directions have half of it each."""
     embedding_dim: int = Field(default=256, ge=1, le=8192)
-    """E."""
+    """E, the width of the embeddings."""
     layers: int = Field(default=1, ge=1, le=4)
-    """L, of encoder and decoder alike."""
+    """L, of encoder and decoder each."""
     bidirectional: bool = False
     dropout: float = Field(default=0.2, ge=0, lt=1)
     tied: bool = True
@@ -41,10 +41,11 @@ class RecurrentTranslatorConfig(schema.Config):
 
 
 class RecurrentTranslator(Translator):
-    """Recurrent encoder, recurrent decoder. What lies between them and the output is a subclass's, which ends `build`.
+    """Recurrent encoder and decoder. A subclass adds the modules between them and the output, and completes the
+    construction.
 
     Args:
-        fed: width of what enters each step of the decoder besides the word.
+        fed: width of the additional input of each decoder step, besides the word.
     """
 
     config: RecurrentTranslatorConfig
@@ -67,7 +68,7 @@ class RecurrentTranslator(Translator):
         self.decoder = RecurrentStack(config.cell, input_width=E + fed, width=H, layers=L, dropout=config.dropout)
 
     def build_head(self, width: int) -> None:
-        """The end of a subclass's `__init__`: the output layer, which reads so many numbers."""
+        """Create the output layer, for this input width, at the end of a subclass's `__init__`."""
         tied = cast(nn.Parameter, self.target_embedding.weight) if self.config.tied else None
         self.head = SoftmaxOutput(width=width, vocab_size=self.target_vocab_size, tied=tied)
         self.dropout = nn.Dropout(self.config.dropout)
@@ -75,10 +76,10 @@ class RecurrentTranslator(Translator):
 
 
 def rows_first(parts: RecurrentState) -> dict[str, torch.Tensor]:
-    """A recurrent state of (L, B, H) tensors as decoding carries it, rows first: (B, L, H), float32."""
+    """A recurrent state of (L, B, H) tensors in the layout of decoding, with rows first: (B, L, H), float32."""
     return {name: part.transpose(0, 1).float() for name, part in zip(("h", "c"), parts, strict=False)}
 
 
 def layers_first(state: dict[str, torch.Tensor]) -> RecurrentState:
-    """Back from `rows_first`."""
+    """The inverse of `rows_first`."""
     return tuple(state[name].transpose(0, 1).contiguous() for name in ("h", "c") if name in state)

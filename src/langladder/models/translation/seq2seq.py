@@ -7,12 +7,12 @@
     decoder   s_t = GRU([E y_{t−1} ; c], s_{t−1}),   c = h_S of the top layer
     output    P(y_t | y_<t, x) = softmax(W o_t + b),  o_t = maxout(W_o [s_t ; E y_{t−1} ; c])  Cho et al.
 
-In the first form the decoder sees the source once and must remember it; in the second (`context_each_step`) it sees
-the same vector at every step. Either way a sentence of 5 words and one of 50 get equally many numbers.
-`reverse_source` reads the source backwards, so that its first words are close to the target's first.
+In the first form, the decoder gets the source once and must remember it. In the second (`context_each_step`), it gets
+the same vector at every step. In both forms, a sentence of 5 words and one of 50 words have the same number of values.
+`reverse_source` reads the source backwards, so that its first words are close to the target's first words.
 
-What differs from the papers: Cho's c = tanh(V h_S) and s_0 = tanh(V' c) are h_S itself, since everything that reads
-them has a matrix of its own; the encoder may read in both directions, with a bridge; W may be the target embedding;
+Differences from the papers: Cho's c = tanh(V h_S) and s_0 = tanh(V' c) are h_S itself, because everything that reads
+them has its own matrix. The encoder can be bidirectional, with a bridge. W can be the target embedding. There is
 dropout on embeddings, between layers and before the output.
 
 Shape legend: B rows, S source positions, T target positions, E embedding, H width, L layers, V vocabulary.
@@ -40,12 +40,12 @@ class Seq2SeqConfig(RecurrentTranslatorConfig):
     """Settings of `Seq2Seq`."""
 
     layers: int = Field(default=2, ge=1, le=4)
-    """L, of encoder and decoder alike."""
+    """L, of encoder and decoder each."""
     reverse_source: bool = True
     context_each_step: bool = False
-    """Cho's form: the source vector enters every step and the readout."""
+    """Cho's form: the source vector is an input of every step and of the readout."""
     readout: Literal["none", "tanh", "maxout"] = "none"
-    """none: the state goes to the softmax as it is (Sutskever); maxout: Cho's."""
+    """none: the softmax reads the state itself (Sutskever); maxout: Cho's readout."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -1,4 +1,4 @@
-"""Attention alone (Vaswani et al. 2017): no recurrence, so a known target is read at once.
+"""The Transformer (Vaswani et al. 2017): only attention, without recurrence, so a known target is processed at once.
 
     encoder   x⁰ = √D E w + P,   xˡ = [self-attention, FFN](xˡ⁻¹),   memory = x^N
     decoder   y⁰ = √D E w + P,   yˡ = [causal self-attention, attention to memory, FFN](yˡ⁻¹)
@@ -6,17 +6,17 @@
 
 each sublayer with residual and norm as in `nn.transformer_layers`. `tie` shares matrices (section 3.4): "all" makes
 source embedding, target embedding and W one matrix and needs one vocabulary for both sides; "target" shares the last
-two. Decoding carries the keys and values of the words written so far and those of the source, so that a step costs
-one position; the weights that `step` returns are the last layer's, averaged over its heads.
+two. Decoding caches the keys and values of the previous words and of the source, so a step costs one position. `step`
+returns the attention weights of the last layer, averaged over its heads.
 
-Named sizes (table 3): `preset: base` is N = 6, D = 512, h = 8, FFN 2048; `preset: big` is N = 6, D = 1024, h = 16,
-FFN 4096, dropout 0.3. Settings given beside a preset win over it.
+Named sizes (table 3): `preset: base` is N = 6, D = 512, h = 8, FFN 2048; `preset: big` is N = 6, D = 1024, h = 16, FFN
+4096, dropout 0.3. Other settings override those of a preset.
 
-What differs from the paper: learned positions, pre-norm, no positions or no 1/√d on request; layer norm's ε is 1e-6
-(the paper names none); W has a bias, as torch's layers do.
+Differences from the paper: learned positions, pre-norm, no positions and no 1/√d are optional. Layer norm's ε is 1e-6
+(the paper does not state it). W has a bias, like torch's layers.
 
-Shape legend: B rows, S source positions, T target positions, M and P all of them without padding, D width, N layers,
-h heads, d = D/h, V vocabulary.
+Shape legend: B rows, S source positions, T target positions, M and P the same without padding, D width, N layers, h
+heads, d = D/h, V vocabulary.
 """
 
 from typing import Any, ClassVar, Literal, Self
@@ -54,7 +54,7 @@ class TransformerConfig(schema.Config):
     """N, of encoder and decoder each."""
     heads: int = Field(default=8, ge=1, le=128)
     expansion: int = Field(default=4, ge=1, le=16)
-    """Width of the FFN's inner layer, in D."""
+    """Width of the FFN's inner layer, in multiples of D."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
     norm: Literal["post", "pre"] = "post"
     positions: Positions = "sinusoidal"
@@ -134,7 +134,7 @@ class Transformer(Translator):
         return State(kept, past)
 
     def step(self, prefix: torch.Tensor, state: State) -> tuple[torch.Tensor, State, torch.Tensor]:
-        """See `Translator.step`. Reads the last column of the prefix; the state holds the keys and values before it."""
+        """See `Translator.step`. Reads the last column of the prefix; the state has the previous keys and values."""
         kept = state.source
         past: dict[str, torch.Tensor] = {}
         mask = source_mask(kept["mask"])

@@ -1,10 +1,10 @@
 """The interface of every translator: P(y | x) = ∏_t P(y_t | y_<t, x), from the fixed vector to the Transformer.
 
-A network says how a source becomes a `State` (`encode`), how a state gives the next token (`step`), and how a whole
-target is read at once for training (`hidden`). Beam search, training, scoring and saving are the same for all.
+A network defines the `State` of a source (`encode`), the next token from a state (`step`), and for training the states
+of a whole target at once (`hidden`). Beam search, training, scoring and saving are the same for all.
 
 Conventions: source rows are ids … EOS; target rows BOS ids … EOS; both right-padded with PAD. `target_in` is the target
-without its last column, the tokens that it predicts are the target without its first.
+without its last column; it predicts the target without its first column.
 
 Shape legend: B rows, S source positions, T target positions, V target vocabulary, D width of the hidden state.
 """
@@ -27,8 +27,8 @@ class State:
     """The state of decoding between steps: tensors by name, rows first (B, …).
 
     Attributes:
-        source: what is the same for all hypotheses of a sentence (annotations, keys, mask).
-        decoder: what differs between hypotheses (hidden state, cache).
+        source: the part that all hypotheses of a sentence share (annotations, keys, mask).
+        decoder: the part that differs between hypotheses (hidden state, cache).
     """
 
     source: dict[str, torch.Tensor]
@@ -55,20 +55,20 @@ class Translator(Network):
         """One step of decoding.
 
         Args:
-            prefix: (B, T) int64, BOS first, no padding. A model whose state holds the past reads its last column only.
-            state: what `encode` or the last `step` returned.
+            prefix: (B, T) int64, BOS first, no padding. A model whose state has the past only reads the last column.
+            state: the result of `encode` or of the last `step`.
 
         Returns:
-            log P(next = v | prefix, source) (B, V) float32, the next state, and the weights (B, S) with which the
-            source was read (None for a model without attention).
+            log P(next = v | prefix, source) (B, V) float32, the next state, and the attention weights of the source (B,
+            S) (None for a model without attention).
         """
 
     @abstractmethod
     def hidden(self, source: torch.Tensor, target_in: torch.Tensor) -> torch.Tensor:
-        """Teacher forcing: source (B, S), target_in (B, T) → hidden (B, T, D) that `head` turns into logits.
+        """Teacher forcing: source (B, S), target_in (B, T) → hidden (B, T, D), from which `head` computes logits.
 
-        Position t sees target_in[:, : t + 1] and the whole source. Rows may be padded; what stands at a PAD position of
-        the result means nothing.
+        Position t sees target_in[:, : t + 1] and the whole source. Rows can be padded; results at PAD positions are
+        meaningless.
         """
 
     def kept(self, source: torch.Tensor, target_in: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
@@ -92,7 +92,7 @@ class Translator(Network):
         Args:
             source: (B, S); target: (B, T + 1), BOS … EOS.
             smoothing: ε of label smoothing (Szegedy et al. 2016).
-            inputs: (B, T), what the decoder reads instead of the target without its last column.
+            inputs: (B, T), input of the decoder instead of the target without its last column.
         """
         following = target[:, 1:]  # (B, T)
         keep = following != PAD
@@ -103,7 +103,7 @@ class Translator(Network):
         return self.head.loss(self.kept(source, given, keep), following[keep], smoothing)  # of (N, D)
 
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
-        """See `Network.trial_loss`; source and target have as many positions."""
+        """See `Network.trial_loss`; source and target have the same number of positions."""
         source = sentences(rows, length - 1, self.source_vocab_size)[:, 1:]  # (B, S)
         return self.loss(source, sentences(rows, length - 1, self.target_vocab_size))
 
@@ -117,9 +117,9 @@ class Translator(Network):
         return scores
 
     def reorder(self, state: State, index: torch.Tensor, *, same_source: bool = False) -> State:
-        """The state whose row i is the old row index[i]; `index` (B') int64 may repeat or leave out rows.
+        """The state whose row i is the old row index[i]; `index` (B') int64 can repeat or leave out rows.
 
-        With `same_source`, rows only move among hypotheses of one sentence, so the source side stays as it is.
+        With `same_source`, rows only move between hypotheses of one sentence, so the source side does not change.
         """
 
         def chosen(side: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
