@@ -131,8 +131,7 @@ class GPTChoice(GrownFromGPT, NetworkReader[Choice, ChoiceBatch]):
         """
         if not question.options:
             raise InputError(
-                f"{question.question[:60]!r}: has no options to choose from; give options, or use a reader of "
-                "spans"
+                f"{question.question[:60]!r}: has no options to choose from; give options, or use a reader of spans"
             )
         context = self.tokenizer.encode(question.context)
         question_ids = word_pieces(self.tokenizer, [question.question])[0]
