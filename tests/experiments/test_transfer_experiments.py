@@ -259,10 +259,10 @@ def with_model(rung: dict[str, Any], **model: Any) -> dict[str, Any]:
         ({"rungs": {"gpt": with_model(GPT_RUNG, layers_transferred=3)}}, "layers_transferred=3.*has 2 layers"),
         (
             {"bodies": {"bert": BERT_BODY, "gpt": with_model(GPT_BODY, output="adaptive", shrink=1)}},
-            "no place for new tokens",
+            "does not support new tokens",
         ),
         ({"vectors": ["cnn"]}, r"vectors: \['cnn'\] are not among the rungs"),
-        ({"rungs": {"bert": BERT_RUNG, "other": BERT_RUNG}}, "each another"),
+        ({"rungs": {"bert": BERT_RUNG, "other": BERT_RUNG}}, "needs a different title"),
         ({"rungs": {"gpt": with_model(GPT_RUNG, pretrained=False)}}, "from random weights anyway"),
         ({"counts": [64, 16]}, "increasing numbers"),
     ],
