@@ -9,8 +9,9 @@ from real_data import real
 
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.debias import bias_subspace
+from langladder.embeddings.postprocess import HardDebias, postprocess
 from langladder.embeddings.word_lists import BiasLists
-from langladder.evaluation.bias import analogies, audit, debias_and_audit, explained
+from langladder.evaluation.bias import analogies, audit, bias_shift, debias_and_audit, explained
 from langladder.formats.vector_files import read_vectors
 
 LISTS = BiasLists(
@@ -51,6 +52,32 @@ def test_figures_by_hand_golden() -> None:
     assert found["stereotype"]["spearman"] == 1.0 and found["stereotype"]["words"] == 3
     assert found["weat"] is None
     assert explained(vectors, LISTS.definitional)[0] == pytest.approx(1, abs=1e-6)
+
+
+def test_golden_shift_of_a_step_of_debiasing(tmp_path: Path) -> None:
+    """x of programmer −.28, clerk 0, homemaker .6 before, all 0 after; WEAT by hand; no figure without words."""
+    parts = {"definitional_pairs": "woman man\nshe he", "equalize_pairs": "woman man\nshe he", "specific": "actress"}
+    parts |= {"professions": "programmer\nhomemaker\nclerk\nastronaut", "weat": ": jobs\nX: homemaker clerk\n"}
+    parts["weat"] += "Y: programmer tree\nA: woman she\nB: man he\n: none\nX: a b\nY: c d\nA: e\nB: f\n"
+    for name, text in parts.items():
+        (tmp_path / f"{name}.txt").write_text(text + "\n")
+    step = HardDebias(step="hard_debias", lists=str(tmp_path))
+    found = bias_shift(biased(), postprocess(biased(), [step]), step)
+    assert found.direct is not None and found.direct.words == 3
+    assert (found.direct.before, found.direct.after) == (pytest.approx(0.88 / 3, abs=1e-5), 0)
+    # s = 2 · .7 x: homemaker .84, clerk 0, programmer −.392, tree 0; d = (.42 + .196) / std(.84, 0, −.392, 0)
+    (jobs,) = found.weat
+    assert jobs.name == "jobs" and jobs.before == pytest.approx(0.616 / np.std([0.84, 0, -0.392, 0], ddof=1), abs=1e-4)
+    assert jobs.after is None  # all of its targets were neutralised
+
+
+def test_microworld_has_lists_of_its_own() -> None:
+    words = ["she", "he", "queen", "king", "doctor", "baker", "nice", "boring"]
+    vectors = WordVectors(words, np.random.default_rng(1).normal(size=(8, 5)).astype(np.float32))
+    step = HardDebias(step="hard_debias")
+    found = bias_shift(vectors, postprocess(vectors, [step]), step)
+    assert found.direct is not None and found.direct.words == 2
+    assert found.direct.before > 0.01 and found.direct.after < 1e-6 and not found.weat  # one woman, one man
 
 
 def test_analogies_tell_where_the_word_itself_would_win() -> None:

@@ -11,7 +11,8 @@ import pytest
 from langladder.ground.errors import InputError
 from langladder.text.tokenize import encoding
 from langladder.text.tokenize.encoding import encode_lines
-from langladder.text.tokenize.tokenizer_training import Sample, likelihood_pieces, train_tokenizer
+from langladder.text.tokenize.likelihood_pieces import likelihood_pieces
+from langladder.text.tokenize.tokenizer_training import Sample, train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig, Trained
 
 # What pre-tokenizers and alphabets could stumble over: marks, wide spaces, control characters, scripts, emoji.

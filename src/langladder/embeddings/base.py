@@ -259,3 +259,9 @@ def _largest(table: np.ndarray, k: int) -> np.ndarray:
     order = np.argsort(-np.take_along_axis(table, top, axis=1), axis=1, kind="stable")
     best: np.ndarray = np.take_along_axis(top, order, axis=1)
     return best
+
+
+def changed(vectors: WordVectors, matrix: np.ndarray, done: dict[str, object]) -> WordVectors:
+    """The same words with another matrix, as float32; `done` is added to the list `about["postprocess"]`."""
+    about = vectors.about | {"postprocess": [*vectors.about.get("postprocess", []), done]}
+    return WordVectors(vectors.words, matrix.astype(np.float32), vectors.counts, about)

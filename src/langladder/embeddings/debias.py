@@ -17,8 +17,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from langladder.embeddings.base import WordVectors
-from langladder.embeddings.postprocess import changed
+from langladder.embeddings.base import WordVectors, changed
 from langladder.embeddings.word_lists import BiasLists
 from langladder.ground.errors import InputError
 

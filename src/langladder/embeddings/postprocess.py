@@ -6,17 +6,21 @@
                        components u_1 … u_n, which say more of frequency than of meaning:
                        v ← v − μ − Σ_i (u_i · (v − μ)) u_i
     unit_length        v ← v / ‖v‖
+    hard_debias        Bolukbasi et al. 2016 (`embeddings.debias`), with lists of words
 
 Centred vectors have no zeros, so the first two want dense vectors; sparse ones are factorised first (SVD).
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
-from langladder.embeddings.base import WordVectors
+from langladder.embeddings.base import WordVectors, changed
+from langladder.embeddings.debias import hard_debias
+from langladder.embeddings.word_lists import BiasLists, microworld_lists
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 
@@ -40,7 +44,20 @@ class UnitLength(Config):
     step: Literal["unit_length"]
 
 
-Step = Annotated[Centre | AllButTheTop | UnitLength, Field(discriminator="step")]
+class HardDebias(Config):
+    """Remove the bias that pairs of words define from all words that should be neutral."""
+
+    step: Literal["hard_debias"]
+    # microworld (its couples, and jobs as professions), or the folder of lists that paths.lexicon names
+    lists: str = Field(default="microworld", min_length=1)
+    components: int = Field(1, ge=1)  # of the bias subspace
+
+    def words(self) -> BiasLists:
+        """Raises: InputError: see `BiasLists.read`."""
+        return microworld_lists() if self.lists == "microworld" else BiasLists.read(Path(self.lists))
+
+
+Step = Annotated[Centre | AllButTheTop | UnitLength | HardDebias, Field(discriminator="step")]
 
 
 class PostprocessConfig(Config):
@@ -60,6 +77,8 @@ def postprocess(vectors: WordVectors, steps: Sequence[Step]) -> WordVectors:
             vectors = centre(vectors)
         elif isinstance(step, AllButTheTop):
             vectors = all_but_the_top(vectors, step.components)
+        elif isinstance(step, HardDebias):
+            vectors = hard_debias(vectors, step.words(), components=step.components)
         else:
             vectors = unit_length(vectors)
     return vectors
@@ -100,12 +119,6 @@ def all_but_the_top(vectors: WordVectors, components: int | None = None) -> Word
 def unit_length(vectors: WordVectors) -> WordVectors:
     """v / ‖v‖, dense or sparse."""
     return changed(vectors, vectors.unit, {"step": "unit_length"})
-
-
-def changed(vectors: WordVectors, matrix: np.ndarray, done: dict[str, object]) -> WordVectors:
-    """The same words with another matrix, as float32; `done` is added to the list `about["postprocess"]`."""
-    about = vectors.about | {"postprocess": [*vectors.about.get("postprocess", []), done]}
-    return WordVectors(vectors.words, matrix.astype(np.float32), vectors.counts, about)
 
 
 def _dense(vectors: WordVectors, step: str) -> np.ndarray:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from langladder.corpora.lexicon import Lexicon
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
 from langladder.text.read.lines import filled_lines
@@ -110,3 +111,25 @@ def _find(folder: Path, *names: str) -> Path:
         if path.is_file():
             return path
     raise InputError(f"{folder}: has no {' or '.join(path.name for path in wanted)}")
+
+
+def microworld_lists() -> BiasLists:
+    """The bias of sex in microworld: its couples as definitional and equalised pairs, jobs as professions.
+
+    Words of couples and given names have a sex by meaning; nobody has judged the jobs.
+    """
+    lexicon = Lexicon("base")
+    couples = [[noun.partner, noun.singular] for noun in lexicon.nouns.values() if noun.gender == "m"]
+    plurals = [[lexicon.nouns[woman].plural, lexicon.nouns[man].plural] for woman, man in couples]
+    jobs = [noun for noun in lexicon.nouns.values() if noun.kind == "person" and not noun.gender]
+    pairs = [["she", "he"], ["her", "his"], *couples, *plurals]
+    specific = [*lexicon.names, "herself", "himself", "woman", "man"]
+    return BiasLists(pairs, [*couples, *plurals], specific, [noun.singular for noun in jobs], {})
+
+
+def microworld_weat() -> dict[str, list[str]]:
+    """Targets X, Y and attributes A, B of a test of microworld: are women praised where men are blamed?"""
+    lexicon = Lexicon("base")
+    sexes = [[noun.singular for noun in lexicon.nouns.values() if noun.gender == sex] for sex in ("f", "m")]
+    opinions = [[one.word for one in lexicon.opinions.values() if one.valence * sign > 0] for sign in (1, -1)]
+    return dict(zip(("women", "men", "praise", "blame"), (*sexes, *opinions), strict=True))

@@ -24,15 +24,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import comb
 from pathlib import Path
-from typing import NotRequired, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
 import numpy as np
+from pydantic import Field
 from scipy.stats import permutation_test
 
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.debias import bias_subspace, hard_debias
-from langladder.embeddings.word_lists import BiasLists
-from langladder.evaluation.page import Interval
+from langladder.embeddings.postprocess import HardDebias
+from langladder.embeddings.word_lists import BiasLists, microworld_weat
+from langladder.evaluation.page import Interval, Measured, Metric, Metrics
 from langladder.evaluation.significance import spearman_interval
 from langladder.evaluation.similarity import spearman
 from langladder.ground.artefacts import read_json
@@ -114,6 +116,80 @@ class BiasReport(TypedDict):
     explained: list[float]
     before: BiasAudit
     after: BiasAudit
+
+
+class DirectBias(Measured):
+    """Mean |cos(w, g)| of words that should be neutral, with the direction g of the vectors before debiasing."""
+
+    before: Annotated[
+        float,
+        Metric(
+            "bias before",
+            "direct bias before debiasing: mean size of the cosine of jobs with the direction of the bias, 0 to 1",
+            name="direct_bias_before",
+        ),
+    ]
+    after: Annotated[
+        float,
+        Metric(
+            "bias",
+            "the same after debiasing; words that were neutralised have none",
+            better="lower",
+            name="direct_bias",
+        ),
+    ]
+    words: int
+
+
+class WeatShift(Measured):
+    """The effect size of a WEAT before and after debiasing; after: None where all associations became equal."""
+
+    name: str
+    before: Annotated[
+        float,
+        Metric(
+            "WEAT {name} before",
+            "effect size of the word-embedding association test {name} before debiasing; 0: no association",
+            digits=2,
+            logged=False,
+        ),
+    ]
+    after: Annotated[float | None, Metric("WEAT {name}", "the same after debiasing", digits=2, logged=False)]
+
+
+class BiasShift(Measured):
+    """What hard debiasing changed; None or nothing where the vocabulary lacks the words."""
+
+    direct: Annotated[DirectBias | None, Metrics()] = None
+    weat: Annotated[list[WeatShift], Metrics()] = Field(default_factory=list)
+
+
+def bias_shift(before: WordVectors, after: WordVectors, step: HardDebias) -> BiasShift:
+    """Direct bias and WEAT before and after a step of debiasing.
+
+    The tests are those of `weat.txt` or `weat.json` in the folder of lists.
+
+    Raises:
+        InputError: see `bias_subspace`, `read_weat`.
+    """
+    lists = step.words()
+    direction = bias_subspace(before, lists.definitional)[0]
+    tests: list[WeatTest] = []
+    if step.lists == "microworld":
+        tests = [WeatTest("praise", tuple(microworld_weat().items()))]
+    else:
+        files = [path for path in (Path(step.lists) / f"weat.{suffix}" for suffix in ("txt", "json")) if path.is_file()]
+        tests = [test for path in files for test in read_weat(path)]
+    first, second = (audit(vectors, direction, lists) for vectors in (before, after))
+    direct = None
+    if first["direct_bias"] is not None and second["direct_bias"] is not None:
+        direct = DirectBias(before=first["direct_bias"], after=second["direct_bias"], words=first["covered"])
+    pairs = zip(*(run_weat(vectors, tests) for vectors in (before, after)), strict=True)
+    sizes = [(one["name"], one["effect_size"], other["effect_size"]) for one, other in pairs]
+    return BiasShift(
+        direct=direct,
+        weat=[WeatShift(name=name, before=one, after=other) for name, one, other in sizes if one is not None],
+    )
 
 
 def debias_and_audit(
@@ -300,12 +376,17 @@ def evaluate_weat(vectors: WordVectors, path: Path, *, permutations: int = PERMU
     Raises:
         InputError: see `read_weat`.
     """
+    return {"tests": run_weat(vectors, read_weat(path), permutations=permutations)}
+
+
+def run_weat(vectors: WordVectors, tests: Sequence[WeatTest], *, permutations: int = PERMUTATIONS) -> list[WeatResult]:
+    """The figures of tests, as `evaluate_weat`."""
     folded: dict[str, int] = {}
     for row, word in enumerate(vectors.words):
         folded.setdefault(word.casefold(), row)
 
-    tests: list[WeatResult] = []
-    for test in read_weat(path):
+    found: list[WeatResult] = []
+    for test in tests:
         rows = [_rows(vectors, folded, words) for _, words in test.sets]
         sets: list[WeatSet] = [
             {"name": name, "words": len(words), "covered": len(known)}
@@ -314,8 +395,8 @@ def evaluate_weat(vectors: WordVectors, path: Path, *, permutations: int = PERMU
         figures = weat(vectors, *rows, permutations=permutations)
         total = sum(len(words) for _, words in test.sets)
         coverage = round(sum(len(known) for known in rows) / total, 6)
-        tests.append({"name": test.name, **figures, "sets": sets, "coverage": coverage})
-    return {"tests": tests}
+        found.append({"name": test.name, **figures, "sets": sets, "coverage": coverage})
+    return found
 
 
 def _rows(vectors: WordVectors, folded: dict[str, int], words: Iterable[str]) -> np.ndarray:
@@ -360,7 +441,7 @@ def weat(
         rng=SEED,
     )
     return {
-        "effect_size": round(float(of_X.mean() - of_Y.mean()) / deviation, 6),
+        "effect_size": round(float(of_X.mean() - of_Y.mean()) / deviation, 6) + 0.0,
         "p_value": round(float(found.pvalue), 6),
         "exact": comb(len(association), len(X)) <= permutations,
     }

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from langladder.embeddings.base import WordVectors
 from langladder.evaluation.analogy import Analogies, AnalogyTotals, evaluate_analogies, is_syntactic, read_analogies
+from langladder.evaluation.bias import BiasShift
 from langladder.evaluation.clusters import Clusters, evaluate_clusters
 from langladder.evaluation.maps import word_map
 from langladder.evaluation.page import LAST, Excluded, Measured, Metric, Metrics, Page
@@ -37,6 +38,7 @@ class WordVectorsScores(Measured):
     analogy: Annotated[Analogies | None, Metrics()] = None
     similarity: Annotated[list[SimilaritySet], Metrics()] = Field(default_factory=list)
     clusters: Annotated[Clusters | None, Metrics()] = None
+    bias: Annotated[BiasShift | None, Metrics()] = Field(default=None, exclude_if=lambda one: one is None)
 
 
 class Neighbours(Measured):
@@ -116,6 +118,7 @@ def evaluate_word_vectors(
             analogy=None if analogies is None else _analogy(vectors, analogies, restrict_vocabulary),
             similarity=evaluate_similarity(vectors, similarity).sets if similarity else [],
             clusters=None if groups is None else evaluate_clusters(vectors, groups),
+            bias=vectors.about.get("bias"),
         ),
         neighbours=[
             Neighbours(word=word, nearest=[(other, round(cosine, 4)) for other, cosine in found])

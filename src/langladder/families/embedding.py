@@ -9,7 +9,7 @@ from langladder.families.family import Configured, Evaluated, Family, Fields, Ma
 from langladder.ground.schema import locate
 
 WORDS, COUNTS = Path("data/words"), Path("data/cooccurrence")
-PROVIDED = ("microworld", "wordnet")  # lexicons that are not files of the user: one is part of the code, one of NLTK
+PROVIDED = ("microworld", "wordnet")  # lexicons and lists that are not the user's: of the code, of NLTK
 
 
 if TYPE_CHECKING:
@@ -55,11 +55,13 @@ vectors.nearest(vectors.words[0])"""
         return parts
 
     def inputs(self, value: Values) -> dict[str, str]:
-        """The user's lexicon, if the vectors are made from one; the counts that a rung is made from."""
+        """The user's lexicon or lists of words, if the rung reads them; the counts that a rung is made from."""
         from langladder.counts.stored import file_name
 
-        counting, lexicon = self.counting(value), value["model"].get("lexicon")
-        found = {} if lexicon in (None, *PROVIDED) else {"lexicon": lexicon}
+        counting = self.counting(value)
+        lists = [step.get("lists") for step in (value.get("after") or {}).get("steps", [])]
+        own = [one for one in (value["model"].get("lexicon"), *lists) if one not in (None, *PROVIDED)]
+        found = {"lexicon": own[0]} if own else {}
         return found if counting is None else found | {"counts": f"data/cooccurrence/{file_name(counting)}"}
 
     def counting(self, value: Values) -> "Counting | None":
@@ -84,15 +86,22 @@ vectors.nearest(vectors.words[0])"""
         Args:
             root: the folder that holds data/.
         """
-        from langladder.embeddings.postprocess import postprocess
+        from langladder.embeddings.postprocess import HardDebias, postprocess
         from langladder.text.words.segmentation import conventions_of
         from langladder.text.words.vocabulary import WordCorpus
 
         corpus = WordCorpus.open(root / WORDS, root / COUNTS)
         result = make(locate(rung.target), rung.model, corpus, training=getattr(rung, "training", None))
         conventions = conventions_of(root / WORDS)
+        changed = postprocess(result.vectors, rung.after.steps)
+        for step in rung.after.steps:
+            if isinstance(step, HardDebias):
+                from langladder.evaluation.bias import bias_shift
+
+                shift = bias_shift(result.vectors, changed, step)
+                changed = replace(changed, about=changed.about | {"bias": shift.model_dump()})
         vectors = replace(
-            postprocess(result.vectors, rung.after.steps),
+            changed,
             normalisation=conventions.normalisation,
             words_by=conventions.words,
         )

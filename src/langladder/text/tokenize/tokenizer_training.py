@@ -8,15 +8,9 @@ scores in that order to characters that lost their piece: scores are rounded, th
 
 Text beyond `sample_bytes` is sampled: every k-th line of it, from the beginning to the end.
 
-What differs from the papers, because the library's trainers do. WordPiece merges the most frequent pair, as BPE does;
-its longest-match encoding is that of Schuster and Nakajima (2012). `wordpiece_likelihood` chooses pairs as they do, by
-the likelihood that a unigram model gives the text: an occurrence of the pair becomes more probable by the factor
-
-    count(ab) / ( count(a) · count(b) ) · N,    N = running pieces
-
-and the pair with the highest is merged (of equal ones the most frequent, then the first by its pieces). Their counts
-are of the running text as it is cut by then. A pair of rare pieces that occur only together comes first, so
-`min_frequency` matters here: it is how often a pair must occur. Unigram
+What differs from the papers, because the library's trainers do. WordPiece merges the most frequent pair, as BPE does,
+where Schuster and Nakajima choose by likelihood (kind `wordpiece_likelihood`, `text.tokenize.likelihood_pieces`); its
+longest-match encoding is theirs. Unigram
 finds its first pieces among distinct words, not running text as SentencePiece does, so a short frequent word that is
 no part of others (`▁,`) may get no piece, and texts come out longer than SentencePiece would make them.
 
@@ -47,7 +41,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice, pairwise
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, Self, SupportsInt, TypedDict, cast
 
@@ -61,6 +55,7 @@ from langladder.ground.errors import InputError
 from langladder.ground.progress import working
 from langladder.text.storage.tables import TableLines, line_batches
 from langladder.text.tokenize.encoding import encode_lines, training_sides
+from langladder.text.tokenize.likelihood_pieces import wordpiece_by_likelihood
 from langladder.text.tokenize.specials import SPELLINGS, UNK
 from langladder.text.tokenize.tokenizers import (
     CONTINUES,
@@ -278,12 +273,8 @@ def _trained(lines: Iterable[str], config: TokenizerConfig, alphabet: list[str])
             found = morph_pieces(parts, ordered, size - len(specials), config.min_frequency)
             return assemble("unigram", models.Unigram([*((one, 0.0) for one in specials), *found], UNK, False))
         case "wordpiece_likelihood":
-            cut = assemble("wordpiece", models.WordPiece(unk_token=unknown)).pre_tokenizer
-            words = Counter(word for line in lines for word, _ in cut.pre_tokenize_str(line))
             begin = [*specials, *ordered, *(CONTINUES + one for one in ordered)]
-            vocabulary = _numbered(likelihood_pieces(words, begin, size, config.min_frequency))
-            model = models.WordPiece(vocabulary, unk_token=unknown, max_input_chars_per_word=1000)
-            return assemble("wordpiece", model)
+            return wordpiece_by_likelihood(lines, begin, size, config.min_frequency)
         case "character":  # BPE without merges: no trainer is needed
             tokens = [*specials, *alphabet][: max(size, len(specials))]
             return assemble("character", models.BPE(_numbered(tokens), [], unk_token=unknown))
@@ -342,103 +333,12 @@ def _until(counted: list[tuple[str, int]], wanted: float) -> Iterator[str]:
         yield character
 
 
-# ---- WordPiece by likelihood
-
-
-class _Pairs:
-    """Pieces and neighbouring pairs of pieces with their counts; a pair has a slot, a piece its id."""
-
-    def __init__(self, pieces: Sequence[str]) -> None:
-        self.ids = _numbered(list(pieces))
-        self.slots: dict[tuple[int, int], int] = {}
-        self.words: list[set[int]] = []  # of each slot: the words that may hold the pair
-        self.pieces = np.zeros(max(1024, 2 * len(pieces)))  # count(a); exact below 2^53
-        self.counts = np.zeros(1024)  # count(ab)
-        self.sides = np.zeros((2, 1024), dtype=np.int64)  # a, b
-
-    def add(self, word: int, ids: Sequence[int], count: int) -> None:
-        """Count a word, as it is cut, `count` times; a negative count takes it away."""
-        for piece in ids:
-            self.pieces[piece] += count
-        for pair in pairwise(ids):
-            slot = self.slots.setdefault(pair, len(self.slots))
-            if slot == len(self.words):
-                self.words.append(set())
-                if slot == len(self.counts):
-                    self.counts, self.sides = np.tile(self.counts, 2), np.tile(self.sides, 2)
-                    self.counts[slot:] = 0
-                self.sides[:, slot] = pair
-            self.counts[slot] += count
-            if count > 0:
-                self.words[slot].add(word)
-
-    def best(self, least: int) -> int | None:
-        """The slot of the pair of the highest count(ab) / (count(a) count(b)); None if none occurs `least` times."""
-        (seen,) = np.nonzero(self.counts[: len(self.slots)] >= least)
-        if not len(seen):
-            return None
-        counts, (a, b) = self.counts[seen], self.sides[:, seen]
-        scores = counts / (self.pieces[a] * self.pieces[b])
-        ties = seen[scores == scores.max()]
-        return int(min(ties, key=lambda slot: (-self.counts[slot], *self.sides[:, slot].tolist())))
-
-    def piece(self, text: str) -> int:
-        """The id of a piece, a new one if there is none."""
-        found = self.ids.setdefault(text, len(self.ids))
-        if found == len(self.pieces):
-            self.pieces = np.concatenate([self.pieces, np.zeros_like(self.pieces)])
-        return found
-
-
-def likelihood_pieces(words: Counter[str], begin: Sequence[str], most: int, min_count: int) -> list[str]:
-    """The pieces of a WordPiece tokenizer by likelihood, at most `most`, in the order of their merges.
-
-    Args:
-        words: how often each occurs. begin: specials, then the characters that begin words and those that go on (`##`).
-        min_count: rarer pairs are not merged.
-
-    >>> begin = [*"bhp", *(f"##{character}" for character in "gnsu")]
-    >>> words = Counter(hug=10, pug=5, pun=12, bun=4, hugs=5)
-    >>> likelihood_pieces(words, begin, 10, 1)[7:]
-    ['##gs', 'pu', 'hu']
-    """
-    pairs, names = _Pairs(begin), list(begin)
-    cut = [[pairs.ids[one if not at else CONTINUES + one] for at, one in enumerate(word)] for word in words]
-    counts = list(words.values())
-    for word, ids in enumerate(cut):
-        pairs.add(word, ids, counts[word])
-    while len(names) < most and (slot := pairs.best(max(min_count, 1))) is not None:
-        a, b = pairs.sides[:, slot].tolist()
-        merged = pairs.piece(names[a] + names[b].removeprefix(CONTINUES))
-        if merged == len(names):
-            names.append(names[a] + names[b].removeprefix(CONTINUES))
-        for word in sorted(pairs.words[slot]):
-            pairs.add(word, cut[word], -counts[word])
-            cut[word] = _merged(cut[word], a, b, merged)
-            pairs.add(word, cut[word], counts[word])
-        pairs.words[slot].clear()
-    return names
-
-
-def _merged(ids: list[int], a: int, b: int, merged: int) -> list[int]:
-    """The pieces of a word with each a b, from the left, as one."""
-    found: list[int] = []
-    for piece in ids:
-        if found and found[-1] == a and piece == b:
-            found[-1] = merged
-        else:
-            found.append(piece)
-    return found
-
-
 # ---- morphemes
 
 
 SPACE = "▁"
 LONGEST_WORD = 60  # characters; longer ones, such as addresses, teach no morphs
-MORPH_PENALTY = (
-    10.0  # nats by which a character that is no morph is below the lowest morph, as unknown ones in `tokenizers`
-)
+MORPH_PENALTY = 10.0  # nats that a character without a morph is below the lowest morph, as unknown ones in `tokenizers`
 NO_PIECE = 0.001  # nats that the mark alone costs, so that `▁talo` is taken before `▁` and `talo`
 MORFESSOR_SEED = 0  # of the order in which Morfessor visits words
 _MORPH_WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+")  # what Morfessor learns from
