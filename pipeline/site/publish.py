@@ -68,7 +68,7 @@ class Kind(NamedTuple):
 
 
 TOKENS, PAIR = ("tokenizer.json",), ("source.json", "target.json")
-RECURRENT = {"cell": "lstm", "layer_norm": False, "output": "softmax"}
+RECURRENT = {"cell": "lstm", "layer_norm": False, "output": "softmax", "recurrent_dropout": 0.0, "learn_start": False}
 DECODER = {"norm": "pre", "positions": "learned", "sparse_window": None, "residual": True, "output": "softmax"}
 FILTERS = {"padding": "valid", "pooling": "max", "channels": 1, "pairs": "joined"}
 KINDS = {

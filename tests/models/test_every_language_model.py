@@ -44,6 +44,18 @@ MORE: dict[str, tuple[type[LanguageModel], dict[str, object]]] = {
     "GPT, no residuals": (GPT, {"context": 10, "width": 12, "layers": 1, "heads": 2, "residual": False}),
     "GRU, untied, bridged": (RecurrentLM, {"cell": "gru", "width": 12, "embedding_dim": 8, "tie_weights": False}),
     "layer norm GRU": (RecurrentLM, {"cell": "gru", "width": 12, "embedding_dim": 8, "layer_norm": True, "layers": 2}),
+    "GRU, noise, mask of the state, learnt start": (
+        RecurrentLM,
+        {
+            "cell": "gru",
+            "width": 12,
+            "embedding_dim": 8,
+            "recurrent_dropout": 0.3,
+            "weight_noise": 0.1,
+            "input_noise": 0.1,
+            "learn_start": True,
+        },
+    ),
     "NNLM, sum": (NNLM, {"combine": "sum", "window": 3, "embedding_dim": 12, "width": 9, "tie_weights": True}),
 }
 

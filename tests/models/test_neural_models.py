@@ -72,6 +72,18 @@ def test_state_is_carried_across_chunks(monkeypatch):
     torch.testing.assert_close(model.log_probs(tokens), whole)
 
 
+def test_noise_of_the_input_is_added_to_the_embeddings_in_training():
+    model, tokens = RecurrentLM(RecurrentLM.Config(width=8, embedding_dim=6, input_noise=0.3), V), documents(2, 2, 5)
+    torch.manual_seed(1)
+    ours, _ = model(tokens)
+    torch.manual_seed(1)
+    x = model.embedding(tokens)
+    theirs, _ = model.cell(x + 0.3 * torch.randn_like(x))
+    torch.testing.assert_close(ours, model.bridge(theirs))
+    model.eval()
+    torch.testing.assert_close(model(tokens)[0], model.bridge(model.cell(x)[0]))
+
+
 @pytest.mark.parametrize("kind", [RecurrentLM, NNLM, ConvolutionalLM])
 def test_gradient_of_tied_weights_is_the_sum_of_both_uses(kind):
     models = []

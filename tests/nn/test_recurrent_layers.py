@@ -1,5 +1,7 @@
 """Whole recurrent layers: fused against the loop, sizes, dropout that holds for a sequence, first weights, BPTT."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -8,7 +10,7 @@ from torch.testing import assert_close
 from langladder.nn.cells import CellWeights, peephole_step, rnn_step
 from langladder.nn.dropout import Dropout, LockedDropout, embed_with_word_dropout
 from langladder.nn.initialisation import initialise
-from langladder.nn.recurrent import GATES, FusedLayer, LoopLayer, RecurrentStack
+from langladder.nn.recurrent import GATES, FusedLayer, LoopLayer, RecurrentStack, noisy
 from tests.bf16 import lstm_runs
 
 B, T, READ, H = 3, 6, 5, 7
@@ -19,11 +21,12 @@ def stack(cell: str, **settings: object) -> RecurrentStack:
     return RecurrentStack(cell, **({"input_width": READ, "width": H} | settings))
 
 
-def fused_and_loop(cell: str, weight_drop: float = 0.0) -> tuple[FusedLayer, LoopLayer]:
+def fused_and_loop(cell: str, **regularised: float) -> tuple[FusedLayer, LoopLayer]:
     """The same layer twice, with the same weights."""
     torch.manual_seed(0)
-    fused = FusedLayer(cell, input_width=READ, width=H, weight_drop=weight_drop)
-    loop = LoopLayer(cell, input_width=READ, width=H, reset_after=True, layer_norm=False, weight_drop=weight_drop)
+    settings: dict[str, Any] = {"input_width": READ, "width": H, "weight_drop": 0.0} | regularised
+    fused = FusedLayer(cell, **settings)
+    loop = LoopLayer(cell, reset_after=True, layer_norm=False, **settings)
     weights = CellWeights.of(fused.rnn)
     with torch.no_grad():
         loop.W.copy_(weights.W)
@@ -36,10 +39,10 @@ def fused_and_loop(cell: str, weight_drop: float = 0.0) -> tuple[FusedLayer, Loo
     return fused, loop
 
 
-@pytest.mark.parametrize("weight_drop", [0.0, 0.5])
-@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
-def test_parity_of_fused_and_loop(cell, weight_drop):
-    fused, loop = fused_and_loop(cell, weight_drop)
+@pytest.mark.parametrize("regularised", [{}, {"weight_drop": 0.5}, {"weight_noise": 0.1}])
+@pytest.mark.parametrize("cell", ["rnn", "relu_rnn", "gru", "lstm"])
+def test_parity_of_fused_and_loop(cell, regularised):
+    fused, loop = fused_and_loop(cell, **regularised)
     x, state = torch.randn(B, T, READ), tuple(torch.randn(B, H) for _ in range(2 if cell == "lstm" else 1))
     results = []
     for layer in (fused, loop):
@@ -52,7 +55,7 @@ def test_parity_of_fused_and_loop(cell, weight_drop):
     for layer in (fused, loop):
         layer.eval()
     assert_close(fused(x, state)[0], loop(x, state)[0], atol=1e-5, rtol=0)
-    if weight_drop:
+    if regularised:
         assert not torch.allclose(results[0][0], fused(x, state)[0])
 
 
@@ -204,3 +207,65 @@ def test_golden_bptt_is_the_sum_over_steps():
         gradient += torch.outer(delta, states[t - 1].detach())
         above = weights.U.detach().T @ delta
     assert_close(weights.U.grad, gradient)
+
+
+@pytest.mark.parametrize("cell", ["rnn", "relu_rnn", "gru", "gru, reset before", "lstm", "peephole"])
+def test_recurrent_dropout_is_a_mask_of_the_state_that_holds_for_all_steps(cell):
+    """Of one row it is the same as dropping columns of U, whatever the cell."""
+    settings = {"layers": 1, "reset_after": cell != "gru, reset before"}
+    dropped = stack(cell.split(",")[0], recurrent_dropout=0.5, **settings).layers[0]
+    assert isinstance(dropped, LoopLayer)
+    x, state = torch.randn(1, T, READ), tuple(torch.randn(1, H) for _ in range(2 if dropped.W.shape[0] == 4 * H else 1))
+    torch.manual_seed(1)
+    ours, _ = dropped(x, state)
+    torch.manual_seed(1)
+    mask = nn.functional.dropout(torch.ones(1, H), 0.5)
+    dropped.eval()
+    plain, _ = dropped(x, state)
+    with torch.no_grad():
+        dropped.U.mul_(mask)
+    assert_close(ours, dropped(x, state)[0])
+    assert not torch.allclose(ours, plain)
+
+
+def test_recurrent_dropout_draws_a_mask_for_each_row():
+    layer = stack("rnn", recurrent_dropout=0.5).layers[0]
+    ours, _ = layer(torch.zeros(2, T, READ), (torch.ones(2, H),))
+    assert not torch.allclose(ours[0], ours[1])
+
+
+def test_noise_of_weights_has_its_deviation():
+    layer = stack("lstm", input_width=100, width=100, weight_noise=0.1).layers[0]
+    W = torch.stack([noisy(layer.rnn.weight_ih_l0, 0.1) - layer.rnn.weight_ih_l0 for _ in range(4)])
+    assert float(W.detach().std()) == pytest.approx(0.1, rel=0.02)
+    assert noisy(layer.rnn.weight_ih_l0, 0.0) is layer.rnn.weight_ih_l0
+
+
+@pytest.mark.parametrize("cell", ["rnn", "lstm", "peephole"])
+def test_a_learnt_start_is_the_state_before_the_first_step(cell):
+    network = stack(cell, layers=2, learn_start=True)
+    assert network.start is not None and (network.start == 0).all()
+    with torch.no_grad():
+        network.start.normal_()
+    x = torch.randn(B, T, READ)
+    first = network.start.view(network.states, 2, 1, H).expand(-1, -1, B, -1).unbind(0)
+    hidden, _ = network(x)
+    assert_close(hidden, network(x, first)[0])
+    hidden[:, 0].sum().backward()
+    assert (network.start.grad != 0).all()
+
+
+def test_golden_identity_start_keeps_a_state():
+    """Le et al. 2015: with U = I, b = 0 and nothing to read, ReLU keeps a state, and its gradient, over any delay."""
+    network = stack("relu_rnn")
+    _, U, _ = network.layers[0].matrices()
+    initialise(U, "identity")
+    assert torch.equal(U, torch.eye(H))
+    for name, parameter in network.named_parameters():
+        if "bias" in name:
+            nn.init.zeros_(parameter)
+    state = torch.rand(1, B, H, requires_grad=True)
+    hidden, _ = network(torch.zeros(B, 200, READ), (state,))
+    assert_close(hidden[:, -1], state[0])
+    hidden[:, -1].sum().backward()
+    assert_close(state.grad, torch.ones(1, B, H))

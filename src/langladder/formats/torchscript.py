@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from langladder.ground.atomic import atomic_file
+from langladder.ground.errors import InputError
 from langladder.models.language.recurrent import RecurrentLM
 from langladder.nn.recurrent import FusedLayer
 from langladder.text.tokenize.specials import BOS
@@ -29,6 +30,11 @@ class RecurrentStep(nn.Module):
 
     def __init__(self, model: RecurrentLM) -> None:
         super().__init__()
+        if model.cell.start is not None:
+            raise InputError(
+                "export: this model has learn_start=true, and the exported program begins with a state of zeros; train "
+                "it with learn_start=false"
+            )
         self.model = model
 
     def forward(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:

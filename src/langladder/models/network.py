@@ -175,7 +175,7 @@ def misfits(plan: dict[str, torch.Tensor], facts: dict[str, artefacts.ArrayFacts
     return wrong if len(wrong) <= MOST_NAMED else [*wrong[:MOST_NAMED], f"and {len(wrong) - MOST_NAMED} more"]
 
 
-LEARNING = {"dropout", "input_dropout", "word_dropout", "weight_drop", "locked"}
+LEARNING = {"dropout", "input_dropout", "word_dropout", "weight_drop", "locked", "weight_noise", "input_noise"}
 LEARNING |= {"init", "input_init", "recurrent_init", "forget_bias", "noise_samples", "noise", "noise_power", "preset"}
 """Settings of initialisation and training, which do not change what a network computes."""
 

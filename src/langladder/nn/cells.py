@@ -32,7 +32,8 @@ class CellWeights:
     """Weights of one layer: W (G·H, I), U (G·H, H), bias b (G·H,), and c (G·H,), which torch stores separately from b.
 
     With `norms` (Ba et al. 2016, equations 20 to 22) W x, U h and the LSTM's cell are normalised before use; b includes
-    the biases of the first two norms.
+    the biases of the first two norms. With `mask` (Gal & Ghahramani 2016) the products see h_{t−1} ⊙ m, the same
+    m (B, H) at all steps.
     """
 
     W: Tensor
@@ -40,6 +41,7 @@ class CellWeights:
     b: Tensor
     c: Tensor | None = None
     norms: LayerNorms | None = None
+    mask: Tensor | None = None
 
     @classmethod
     def of(cls, layer: nn.RNNBase, index: int = 0) -> Self:
@@ -56,6 +58,7 @@ class CellWeights:
 
     def recur(self, h: Tensor, rows: slice = slice(None)) -> Tensor:
         """U h + c, or LN(U h): (B, H) → (B, G·H); with `rows`, only some of the gates."""
+        h = h if self.mask is None else h * self.mask
         a = linear(h, self.U[rows], None if self.c is None else self.c[rows])
         return a if self.norms is None else layer_norm(a, a.shape[-1:], self.norms.hidden[rows])
 
@@ -66,10 +69,11 @@ class CellWeights:
         return torch.tanh(c)
 
 
-def rnn_step(driven: Tensor, h: Tensor, weights: CellWeights) -> Tensor:
-    """Elman (1990): driven (B, H), h (B, H) → h (B, H)."""
-    # h_t = tanh(W x_t + U h_{t−1} + b)
-    return torch.tanh(driven + weights.recur(h))
+def rnn_step(driven: Tensor, h: Tensor, weights: CellWeights, *, relu: bool = False) -> Tensor:
+    """Elman (1990); with ReLU, Le et al. (2015): driven (B, H), h (B, H) → h (B, H)."""
+    # h_t = tanh(W x_t + U h_{t−1} + b), or max(0, …)
+    a = driven + weights.recur(h)
+    return torch.relu(a) if relu else torch.tanh(a)
 
 
 def gru_step(driven: Tensor, h: Tensor, weights: CellWeights, *, reset_after: bool) -> Tensor:

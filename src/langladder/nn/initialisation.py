@@ -3,6 +3,7 @@
     xavier      U(±√(6 / (n_in + n_out)))   variance 2 / (n_in + n_out): for tanh and gates (Glorot & Bengio 2010)
     he          N(0, 2 / n_in)              for ReLU, which halves the variance (He et al. 2015)
     orthogonal  Wᵀ W = I                    keeps the norm through any number of steps (Saxe et al. 2014)
+    identity    W = I                      with ReLU a state is kept as it is until something is added (Le et al. 2015)
     uniform     U(±1 / √n_in)               torch's own for recurrent layers
 
 A matrix of several gates is initialised gate by gate, because each gate is a separate layer.
@@ -13,7 +14,7 @@ from typing import Literal
 import torch
 from torch import nn
 
-Initialisation = Literal["xavier", "he", "orthogonal", "uniform"]
+Initialisation = Literal["xavier", "he", "orthogonal", "identity", "uniform"]
 
 
 def initialise(weight: torch.Tensor, kind: Initialisation, gates: int = 1) -> None:
@@ -26,6 +27,8 @@ def initialise(weight: torch.Tensor, kind: Initialisation, gates: int = 1) -> No
                 nn.init.kaiming_normal_(part, nonlinearity="relu")
             elif kind == "orthogonal":
                 nn.init.orthogonal_(part)
+            elif kind == "identity":
+                nn.init.eye_(part)
             else:
                 bound = part[0].numel() ** -0.5
                 nn.init.uniform_(part, -bound, bound)

@@ -2,15 +2,19 @@
 
     cell      reset_after   layer norm   how it runs
     rnn       –             no           fused
+    relu_rnn  –             no           fused (Le et al. 2015: with U = I at the start, recurrent_init=identity)
     gru       yes           no           fused
     lstm      –             no           fused
     gru       no            any          loop (the form of Cho et al. 2014)
     peephole  –             any          loop
     any       any           yes          loop (Ba et al. 2016)
+    any       any           any          loop with dropout on the state (Gal & Ghahramani 2016)
 
 The loop computes W x of all steps in one product beforehand, and U h in one product per step. Weight dropout (Merity et
 al. 2018) drops entries of U, the same ones at all steps of a batch. It regularises the recurrence and still works with
-the fused layers, unlike dropout on the state itself.
+the fused layers, unlike dropout on the state itself: there U reads h_{t−1} ⊙ m / (1 − p), with one mask m for all
+steps of a row (the path of the gates, z ⊙ h_{t−1} or f ⊙ c_{t−1}, is not masked). Weight noise (Graves 2011) adds
+N(0, σ²) to W and U in training, the same at all steps of a batch.
 
 Recurrent encoder: it turns a source into one annotation per word and one final state per layer.
 
@@ -26,6 +30,8 @@ Shape legend: B rows, T or S steps, I input, H hidden, G gates, L layers.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import torch
@@ -37,33 +43,42 @@ from langladder.nn.cells import CellWeights, LayerNorms, gru_step, lstm_step, pe
 from langladder.nn.dropout import LockedDropout
 from langladder.nn.initialisation import initialise
 
-Cell = Literal["rnn", "gru", "lstm", "peephole"]
+Cell = Literal["rnn", "relu_rnn", "gru", "lstm", "peephole"]
 RecurrentState = tuple[torch.Tensor, ...]  # (h,), or (h, c) for LSTMs
-GATES: dict[str, int] = {"rnn": 1, "gru": 3, "lstm": 4, "peephole": 4}
+GATES: dict[str, int] = {"rnn": 1, "relu_rnn": 1, "gru": 3, "lstm": 4, "peephole": 4}
 Kernel = Callable[..., tuple[torch.Tensor, ...]]
 """torch's functions, which have no type annotations."""
-_FUSED: dict[str, tuple[type[nn.RNN | nn.GRU | nn.LSTM], Kernel]] = {
+_FUSED: dict[str, tuple[Callable[..., nn.RNNBase], Kernel]] = {
     "rnn": (nn.RNN, torch.rnn_tanh),
+    "relu_rnn": (partial(nn.RNN, nonlinearity="relu"), torch.rnn_relu),
     "gru": (nn.GRU, torch.gru),
     "lstm": (nn.LSTM, torch.lstm),
 }
 
 
+def noisy(weight: torch.Tensor, deviation: float) -> torch.Tensor:
+    """The matrix with N(0, deviation²) added to its entries; itself where the deviation is 0."""
+    return weight + deviation * torch.randn_like(weight) if deviation else weight
+
+
 class FusedLayer(nn.Module):
     """One layer as torch's fused kernel."""
 
-    def __init__(self, cell: str, *, input_width: int, width: int, weight_drop: float) -> None:
+    def __init__(
+        self, cell: str, *, input_width: int, width: int, weight_drop: float, weight_noise: float = 0.0
+    ) -> None:
         super().__init__()
         kind, self.function = _FUSED[cell]
-        self.weight_drop = weight_drop
+        self.weight_drop, self.weight_noise = weight_drop, weight_noise
         self.rnn = kind(input_width, width, batch_first=True)
 
     def forward(self, x: torch.Tensor, state: RecurrentState) -> tuple[torch.Tensor, RecurrentState]:
         """x (B, T, I), state of (B, H) → (B, T, H), state."""
         pair = len(state) == 2
         first = tuple(part[None] for part in state) if pair else state[0][None]
-        if self.training and self.weight_drop:
+        if self.training and (self.weight_drop or self.weight_noise):
             W, U, b, c = (getattr(self.rnn, f"{name}_l0") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
+            W, U = noisy(W, self.weight_noise), noisy(U, self.weight_noise)
             weights = [W, functional.dropout(U, self.weight_drop), b, c]
             # has biases, 1 layer, no dropout between layers, training, one direction, batch first
             hidden, *last = self.function(x, first, weights, True, 1, 0.0, True, False, True)
@@ -82,10 +97,20 @@ class LoopLayer(nn.Module):
     """One layer as a loop over steps."""
 
     def __init__(
-        self, cell: str, *, input_width: int, width: int, reset_after: bool, layer_norm: bool, weight_drop: float
+        self,
+        cell: str,
+        *,
+        input_width: int,
+        width: int,
+        reset_after: bool,
+        layer_norm: bool,
+        weight_drop: float,
+        weight_noise: float = 0.0,
+        recurrent_dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.cell, self.reset_after, self.weight_drop = cell, reset_after, weight_drop
+        self.weight_noise, self.recurrent_dropout = weight_noise, recurrent_dropout
         rows = GATES[cell] * width
         self.W = nn.Parameter(torch.empty(rows, input_width))
         self.U = nn.Parameter(torch.empty(rows, width))
@@ -105,6 +130,8 @@ class LoopLayer(nn.Module):
     def forward(self, x: torch.Tensor, state: RecurrentState) -> tuple[torch.Tensor, RecurrentState]:
         """x (B, T, I), state of (B, H) → (B, T, H), state."""
         weights = self.weights()
+        if self.training and self.recurrent_dropout:
+            weights = replace(weights, mask=functional.dropout(torch.ones_like(state[0]), self.recurrent_dropout))
         outputs = []
         for driven in weights.drive(x.transpose(0, 1)).unbind(0):  # T times (B, G·H)
             state = self._step(driven, state, weights)
@@ -112,8 +139,8 @@ class LoopLayer(nn.Module):
         return torch.stack(outputs, dim=1), state
 
     def _step(self, driven: torch.Tensor, state: RecurrentState, weights: CellWeights) -> RecurrentState:
-        if self.cell == "rnn":
-            return (rnn_step(driven, state[0], weights),)
+        if self.cell in ("rnn", "relu_rnn"):
+            return (rnn_step(driven, state[0], weights, relu=self.cell == "relu_rnn"),)
         if self.cell == "gru":
             return (gru_step(driven, state[0], weights, reset_after=self.reset_after),)
         h, c = state
@@ -122,12 +149,13 @@ class LoopLayer(nn.Module):
         return peephole_step(driven, h, c, weights, self.peepholes)
 
     def weights(self) -> CellWeights:
-        """The weights, with some entries of U dropped in training."""
+        """The weights, in training with noise and with some entries of U dropped."""
         norms: LayerNorms | None = None
         if len(self.norms):
             unused = self.norms[:1]  # only LSTMs have a norm of the cell
             norms = LayerNorms(*(self.norms if len(self.norms) == 4 else (*self.norms, *unused, *unused)))
-        return CellWeights(self.W, functional.dropout(self.U, self.weight_drop, self.training), self.b, self.c, norms)
+        W, U = (noisy(weight, self.weight_noise if self.training else 0.0) for weight in (self.W, self.U))
+        return CellWeights(W, functional.dropout(U, self.weight_drop, self.training), self.b, self.c, norms)
 
     def matrices(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """W (G·H, I), U (G·H, H) and the bias b (G·H,)."""
@@ -143,7 +171,9 @@ class RecurrentStack(nn.Module):
         width: H.
         layers: L.
         dropout: between the layers; `locked` uses one mask for all steps.
-        weight_drop: share of U's entries dropped.
+        weight_drop: share of U's entries dropped. weight_noise: standard deviation of what is added to W and U.
+        recurrent_dropout: on h_{t−1}, one mask for all steps of a row.
+        learn_start: the state before the first step is trained; else it is 0.
     """
 
     def __init__(
@@ -158,14 +188,20 @@ class RecurrentStack(nn.Module):
         dropout: float = 0.0,
         locked: bool = False,
         weight_drop: float = 0.0,
+        weight_noise: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        learn_start: bool = False,
     ) -> None:
         super().__init__()
         self.width, self.states, self.gates = width, GATES[cell] // 4 + 1, GATES[cell]
-        fused = cell in _FUSED and not layer_norm and (reset_after or cell != "gru")
+        self.start = nn.Parameter(torch.zeros(self.states * layers * width)) if learn_start else None
+        fused = cell in _FUSED and not layer_norm and not recurrent_dropout and (reset_after or cell != "gru")
         self.layers = nn.ModuleList()
         for read in (input_width, *[width] * (layers - 1)):
             if fused:
-                layer: nn.Module = FusedLayer(cell, input_width=read, width=width, weight_drop=weight_drop)
+                layer: nn.Module = FusedLayer(
+                    cell, input_width=read, width=width, weight_drop=weight_drop, weight_noise=weight_noise
+                )
             else:
                 layer = LoopLayer(
                     cell,
@@ -174,6 +210,8 @@ class RecurrentStack(nn.Module):
                     reset_after=reset_after,
                     layer_norm=layer_norm,
                     weight_drop=weight_drop,
+                    weight_noise=weight_noise,
+                    recurrent_dropout=recurrent_dropout,
                 )
             self.layers.append(layer)
         self.dropout = LockedDropout(dropout) if locked else nn.Dropout(dropout)
@@ -181,7 +219,7 @@ class RecurrentStack(nn.Module):
     def forward(self, x: torch.Tensor, state: RecurrentState | None = None) -> tuple[torch.Tensor, RecurrentState]:
         """x (B, T, I), state of (L, B, H) → top layer's states (B, T, H), state. None: start with zeros."""
         if state is None:
-            state = tuple(x.new_zeros(len(self.layers), len(x), self.width) for _ in range(self.states))
+            state = self.first_state(x)
         last = []
         for number, layer in enumerate(self.layers):
             if number:
@@ -189,6 +227,12 @@ class RecurrentStack(nn.Module):
             x, after = layer(x, tuple(part[number].to(x.dtype) for part in state))
             last.append(after)
         return x, tuple(torch.stack(parts) for parts in zip(*last, strict=True))  # (L, B, H) each
+
+    def first_state(self, x: torch.Tensor) -> RecurrentState:
+        """The state before the first step of the rows x (B, …): (L, B, H) each."""
+        if self.start is None:
+            return tuple(x.new_zeros(len(self.layers), len(x), self.width) for _ in range(self.states))
+        return self.start.view(self.states, len(self.layers), 1, self.width).repeat(1, 1, len(x), 1).unbind(0)
 
 
 class RecurrentEncoder(nn.Module):

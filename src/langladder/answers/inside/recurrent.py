@@ -69,7 +69,7 @@ def _gates(model: RecurrentLM, number: int, x: torch.Tensor, h: torch.Tensor) ->
     if config.cell not in GATES:
         return {}
     weights = CellWeights.of(layer.rnn) if isinstance(layer, FusedLayer) else cast("LoopLayer", layer).weights()
-    before = torch.cat([torch.zeros_like(h[:1]), h[:-1]])  # (T, H), h_{t−1}
+    before = torch.cat([model.cell.first_state(h[:1])[0][number], h[:-1]])  # (T, H), h_{t−1}
     driven = weights.drive(x)  # (T, G·H)
     found: tuple[torch.Tensor, ...]
     if config.cell == "lstm":

@@ -24,7 +24,7 @@ from langladder.models.language.neural import NeuralLanguageModel
 from langladder.nn.dropout import LockedDropout, embed_with_word_dropout
 from langladder.nn.initialisation import Initialisation, initialise
 from langladder.nn.output_choice import OutputConfig, make_output
-from langladder.nn.recurrent import Cell, RecurrentStack, RecurrentState
+from langladder.nn.recurrent import Cell, RecurrentStack, RecurrentState, noisy
 
 
 class RecurrentConfig(OutputConfig):
@@ -41,6 +41,10 @@ class RecurrentConfig(OutputConfig):
     locked: bool = False  # one dropout mask for all steps of a batch
     word_dropout: float = Field(default=0.0, ge=0, lt=1)  # share of the vocabulary dropped from the input
     weight_drop: float = Field(default=0.0, ge=0, lt=1)  # share of the recurrent matrix's entries dropped
+    weight_noise: float = Field(default=0.0, ge=0)  # standard deviation, added to W and U in training (Graves 2011)
+    recurrent_dropout: float = Field(default=0.0, ge=0, lt=1)  # on h, one mask for all steps; trains in a loop
+    input_noise: float = Field(default=0.0, ge=0)  # standard deviation, added to the embeddings in training
+    learn_start: bool = False  # the state before the first word is trained; false: zeros
     input_init: Initialisation = "xavier"
     recurrent_init: Initialisation = "orthogonal"
     forget_bias: float = 1.0  # initial bias of an LSTM's forget gate is 1
@@ -83,16 +87,21 @@ class RecurrentLM(NeuralLanguageModel):
             dropout=config.dropout,
             locked=config.locked,
             weight_drop=config.weight_drop,
+            weight_noise=config.weight_noise,
+            recurrent_dropout=config.recurrent_dropout,
+            learn_start=config.learn_start,
         )
         drop = LockedDropout if config.locked else nn.Dropout
         self.input_dropout = drop(config.dropout if config.input_dropout is None else config.input_dropout)
         self.dropout, self.word_dropout = drop(config.dropout), config.word_dropout
+        self.input_noise = config.input_noise
         self.bridge, self.head = make_output(config, width=config.width, embedding=self.embedding)
         self._initialise(config)
 
     def forward(self, tokens: torch.Tensor, state: RecurrentState | None = None) -> tuple[torch.Tensor, RecurrentState]:
         """See `NeuralLanguageModel.forward`."""
-        x = self.input_dropout(embed_with_word_dropout(self.embedding, tokens, self.word_dropout))  # (B, T, D)
+        x = embed_with_word_dropout(self.embedding, tokens, self.word_dropout)  # (B, T, D)
+        x = self.input_dropout(noisy(x, self.input_noise if self.training else 0.0))
         hidden, last = self.cell(x, state)  # (B, T, H)
         return self.dropout(self.bridge(hidden)), last  # (B, T, D or H)
 
