@@ -71,6 +71,27 @@ def test_parity_with_one_large_batch(small_pairs: PairStream, tmp_path: Path) ->
     assert divided.steps == whole.steps == 5
 
 
+def test_l1_and_l2_move_matrices_once_an_update_and_no_vector(tmp_path: Path) -> None:
+    """θ ← θ − η (g + l1 sign θ + 2 l2 θ) with SGD, whether an update has one batch or two."""
+
+    def after(name: str, **penalties: float) -> tuple[dict[str, torch.Tensor], float]:
+        model = make_model("gpt")
+        plain = {"optimizer": "sgd", "schedule": "constant", "clip_norm": None, "warmup_steps": 0, "lr": 0.5}
+        once = {"max_steps": 1, "validate_every": 1, "log_every": 1, "accumulate": 2}
+        config = LMTrainingConfig(**settings(**plain, **once, **penalties))
+        result = train_language_model(model, make_stream(0), make_stream(1), config, Run(1, tmp_path / name))
+        return dict(model.named_parameters()), result.curve[-1]["train_loss"]
+
+    start = {name: parameter.detach().clone() for name, parameter in make_model("gpt").named_parameters()}
+    (without, bare), (with_both, larger) = after("without"), after("with", l1=0.01, l2=0.03)
+    for name, theta in start.items():
+        step = 0.5 * (0.01 * theta.sign() + 0.06 * theta) if theta.dim() > 1 else torch.zeros_like(theta)
+        torch.testing.assert_close(without[name] - with_both[name], step, atol=1e-6, rtol=1e-4)
+    matrices = torch.cat([theta.flatten() for theta in start.values() if theta.dim() > 1])
+    expected = 0.01 * matrices.abs().sum() + 0.03 * matrices.square().sum()
+    assert larger - bare == pytest.approx(float(expected), rel=1e-4)
+
+
 def test_an_update_takes_the_next_batches(small_pairs: PairStream) -> None:
     batches = Groups(small_pairs, [1, 2])
     update = Update.of(batches, step=3, count=2)

@@ -92,6 +92,10 @@ class TrainingConfig(Config):
     eps: float = Field(default=1e-8, gt=0)
     weight_decay: float = Field(default=0.0, ge=0)
     """Weight decay of matrices; biases and normalisation gains are not decayed."""
+    l1: float = Field(default=0.0, ge=0)
+    """l1 Σ|w| + l2 Σw² is added to the training loss, over all matrices; biases and normalisation gains are left out.
+    Adam divides this gradient like the rest of it, which weight_decay of adamw avoids (Loshchilov & Hutter 2019)."""
+    l2: float = Field(default=0.0, ge=0)
     schedule: Annotated[ScheduleName | Target, _name_or_target("schedule", get_args(ScheduleName))] = "warmup_cosine"
     """A name from the table of this module, or a class: {_target_: torch.optim.lr_scheduler.StepLR, step_size: 100}."""
     warmup_steps: int = Field(default=0, ge=0)
@@ -196,6 +200,11 @@ class TrainingConfig(Config):
             )
         if self.strategy == "fsdp" and self.lora is not None:
             raise ValueError("strategy=fsdp: lora needs whole matrices; set strategy to ddp or lora to null")
+        if self.strategy == "fsdp" and (self.l1 or self.l2):
+            raise ValueError(
+                f"l1={self.l1}, l2={self.l2} with strategy=fsdp: they need whole matrices; set strategy to "
+                "ddp, or both to 0"
+            )
         if self.strategy == "fsdp" and self.optimizer == "muon":
             raise ValueError("strategy=fsdp: muon needs whole matrices; set strategy to ddp or optimizer to adamw")
         if self.schedule == "noam" and self.warmup_steps == 0:
@@ -307,6 +316,12 @@ def _of_target(module: nn.Module, entry: Target, lr: float) -> torch.optim.Optim
     return optimizer
 
 
+def penalty(module: nn.Module, config: TrainingConfig) -> torch.Tensor:
+    """l1 Σ|w| + l2 Σw² over the trainable matrices, a shared one once: a scalar."""
+    matrices = [parameter for parameter in module.parameters() if parameter.requires_grad and parameter.dim() >= 2]
+    return sum((config.l1 * w.abs().sum() + config.l2 * w.square().sum() for w in matrices), torch.zeros(()))
+
+
 def state_size(optimizer: OptimizerName | Target) -> int:
     """Number of values that an optimiser stores per weight of a matrix."""
     matrix = nn.Parameter(torch.zeros(8, 4))
@@ -325,7 +340,7 @@ def train_by_rows(module: nn.Module, config: TrainingConfig) -> None:
 
     With several processes all gradients are dense, because processes exchange dense gradients.
     """
-    plain = config.optimizer in ("sgd", "adagrad") and not config.weight_decay
+    plain = config.optimizer in ("sgd", "adagrad") and not (config.weight_decay or config.l1 or config.l2)
     tied = {id(layer.weight) for layer in module.modules() if isinstance(layer, SoftmaxOutput)}
     for table in module.modules():
         if isinstance(table, nn.Embedding):

@@ -34,6 +34,7 @@ from langladder.tasks.optimisation import (
     learning_rate,
     make_optimizer,
     make_schedule,
+    penalty,
     train_by_rows,
 )
 
@@ -173,6 +174,8 @@ class Task(pl.LightningModule):
             for parameter in self.parameters():
                 if parameter.grad is not None:
                     loss = loss + 0.0 * parameter.flatten()[0]
+        if self.config.l1 or self.config.l2:
+            loss = loss + penalty(self, self.config)
         self.steps_done += 1
         return before + loss
 
