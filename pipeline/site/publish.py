@@ -70,6 +70,7 @@ class Kind(NamedTuple):
 TOKENS, PAIR = ("tokenizer.json",), ("source.json", "target.json")
 RECURRENT = {"cell": "lstm", "layer_norm": False, "output": "softmax", "recurrent_dropout": 0.0, "learn_start": False}
 DECODER = {"norm": "pre", "positions": "learned", "sparse_window": None, "residual": True, "output": "softmax"}
+DECODER |= {"norm_kind": "layer", "norm_epsilon": 1e-5, "feed_forward": "gelu", "key_value_heads": None}
 FILTERS = {"padding": "valid", "pooling": "max", "channels": 1, "pairs": "joined"}
 KINDS = {
     "ngram": Kind("n-gram model", "lm", BackoffLanguageModel, "kneser_ney", TOKENS, {}),
@@ -170,8 +171,8 @@ def _found(models: Path, kind: Kind) -> Path | str:
 def _obstacle(folder: Path, kind: Kind, config: Mapping[str, object]) -> str | None:
     """Why the browser cannot run a rung; None: it can."""
     for key, value in kind.settings.items():
-        if config.get(key) != value:
-            return f"{key}: {config.get(key)}, and the browser runs {key}: {value}"
+        if config.get(key, value) != value:  # a model saved before there was a choice lacks the key
+            return f"{key}: {config[key]}, and the browser runs {key}: {value}"
     with safe_open(_weights(folder), framework="numpy") as arrays:
         types = {arrays.get_slice(name).get_dtype() for name in arrays.keys()}  # noqa: SIM118 - it is no mapping
         dense = "vectors" in arrays.keys()  # noqa: SIM118

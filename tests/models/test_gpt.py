@@ -5,7 +5,7 @@ import torch
 from pydantic import ValidationError
 
 from langladder.formats.gpt2 import gpt2_names
-from langladder.models.language.gpt import GPT, PRESETS
+from langladder.models.language.gpt import GPT, LLAMA, PRESETS
 from langladder.nn.token_embedding import sinusoidal
 from langladder.text.tokenize.specials import BOS
 
@@ -47,6 +47,10 @@ PAPERS = {  # (layers, width, heads, context, vocabulary), the paper's name for 
     "gpt3-6.7B": (32, 4096, 32, 2048, 50257, 6.7e9, 6_658_404_352),
     "gpt3-13B": (40, 5120, 40, 2048, 50257, 13e9, 12_853_386_240),
     "gpt3-175B": (96, 12288, 96, 2048, 50257, 175e9, 174_604_259_328),
+    "llama-7B": (32, 4096, 32, 2048, 32000, 6.7e9, 6_738_415_616),
+    "llama-13B": (40, 5120, 40, 2048, 32000, 13.0e9, 13_015_864_320),
+    "llama-33B": (60, 6656, 52, 2048, 32000, 32.5e9, 32_528_943_616),
+    "llama-65B": (80, 8192, 64, 2048, 32000, 65.2e9, 65_285_660_672),
 }
 
 
@@ -58,6 +62,8 @@ def test_golden_sizes_of_the_papers(size):
         model = GPT(GPT.Config.model_validate({"preset": size}), V)
     assert (model.config.layers, model.config.width, model.config.heads) == (N, D, heads)
     closed = V * D + C * D + N * (12 * D * D + 13 * D) + (2 * D if model.config.norm == "pre" else 0)
+    if size.startswith("llama"):
+        closed = 2 * V * D + N * (4 * D * D + 3 * D * model.config.feed_width + 2 * D) + D
     assert model.number_of_parameters() == closed == count
     assert count == pytest.approx(about, rel=0.02)
     banded = [block.attention.window for block in model.blocks]
@@ -113,13 +119,22 @@ def test_parity_with_torch_transformer_layers(norm):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"norm": "post"}, {"positions": "sinusoidal"}, {"positions": "none"}, {"sparse_window": 3}, {"layers": 1}],
+    [
+        {},
+        {"norm": "post"},
+        {"positions": "sinusoidal"},
+        {"positions": "none"},
+        {"sparse_window": 3},
+        {"layers": 1},
+        LLAMA | {"key_value_heads": 2},
+        LLAMA | {"key_value_heads": 1, "sparse_window": 3},
+    ],
     ids=str,
 )
 def test_cached_equals_uncached_also_past_the_context(settings):
     """Token by token and in pieces, on both sides of a context of 8, where the window slides."""
     torch.manual_seed(0)
-    settings = {"context": 8, "width": 12, "layers": 4, "heads": 3} | settings
+    settings = {"context": 8, "width": 16, "layers": 4, "heads": 4} | settings
     model = GPT(GPT.Config.model_validate(settings), 29)
     with torch.no_grad():
         for parameter in model.parameters():

@@ -23,7 +23,7 @@ Half precision is read as single. The rows of a padded vocabulary that no token 
 tagger or a reader on top of the body, are not read.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import cast
 
@@ -53,6 +53,9 @@ from langladder.text.tokenize.pretrained import check_rows, gpt2_tokens
 from langladder.text.tokenize.specials import BOS, PAD, UNK
 from langladder.text.tokenize.tokenizers import Tokenizer
 
+Settings = dict[str, tuple[object, ...]]
+"""Settings → the values that are supported."""
+
 # ---- writing
 
 
@@ -63,6 +66,18 @@ def export_gpt2(model: GPT, tokenizer: Tokenizer, folder: Path) -> None:
         InputError: `GPT2LMHeadModel` cannot compute this model, or the tokenizer is another model's.
     """
     config = _exportable(model)
+    arrays = gpt2_arrays(model)
+    write_decoder(model, tokenizer, folder, arrays, _gpt2_config(config, model.vocab_size, _OUTPUT not in arrays))
+
+
+def write_decoder(
+    model: GPT, tokenizer: Tokenizer, folder: Path, arrays: dict[str, np.ndarray], about: JSONObject
+) -> None:
+    """Write the folder of a decoder-only network, atomically: its weights, its config.json `about`, its tokenizer.
+
+    Raises:
+        InputError: the tokenizer is another model's.
+    """
     instructed = isinstance(model, InstructedGPT)
     known = tokenizer.full_vocab_size if instructed else tokenizer.vocab_size
     if known != model.vocab_size:
@@ -70,17 +85,17 @@ def export_gpt2(model: GPT, tokenizer: Tokenizer, folder: Path) -> None:
     generation: JSONObject = SPECIALS | {"do_sample": True}
     if instructed:
         generation["suppress_tokens"] = [PAD, BOS, *range(tokenizer.vocab_size, model.vocab_size)]
-    arrays = {name: np.ascontiguousarray(array) for name, array in gpt2_arrays(model).items()}
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     with atomic_folder(Path(folder)) as temporary:
         write_arrays(temporary / "model.safetensors", arrays, {"format": "pt"})
-        write_json(temporary / "config.json", _gpt2_config(config, model.vocab_size, "lm_head.weight" not in arrays))
+        write_json(temporary / "config.json", about)
         write_json(temporary / "generation_config.json", generation)
-        write_tokenizer_folder(temporary, tokenizer, length=config.context, first=[BOS], chats=instructed)
+        write_tokenizer_folder(temporary, tokenizer, length=model.context, first=[BOS], chats=instructed)
 
 
 def gpt2_arrays(model: GPT) -> dict[str, np.ndarray]:
     """The weights under GPT-2's names, in its layout; `lm_head.weight` only if it is not the input table."""
-    arrays, output = {}, model.head.get_parameter("weight")
+    arrays = {}
     for name, tensor, transposed in gpt2_names(model):
         value = tensor.detach().float()
         arrays[f"transformer.{name}"] = (value.T if transposed else value).cpu().numpy()
@@ -90,10 +105,16 @@ def gpt2_arrays(model: GPT) -> dict[str, np.ndarray]:
         none = torch.zeros(model.context, model.head.width)
         table = model.position if isinstance(model.position, torch.Tensor) else none
         arrays["transformer.wpe.weight"] = table.float().cpu().numpy()
-    if output is not model.embedding.weight or model.embedding_scale != 1:
-        rows = torch.zeros(model.vocab_size - len(output), output.shape[1])  # of markers, which are never said
-        arrays["lm_head.weight"] = torch.cat([output.detach().float().cpu(), rows]).numpy()
-    return arrays
+    return arrays | output_array(model)
+
+
+def output_array(model: GPT) -> dict[str, np.ndarray]:
+    """`lm_head.weight` (V, D) where it is not the input table; else nothing."""
+    output = model.head.get_parameter("weight")
+    if output is model.embedding.weight and model.embedding_scale == 1:
+        return {}
+    rows = torch.zeros(model.vocab_size - len(output), output.shape[1])  # of markers, which are never said
+    return {_OUTPUT: torch.cat([output.detach().float().cpu(), rows]).numpy()}
 
 
 def gpt2_names(model: GPT) -> Iterator[tuple[str, torch.Tensor, bool]]:
@@ -120,16 +141,27 @@ def gpt2_names(model: GPT) -> Iterator[tuple[str, torch.Tensor, bool]]:
 def _exportable(model: GPT) -> GPTConfig:
     config = model.config
     assert isinstance(config, GPTConfig)
-    reasons = {
-        "norm=post": config.norm == "post",
-        f"sparse_window={config.sparse_window}": config.sparse_window is not None,
-        "residual=false": not config.residual,
-        f"output={config.output}": config.output != "softmax",
-    }
-    other = [setting for setting, is_so in reasons.items() if is_so]
-    if other:
-        raise InputError(f"export to gpt2: this model has {' and '.join(other)}, which GPT2LMHeadModel cannot compute")
+    check_computed(config, _COMPUTED | {"key_value_heads": (None, config.heads)}, "gpt2", "GPT2LMHeadModel")
     return config
+
+
+_COMPUTED: Settings = {
+    "norm": ("pre",),
+    "norm_kind": ("layer",),
+    "positions": ("learned", "sinusoidal", "none"),
+    "feed_forward": ("gelu",),
+    "sparse_window": (None,),
+    "residual": (True,),
+    "output": ("softmax",),
+}
+
+
+def check_computed(config: GPTConfig, computed: Settings, format: str, theirs: str) -> None:
+    """Raise InputError where a setting has a value that the class `theirs` of transformers cannot compute."""
+    found = {name: getattr(config, name) for name, values in computed.items() if getattr(config, name) not in values}
+    other = [f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in found.items()]
+    if other:
+        raise InputError(f"export to {format}: this model has {' and '.join(other)}, which {theirs} cannot compute")
 
 
 def _gpt2_config(config: GPTConfig, vocab_size: int, tied: bool) -> JSONObject:
@@ -142,9 +174,9 @@ def _gpt2_config(config: GPTConfig, vocab_size: int, tied: bool) -> JSONObject:
         "n_embd": config.width,
         "n_layer": config.layers,
         "n_head": config.heads,
-        "n_inner": None,
+        "n_inner": config.inner,
         "activation_function": "gelu_new",
-        "layer_norm_epsilon": 1e-5,
+        "layer_norm_epsilon": config.norm_epsilon,
         "embd_pdrop": config.dropout,
         "attn_pdrop": config.dropout,
         "resid_pdrop": config.dropout,
@@ -157,19 +189,20 @@ def _gpt2_config(config: GPTConfig, vocab_size: int, tied: bool) -> JSONObject:
 # ---- reading
 
 
-_MUST_BE: dict[str, tuple[object, tuple[object, ...]]] = {  # GPT-2's default, what this GPT computes
+Allowed = dict[str, tuple[object, tuple[object, ...]]]
+"""A key of config.json → what it is where it is missing, and what it may be."""
+Targets = Callable[[GPT], dict[str, tuple[torch.Tensor, bool]]]
+"""A network → the names of its weights in a file, and of each the tensor and whether it is stored transposed."""
+_MUST_BE: Allowed = {
     "model_type": (None, ("gpt2",)),
     "activation_function": ("gelu_new", ("gelu_new", "gelu_pytorch_tanh")),
-    "layer_norm_epsilon": (1e-5, (1e-5,)),
     "scale_attn_weights": (True, (True,)),
     "scale_attn_by_inverse_layer_idx": (False, (False,)),
     "add_cross_attention": (False, (False,)),
 }
-_OURS: dict[str, tuple[object, tuple[object, ...]]] = {
-    name: (50256 if token != PAD else PAD, (token,)) for name, token in SPECIALS.items()
-}
+_OURS: Allowed = {name: (50256 if token != PAD else PAD, (token,)) for name, token in SPECIALS.items()}
 _TABLE, _OUTPUT = "wte.weight", "lm_head.weight"
-_HEADS = ("score.", "classifier.", "qa_outputs.", "multiple_choice_head.")
+HEADS = ("score.", "classifier.", "qa_outputs.", "multiple_choice_head.")
 """Heads in the folders of classifiers, taggers and readers; they are not read."""
 
 
@@ -180,8 +213,8 @@ def import_gpt2(folder: Path) -> GPT:
         InputError: files are missing, the weights do not fit the settings, or the settings are not those of this GPT.
     """
     config, size, found = gpt2_settings(Path(folder))
-    _allow(found, _OURS, Path(folder) / "config.json")
-    return _filled(config, _arrays(Path(folder), config, size))
+    check_allowed(found, _OURS, Path(folder) / "config.json")
+    return filled(config, _targets, _arrays(Path(folder), config, size), _TABLE)
 
 
 def import_foreign_gpt2(folder: Path) -> tuple[GPT, Tokenizer]:
@@ -196,15 +229,27 @@ def import_foreign_gpt2(folder: Path) -> tuple[GPT, Tokenizer]:
     if begin != end:
         raise InputError(f"{folder}/config.json: bos_token_id and eos_token_id differ; in GPT-2 they are one token")
     tokenizer, theirs = gpt2_tokens(folder, end=end, pad=found.get("pad_token_id"))
-    tokens = int(theirs.max()) + 1
-    check_rows(folder, size, tokens)
+    check_rows(folder, size, int(theirs.max()) + 1)
     arrays = _arrays(folder, config, size)
-    table, output = arrays[_TABLE], arrays.get(_OUTPUT, arrays[_TABLE])
-    arrays[_TABLE], arrays[_OUTPUT] = table[theirs], output[theirs]  # (V, D)
+    untied = config.model_copy(update={"tie_weights": False})
+    arrays |= renumbered(arrays[_TABLE], arrays.get(_OUTPUT, arrays[_TABLE]), theirs, (_TABLE, _OUTPUT))
+    return filled(untied, _targets, arrays, _TABLE), tokenizer
+
+
+def renumbered(
+    table: np.ndarray, output: np.ndarray, theirs: np.ndarray, names: tuple[str, str]
+) -> dict[str, np.ndarray]:
+    """The rows (R, D) of both tables in the order of this project's ids, (V, D) each, under their names.
+
+    Args:
+        theirs: (V,) the row of each id; −1: none, it gets the mean of all.
+    """
+    tokens, (first, last) = int(theirs.max()) + 1, names
+    arrays = {first: table[theirs], last: output[theirs]}  # (V, D) each
     lacks = [token for token in (PAD, UNK) if theirs[token] < 0]
-    arrays[_TABLE][lacks] = table[:tokens].mean(axis=0, dtype=np.float64)
-    arrays[_OUTPUT][[*lacks, BOS]] = output[:tokens].mean(axis=0, dtype=np.float64)
-    return _filled(config.model_copy(update={"tie_weights": False}), arrays), tokenizer
+    arrays[first][lacks] = table[:tokens].mean(axis=0, dtype=np.float64)
+    arrays[last][[*lacks, BOS]] = output[:tokens].mean(axis=0, dtype=np.float64)
+    return arrays
 
 
 def gpt2_settings(folder: Path) -> tuple[GPTConfig, int, JSONObject]:
@@ -214,25 +259,32 @@ def gpt2_settings(folder: Path) -> tuple[GPTConfig, int, JSONObject]:
         InputError: the file is missing, or describes another network than this GPT.
     """
     path = folder / "config.json"
-    found = read_json(path)
-    if not isinstance(found, dict):
-        raise InputError(f"{path}: a {type(found).__name__}, not an object")
-    _allow(found, _MUST_BE, path)
+    found = read_config(path, _MUST_BE)
     settings = {
         "context": found.get("n_positions", 1024),
         "width": found.get("n_embd", 768),
         "layers": found.get("n_layer", 12),
         "heads": found.get("n_head", 12),
         "dropout": found.get("resid_pdrop", 0.1),
+        "norm_epsilon": found.get("layer_norm_epsilon", 1e-5),
+        "inner": found.get("n_inner"),
         "tie_weights": bool(found.get("tie_word_embeddings", True)),
     }
     config = checked(GPTConfig, settings, str(path))
-    if (inner := found.get("n_inner")) not in (None, 4 * config.width):
-        raise InputError(f"{path}: n_inner is {inner!r}; supported is 4 · n_embd = {4 * config.width}")
     return config, checked_size(path, "vocab_size", found.get("vocab_size", 50257)), found
 
 
-def _allow(found: JSONObject, allowed: dict[str, tuple[object, tuple[object, ...]]], path: Path) -> None:
+def read_config(path: Path, allowed: Allowed) -> JSONObject:
+    """A config.json. Raises InputError where it is missing, is no object, or has another value than is supported."""
+    found = read_json(path)
+    if not isinstance(found, dict):
+        raise InputError(f"{path}: a {type(found).__name__}, not an object")
+    check_allowed(found, allowed, path)
+    return found
+
+
+def check_allowed(found: JSONObject, allowed: Allowed, path: Path) -> None:
+    """Raise InputError where a key of config.json has another value than is supported."""
     for name, (default, values) in allowed.items():
         value = found.get(name, default)
         if value not in values:
@@ -241,25 +293,37 @@ def _allow(found: JSONObject, allowed: dict[str, tuple[object, tuple[object, ...
 
 def _arrays(folder: Path, config: GPTConfig, size: int) -> dict[str, np.ndarray]:
     """The weights under GPT-2's names without `transformer.`; they fit the settings."""
+    # The weights as OpenAI published them lack the prefix; each layer's causal mask is no weight.
+    return read_arrays(folder, config, size, _targets, "transformer.", (".attn.bias", ".attn.masked_bias"))
+
+
+def read_arrays(
+    folder: Path, config: GPTConfig, size: int, targets: Targets, prefix: str, no_weights: tuple[str, ...]
+) -> dict[str, np.ndarray]:
+    """The weights of a folder under their names without the prefix; heads and tensors that are no weights left out.
+
+    Raises:
+        InputError: they do not fit the settings.
+    """
     path = weights_file(folder)
     facts = read_array_facts(path)
-    # The weights as OpenAI published them lack the prefix; each layer's causal mask is no weight.
-    names = {own.removeprefix("transformer."): own for own in facts if not own.startswith(_HEADS)}
-    names = {name: own for name, own in names.items() if not name.endswith((".attn.bias", ".attn.masked_bias"))}
+    names = {own.removeprefix(prefix): own for own in facts if not own.startswith(HEADS)}
+    names = {name: own for name, own in names.items() if not name.endswith(no_weights)}
     if config.tie_weights:
         names.pop(_OUTPUT, None)
-    targets = _targets(cast(GPT, outline(Saved(GPT, config, [size]), folder)))
-    _check({name: facts[own] for name, own in names.items()}, targets, path)  # before it takes memory
+    wanted = targets(cast(GPT, outline(Saved(GPT, config, [size]), folder)))
+    _check({name: facts[own] for name, own in names.items()}, wanted, path)  # before it takes memory
     read = read_weights(path, names.values())
     arrays = {name: read[own] for name, own in names.items()}
     check_finite(arrays, path)
     return arrays
 
 
-def _filled(config: GPTConfig, arrays: dict[str, np.ndarray]) -> GPT:
-    model = GPT(config, len(arrays[_TABLE]))
+def filled(config: GPTConfig, targets: Targets, arrays: dict[str, np.ndarray], table: str) -> GPT:
+    """A network with these weights, in evaluation mode; `table` names its embedding (V, D)."""
+    model = GPT(config, len(arrays[table]))
     with torch.no_grad():
-        for name, (tensor, transposed) in _targets(model).items():
+        for name, (tensor, transposed) in targets(model).items():
             tensor.copy_(torch.from_numpy(arrays[name].T if transposed else arrays[name]))
     return model.eval()
 

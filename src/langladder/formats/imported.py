@@ -2,14 +2,17 @@
 
 BERT for transformers      `formats.bert`; with its own tokens or with this project's
 GPT-2 for transformers     `formats.gpt2`; the same
+Llama for transformers     `formats.llama`; the same
 a model of this project    an encoder or a GPT with its tokenizer.json, as another checkout made it
 """
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from langladder.formats.bert import bert_settings, import_bert, import_foreign_bert
 from langladder.formats.gpt2 import gpt2_settings, import_foreign_gpt2, import_gpt2
+from langladder.formats.llama import import_foreign_llama, import_llama, llama_settings
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
@@ -21,6 +24,22 @@ from langladder.text.tokenize.specials import PAD, SPELLINGS
 from langladder.text.tokenize.tokenizers import Tokenizer
 
 KINDS: tuple[type[Network], ...] = (BERT, GPT)
+
+
+class Format(NamedTuple):
+    """How the folders of a `model_type` are read: the settings, a network with our tokens, or with its own."""
+
+    kind: type[BERT | GPT]
+    settings: Callable[[Path], tuple[Config, int, object]]
+    ours: Callable[[Path], BERT | GPT]
+    foreign: Callable[[Path], tuple[BERT | GPT, Tokenizer]]
+
+
+FORMATS = {
+    "bert": Format(BERT, bert_settings, import_bert, import_foreign_bert),
+    "gpt2": Format(GPT, gpt2_settings, import_gpt2, import_foreign_gpt2),
+    "llama": Format(GPT, llama_settings, import_llama, import_foreign_llama),
+}
 FILES = ("config.json", ARRAYS, "tokenizer.json", "vocab.txt", "vocab.json", "merges.txt", "tokenizer_config.json")
 """The files of a folder that are read, if they exist."""
 
@@ -33,17 +52,23 @@ def described(folder: Path) -> tuple[type[Network], Config]:
     """
     path = Path(folder) / "config.json"
     found = read_json(path)
-    config = found if isinstance(found, dict) else {}
-    if "_target_" in config:
+    if isinstance(found, dict) and "_target_" in found:
         saved = read_description(Path(folder), Network, (), "network")
         if not issubclass(saved.kind, KINDS):
             raise InputError(f"{path}: holds a {saved.kind.__name__}; supported is {_allowed()}")
         return saved.kind, saved.config
-    if config.get("model_type") == "bert":
-        return BERT, bert_settings(Path(folder))[0]
-    if config.get("model_type") == "gpt2":
-        return GPT, gpt2_settings(Path(folder))[0]
-    raise InputError(f"{path}: model_type: {str(config.get('model_type'))[:40]!r}; supported is {_allowed()}")
+    format = format_of(folder)
+    return format.kind, format.settings(Path(folder))[0]
+
+
+def format_of(folder: Path) -> Format:
+    """The format of another tool's folder, by its config.json. Raises InputError at a `model_type` that is none."""
+    path = Path(folder) / "config.json"
+    found = read_json(path)
+    named = str(found.get("model_type") if isinstance(found, dict) else None)
+    if named not in FORMATS:
+        raise InputError(f"{path}: model_type: {named[:40]!r}; supported is {_allowed()}")
+    return FORMATS[named]
 
 
 def read_imported(folder: Path) -> tuple[BERT | GPT, Tokenizer]:
@@ -56,8 +81,8 @@ def read_imported(folder: Path) -> tuple[BERT | GPT, Tokenizer]:
     kind, _ = described(folder)
     foreign = "_target_" not in read_json(folder / "config.json")
     if foreign and not _has_our_specials(folder):
-        return import_foreign_bert(folder) if kind is BERT else import_foreign_gpt2(folder)
-    model: Any = kind.load(folder) if not foreign else import_bert(folder) if kind is BERT else import_gpt2(folder)
+        return format_of(folder).foreign(folder)
+    model: Any = format_of(folder).ours(folder) if foreign else kind.load(folder)
     tokenizer = Tokenizer.load(folder / "tokenizer.json")
     known = tokenizer.full_vocab_size if isinstance(model, BERT) else tokenizer.vocab_size
     if model.vocab_size == tokenizer.full_vocab_size != known and foreign:
@@ -80,4 +105,4 @@ def _has_our_specials(folder: Path) -> bool:
 
 
 def _allowed() -> str:
-    return "BERT or GPT-2 for transformers (model_type bert, gpt2), or langladder's own BERT or GPT"
+    return f"BERT, GPT-2 or Llama for transformers (model_type {', '.join(FORMATS)}), or langladder's own BERT or GPT"

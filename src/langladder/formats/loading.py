@@ -148,3 +148,7 @@ def cut(line):  # its tokens are parts of words: text is cut into them first
 
 model.score(cut("the cat sleeps ."))  # log10 P, the end of the line included""",
 }
+LOADING |= {
+    name.replace("gpt2", "llama"): LOADING[name].replace("GPT2LMHeadModel", "LlamaForCausalLM")
+    for name in ("gpt2", "gpt2_chat")
+}

@@ -228,3 +228,5 @@ def check_width(width: int, heads: int, positions: str) -> None:
         raise ValueError(f"width={width} is not divisible by heads={heads}: each head takes an equal part")
     if positions == "sinusoidal" and width % 2:
         raise ValueError(f"width={width} is odd: sinusoidal positions come in pairs (sine, cosine)")
+    if positions == "rotary" and width // heads % 2:
+        raise ValueError(f"width={width} with heads={heads}: rotary positions turn pairs; a head needs an even width")

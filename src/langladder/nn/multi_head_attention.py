@@ -8,8 +8,19 @@ attention is allowed, −∞ elsewhere. `attend` is the equation, line by line. 
 never writes the T × S weights to memory. K and V do not depend on the query, so decoding caches them and only appends
 to them (the KV cache): a new token costs one row, not T.
 
-Shape legend: B rows, T queries, S memory positions, D width, h heads, d = D/h, w window, N blocks;
-packed: N real tokens of all rows.
+Rotary positions (Su et al. 2021, section 3.2) rotate queries and keys, and add no vector to x. At position p the
+i-th pair of entries is rotated by the angle p θᵢ, θᵢ = base^(−2i/d), so a score depends on the distance only:
+
+    R_p = rotations by p θ₀, p θ₁, …,   (R_p q) · (R_s k) = q · R_(s−p) k
+
+In the paper a pair is two neighbours. Here, as in transformers, it is entries i and i + d/2, which is the same up to
+the order of the rows of W_Q and W_K.
+
+Grouped queries (Ainslie et al. 2023): keys and values have g < h heads, and h/g heads of queries share each of them;
+g = 1 is multi-query attention (Shazeer 2019). The cache, W_K and W_V become smaller.
+
+Shape legend: B rows, T queries, S memory positions, D width, h heads, g heads of keys and values, d = D/h, w window,
+N blocks; packed: N real tokens of all rows.
 """
 
 import math
@@ -20,9 +31,10 @@ from torch.nn import functional
 
 from langladder.nn.dropout import Dropout
 from langladder.nn.packing import Layout
+from langladder.nn.token_embedding import sinusoidal
 
 Past = tuple[Tensor, Tensor]
-"""Keys and values of the previous positions, (B, h, S, d) each."""
+"""Keys and values of the previous positions, (B, h, S, d) each; (B, g, S, d) with grouped queries."""
 
 
 def attend(
@@ -55,11 +67,12 @@ class Heads(nn.Module):
         super().__init__()
         self.heads, self.dropout = heads, Dropout(dropout)
 
-    def split(self, x: Tensor) -> Tensor:
+    def split(self, x: Tensor, heads: int | None = None) -> Tensor:
         """(B, T, D) → (B, h, T, d). Split first, then transpose: a plain reshape to (B, h, T, d) would mix
         positions."""
         B, T, D = x.shape
-        return x.view(B, T, self.heads, D // self.heads).transpose(1, 2)
+        heads = heads or self.heads
+        return x.view(B, T, heads, D // heads).transpose(1, 2)
 
     def mix(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, *, causal: bool) -> Tensor:
         """softmax(Q Kᵀ / √d + M) V by the fused kernel, (…, T, d), (…, S, d) → (…, T, d); dropout in training only."""
@@ -165,51 +178,82 @@ class CausalSelfAttention(Heads):
         width: D; heads: h; dropout: on the attention weights.
         window: w ≥ 2, number of positions that each one sees, including itself; None: all.
         bias: whether the projections have a bias.
+        key_value_heads: g, a divisor of h; None: h.
+        rotary: R_p for every position; None: Q and K are not rotated.
     """
 
-    def __init__(self, *, width: int, heads: int, dropout: float, window: int | None = None, bias: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        width: int,
+        heads: int,
+        dropout: float,
+        window: int | None = None,
+        bias: bool = True,
+        key_value_heads: int | None = None,
+        rotary: "Rotary | None" = None,
+    ) -> None:
         super().__init__(heads=heads, dropout=dropout)
-        self.window = window
-        self.project = nn.Linear(width, 3 * width, bias=bias)  # W_Q, W_K, W_V
+        self.window, self.rotary, self.key_value_heads = window, rotary, key_value_heads or heads
+        self.sizes = [width, *[width // heads * self.key_value_heads] * 2]  # h·d, g·d, g·d
+        self.project = nn.Linear(width, sum(self.sizes), bias=bias)  # W_Q, W_K, W_V
         self.output = nn.Linear(width, width, bias=bias)  # W_O
 
     def forward(self, x: Tensor, past: Past | None = None) -> tuple[Tensor, Past]:
         """(B, T, D) and the `past` → (B, T, D) and the past for the next call; with the fused kernel."""
-        query, key, value = self._projected(x)  # (B, h, T, d) each
+        query, key, value = self._projected(x)  # (B, h, T, d), (B, g, T, d) twice
+        if past is not None:
+            key, value = torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2)  # (B, g, S+T, d)
+        seen = key.shape[2]
+        oldest = 0 if self.window is None else max(0, seen - self.window + 1)  # later tokens do not see further back
+        kept = key[:, :, oldest:], value[:, :, oldest:]
+        query, key, value = self._rotated(query, key, value)
         if past is None:
             mixed = self._mixed(query, key, value)
         else:
-            key, value = torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2)  # (B, h, S+T, d)
             alone = query.shape[2] == 1 and self.window is None  # the last token sees all positions
-            mask = None if alone else banded(query.shape[2], key.shape[2], self.window, x.device)
+            mask = None if alone else banded(query.shape[2], seen, self.window, x.device)
             mixed = self.mix(query, key, value, mask, causal=False)
-        seen = key.shape[2]
-        oldest = 0 if self.window is None else max(0, seen - self.window + 1)  # later tokens do not see further back
-        return self.join(mixed), (key[:, :, oldest:], value[:, :, oldest:])
+        return self.join(mixed), kept
 
     def forward_packed(self, x: Tensor, layout: Layout, wanted: Layout | None = None) -> Tensor:
         """Right-padded rows, packed, (N, D) → (N, D): each token attends within its own row.
 
         With `wanted`, only the results at these positions are returned; they attend to all tokens.
         """
-        query, key, value = in_float32(self.project(x)).chunk(3, dim=-1)  # (N, D) each
-        if self.window is None or self.window >= layout.length:
-            mixed = self.mix_packed(query, key, value, layout, layout, causal=True)
-        else:
-            q, k, v = (self.split(layout.spread(part)) for part in (query, key, value))  # (B, h, T, d) each
-            rows = self._mixed(q, k, v)
-            mixed = layout.pack(rows.transpose(1, 2).flatten(2))  # (N, D)
+        rows = self._mixed(*self._rotated(*self._projected(x, layout)))  # (B, h, T, d)
+        mixed = layout.pack(rows.transpose(1, 2).flatten(2))  # (N, D)
         output: Tensor = self.output(mixed if wanted is None else layout.part(mixed, wanted))
         return output
 
     def forward_equation(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """The same without past and dropout, by the equation: (B, T, D) → (B, T, D), weights (B, h, T, T)."""
-        mixed, weights = attend(*self._projected(x), banded(x.shape[1], x.shape[1], self.window, x.device))
+        mixed, weights = attend(*self.vectors(x), banded(x.shape[1], x.shape[1], self.window, x.device))
         return self.join(mixed), weights
 
-    def _projected(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        query, key, value = in_float32(self.project(x)).chunk(3, dim=-1)
-        return self.split(query), self.split(key), self.split(value)
+    def vectors(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values as the scores use them: (B, T, D) → (B, h, T, d) each."""
+        return self._rotated(*self._projected(x))
+
+    def _projected(self, x: Tensor, layout: Layout | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """(B, T, D), or (N, D) with its layout → (B, h, T, d), (B, g, T, d), (B, g, T, d)."""
+        parts = in_float32(self.project(x)).split(self.sizes, dim=-1)
+        query, key, value = parts if layout is None else [layout.spread(part) for part in parts]
+        groups = self.key_value_heads
+        return self.split(query), self.split(key, groups), self.split(value, groups)
+
+    def _rotated(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Q (B, h, T, d) of the last T of S positions and K, V (B, g, S, d) → rotated, and h heads of each.
+
+        Keys are cached before their rotation. Only distances count, so positions are numbered from the oldest key in
+        the cache.
+        """
+        if self.rotary is not None:
+            seen = key.shape[2]
+            query, key = self.rotary(query, seen - query.shape[2]), self.rotary(key, 0)
+        if self.key_value_heads != self.heads:
+            key, value = (part.repeat_interleave(self.heads // self.key_value_heads, dim=1) for part in (key, value))
+        return query, key, value
 
     def _mixed(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         """Causal attention within T tokens, without past: (B, h, T, d) each → (B, h, T, d)."""
@@ -230,6 +274,29 @@ class CausalSelfAttention(Heads):
         mask[0, :, :window] = False
         mixed = self.mix(q, k, v, mask, causal=False)
         return mixed.reshape(B, heads, -1, d)[:, :, :T]
+
+
+class Rotary(nn.Module):
+    """R_p x of every position: x cos(p θ) + [−x₂ ; x₁] sin(p θ), for x = [x₁ ; x₂] in two halves.
+
+    Args:
+        length: number of positions. size: d, even. base: a larger one rotates more slowly.
+    """
+
+    cos: Tensor
+    sin: Tensor
+
+    def __init__(self, length: int, size: int, base: float) -> None:
+        super().__init__()
+        table = sinusoidal(length, size, base)  # (P, d): sin, cos, sin, cos, …
+        self.register_buffer("sin", table[:, 0::2].repeat(1, 2), persistent=False)  # (P, d)
+        self.register_buffer("cos", table[:, 1::2].repeat(1, 2), persistent=False)
+
+    def forward(self, x: Tensor, first: int) -> Tensor:
+        """(B, h, T, d) at positions first, first + 1, … → (B, h, T, d)."""
+        sin, cos = (table[first : first + x.shape[2]] for table in (self.sin, self.cos))  # (T, d)
+        one, two = x.chunk(2, dim=-1)
+        return x * cos + torch.cat([-two, one], dim=-1) * sin
 
 
 def banded(queries: int, keys: int, window: int | None, device: torch.device | None = None) -> Tensor:

@@ -29,13 +29,13 @@ from langladder.nn.dropout import Dropout
 from langladder.nn.packing import Layout
 
 
-def sinusoidal(length: int, width: int) -> torch.Tensor:
+def sinusoidal(length: int, width: int, base: float = 10000) -> torch.Tensor:
     """(length, width) float32 table; width must be even."""
     assert width % 2 == 0, width
     if torch.get_default_device().type == "meta":  # no values, and torch would load its compiler
         return torch.empty(length, width)
     position = torch.arange(length, dtype=torch.float64)[:, None]  # (T, 1)
-    frequency = 10000 ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)  # (D/2,)
+    frequency = base ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)  # (D/2,)
     angle = position * frequency  # (T, D/2)
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).float()  # (T, D): sin, cos, sin, cos, …
 

@@ -195,6 +195,9 @@ def _projected(
     attention: CausalSelfAttention | PackedSelfAttention, x: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Queries, keys and values of a row: (T, D) → (h, T, d) each."""
+    if isinstance(attention, CausalSelfAttention):
+        query, key, value = attention.vectors(x[None])  # (1, h, T, d) each
+        return query[0], key[0], value[0]
     query, key, value = (attention.split(part)[0] for part in attention.project(x[None]).chunk(3, dim=-1))
     return query, key, value
 

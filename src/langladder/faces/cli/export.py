@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Fine = BERTClassifier | BERTTagger | BERTSpan | GPTClassifier
 
-ExportFormat = Literal["gpt2", "bert", "torchscript", "onnx", "arpa", "torch", "marian"]
+ExportFormat = Literal["gpt2", "llama", "bert", "torchscript", "onnx", "arpa", "torch", "marian"]
 MARK = "Exported by langladder as "  # the last line of an export's README.md
 LOADED = {"arpa": "model.arpa"}  # what the card's reader loads, where it is not the folder
 
@@ -47,7 +47,7 @@ EXPORT = Owner("a folder that langladder exported", ("README.md", *_TOKENIZERS, 
 @click.option(
     "--to",
     "format",
-    type=click.Choice(["gpt2", "bert", "torchscript", "onnx", "arpa", "torch", "marian"]),
+    type=click.Choice(["gpt2", "llama", "bert", "torchscript", "onnx", "arpa", "torch", "marian"]),
     help="The format [default: the first that fits the model].",
 )
 @click.option("--scores", type=FOLDER, help="Figures for the model card, as JSON.")
@@ -68,6 +68,7 @@ def export(
     \b
       gpt2         a GPT, for Hugging Face's GPT2LMHeadModel and AutoTokenizer; one that follows
                    instructions with its chat template
+      llama        the same for LlamaForCausalLM: a GPT with Llama's layers (the rung llama)
       bert         an encoder, for Hugging Face's BertForMaskedLM, …PreTraining; a fine-tuned one, for
                    BertForSequenceClassification, …TokenClassification, …QuestionAnswering
       torchscript  a recurrent model, for torch.jit.load and C++: model.pt, tokenizer.json
@@ -107,7 +108,7 @@ def export(
     family = fine or ("encoder" if is_encoder(model) else "lm" if len(tokenizers) == 1 else "translator")
     kind: str = fine or chosen
     if isinstance(saved, InstructedGPT):
-        family, kind = "instruct", "gpt2_chat"
+        family, kind = "instruct", f"{chosen}_chat"
     if chosen == "onnx" and family != "lm":
         kind = "onnx_transformer" if family == "translator" else f"onnx_{family}"
     if chosen == "arpa" and tokenizers[0].kind != "word":
@@ -172,6 +173,8 @@ def _choose(folder: Path, format: ExportFormat | None) -> ExportFormat:
     kind = located(path, str(described.get("_target_") if isinstance(described, dict) else None))
     kinds = _formats()
     fitting = next((formats for one, formats in kinds.items() if issubclass(kind, one)), None)
+    if fitting is not None and "llama" in fitting and _is_llama(folder):
+        fitting = ["llama"]
     if fitting is None:
         there = "; ".join(f"{one.__name__} can be exported to {' or '.join(formats)}" for one, formats in kinds.items())
         raise InputError(
@@ -181,6 +184,14 @@ def _choose(folder: Path, format: ExportFormat | None) -> ExportFormat:
     if format is not None and format not in fitting:
         raise InputError(f"{folder}: a {kind.__name__} can be exported to {' or '.join(fitting)}, not to {format}")
     return format or fitting[0]
+
+
+def _is_llama(folder: Path) -> bool:
+    from langladder.formats.imported import described
+    from langladder.formats.llama import is_llama
+    from langladder.models.language.gpt import GPTConfig
+
+    return is_llama(cast("GPTConfig", described(folder)[1]))
 
 
 def _formats() -> dict[type, list[ExportFormat]]:
@@ -196,7 +207,7 @@ def _formats() -> dict[type, list[ExportFormat]]:
     from langladder.models.translation.transformer import Transformer
 
     return {
-        GPT: ["gpt2"],
+        GPT: ["gpt2", "llama"],
         BERT: ["bert", "onnx"],
         BERTClassifier: ["bert", "onnx"],
         BERTTagger: ["bert", "onnx"],
@@ -224,8 +235,9 @@ def _write(
         _write_encoder(model, tokenizers[0], out, format)
     elif isinstance(model, GPT):
         from langladder.formats.gpt2 import export_gpt2
+        from langladder.formats.llama import export_llama
 
-        export_gpt2(model, tokenizers[0], out)
+        (export_llama if format == "llama" else export_gpt2)(model, tokenizers[0], out)
     elif isinstance(model, Transformer):
         _write_transformer(model, tokenizers, out, format)
     elif isinstance(model, RecurrentLM):

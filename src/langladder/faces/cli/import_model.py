@@ -39,6 +39,7 @@ def import_model(source: "File", out: Path, tokens: Path | None, overwrite: bool
     \b
       a GPT-2 folder  as `langladder export --to gpt2` or transformers' save_pretrained writes it,
                       with langladder's special tokens (PAD 0, BOS 2, EOS 3) or GPT-2's own
+      a Llama folder  the same; its own tokenizer must cut text as GPT-2's does
       a BERT folder   as `langladder export --to bert` or another tool writes it: with WordPiece and
                       the five special tokens of BERT, in tokenizer.json or vocab.txt;
                       model.safetensors, no pickle
@@ -79,19 +80,14 @@ def _read(source: Path, tokens: Path | None) -> "tuple[LanguageModel | BERT, Tok
     from langladder.text.tokenize.tokenizers import Tokenizer, of_words
 
     if (source / "config.json").is_file():
-        from langladder.formats.bert import import_bert
-        from langladder.formats.gpt2 import import_gpt2
-        from langladder.formats.imported import described, read_imported
-        from langladder.models.encoders.bert import BERT
+        from langladder.formats.imported import format_of, read_imported
 
-        if tokens is None:
-            return read_imported(source)
-        reader = import_bert if described(source)[0] is BERT else import_gpt2
-        return reader(source), Tokenizer.load(tokens)
+        return read_imported(source) if tokens is None else (format_of(source).ours(source), Tokenizer.load(tokens))
     if source.is_dir():
         if not (source / "model.arpa").is_file():
             raise InputError(
-                f"{source}: no config.json (GPT-2, BERT) and no model.arpa; give a folder with one of them, or a file"
+                f"{source}: no config.json (GPT-2, Llama, BERT) and no model.arpa; give a folder with one of them, or "
+                "a file"
             )
         source, tokens = source / "model.arpa", tokens or source / "tokenizer.json"
     if tokens is None:

@@ -13,8 +13,20 @@ GPT-3 alternates dense and locally banded attention: with `sparse_window` = w, e
 second, only sees the last w positions. The paper does not state w, or which layers are first.
 
 Positions are learned (all three papers), sinusoidal (Vaswani et al. 2017; then embeddings are multiplied by √D, as
-there), or none, so that only the causal mask shows the order. The option without residual connections is only for
-measurements. Right-padding changes nothing, because no real token sees it.
+there), rotary (in attention: `nn.multi_head_attention`), or none, so that only the causal mask shows the order. The
+option without residual connections is only for measurements. Right-padding changes nothing, because no real token sees
+it.
+
+Llama (Touvron et al. 2023, section 2.2; grouped queries: Llama 2, section 2.2) is pre-norm with these settings:
+
+    norm_kind: rms          LN(x) becomes x / √(mean(x²) + ε) ⊙ γ (Zhang and Sennrich 2019): no mean, no bias
+    feed_forward: swiglu    W₂ GELU(W₁ a) becomes W₂ (SiLU(W₃ a) ⊙ W₁ a) (Shazeer 2020), SiLU(z) = z σ(z)
+    positions: rotary       and x⁰ = E w
+    key_value_heads: g      h/g heads of queries share one head of keys and values
+    bias: false, tie_weights: false
+
+SwiGLU has three matrices, so its hidden width is 8/3 D (rounded up to a multiple of 8), not 4 D as with GELU: the
+number of parameters is the same.
 
 `advance` caches the keys and values of previous tokens, so each new token costs one position. If a text is longer than
 the context, its oldest tokens are dropped; then every position changes, and the whole window is computed again.
@@ -35,7 +47,7 @@ from langladder.ground import schema
 from langladder.models.language.neural import NeuralLanguageModel, scoring
 from langladder.models.network import check_width, with_preset
 from langladder.nn.dropout import Dropout
-from langladder.nn.multi_head_attention import CausalSelfAttention, Past
+from langladder.nn.multi_head_attention import CausalSelfAttention, Past, Rotary
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.output_choice import OutputConfig, make_output
 from langladder.nn.packing import Layout
@@ -51,6 +63,15 @@ def _gpt3(layers: int, width: int, heads: int) -> dict[str, object]:
     return {"context": 2048, "width": width, "layers": layers, "heads": heads, "sparse_window": 128}
 
 
+def _llama(layers: int, width: int, heads: int, inner: int) -> dict[str, object]:
+    sizes: dict[str, object] = {"context": 2048, "width": width, "layers": layers, "heads": heads, "inner": inner}
+    return sizes | LLAMA | {"norm_epsilon": 1e-6}
+
+
+LLAMA: dict[str, object] = {"norm_kind": "rms", "positions": "rotary", "feed_forward": "swiglu"}
+LLAMA |= {"bias": False, "tie_weights": False}
+"""What makes a GPT a Llama, whatever its size."""
+
 PRESETS: dict[str, dict[str, object]] = {
     "gpt1": {"context": 512, "width": 768, "layers": 12, "heads": 12, "dropout": 0.1, "norm": "post"},
     "gpt2": _gpt2(12, 768, 12),
@@ -65,8 +86,12 @@ PRESETS: dict[str, dict[str, object]] = {
     "gpt3-6.7B": _gpt3(32, 4096, 32),
     "gpt3-13B": _gpt3(40, 5120, 40),
     "gpt3-175B": _gpt3(96, 12288, 96),
+    "llama-7B": _llama(32, 4096, 32, inner=11008),
+    "llama-13B": _llama(40, 5120, 40, inner=13824),
+    "llama-33B": _llama(60, 6656, 52, inner=17920),
+    "llama-65B": _llama(80, 8192, 64, inner=22016),
 }
-"""The GPTs of the papers, by name: GPT-1 (2018), GPT-2 (2019, table 2), GPT-3 (2020, table 2.1).
+"""The GPTs of the papers, by name: GPT-1 (2018), GPT-2 (2019, table 2), GPT-3 (2020, table 2.1), Llama (2023, table 2).
 
 `preset: gpt2-medium` in a GPT's settings selects these; other settings override them. The vocabulary is that of the
 tokenizer: the papers' have 40,478 (GPT-1: 40,000 merges, 477 characters, an unknown token) and 50,257 tokens.
@@ -74,6 +99,7 @@ tokenizer: the papers' have 40,478 (GPT-1: 40,000 merges, 477 characters, an unk
 Counts are of all parameters, including embeddings and positions, with the tied output layer once:
 
     V·D + C·D + N·(12 D² + 13 D) (+ 2 D for pre-norm's last layer norm)
+    Llama: 2 V·D + N·(4 D² + 3 D·inner + 2 D) + D
 
 The papers' names are rounded and sometimes wrong: GPT-2's authors corrected 117M and 345M to 124M and 355M. In GPT-3's
 table, 24 heads of width 128 do not give XL's width 2048 (16 heads do), and 13B's width 5140 is not 40 heads of 128
@@ -94,8 +120,14 @@ class GPTConfig(OutputConfig):
     layers: int = Field(default=4, ge=1, le=128)
     heads: int = Field(default=4, ge=1, le=128)
     dropout: float = Field(default=0.0, ge=0, lt=1)
-    norm: Literal["pre", "post"] = "pre"  # layer norm before each sublayer, or after its residual connection
-    positions: Literal["learned", "sinusoidal", "none"] = "learned"
+    norm: Literal["pre", "post"] = "pre"  # the norm before each sublayer, or after its residual connection
+    norm_kind: Literal["layer", "rms", "none"] = "layer"  # none: for ablations only
+    norm_epsilon: float = Field(default=1e-5, gt=0, le=1e-2)
+    positions: Literal["learned", "sinusoidal", "rotary", "none"] = "learned"
+    rotary_base: float = Field(default=10_000.0, ge=1, le=1e9)
+    feed_forward: Literal["gelu", "swiglu"] = "gelu"
+    inner: int | None = Field(default=None, ge=1, le=65_536)  # width of the feed-forward network; null: see above
+    key_value_heads: int | None = Field(default=None, ge=1, le=128)  # a divisor of heads; null: as many
     sparse_window: int | None = Field(default=None, ge=2)  # every second layer sees so many tokens; null: all
     residual: bool = True  # false: for ablations only
     tie_weights: bool = True
@@ -106,6 +138,20 @@ class GPTConfig(OutputConfig):
         """0.02 √(768 / D), the standard deviation of the initial weights."""
         return INITIAL_STD * math.sqrt(PAPERS_WIDTH / self.width)
 
+    @property
+    def feed_width(self) -> int:
+        """Of the feed-forward network: `inner`, or 4 D, or 8/3 D with SwiGLU."""
+        gated = self.feed_forward == "swiglu"
+        return self.inner or (8 * math.ceil(self.width / 3) if gated else 4 * self.width)
+
+    def make_norm(self) -> nn.Module:
+        """A new one of the chosen kind."""
+        if self.norm_kind == "none":
+            return nn.Identity()
+        if self.norm_kind == "rms":
+            return nn.RMSNorm(self.width, self.norm_epsilon)
+        return nn.LayerNorm(self.width, self.norm_epsilon, bias=self.bias)
+
     @model_validator(mode="before")
     @classmethod
     def _fill(cls, values: object) -> object:
@@ -114,6 +160,11 @@ class GPTConfig(OutputConfig):
     @model_validator(mode="after")
     def _check(self) -> Self:
         check_width(self.width, self.heads, self.positions)
+        if self.heads % (self.key_value_heads or self.heads):
+            raise ValueError(
+                f"key_value_heads={self.key_value_heads} does not divide heads={self.heads}: each head of keys and "
+                "values serves as many heads of queries"
+            )
         if self.sparse_window is not None and self.layers < 2:
             raise ValueError(
                 f"sparse_window={self.sparse_window} with layers=1: only the second layer is sparse; use more layers"
@@ -129,17 +180,24 @@ class Cache(NamedTuple):
 
 
 class GPTBlock(nn.Module):
-    """One layer: attention, then a feed-forward network of four times the width, each added to its input."""
+    """One layer: attention, then a feed-forward network, each added to its input."""
 
-    def __init__(self, config: GPTConfig, window: int | None) -> None:
+    def __init__(self, config: GPTConfig, window: int | None, rotary: Rotary | None) -> None:
         super().__init__()
-        D = config.width
+        D, inner = config.width, config.feed_width
         self.pre, self.residual = config.norm == "pre", config.residual
-        self.norm_attention, self.norm_feed = (nn.LayerNorm(D, bias=config.bias) for _ in range(2))
+        self.norm_attention, self.norm_feed = (config.make_norm() for _ in range(2))
         self.attention = CausalSelfAttention(
-            width=D, heads=config.heads, dropout=config.dropout, window=window, bias=config.bias
+            width=D,
+            heads=config.heads,
+            dropout=config.dropout,
+            window=window,
+            bias=config.bias,
+            key_value_heads=config.key_value_heads,
+            rotary=rotary,
         )
-        self.expand, self.contract = nn.Linear(D, 4 * D, bias=config.bias), nn.Linear(4 * D, D, bias=config.bias)
+        self.expand, self.contract = nn.Linear(D, inner, bias=config.bias), nn.Linear(inner, D, bias=config.bias)
+        self.gate = nn.Linear(D, inner, bias=config.bias) if config.feed_forward == "swiglu" else None
         self.activation = nn.GELU(approximate="tanh")
         self.dropout = Dropout(config.dropout)
 
@@ -158,7 +216,11 @@ class GPTBlock(nn.Module):
 
     def _feed(self, a: torch.Tensor) -> torch.Tensor:
         # pre: x' = a + W₂ GELU(W₁ LN(a)); post: x' = LN(a + W₂ GELU(W₁ a))
-        inner = self.activation(self.expand(self.norm_feed(a) if self.pre else a))  # (…, 4D)
+        read = self.norm_feed(a) if self.pre else a
+        if self.gate is None:
+            inner = self.activation(self.expand(read))  # (…, 4D)
+        else:  # W₂ (SiLU(W₃ a) ⊙ W₁ a)
+            inner = functional.silu(self.gate(read)) * self.expand(read)  # (…, 8/3 D)
         return self._add(a, self.contract(inner), self.norm_feed)
 
     def _add(self, x: torch.Tensor, change: torch.Tensor, norm: nn.Module) -> torch.Tensor:
@@ -188,8 +250,10 @@ class GPT(NeuralLanguageModel):
             table = sinusoidal(config.context, config.width) if config.positions == "sinusoidal" else None
             self.register_buffer("position", table, persistent=False)
         windows = [config.sparse_window if layer % 2 else None for layer in range(config.layers)]
-        self.blocks = nn.ModuleList(GPTBlock(config, window) for window in windows)
-        self.norm = nn.LayerNorm(config.width, bias=config.bias) if config.norm == "pre" else nn.Identity()
+        size = config.width // config.heads
+        rotary = Rotary(config.context, size, config.rotary_base) if config.positions == "rotary" else None
+        self.blocks = nn.ModuleList(GPTBlock(config, window, rotary) for window in windows)
+        self.norm = config.make_norm() if config.norm == "pre" else nn.Identity()
         self.dropout = Dropout(config.dropout)
         _, self.head = make_output(config, width=config.width, embedding=self.embedding, bias=False)
         self._initialise(config)

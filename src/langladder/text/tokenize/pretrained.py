@@ -65,11 +65,12 @@ class PretrainedTokens(NamedTuple):
 # ---- GPT-2
 
 
-def gpt2_tokens(folder: Path, *, end: object, pad: object = None) -> PretrainedTokens:
+def gpt2_tokens(folder: Path, *, end: object, begin: object = None, pad: object = None) -> PretrainedTokens:
     """Read a folder's tokenizer.
 
     Args:
-        end: id of the token that ends a text and begins the next, as config.json has it.
+        end: id of the token that ends a text, as config.json has it.
+        begin: id of the token that begins one; None: the same.
         pad: id of the token that pads, where config.json has one; an added special, or it is not looked at.
 
     Raises:
@@ -82,15 +83,19 @@ def gpt2_tokens(folder: Path, *, end: object, pad: object = None) -> PretrainedT
         path = Path(folder) / "vocab.json"
         own, added = json_object(path, read_json(path)), added_beside(Path(folder))
         merges = _merge_lines(Path(folder) / "merges.txt")
-    vocabulary = with_added_tokens(path, own, added, [token for token, number in own.items() if number == end])
+    marks = [token for token, number in own.items() if number in (begin, end)]
+    vocabulary = with_added_tokens(path, own, added, marks)
     check_ids(path, vocabulary)
     tokens = sorted(vocabulary, key=vocabulary.__getitem__)
-    if type(end) is not int or not 0 <= end < len(tokens):
-        raise InputError(f"{folder}/config.json: eos_token_id: {str(end)[:20]} is not a token of {path.name}")
+    begin = end if begin is None else begin
+    for name, number in (("eos_token_id", end), ("bos_token_id", begin)):
+        if type(number) is not int or not 0 <= number < len(tokens):
+            raise InputError(f"{folder}/config.json: {name}: {str(number)[:20]} is not a token of {path.name}")
     alphabet = {*pre_tokenizers.ByteLevel.alphabet()}
-    padding = pad if type(pad) is int and pad != end and 0 <= pad < len(tokens) and tokens[pad] not in own else -1
-    others = [token for number, token in enumerate(tokens) if number not in (end, padding)]
-    theirs = [padding, -1, end, end, *(vocabulary[token] for token in others)]
+    padded = type(pad) is int and pad not in (begin, end) and 0 <= pad < len(tokens) and tokens[pad] not in own
+    padding = pad if padded else -1
+    others = [token for number, token in enumerate(tokens) if number not in (begin, end, padding)]
+    theirs = [padding, -1, begin, end, *(vocabulary[token] for token in others)]
     others = [token if token in own else _in_bytes(token) for token in others]
     if missing := alphabet - {*others}:
         raise InputError(f"{path}: lacks {len(missing)} of the 256 bytes as tokens: no byte-level BPE")
