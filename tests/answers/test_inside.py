@@ -13,7 +13,7 @@ from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.translate import translate
 from langladder.models.encoders.bert import BERT
 from langladder.models.encoders.encoder import Masked
-from langladder.models.language.gpt import GPT
+from langladder.models.language.gpt import GPT, LLAMA
 from langladder.models.language.recurrent import RecurrentConfig, RecurrentLM
 from langladder.models.ngrams.absolute_discounting import AbsoluteDiscounting
 from langladder.models.ngrams.katz import Katz
@@ -99,7 +99,10 @@ def test_without_the_training_tokens_there_are_no_counts() -> None:
     assert all(step.counts is None and step.discount is None for step in ngrams.steps(model, PREFIX, 7))
 
 
-@pytest.mark.parametrize("more", [{}, {"norm": "post"}, {"sparse_window": 2}, {"positions": "sinusoidal"}])
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"norm": "post"}, {"sparse_window": 2}, {"positions": "sinusoidal"}, LLAMA | {"key_value_heads": 1}],
+)
 def test_gpt_s_last_layer_gives_its_answer(more: dict[str, object]) -> None:
     torch.manual_seed(1)
     model = GPT(GPT.Config.model_validate({"context": 8, "width": 8, "layers": 2, "heads": 2} | more), WORDS)

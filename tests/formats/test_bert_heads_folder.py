@@ -24,9 +24,9 @@ TAGS = ["DET", "NOUN", "VERB"]
 SENTENCES = [text.split() for text in TEXTS]
 
 
-def made(kind: type[Any], folder: Path, **settings: Any) -> Any:
+def made(kind: type[Any], folder: Path, *, base_settings: dict[str, Any] | None = None, **settings: Any) -> Any:
     if kind is GPTClassifier:
-        base = saved_gpt(folder / "base")
+        base = saved_gpt(folder / "base", **base_settings or {})
     else:
         base = saved_bert(folder / "base", context=24 if kind is not BERTSpan else 64)
     rung = SimpleNamespace(name="grown", model=kind.Config.model_validate(settings))

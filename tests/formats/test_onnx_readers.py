@@ -14,6 +14,7 @@ from langladder.models.classification.gpt_classifier import GPTClassifier
 from langladder.models.classification.neural_classifier import collate
 from langladder.models.encoders.bert import BERT
 from langladder.models.encoders.bert_features import segments
+from langladder.models.language.gpt import LLAMA
 from langladder.models.tagging.bert_tagger import BERTTagger
 from langladder.nn.packing import Layout
 from langladder.text.labelled.labelled import Example
@@ -65,6 +66,7 @@ def test_parity_of_an_encoder_in_onnx(tmp_path: Path) -> None:
         (BERTClassifier, {"layers": "weighted_sum", "pooling": "mean"}),
         (GPTClassifier, {}),
         (GPTClassifier, {"pairs": "similarity"}),
+        (GPTClassifier, {"base_settings": LLAMA | {"key_value_heads": 1}}),
     ],
 )
 def test_parity_of_a_classifier_in_onnx(kind: type[Any], settings: dict[str, Any], tmp_path: Path) -> None:

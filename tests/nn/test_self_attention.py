@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from langladder.nn.multi_head_attention import CausalSelfAttention, MultiHeadAttention, attend, banded
+from langladder.nn.multi_head_attention import CausalSelfAttention, MultiHeadAttention, Rotary, attend, banded
 from langladder.nn.packing import Layout
 from langladder.nn.token_embedding import sinusoidal
 
@@ -60,10 +60,13 @@ def test_parity_of_blocks_and_banded_equation(length):
     assert (weights.tril(-4) == 0).all() and (weights.triu(1) == 0).all()
 
 
+@pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize("window", [None, 2, 5, 40])
-def test_reading_on_from_the_past_equals_reading_anew(window):
+def test_reading_on_from_the_past_equals_reading_anew(window, grouped):
+    """Grouped queries are turned, too: keys that a band drops do not change where the others stand."""
     torch.manual_seed(0)
-    layer = CausalSelfAttention(width=12, heads=3, dropout=0.0, window=window)
+    more = {"key_value_heads": 1, "rotary": Rotary(13, 4, 10.0)} if grouped else {}
+    layer = CausalSelfAttention(width=12, heads=3, dropout=0.0, window=window, **more)
     x = torch.randn(2, 13, 12)
     whole, _ = layer(x)
     past, parts = None, []
@@ -72,7 +75,41 @@ def test_reading_on_from_the_past_equals_reading_anew(window):
         parts.append(mixed)
     assert_close(torch.cat(parts, dim=1), whole)
     kept = 13 if window is None else min(13, window - 1)  # a band keeps no more than it needs
-    assert past[0].shape == (2, 3, kept, 4)
+    assert past[0].shape == (2, 1 if grouped else 3, kept, 4)
+
+
+def test_golden_rotation():
+    """Entries 0 and 2 are a pair, turned by 1 a position; 1 and 3, turned by 100^(−2/4) = 0.1."""
+    found = Rotary(8, 4, 100.0)(torch.tensor([[[[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]]]]), first=2)[0, 0]
+    expected = [[math.cos(2), math.cos(0.2), math.sin(2), math.sin(0.2)]]
+    expected += [[-math.sin(3), -math.sin(0.3), math.cos(3), math.cos(0.3)]]
+    assert_close(found, torch.tensor(expected))
+
+
+def test_scores_of_rotary_positions_depend_on_the_distance_alone():
+    torch.manual_seed(0)
+    rotary, (query, key) = Rotary(32, 8, 10000.0), torch.randn(2, 1, 1, 1, 8)
+    scores = [(rotary(query, first + 5) * rotary(key, first)).sum() for first in (0, 3, 26)]
+    assert_close(torch.stack(scores), scores[0].expand(3), atol=1e-5, rtol=0)
+    assert abs(scores[0] - (query * key).sum()) > 0.01
+
+
+def test_parity_of_grouped_queries_and_repeated_projections():
+    """Two heads that share keys and values are two heads with the same W_K and W_V."""
+    torch.manual_seed(0)
+    rotary = Rotary(9, 4, 10.0)
+    grouped = CausalSelfAttention(width=16, heads=4, dropout=0.0, key_value_heads=2, rotary=rotary)
+    plain = CausalSelfAttention(width=16, heads=4, dropout=0.0, rotary=rotary)
+    for whole, own in zip(plain.project.parameters(), grouped.project.parameters(), strict=True):
+        query, key, value = own.data.split([16, 8, 8])
+        repeated = [part.view(2, 1, 4, -1).expand(2, 2, 4, -1).reshape(whole[:16].shape) for part in (key, value)]
+        whole.data = torch.cat([query, *repeated])
+    plain.output = grouped.output
+    x = torch.randn(2, 9, 16)
+    assert_close(grouped(x)[0], plain(x)[0])
+    layout = Layout.of(torch.arange(9) < torch.tensor([[9], [4]]))
+    packed = grouped.forward_packed(layout.pack(x), layout)
+    assert_close(packed, layout.pack(plain(x)[0]))
 
 
 def test_golden_banded_mask():
