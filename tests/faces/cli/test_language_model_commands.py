@@ -177,9 +177,9 @@ def test_score_from_file_and_from_stdin(run: Run) -> None:
         ("score models 'the cat'", "models: no saved language model"),
         ("score models/lm/gpt --file nothing.txt", "nothing.txt"),
         ("export models/lm/gpt models", "models: contains models/"),
-        ("export models/lm/gpt new --to arpa", "a GPT can be exported to gpt2, not to arpa"),
+        ("export models/lm/gpt new --to arpa", "a GPT can be exported to gpt2 or llama, not to arpa"),
         ("export models/lm/gpt new --to tensorrt", "'tensorrt' is not one of"),
-        ("export models/lm/gpt new --to onnx", "a GPT can be exported to gpt2, not to onnx"),
+        ("export models/lm/gpt new --to onnx", "a GPT can be exported to gpt2 or llama, not to onnx"),
         ("export models/lm/gpt new --scores nothing.json", "nothing.json: no such file"),
     ],
 )
@@ -254,7 +254,7 @@ def test_what_cannot_be_imported_is_told(run: Run, project: Path) -> None:
         result = run("import", "away/odd", "new")
         assert result.exit_code == 2 and message in result.stderr, result.stderr
     result = run("import", "empty", "new")
-    assert result.exit_code == 2 and "no config.json (GPT-2, BERT) and no model.arpa" in result.stderr
+    assert result.exit_code == 2 and "no config.json (GPT-2, Llama, BERT) and no model.arpa" in result.stderr
     result = run("import", "models/lm/gpt/tokenizer.json", "new")
     assert result.exit_code == 2 and "not an ARPA file" in result.stderr
     assert not (project / "new").exists()
