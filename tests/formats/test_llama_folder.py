@@ -175,6 +175,32 @@ def test_a_strangers_folder_is_refused_in_a_line(name: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"vocab_size": 2**30}, "embed_tokens.weight has shape"),  # before it takes memory
+        ({"bos_token_id": 1}, "bos_token_id is 1; supported is 2"),
+        ({"model_type": "mistral"}, "model_type is 'mistral'"),
+        ({"max_position_embeddings": "long"}, "context"),
+    ],
+)
+def test_settings_that_do_not_fit_our_folder_are_refused(tmp_path: Path, tokenizer: Tokenizer, change, said) -> None:
+    export_llama(llama(tokenizer.vocab_size), tokenizer, tmp_path / "hf")
+    write_json(tmp_path / "hf" / "config.json", read_json(tmp_path / "hf" / "config.json") | change)
+    with pytest.raises(InputError, match=said):
+        import_llama(tmp_path / "hf")
+
+
+def test_a_longer_context_is_read_as_the_longest_here(tmp_path: Path, tokenizer: Tokenizer) -> None:
+    model = llama(tokenizer.vocab_size)
+    export_llama(model, tokenizer, tmp_path / "hf")
+    longer = read_json(tmp_path / "hf" / "config.json") | {"max_position_embeddings": 131072}
+    write_json(tmp_path / "hf" / "config.json", longer)
+    back = import_llama(tmp_path / "hf")
+    assert back.context == 8192
+    torch.testing.assert_close(back.log_probs(TOKENS), model.log_probs(TOKENS))
+
+
+@pytest.mark.parametrize(
     ("settings", "named"),
     [
         ({"norm_kind": "layer"}, "norm_kind=layer"),
