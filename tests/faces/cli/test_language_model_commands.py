@@ -21,7 +21,7 @@ from langladder.faces.cli.main import app
 from langladder.formats.arpa import read_arpa, spell
 from langladder.formats.gpt2 import import_gpt2
 from langladder.ground.artefacts import write_json
-from langladder.models.language.gpt import GPT
+from langladder.models.language.gpt import GPT, LLAMA
 from langladder.models.language.language_model import LanguageModel
 from langladder.models.language.nnlm import NNLM
 from langladder.models.language.recurrent import RecurrentLM
@@ -227,6 +227,24 @@ def test_what_was_exported_comes_back_as_a_model(run: Run, project: Path) -> Non
         if name == "gpt":  # an ARPA file leaves PAD out
             assert found["parameters"] == LanguageModel.load(project / "models/lm/gpt").number_of_parameters()
     assert run("generate", "back/gpt", "--prompt", "the", "--max-tokens", "3").exit_code == 0
+
+
+def test_a_gpt_with_llama_s_layers_is_exported_as_one(run: Run, project: Path) -> None:
+    folder = project / "models/llama"
+    settings = {"context": 12, "width": 16, "layers": 1, "heads": 4, "key_value_heads": 2} | LLAMA
+    tokenizer = Tokenizer.load(project / "models/lm/gpt/tokenizer.json")
+    GPT(GPT.Config.model_validate(settings), tokenizer.vocab_size).save(folder)
+    tokenizer.save(folder / "tokenizer.json")
+    assert answer(run("export", "models/llama", "away/llama", "--json"))["format"] == "llama"
+    assert "LlamaForCausalLM.from_pretrained" in (project / "away/llama/README.md").read_text()
+    assert run("import", "away/llama", "back/llama").exit_code == 0
+    tokens = torch.tensor([[BOS, 5, 6, 7, 8, EOS]])
+    one, other = (LanguageModel.load(place) for place in (folder, project / "back/llama"))
+    assert torch.equal(one.log_probs(tokens), other.log_probs(tokens))
+    refused = run("export", "models/llama", "new", "--to", "gpt2")
+    assert refused.exit_code == 2 and "can be exported to llama, not to gpt2" in refused.stderr
+    refused = run("export", "models/lm/gpt", "new", "--to", "llama")
+    assert refused.exit_code == 2 and "norm_kind=layer" in refused.stderr
 
 
 def test_an_arpa_file_alone_is_a_model_of_its_words(run: Run) -> None:
