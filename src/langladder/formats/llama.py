@@ -71,7 +71,7 @@ def llama_names(model: GPT) -> Iterator[tuple[str, torch.Tensor]]:
     yield _TABLE, model.embedding.weight
     for number, block in enumerate(cast("list[GPTBlock]", model.blocks)):
         layer = f"layers.{number}"
-        projections = block.attention.project.weight.split(block.attention.sizes)  # (h·d, D), (g·d, D), (g·d, D)
+        projections = torch.split(block.attention.project.weight, block.attention.sizes)  # (h·d, D), (g·d, D), (g·d, D)
         for name, part in zip("qkv", projections, strict=True):
             yield f"{layer}.self_attn.{name}_proj.weight", part
         yield f"{layer}.self_attn.o_proj.weight", block.attention.output.weight  # (D, D)

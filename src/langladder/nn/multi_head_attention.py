@@ -237,7 +237,7 @@ class CausalSelfAttention(Heads):
 
     def _projected(self, x: Tensor, layout: Layout | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """(B, T, D), or (N, D) with its layout → (B, h, T, d), (B, g, T, d), (B, g, T, d)."""
-        parts = in_float32(self.project(x)).split(self.sizes, dim=-1)
+        parts = torch.split(in_float32(self.project(x)), self.sizes, dim=-1)
         query, key, value = parts if layout is None else [layout.spread(part) for part in parts]
         groups = self.key_value_heads
         return self.split(query), self.split(key, groups), self.split(value, groups)
