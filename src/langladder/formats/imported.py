@@ -30,7 +30,7 @@ class Format(NamedTuple):
     """How the folders of a `model_type` are read: the settings, a network with our tokens, or with its own."""
 
     kind: type[BERT | GPT]
-    settings: Callable[[Path], tuple[Config, int, object]]
+    settings: Callable[[Path], tuple[Config, *tuple[object, ...]]]
     ours: Callable[[Path], BERT | GPT]
     foreign: Callable[[Path], tuple[BERT | GPT, Tokenizer]]
 

@@ -59,7 +59,7 @@ def export_llama(model: GPT, tokenizer: Tokenizer, folder: Path) -> None:
     Raises:
         InputError: `LlamaForCausalLM` cannot compute this model, or the tokenizer is another model's.
     """
-    config = cast(GPTConfig, model.config)
+    config = model.config
     check_computed(config, _COMPUTED, "llama", "LlamaForCausalLM")
     arrays = {f"model.{name}": tensor.detach().float().cpu().numpy() for name, tensor in llama_names(model)}
     arrays |= output_array(model)
