@@ -147,5 +147,5 @@ def test_each_item_is_tested_once_by_the_model_of_its_fold(tmp_path: Path) -> No
     assert json.loads((project / "metrics/evaluate_tagger/hmm.json").read_text())["fold_accuracy_sd"] > 0
 
     text = (project / "reports" / "ladder.md").read_text()
-    assert "each item was tested once, by the model of its fold (3 folds)" in text
+    assert "each item is tested once, by the model that was trained on the other folds (3 folds)" in text
     assert "sd of folds" in (project / "reports" / "index.html").read_text()

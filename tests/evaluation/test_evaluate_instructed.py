@@ -83,7 +83,7 @@ def test_best_of_n_chooses_and_its_kl_is_known(model: InstructedGPT) -> None:
     one, many = answering(model).scores(DIALOGUES)[0], answering(model, n=8).scores(DIALOGUES)[0]
     assert many.kl == round(best_of_n_kl(8), 6) and many.greedy is None
     assert one.gold is not None and many.gold is not None and many.gold.reward > one.gold.reward
-    with pytest.raises(InputError, match="no reward model and no gold judge"):
+    with pytest.raises(InputError, match="needs a reward model or a gold judge"):
         answering(model, n=8, gold=None).scores(SAY)
 
 

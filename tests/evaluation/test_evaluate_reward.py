@@ -60,7 +60,7 @@ def test_a_model_is_judged_on_each_split_as_one_by_one(tmp_path: Path) -> None:
     long = Ranking(asked("say cat"), ("cat", "dog " * model.context), (1, 2), "say")
     shorter = evaluate_reward(model, {"test": [*RANKINGS, tied, long], "unseen": RANKINGS[:2]}, name="reward")
     assert (page.left_out, shorter.left_out, shorter.scores) == (0, 1, page.scores)
-    with pytest.raises(InputError, match="unseen: no two responses of different rank"):
+    with pytest.raises(InputError, match="unseen: no pair of responses with different ranks"):
         evaluate_reward(model, {"unseen": [tied]}, name="reward")
 
 

@@ -260,7 +260,7 @@ def test_a_tokenizer_with_rules_of_its_own_is_refused(tmp_path: Path, key: str) 
     make("recurrent", tmp_path / "m")
     path = tmp_path / "m" / "tokenizer.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {key: rules[key]}))
-    said = "normalizer: not a sequence of the steps" if key == "normalizer" else f"other: {key}"
+    said = "normalizer: not a sequence of normalisation steps" if key == "normalizer" else f"other: {key}"
     assert said in refused("recurrent", tmp_path / "m")
 
 

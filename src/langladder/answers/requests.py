@@ -206,7 +206,7 @@ class NeighboursRequest(Config):
 
 
 class AnalogyRequest(Config):
-    """How many answers to a : b = c : ?, and by which method."""
+    """The number of answers to a : b = c : ?, and the method."""
 
     count: int = Field(default=5, ge=1, description="Answers to show.")
     method: Literal["add", "mul"] = Field(default="add", description="Method: 3CosAdd or 3CosMul.")

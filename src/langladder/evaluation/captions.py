@@ -34,7 +34,7 @@ class CaptionScores(Measured):
     ]
     facts: Annotated[
         float,
-        Metric("facts", "share of the facts in the caption, each in its position", unit="share", better="higher"),
+        Metric("facts", "share of the facts in the caption, each in the right position", unit="share", better="higher"),
     ]
     bleu: Annotated[
         float,

@@ -85,7 +85,7 @@ class ClassifierScores(Measured):
         float,
         Metric(
             "macro-F₁",
-            "mean over the labels of F₁, 2PR / (P + R); every label counts the same, also a rare one",
+            "mean over the labels of F₁, 2PR / (P + R); all labels have the same weight, also rare ones",
             unit="share",
             better="higher",
             compared=True,
@@ -120,7 +120,7 @@ class MultiLabelScores(Measured):
         float,
         Metric(
             "micro-F₁",
-            "F₁ over all pairs of a text and a label: every label that a text has counts the same",
+            "F₁ over all pairs of a text and a label: all labels of all texts have the same weight",
             unit="share",
             better="higher",
             brief=True,
@@ -132,8 +132,8 @@ class MultiLabelScores(Measured):
         float,
         Metric(
             "accuracy of a label",
-            "share of all pairs of a text and a label that are right, one minus the Hamming loss; where labels are "
-            "rare it is high for a rung that never gives one",
+            "share of all pairs of a text and a label that are right, one minus the Hamming loss; if labels are "
+            "rare, it is high even for a rung that never gives one",
             unit="share",
             better="higher",
             after="micro-F₁",

@@ -59,7 +59,7 @@ class GapScores(Measured):
         float,
         Metric(
             "gaps filled",
-            "share of the hidden tokens of the test text (15 % of its tokens) whose likeliest token is correct",
+            "share of the masked tokens of the test text (15 % of its tokens) that are predicted correctly",
             unit="share",
             better="higher",
             brief=True,
@@ -73,7 +73,7 @@ class GapScores(Measured):
         float | None,
         Metric(
             "next sentence",
-            "share of pairs of texts with a correct prediction whether the second follows the first; half of them do",
+            "accuracy on pairs of texts, predicting whether the second follows the first; half of them do",
             unit="share",
             better="higher",
             brief=True,

@@ -33,7 +33,7 @@ class FoldScores(Measured):
         float,
         Metric(
             "sd of folds",
-            "standard deviation of the accuracy over the folds, each of which is another test set",
+            "standard deviation of the accuracy over the folds, which have different test sets",
             unit="points",
             digits=1,
             card=None,

@@ -95,8 +95,7 @@ class GoldScores(Measured):
         float,
         Metric(
             "grammatical",
-            "part of the gold reward: the answer is a sentence of the grammar, or of the form asked, mean over the "
-            "test prompts",
+            "part of the gold reward: the answer is grammatical for the requested form, mean over the test prompts",
             better="higher",
         ),
     ]
@@ -147,7 +146,7 @@ class BestOf(Measured):
 
 FOLLOWED = Metric(
     "followed",
-    "share of the greedy answers with nothing wrong; not measured for best-of-n",
+    "share of the greedy answers without any error; not measured for best-of-n",
     unit="share",
     better="higher",
     brief=True,
@@ -323,7 +322,7 @@ class Answering:
         """The gold reward as the chooser. Raises InputError if there is no gold judge either."""
         if self.gold is None:
             raise InputError(
-                f"n={self.n}: no reward model and no gold judge to choose; let the rung read a reward model"
+                f"n={self.n}: best-of-n needs a reward model or a gold judge; set a reward model in the rung's `reads`"
             )
 
         def rewards(prompts: Sequence[Dialogue], texts: Sequence[str]) -> list[float]:

@@ -71,7 +71,7 @@ class PromptFormat(Config):
         if twice := [word for word in words if words.count(word) > 1]:
             raise ValueError(f"verbalisers: {twice[0]!r} is used for two labels; every label needs different words")
         if len(words) == 1 or not all(word.strip() for word in words):
-            raise ValueError(f"verbalisers: {words}: two labels or more, each with words")
+            raise ValueError(f"verbalisers: {words}; needs two or more labels, each with words")
         if "calibrated" in self.scorings and template.fields_after:
             raise ValueError(
                 f"scorings: calibrated needs the probability of an option by itself, but {template.fields_after} come "

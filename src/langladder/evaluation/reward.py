@@ -46,7 +46,7 @@ class RewardScores(Measured):
         float,
         Metric(
             "accuracy",
-            "share of the pairs of answers to test prompts whose better one has the higher reward, in per cent",
+            "share of the pairs of answers to test prompts with a higher reward for the better answer, in per cent",
             unit="points",
             digits=1,
             better="higher",
@@ -138,8 +138,8 @@ def evaluate_reward(
         kept = [one for one in rankings if one.pairs()]
         if not kept:
             raise InputError(
-                f"{split}: no two responses of different rank to judge by, in a context of {model.context} tokens; "
-                "make more rankings, or choose a base with a longer context"
+                f"{split}: no pair of responses with different ranks fits into the context of {model.context} tokens; "
+                "create more rankings, or choose a base with a longer context"
             )
         scores[split] = judge_rewards(rewards_of(model, kept), kept)
     return RewardPage(

@@ -56,7 +56,7 @@ def tournament(rewards: Sequence[Sequence[float]], resamples: int = RESAMPLES) -
     K, lengths = len(rewards), {len(one) for one in rewards}
     if K < 2 or len(lengths) != 1 or not max(lengths):
         raise InputError(
-            f"{K} rungs with {sorted(lengths)} rewards: two or more with one for each prompt can be compared"
+            f"{K} rungs with {sorted(lengths)} rewards; a comparison needs two or more rungs with one reward per prompt"
         )
     values = np.array(rewards, dtype=np.float64)  # (K, N)
     (N,) = lengths

@@ -218,10 +218,10 @@ def import_gpt2(folder: Path) -> GPT:
 
 
 def import_foreign_gpt2(folder: Path) -> tuple[GPT, Tokenizer]:
-    """Read a folder with GPT-2's own tokens, and its tokenizer.
+    """Read a folder with GPT-2's original tokens, and its tokenizer.
 
     Raises:
-        InputError: as of `import_gpt2`; or its tokenizer is another model's or not GPT-2's.
+        InputError: see `import_gpt2`; or its tokenizer belongs to another model or is not GPT-2's.
     """
     folder = Path(folder)
     config, size, found = gpt2_settings(folder)

@@ -194,7 +194,7 @@ def map_arrays(path: Path) -> dict[str, np.ndarray]:
         arrays = {}
         for name, (dtype, shape) in _facts(file).items():
             if dtype not in _MAPPED:
-                raise InputError(f"{path}: {name} is {dtype}; mapped are {', '.join(_MAPPED)}")
+                raise InputError(f"{path}: {name} is {dtype}; allowed: {', '.join(_MAPPED)}")
             last = first + math.prod(shape) * np.dtype(_MAPPED[dtype]).itemsize
             arrays[name] = np.asarray(data[first:last]).view(_MAPPED[dtype]).reshape(shape)
             first = last

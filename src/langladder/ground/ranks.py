@@ -53,7 +53,7 @@ def ranks() -> Ranks:
 
 
 def first() -> bool:
-    """Whether this process writes what is written: models, figures, checkpoints, what is said."""
+    """Whether this process writes the output: models, figures, checkpoints, messages."""
     return ranks().rank == 0
 
 

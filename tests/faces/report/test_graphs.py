@@ -201,5 +201,5 @@ def test_the_report_draws_the_family_tree_and_lists_it() -> None:
 
 
 def test_rungs_that_grow_from_each_other_are_refused() -> None:
-    with pytest.raises(InputError, match="a, b grow from each other in a circle"):
+    with pytest.raises(InputError, match="a, b start from each other in a circle"):
         draw_family_tree({"a": "A", "b": "B", "c": "C", "d": "D"}, {"a": "b", "b": "a", "d": "c"}, "none")

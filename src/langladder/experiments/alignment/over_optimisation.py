@@ -59,7 +59,7 @@ class OverOptimisationConfig(ChainConfig, RepeatedConfig):
     def _are_no_deeper(self) -> Self:
         for name, proxy in self.proxies.items():
             if proxy.layers is not None and proxy.layers > self.layers:
-                raise ValueError(f"proxies.{name}.layers={proxy.layers}, and the SFT model has {self.layers}")
+                raise ValueError(f"proxies.{name}.layers={proxy.layers}, but the SFT model only has {self.layers}")
         return self
 
 

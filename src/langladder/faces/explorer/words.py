@@ -204,7 +204,7 @@ def _bias(vectors: WordVectors, request: Bias) -> Json:
         raise InputError("pairs: write two words a pair, and a comma between pairs: she he, woman man")
     words = list(map(vectors.spelled, _listed(request.words)))
     if not words:
-        raise InputError("words: none is given; write some that should be neutral")
+        raise InputError("words: empty; enter some words that should be neutral")
     within = [word for pair in pairs for word in pair]
     wanted = list(dict.fromkeys([*within, *words]))
     unknown = [word for word in wanted if word not in vectors]

@@ -27,7 +27,7 @@ HARDLY = 1.0
 """Points of accuracy: twice the labels that give less are hardly worth it."""
 
 ELSEWHERE = ("word vectors", "pre-training")
-"""What a rung may be given that was learnt elsewhere, as `Family.also_given` names it."""
+"""The kinds of pre-trained inputs that a rung can have, by their names in `Family.also_given`."""
 
 
 class Advice(NamedTuple):
@@ -174,12 +174,12 @@ def _first(
     measure: Measure,
     inputs: ReportInputs,
 ) -> str:
-    """What there is to learn from, and what is best."""
+    """The sentence about the training data and the best rung."""
     size = _size(inputs.data, _side(family))
-    learnt = f"Trained on {size}" if size else "On this text (its size is not noted here)"
+    learnt = f"Trained on {size}" if size else "On this text (its size is unknown)"
     page: Any = next(entry.page for entry in entries if entry.title == best.title)
     if by_fold := getattr(page, "by_fold", None):
-        learnt = f"In {by_fold.folds} folds of all that is labelled, each judged by a model of the others"
+        learnt = f"In cross-validation with {by_fold.folds} folds of all labelled texts"
     if len(rungs) == 1:
         return f"{learnt}, {best.title}, the only rung, has {measure.column.title} {measure.figure(best)}."
     floor = _bound(entries, best)
@@ -190,11 +190,11 @@ def _first(
 
 
 def _cost(best: Judged, rungs: Sequence[Judged], measure: Measure) -> tuple[Judged, str]:
-    """The rung that is worth its cost, and why."""
+    """The recommended rung, and the sentence with the reason."""
     if len(rungs) == 1:
-        return best, "There is nothing to compare it with: list a baseline beside it."
+        return best, "There is nothing to compare it with: also list a baseline."
     if best.seconds is None:
-        return best, "What it costs is not known: the times of the run that trained it are not here."
+        return best, "Its training time is unknown: the times of that training run are not here."
     cheaper = [rung for rung in rungs if rung.seconds is not None and rung.seconds < best.seconds]
     took = numbers.seconds(best.seconds)
     if not cheaper:
@@ -205,16 +205,16 @@ def _cost(best: Judged, rungs: Sequence[Judged], measure: Measure) -> tuple[Judg
         wins = "Your baseline wins: " if chosen.counted and not best.counted else ""
         within = f"is within {NEAR:.0%} of it".replace("%", " %")
         if is_level(best, chosen):
-            within = f"is level with it within ± {measure.width(hypot(best.margin or 0, chosen.margin or 0))}"
+            within = f"is equal to it within ± {measure.width(hypot(best.margin or 0, chosen.margin or 0))}"
         return chosen, (
             f"{wins}{chosen.title} ({measure.figure(chosen)}) {within} and trains in "
-            f"{numbers.seconds(chosen.seconds or 0)} instead of {took}: it is the one that is worth its cost."
+            f"{numbers.seconds(chosen.seconds or 0)} instead of {took}, so it is the better choice."
         )
     other = max(cheaper, key=lambda rung: measure.sign * rung.value)
     times = best.seconds / (other.seconds or best.seconds)
-    unsure = "" if _known(best, other) else "; of another seed nothing is known (`seeds: 3` measures it)"
+    unsure = "" if _known(best, other) else "; the difference between seeds was not measured (set `seeds: 3`)"
     return best, (
-        f"It took {took}, {times:,.{times < 10:d}f} times as long as the best of the cheaper ones, {other.title} "
+        f"It took {took}, {times:,.{times < 10:d}f} times as long as the best cheaper rung, {other.title} "
         f"({measure.figure(other)} in {numbers.seconds(other.seconds or 0)}), and is ahead of it by "
         f"{measure.width(abs(best.value - other.value))}{unsure}."
     )
@@ -225,18 +225,18 @@ def _near(best: Judged, other: Judged) -> bool:
 
 
 def is_level(best: Judged, other: Judged) -> bool:
-    """Whether a difference is no more than what both may be off; never where that was not measured of either."""
+    """Whether a difference is within the margins of error; false if the margins were not measured."""
     return _known(best, other) and abs(best.value - other.value) <= hypot(best.margin or 0, other.margin or 0)
 
 
 def _known(*rungs: Judged) -> bool:
-    """Whether what could change a difference was measured: a counted rung is the same with each seed."""
+    """Whether the uncertainty of a difference was measured. Counted rungs do not depend on the seed."""
     margins = [rung.margin for rung in rungs]
     return any(margins) and all(rung.margin is not None or rung.counted for rung in rungs)
 
 
 def _more_data(best: Judged, entries: Sequence[Entry[Page]], inputs: ReportInputs) -> str:
-    """What twice the labels would give the best rung, where that was measured (`evaluation.more_labels`)."""
+    """The sentence about the best rung's gain from twice the labels, if it was measured (`evaluation.more_labels`)."""
     page: Any = next(entry.page for entry in entries if entry.title == best.title)
     if "more_labels" not in type(page).model_fields:
         return "how much more data would give was not measured."
@@ -244,32 +244,32 @@ def _more_data(best: Judged, entries: Sequence[Entry[Page]], inputs: ReportInput
     if found is None:
         train = ((inputs.data.get("labels") or {}).get("splits") or {}).get("train") or {}
         if train.get("examples", FEWEST) < FEWEST:
-            return f"what more labels would give cannot be told from fewer than {FEWEST} texts."
-        return "how much more data would give was not measured (`learning_curve: true` measures what labels would)."
+            return f"the gain from more labels cannot be estimated from fewer than {FEWEST} texts."
+        return "the gain from more data was not measured (`learning_curve: true` measures it for labels)."
     texts = f"twice the labels ({2 * found.texts:,} instead of {found.texts:,})"
     if not found.learnt:
-        return f"what more labels would give cannot be told: with fewer, {best.title} has hardly learnt anything."
+        return f"the gain from more labels cannot be estimated, because {best.title} hardly learns anything from fewer."
     low, high = (100 * end for end in (found.low, found.high))
     if found.low > 0:
         where = " on the test split" if page.by_fold else ""
         ends = [numbers.share(min(1.0, found.accuracy + more)) for more in (found.gain, found.low, found.high)]
         return (
             f"with {texts} {best.title} would have accuracy {ends[0]} ({ends[1]} to {ends[2]}) instead of "
-            f"{numbers.share(found.accuracy)}{where}, if its learning curve goes on as it has begun."
+            f"{numbers.share(found.accuracy)}{where}, if its learning curve continues in the same way."
         )
     if high < HARDLY:
-        return f"{texts} would give {best.title} {high:.1f} points of accuracy at most."
+        return f"{texts} would improve {best.title} by at most {high:.1f} points of accuracy."
     between = f"{low:+.1f} to {high:+.1f}".replace("-", "−")
     return (
-        f"whether {texts} would help {best.title} cannot be told: its learning curve says {between} points of accuracy."
+        f"it is unclear if {texts} would help {best.title}: its learning curve predicts {between} points of accuracy."
     )
 
 
 def _more(family: AnyFamily, rungs: Sequence[Judged], measure: Measure, inputs: ReportInputs, data: str) -> str:
-    """What vectors or pre-training gave here.
+    """The sentence about the gain from word vectors or pre-training.
 
     Args:
-        data: what more data would give.
+        data: the sentence about more data.
     """
     with_more = [rung for rung in rungs if rung.given]
     without = [rung for rung in rungs if not rung.given]
@@ -279,15 +279,15 @@ def _more(family: AnyFamily, rungs: Sequence[Judged], measure: Measure, inputs: 
         if not growing or growing == kind:  # of what always grows from another there is no rung without
             return f"Other settings were not tried here; {data}"
         listed = ", ".join(f"`{one.listed}`" for one in growing)
-        return f"Whether word vectors or pre-training would help was not measured here (list some in {listed}); {data}"
+        return f"The effect of word vectors or pre-training was not measured here (list some in {listed}); {data}"
     high, low = (max(some, key=lambda rung: measure.sign * rung.value) for some in (with_more, without))
     ahead = measure.sign * (high.value - low.value)
     names = f"{high.title} ({high.given}) has {measure.figure(high)}, {low.title} without has {measure.figure(low)}"
     if ahead <= 0:
         return f"Word vectors and pre-training did not help here: {names}; {data}"
     if _known(high, low) and is_level(high, low):
-        return f"Word vectors or pre-training gave no more than the ±: {names}; {data}"
-    return f"What was learnt elsewhere helps here: {names}; {data}"
+        return f"The gain from word vectors or pre-training is within the ±: {names}; {data}"
+    return f"Word vectors or pre-training help here: {names}; {data}"
 
 
 # ---- the data --------------------------------------------------------------------------------------------------------

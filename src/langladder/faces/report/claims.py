@@ -134,7 +134,7 @@ def _place(claim: Entry[ClaimPage], kinds: Mapping[str, Sequence[Entry[Any]]]) -
 
 
 def claim_views(claims: Claims, *, drawn: bool = True) -> list[ClaimView]:
-    """In the order of history; not `drawn`: without what was found, beside the mark."""
+    """The claims in the order of history; if not `drawn`, the findings beside the mark are omitted."""
     return [
         ClaimView(
             claim.name,

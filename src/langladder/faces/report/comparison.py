@@ -46,13 +46,13 @@ class Comparison:
 
 
 def read_summary(value: object, where: str, families: Sequence[AnyFamily]) -> ReportInputs:
-    """The rungs that a `reports/ladder.json` holds.
+    """The rungs in a `reports/ladder.json`.
 
     Args:
-        families: those that are read; a file may have others.
+        families: the families to read; the file can have others.
 
     Raises:
-        InputError: it is none (names `where` and the key).
+        InputError: the file is invalid (the message names `where` and the key).
     """
     if not isinstance(value, Mapping) or not isinstance(value.get("chosen"), Mapping):
         raise InputError(f"{where}: {NOT_OURS} (there is nothing under `chosen`)")

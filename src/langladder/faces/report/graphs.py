@@ -365,12 +365,12 @@ def draw_family_tree(
         taught: family/rung → another that it learnt from (a reward model): a dashed line.
 
     Raises:
-        InputError: rungs grow from each other in a circle.
+        InputError: rungs start from each other in a circle.
     """
     edges = [Edge(base, key) for key, base in bases.items()] + [Edge(other, key, "--") for key, other in taught.items()]
     circles = nx.strongly_connected_components(nx.DiGraph((edge.start, edge.end) for edge in edges))
     if lost := sorted(key for part in circles if len(part) > 1 for key in part):
-        raise InputError(f"family tree: {', '.join(lost)} grow from each other in a circle")
+        raise InputError(f"family tree: {', '.join(lost)} start from each other in a circle")
     boxes = {key: Box(f"{visible(title)}\n{visible(key)}", heading=True) for key, title in titles.items()}
     return draw_graph(boxes, edges, layered(boxes, edges), "family-tree", label, arrows=False)
 

@@ -34,7 +34,7 @@ LISTED = 10
 SPLITS = {
     "test": "Test prompts",
     "unseen": "Kinds of instruction that were never shown",
-    "reworded": "Kinds that were shown, in words that were not",
+    "reworded": "Kinds in training, with new wordings",
 }
 """The sets of prompts, as `evaluation.instructed` has them, and what they are called."""
 
@@ -179,7 +179,7 @@ def _leads(rows: Sequence[Placed]) -> str:
     if match.wins:
         return f"{first.title} leads: against {second.title}, the next, it wins {match.share} % ({match.interval})."
     return (
-        f"{first.title} leads with {first.rating} points, and chance may explain it: against {second.title}, the next, "
+        f"{first.title} leads with {first.rating} points, but this can be chance: against {second.title}, the next, "
         f"it wins {match.share} % ({match.interval})."
     )
 
@@ -360,7 +360,7 @@ def picture_of(found: Sequence[Course], loss: Loss[InstructedPage]) -> LinePlot 
             axes.set_xlabel("d = √KL to the base (√nats)")
             axes.set_ylabel(measured)
 
-    label = f"Gold {'and proxy ' if both else ''}reward over the root of the KL to the base"
+    label = f"Gold {'and proxy ' if both else ''}reward by √KL to the base"
     return line_plot("over-optimisation", label, chosen, draw, 3.9, panels=2 if both else 1)
 
 

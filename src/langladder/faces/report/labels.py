@@ -361,5 +361,5 @@ def reliability_plot(
             for axis in (axes.xaxis, axes.yaxis):
                 axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.0f} %"))
 
-    label = "Reliability diagram: how often each rung is right, over how sure it is"
+    label = "Reliability diagram: accuracy of each rung by its predicted probability"
     return line_plot(name, label, chosen, draw, 3.8, panels=2)

@@ -98,7 +98,7 @@ def pictures(inputs: ReportInputs, family: str) -> Iterable[Picture]:
         title = f"Perplexity per {_unit(rungs)} by position in the document"
         caption = "Perplexity of the lines at each position of the test documents, numbered from 1."
         if any(one.floor for one in rungs[0].page.scores.positions):
-            caption += " The dashed line is the entropy floor for a reader of all lines before."
+            caption += " The dashed line is the entropy floor of a reader of all previous lines."
         yield drawn_lines(drawn, title, caption, positions_finding(representatives(rungs, figures)[-2:]))
 
 
@@ -197,8 +197,8 @@ def positions_finding(rungs: LanguageModels) -> str:
         return f"{said}."
     (old, new), gap = (rung.title for rung in rungs), changes[1] - changes[0]
     if abs(gap) < ALIKE:
-        return f"{said}: {new} and {old} make about as much of what they have read."
-    return f"{said}: {new} makes {'more' if gap < 0 else 'less'} of what it has read than {old}."
+        return f"{said}: {new} and {old} gain about equally from the previous lines."
+    return f"{said}: {new} gains {'more' if gap < 0 else 'less'} from the previous lines than {old}."
 
 
 def _lines(first: int, last: int | None) -> str:

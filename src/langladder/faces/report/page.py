@@ -127,7 +127,7 @@ def _curves(inputs: ReportInputs) -> Iterable[Picture]:
 
 def _reports(inputs: ReportInputs) -> Iterable[Section]:
     """What the stages report of the data and of the tokenizers, side by side."""
-    intro = "What was read, what was dropped and why, and the contents of each split."
+    intro = "What was read, what was removed and why, and the content of each split."
     for name, title, above, reports in (
         ("data", "The data", intro, inputs.data),
         ("tokenizer", "The tokenizer", "", inputs.tokenizers),

@@ -82,11 +82,11 @@ def step(old: Judged, new: Judged, measure: Measure) -> str:
 
 
 def _impossible(old: Judged, new: Judged, measure: Measure, cost: str) -> str:
-    """A step from or to a rung with an infinite perplexity: it gives some of the text no chance."""
+    """A step from or to a rung with an infinite perplexity: it gives some of the text probability 0."""
     title = measure.column.title
     if isfinite(new.value):
         return (
-            f"{new.title} gives all of the test text some probability ({title} {measure.figure(new)}), which "
+            f"{new.title} gives the whole test text a probability above 0 ({title} {measure.figure(new)}), which "
             f"{old.title} does not (its {title} is infinite){cost}."
         )
     if isfinite(old.value):

@@ -154,9 +154,9 @@ def _note(pages: Sequence[Page], *, intervals: bool, margins: bool) -> str:
         parts.append("every figure but time and speed is the mean over its seeds")
     folds = sorted({found.folds for page in pages if (found := getattr(page, "by_fold", None))})
     if folds:
-        whose = "" if all(getattr(page, "by_fold", None) for page in pages) else "of rungs that are judged in folds, "
+        whose = "" if all(getattr(page, "by_fold", None) for page in pages) else "of rungs with cross-validation, "
         count = f"{' or '.join(map(str, folds))} folds"
-        parts.append(f"{whose}each item was tested once, by the model of its fold ({count})")
+        parts.append(f"{whose}each item is tested once, by the model that was trained on the other folds ({count})")
     return "; ".join(parts)
 
 

@@ -285,7 +285,7 @@ class CleanedRows(Generic[Settings]):
         return found
 
     def shares_in_train(self, name: str) -> dict[str, float]:
-        """Of each held-out split that has rows, the share of them that has something in common with train."""
+        """For each held-out split with rows, the share of its rows that overlap with train."""
         train = self.hashes_of(name, "train")
         held_out = {split: self.hashes_of(name, split) for split in self.splits if split != "train"}
         return {split: round(float(np.isin(found, train).mean()), 6) for split, found in held_out.items() if len(found)}

@@ -80,7 +80,7 @@ class TextFigures(CharacterFigures):
 
 
 class Leakage(TypedDict):
-    """n-grams and lines of a held-out split, and the share of each that the training text has, too."""
+    """n-grams and lines of a held-out split, and the share of each that is also in the training text."""
 
     ngram_words: int
     ngrams: int

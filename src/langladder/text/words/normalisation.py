@@ -245,7 +245,7 @@ class Normalisation:
             return cls()
         parts = value.get("normalizers") if isinstance(value, dict) and value.get("type") == "Sequence" else None
         if not isinstance(parts, list):
-            raise InputError("normalizer: not a sequence of the steps of this project")
+            raise InputError("normalizer: not a sequence of normalisation steps that langladder writes")
         names: list[str] = []
         position = 0
         while position < len(parts):

@@ -185,7 +185,7 @@ class WordCorpus:
         return cls(stream, vocabulary, documents, counts, folder / "train.arrow")
 
     def beginning(self, words: int) -> Self:
-        """The first lines, of so many words or a few more, each a document; nothing was counted in them."""
+        """The first lines with about this many words, each as a document; they were not counted."""
         return type(self)(self.stream.beginning(words), self.vocabulary)
 
     @property
