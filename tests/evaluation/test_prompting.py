@@ -206,7 +206,7 @@ def test_the_interval_is_over_orders_and_items() -> None:
     [
         ({"template": "{text}"}, "0 places"),
         ({"verbalisers": {"a": "x", "b": "x"}}, "'x' is used for two labels"),
-        ({"verbalisers": {"a": "x"}}, "two labels or more"),
+        ({"verbalisers": {"a": "x"}}, "two or more labels"),
         ({"verbalisers": {"a": "x", "b": " "}}, "each with words"),
         ({"template": "{answer} {text}", "scorings": ["calibrated"]}, "text.* come after"),
         ({"scorings": []}, "at least 1"),
