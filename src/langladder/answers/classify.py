@@ -21,7 +21,7 @@ from langladder.text.labelled.labelled import DEEPEST, Example, Tree, bracketed,
 
 BLANK = Example("")  # a blank line, which has no label
 RIGHT_BRANCHING = "no brackets were given: read as a tree that branches to the right"
-MOST_PIECES = 10_000  # of a text: what a network reads at once takes memory by their number, or by its square
+MOST_PIECES = 10_000  # maximum tokens of a text: a network's memory grows with their number, or with its square
 
 
 class Given(NamedTuple):
@@ -33,14 +33,13 @@ class Given(NamedTuple):
 
 @dataclass(frozen=True)
 class Classification:
-    """What a classifier says of a text.
+    """A classifier's answer for a text.
 
     Attributes:
         line: the text, or two with a tab between them.
-        top: the best labels with their probabilities, the likeliest first; where one was requested of a multi-label
-            classifier, all that the text gets in words, with the probability of this set.
-        explained: why, where it was requested.
-        given: of a multi-label classifier alone.
+        top: the best labels with their probabilities, best first. If one label is requested from a multi-label
+            classifier: all labels of the text in words, with the probability of this set.
+        explained: the explanation, if requested. given: only for a multi-label classifier.
         note: how a text was read that is not what the classifier reads; None of most.
     """
 
@@ -58,7 +57,7 @@ class Classification:
         return self.top[0] if self.top else (None, None)
 
     def as_dict(self) -> dict[str, object]:
-        """For JSON; what the text does not have, or was not requested, is left out."""
+        """For JSON; parts that do not exist or were not requested are left out."""
         found: dict[str, object] = {"text": self.example.text}
         if self.example.second is not None:
             found["second"] = self.example.second
@@ -158,9 +157,9 @@ def example_of(model: Classifier, line: str, where: str = "") -> Example:
 
 
 def normalised(model: Classifier, example: Example) -> Example:
-    """An example as the training text of the model is written; of a tree, each word by itself.
+    """An example, normalised like the model's training text; in a tree, each word separately.
 
-    For a classifier that reads trees, a text without one gets that which branches to the right.
+    For a classifier that reads trees, a text without a tree gets the right-branching tree.
 
     Raises:
         InputError: a text cannot become a tree.
@@ -198,7 +197,7 @@ def right_branching(words: Sequence[str]) -> str:
 
 
 def words_of_tree(text: str) -> str:
-    """The words of a bracketed tree; any other text as it is, even where it stands in brackets."""
+    """The words of a bracketed tree; any other text unchanged, even if it is in brackets."""
     if text.lstrip().startswith("("):
         try:
             return " ".join(parse_tree(text).words)

@@ -1,4 +1,4 @@
-"""The kind of model in a folder, from the class in its config.json; nothing is loaded.
+"""The kind of the model in a folder, from the class in its config.json, without loading the model.
 
 The kinds are the families' names; a rung that started from another has the kind of its use (`tune`: `lm`).
 """
@@ -69,7 +69,7 @@ def has_vectors(folder: Path) -> bool:
 
 
 def approach_of(folder: Path) -> str | None:
-    """The approach of the model of a folder, such as `Transformer`; None where it cannot be told."""
+    """The approach of the model in a folder, such as `Transformer`; None if it is unknown."""
     model = class_of(folder)
     return None if model is None else getattr(model, "approach", None)
 

@@ -28,7 +28,7 @@ MOST_TOKENS = 10_000  # limit of a sentence: memory grows with the square of its
 
 @dataclass(frozen=True)
 class Candidate:
-    """One translation; `attention` (output tokens, source tokens) only where it was requested, each row sums to 1."""
+    """One translation; `attention` (output tokens, source tokens) only if requested; each row sums to 1."""
 
     text: str
     score: float

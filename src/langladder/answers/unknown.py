@@ -1,4 +1,4 @@
-"""Unknown words: which words of a text a model has never met in training, and how it cuts them into pieces.
+"""Unknown words: the words of a text that are not in a model's training text, and their pieces.
 
 A model answers every text. Of words that it never met the answer says little: a byte-level tokenizer has a piece for
 everything, and a classifier that reads no word of a text returns what it knows of the labels alone.
@@ -24,12 +24,12 @@ TOKENIZERS = ("tokenizer.json", "source.json")
 
 
 class Lexicon(NamedTuple):
-    """What a model reads.
+    """The vocabulary of a model.
 
     Attributes:
-        listed: the words that it has, others are `<unk>`; None: it keeps no list of words.
-        tokenizer: which cuts words into pieces; None: it reads whole words.
-        words_by: what a word is. lowercase, digits: whether it reads capitals as small letters, every digit as 0.
+        listed: its words, others are `<unk>`; None: it has no list of words. tokenizer: splits words into pieces; None:
+            it reads whole words. words_by: how texts are split into words. lowercase, digits: whether letters are
+            lower-cased, and every digit is replaced by 0.
     """
 
     listed: frozenset[str] | None
@@ -136,7 +136,7 @@ def _pieces(line: str, words: list[str], lexicon: Lexicon) -> list[list[str]]:
     found, end, first = [], 0, 0
     for word in words:
         start = line.find(word, end)
-        if start < 0:  # a reader of words that changes letters; its pieces cannot be told apart
+        if start < 0:  # a model that changes the letters of words, so their pieces are unknown
             found.append([word])
             continue
         end = start + len(word)
@@ -168,7 +168,7 @@ def _choice(value: object) -> WordChoice:
 
 
 def _object(file: Path) -> JSONObject:
-    """A file of JSON; {} where there is none. Raises InputError where it is damaged."""
+    """The content of a JSON file; {} if it does not exist. Raises InputError if it is damaged."""
     if not file.is_file():
         return {}
     found = read_json(file)

@@ -163,7 +163,7 @@ def count_cooccurrence(
     Args:
         ids: (T,) word ids below `vocab_size`; fastest where low ids are frequent words.
         offsets: (R + 1,) bounds of the lines: line r is `ids[offsets[r] : offsets[r + 1]]`.
-        threads: changes the speed only; None: as many as there are processors, up to 8.
+        threads: only changes the speed; None: the number of processors, up to 8.
         engine: grants the memory. Its workers have no way to `ids`: what lies in files is counted by
             `CooccurrenceConfig.count`.
 
@@ -217,14 +217,14 @@ def count_pairs(vocab_size: int, units: np.ndarray, sides: str, threads: int, te
     """The neighbours of the words in a part of the text; they can be outside of it.
 
     Args:
-        units: (m,) int64, what a pair counts at each distance.
+        units: (m,) int64, the count of a pair at each distance.
         sides: symmetric, left or right.
     """
     before, behind = 0 if sides == "right" else len(units), 0 if sides == "left" else len(units)
     low, high = max(part.first - len(units), text.whole.first), min(part.last + len(units), text.whole.last)
     ends = text.offsets[np.searchsorted(text.offsets, low) : np.searchsorted(text.offsets, high, side="right")]
     ends = np.concatenate([[low], ends, [high]])
-    words = np.insert(text.ids[low:high], ends - low, -1)  # −1 before, between and behind lines
+    words = np.insert(text.ids[low:high], ends - low, -1)  # −1 before, between and after lines
     # where the first and the last word of the part stand now
     first, last = (
         np.array([part.first, part.last - 1]) - low + np.searchsorted(ends, [part.first, part.last - 1], "right")
@@ -240,7 +240,7 @@ def count_pairs(vocab_size: int, units: np.ndarray, sides: str, threads: int, te
         end = count_rows(words, positions, starts, units, before, behind, first, last, lengths, columns, values)
         return lengths, columns[:end].copy(), values[:end].copy()
 
-    # blocks of words that stand at about equally many positions
+    # blocks of words with about the same number of positions
     aims = starts[-1] * np.arange(1, BLOCKS * threads) / (BLOCKS * threads)
     cuts = np.unique([0, *np.searchsorted(starts, aims), vocab_size])
     with ThreadPoolExecutor(threads) as pool:
@@ -260,7 +260,7 @@ def _count_documents(text: Text, vocab_size: int, engine: Engine, scratch: Path 
 
 
 def count_documents(vocab_size: int, documents: np.ndarray, text: Text, part: Part) -> Rows:
-    """The words of a part of the text; `documents` (D + 1,) bounds them, whatever the lines of the text's file."""
+    """The words of a part of the text; `documents` (D + 1,) are its document bounds, independent of the lines."""
     positions, starts = _by_word(text.ids[part.first : part.last], vocab_size)  # (P,), (V + 1,)
     first, last = np.searchsorted(documents, [part.first, part.last - 1], side="right") - 1
     lengths = np.diff(np.clip(documents[first : last + 2], part.first, part.last))

@@ -1,4 +1,4 @@
-"""The n-grams of a text, order by order, for what is computed of them: in memory, or piece by piece through files.
+"""The n-grams of a text, order by order, for computations in memory, or piece by piece in files.
 
 A piece is some histories of one order, side by side in the trie, with all n-grams that extend them; the extensions of
 one history are never separated. In memory, each order is one piece. Where the arrays that are computed could be larger
@@ -26,7 +26,7 @@ from langladder.ground.memory import forget
 from langladder.ground.sorted_runs import GrowingArray, mapped, save, sorted_run, temporary_folder
 from langladder.text.tokenize.specials import BOS
 
-BYTES_AN_NGRAM = 72  # of what is computed in memory
+BYTES_AN_NGRAM = 72  # share of memory for computations
 BYTES_IN_A_PIECE = 160  # of an n-gram in the piece at hand
 VALUES_A_PART = 4  # times as many as a piece has n-grams
 
@@ -99,10 +99,10 @@ class Pieces:
         return self.take(values, (self._suffixes(order - 1, cut.histories) for cut in self.cuts(order)))
 
     def suffix_counts(self, order: int, which: np.ndarray | None = None) -> np.ndarray:
-        """Of how many n-grams of this order each one of the order below is the suffix, (G_{n-1},) int64.
+        """For each n-gram of the order below, the number of n-grams of this order with it as suffix, (G_{n-1},) int64.
 
         Args:
-            which: (G_n,) bool, those that count; None: all.
+            which: (G_n,) bool, the counted n-grams; None: all.
         """
         below = self.ngrams.level(order - 1)
         suffixes = (

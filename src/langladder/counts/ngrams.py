@@ -97,7 +97,7 @@ class NgramCounts:
 
 
 def count_ngrams(ids: np.ndarray, order: int, vocab_size: int) -> NgramCounts:
-    """Count all n-grams of orders 1 … `order`: one counting sort of the text an order.
+    """Count all n-grams of orders 1 … `order`, with one counting sort of the text per order.
 
     Where the arrays could be larger than what the running engine grants (`whole`), they are made on disk, below the
     system's folder for temporary files (TMPDIR), and are read-only; the engine's workers help if they are here.
@@ -283,7 +283,7 @@ def _merge(folder: Path, runs: list[Path], work: tuple[int, np.ndarray, np.ndarr
 
 
 def _write_endings(order: _Order, piece: int) -> None:
-    """Write `ending` of a piece anew: the numbers of the longer n-grams, −1 where none ends."""
+    """Overwrite `ending` of a piece with the numbers of the longer n-grams, −1 where none ends."""
     rows, numbers = (np.array(mapped(_file(order.folder, kind, piece))) for kind in ("rows", "numbers"))
     longer = np.full(len(rows), -1, dtype=np.int64)
     longer[rows >= 0] = numbers[rows[rows >= 0]]

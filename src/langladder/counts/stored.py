@@ -1,4 +1,4 @@
-"""Counts of a text that are made once for all rungs that need them; sparse matrices as files.
+"""Counts of a text, computed once for all rungs that need them, as files of sparse matrices.
 
 A `Counting` says what is counted: `CooccurrenceConfig` (term–term) or `DocumentCounting` (term–document). Its `key`, of
 which everything that decides the counts is part, is the name of its file, e.g. `window5-flat-symmetric.parquet`. The
@@ -45,7 +45,7 @@ class Counting(Config, ABC):
         """The counts, (V, contexts) float64 CSR with columns ascending in each row.
 
         Args:
-            scratch: a folder for what does not fit into memory while it is counted; None: the system's.
+            scratch: a folder for temporary data that does not fit into memory; None: the system's.
         """
 
 
@@ -55,7 +55,7 @@ def file_name(counting: Counting) -> str:
 
 
 def counts_of(corpus: WordCorpus, counting: Counting) -> csr_matrix:
-    """Counts (V, contexts) float64 CSR: read from `corpus.counts` where they are there, else counted now.
+    """Counts (V, contexts) float64 CSR: read from `corpus.counts` if they exist, else counted now.
 
     Raises:
         InputError: the file is damaged, or of a text with another vocabulary.

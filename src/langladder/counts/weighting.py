@@ -86,5 +86,5 @@ def _rows(matrix: csr_matrix) -> np.ndarray:
 
 
 def _log(values: np.ndarray) -> np.ndarray:
-    """Logarithms; 0 where a word co-occurs with none, as it has no entries either."""
+    """Logarithms; 0 for a word without co-occurrences, which has no entries either."""
     return np.log(np.where(values > 0, values, 1))

@@ -139,10 +139,10 @@ def ranking_batch(rankings: Sequence[RankedRows]) -> RankingBatch:
 
 
 def repeated(dialogues: Sequence[Dialogue], most: int) -> list[Dialogue]:
-    """Dialogues in their order; those of a kind are repeated as often as the most frequent kind is larger.
+    """Dialogues in order; dialogues of rare kinds are repeated, up to the number of the most frequent kind.
 
-    Kinds are mixed in proportion to what there is of them, with a bound, by T5 (Raffel et al. 2020, section 3.5.2) and
-    FLAN (Wei et al. 2022, section 2.1). There the frequent ones are bound, here how often a rare one comes.
+    T5 (Raffel et al. 2020, section 3.5.2) and FLAN (Wei et al. 2022, section 2.1) mix kinds in proportion to their
+    size, with a limit. They limit the frequent kinds; here the repeats of rare kinds are limited.
 
     Args:
         most: maximum number of repeats.

@@ -1,4 +1,4 @@
-"""Batches with gaps: pure functions of (seed, step), see `batches`. Which rows, where they are cut, what is masked.
+"""Batches with masked tokens. Rows, cuts and masks are pure functions of (seed, step), see `batches`.
 
 Shape legend: B rows, T tokens, M masked ones.
 """

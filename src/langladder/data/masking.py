@@ -1,6 +1,6 @@
-"""Gaps in text (Devlin et al. 2019, section 3.1, task 1, and appendix A.1), drawn anew at every step.
+"""Masked tokens (Devlin et al. 2019, section 3.1, task 1, and appendix A.1), drawn again at every step.
 
-Of each row's n tokens without specials, max(1, round(share · n)) are to be predicted. Of these
+Of each row's n tokens without specials, max(1, round(share · n)) must be predicted. Of these
 
     hidden (80 %)     become `<mask>`
     random (10 %)     become any token of the vocabulary
@@ -26,7 +26,7 @@ from langladder.text.tokenize.tokenizers import WordStarts
 
 
 class Masking(Config):
-    """Which tokens are to be predicted, and what replaces them."""
+    """The choice of tokens to predict, and of their replacements."""
 
     share: float = Field(default=0.15, gt=0, lt=1)  # of a row's tokens
     hidden: float = Field(default=0.8, ge=0, le=1)  # of these: replaced by `<mask>`
@@ -97,7 +97,7 @@ def maskable(tokens: np.ndarray, vocab_size: int) -> np.ndarray:
 
 
 def _words(flat: np.ndarray, candidates: np.ndarray, words: WordStarts) -> np.ndarray:
-    """The number of the word, 0 … W − 1, of each of the N tokens; a special before it begins a word, too."""
+    """The word number, 0 … W − 1, of each of the N tokens. A token after a special token also begins a word."""
     before = flat[candidates - 1]  # a row begins with <cls>, so there is always one
     gap_before = np.diff(candidates, prepend=-1) > 1
     begins = words.opens[flat[candidates]] | words.closes[before] | gap_before

@@ -63,7 +63,7 @@ class ReadingBatches(StepBatches[Batch], Generic[Batch]):
         """Texts."""
         return len(self.texts(step))
 
-    def take(self, step: int, batch: Batch, rows: np.ndarray) -> Batch:  # noqa: ARG002 - padded anew
+    def take(self, step: int, batch: Batch, rows: np.ndarray) -> Batch:  # noqa: ARG002 - padded again
         """Some of the texts."""
         return self.collate(True, self.texts(step)[rows])
 

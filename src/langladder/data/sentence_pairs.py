@@ -82,7 +82,8 @@ class Pairs:
     """Draws the texts of rows.
 
     Args:
-        stream: the text. length: T, specials included. pairs: two texts a row. short: share of rows that are cut.
+        stream: the text. length: T, including special tokens. pairs: two texts per row. short: share of rows that are
+            cut.
         most: maximum lines per row; None: as many as fit.
 
     Raises:

@@ -51,7 +51,7 @@ class SpeechBatches(StepBatches[SpeechBatch]):
         """Utterances."""
         return len(batch.lengths)
 
-    def take(self, step: int, batch: SpeechBatch, rows: np.ndarray) -> SpeechBatch:  # noqa: ARG002 - padded anew
+    def take(self, step: int, batch: SpeechBatch, rows: np.ndarray) -> SpeechBatch:  # noqa: ARG002 - padded again
         """Some of the utterances."""
         return collate([self.train_utterances[i] for i in self._chosen(step)[rows]])
 

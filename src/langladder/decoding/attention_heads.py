@@ -1,8 +1,8 @@
 """Attention weights of every head of every layer of a translator, for one sentence and one translation of it.
 
-The network runs once over the whole translation, as in training; hooks take what each attention is asked and ask it
-again by its equation, which gives the weights that the fused kernel never writes down. Nothing of the network is
-written a second time here.
+The network processes the whole translation once, as in training. Hooks record the inputs of each attention and compute
+it again with the equation, because the fused kernel does not return the weights. This module does not repeat the
+network's code.
 
 Shape legend: S source positions, T target positions, h heads.
 """
@@ -30,8 +30,8 @@ class Heads(NamedTuple):
     Attributes:
         kind: decoder to source, encoder self-attention, or decoder self-attention.
         layer: from 1.
-        weights: (h, T, S), (h, S, S) or (h, T, T) float32; each row sums to 1. T counts EOS: row t is what was read to
-            write token t, and column t of the decoder's own is the token before it (the first is BOS).
+        weights: (h, T, S), (h, S, S) or (h, T, T) float32; each row sums to 1. T includes EOS. Row t has the weights
+            for output token t; column t of decoder self-attention is the previous token (the first is BOS).
     """
 
     kind: Kind
@@ -81,7 +81,7 @@ def _watched(model: Translator, found: list[Heads]) -> Iterator[None]:
 
     def equation(module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any], _: Any) -> None:
         assert isinstance(module, MultiHeadAttention)
-        x, memory = (one[None] for one in inputs[:2])  # (1, T, D), (1, S, D): of one row nothing is padding
+        x, memory = (one[None] for one in inputs[:2])  # (1, T, D), (1, S, D): one row has no padding
         mask = banded(x.shape[1], memory.shape[1], None, x.device) if named.get("causal") else None
         _, weights = module.forward_equation(x, *module.keys_values(memory), mask)  # (1, h, T, S)
         found.append(Heads(*positions[module], weights[0].float().cpu().numpy()))

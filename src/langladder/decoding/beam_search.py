@@ -110,10 +110,10 @@ def beam_search(model: Translator, source: torch.Tensor, config: BeamConfig) -> 
         source: (N, S) int64, ids … EOS, right-padded with PAD.
 
     Returns:
-        For each sentence its `n_best` hypotheses (fewer if fewer exist), best first, no two alike.
+        For each sentence its `n_best` hypotheses (fewer if fewer exist), best first, without duplicates.
 
     Raises:
-        InputError: a coverage penalty is asked of a model without attention.
+        InputError: a coverage penalty is requested for a model without attention.
     """
     search = _Search.begin(model, source, config)
     while len(search.sentences):
@@ -296,7 +296,7 @@ class _Search:
 
 
 def length_limits(lengths: torch.Tensor, max_ratio: float, max_length: int) -> torch.Tensor:
-    """Most tokens before EOS for sources of so many tokens, (N,) → (N,): max_ratio for each, plus 10."""
+    """Maximum tokens before EOS for sources of these lengths, (N,) → (N,): max_ratio per source token, plus 10."""
     return (max_ratio * lengths + 10).long().clamp(max=max_length)
 
 

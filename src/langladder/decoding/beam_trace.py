@@ -1,7 +1,6 @@
 """Trace of a beam search: every hypothesis that it considered, when, and its outcome.
 
-The search itself is that of `beam_search`, step for step; what is noted here is read off it. A node is one token more
-behind its parent:
+The search is that of `beam_search`; this module records its steps. A node extends its parent by one token:
 
     kept        lives on into the next step
     finished    ends in EOS, with the score that it is compared by
@@ -29,10 +28,10 @@ class Node:
     """A token that was appended to a hypothesis.
 
     Attributes:
-        parent: the place of the hypothesis before it among all nodes; None: the beginning.
+        parent: the index of the parent among all nodes; None: the beginning.
         step: from 1.
-        log_prob: natural log of P(token | what stands before it, source); total: their sum up to here.
-        score: of a finished one, normalised by length and coverage.
+        log_prob: natural log of P(token | previous tokens, source); total: the sum up to here.
+        score: of a finished hypothesis, normalised by length and coverage.
     """
 
     parent: int | None

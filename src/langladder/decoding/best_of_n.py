@@ -80,10 +80,10 @@ def best_of_n_values(by: np.ndarray, values: npt.ArrayLike, n: int) -> np.ndarra
     """The expected value of the best of n, for each prompt, from N ≥ n samples.
 
     Args:
-        by: (P, N) rewards by which the best is chosen; values: (P, N) what the chosen one is worth (the same, or gold).
+        by: (P, N) rewards for the choice; values: (P, N) values of the chosen sample (the same rewards, or gold).
 
     Returns:
-        (P,) float64. Equal rewards are put in an order by their place, the earlier as the better one.
+        (P,) float64. Of equal rewards, the earlier sample counts as better.
 
     Raises:
         InputError: there are fewer samples than n.

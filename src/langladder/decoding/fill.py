@@ -1,7 +1,7 @@
-"""Filling the gaps of a sentence: the likeliest tokens for each `<mask>`, given all the rest.
+"""Filling the gaps of a sentence: the most probable tokens for each `<mask>`, given the rest.
 
-Several gaps are filled each by itself, given the words around them and the other gaps as gaps: an encoder gives no
-probability to words together.
+Several gaps are filled independently, with the other gaps still masked, because an encoder has no joint probability of
+several words.
 """
 
 from typing import NamedTuple
@@ -48,7 +48,7 @@ def fill(model: BERT, tokenizer: Tokenizer, sentence: str, *, best: int = 5) -> 
 
 
 def gapped(tokenizer: Tokenizer, sentence: str) -> np.ndarray:
-    """The ids of a sentence in which `<mask>` stands for a token, a word by itself or the end of one.
+    """The ids of a sentence in which each `<mask>` represents a token: a separate word, or the end of a word.
 
     Raises:
         InputError: there is no `<mask>`.

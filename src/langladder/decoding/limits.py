@@ -1,6 +1,6 @@
 """Limits of a decoder's numbers, shared by its configuration and by requests.
 
-Loads no torch: the command line reads its options from these before it knows which command it is to run.
+This module does not load torch, because the command line reads its options from here before it knows the command.
 """
 
 from typing import Annotated, Literal

@@ -45,7 +45,7 @@ def option_item(wholes: Sequence[np.ndarray], context: np.ndarray) -> OptionItem
     A tokenizer may join a context's last letters with an option's first; then both belong to the option.
 
     Args:
-        wholes: ids of context and option together, each option's. context: ids of the context by itself.
+        wholes: ids of context and option together, each option's. context: ids of the context alone.
 
     Raises:
         InputError: an option is empty.
@@ -113,7 +113,7 @@ def _score_carried(
     model: NeuralLanguageModel, items: Sequence[OptionItem], positions: list[int], found: list[np.ndarray]
 ) -> None:
     contexts = [items[position].context for position in positions]
-    shared = min(common_beginning(contexts), min(map(len, contexts)) - 1)  # at least one token of its own
+    shared = min(common_beginning(contexts), min(map(len, contexts)) - 1)  # at least one token belongs to the option
     state = None
     if shared:
         _, state = model.read_on(_tokens(model, contexts[0][None, :shared]), None)

@@ -1,6 +1,6 @@
 """Rollouts: responses sampled from a policy in batches, with the log-probability of every sampled token.
 
-The policy's distribution is the softmax over all tokens but BOS and PAD, at temperature τ:
+The policy's distribution is the softmax over all tokens except BOS and PAD, at temperature τ:
 
     π(v | s) = exp(z_v / τ) / Σ_u exp(z_u / τ)       u neither BOS nor PAD
 
@@ -77,9 +77,8 @@ class Rollouts(NamedTuple):
 
     Attributes:
         tokens: (B, T) int64, prompt and response, then PAD.
-        starts: (B,) int64, where the response begins.
-        mask: (B, R) bool, true at the response's tokens, its EOS included.
-        log_probs: (B, R) float32, log π of the tokens as they were drawn; 0 behind the response.
+        starts: (B,) int64, start of the response. mask: (B, R) bool, true at the response's tokens, including its EOS.
+        log_probs: (B, R) float32, log π of the drawn tokens; 0 after the response.
         values: (B, R) float32, those of the states before each token, 0 after the end; None: not computed.
     """
 
@@ -226,7 +225,7 @@ def draw(log_probs: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
         InputError: the probabilities are not numbers.
     """
     below = log_probs.double().exp_().cumsum(dim=1)  # (N, V)
-    total = below[:, -1:].clone()  # 1, but for rounding
+    total = below[:, -1:].clone()  # 1, except for rounding
     if bool(total.isnan().any()):  # a NaN makes every later sum NaN
         raise InputError("the policy's probabilities are not numbers: its weights are unusable")
     position = torch.searchsorted(below, uniform.double()[:, None] * total, right=True)

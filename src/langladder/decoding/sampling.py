@@ -74,11 +74,11 @@ def generate_batch(
 
     Args:
         prefixes: B rows of ids that begin with BOS.
-        numbers: of each row, by which its random numbers are drawn; None: 0 … B − 1.
+        numbers: a number per row, which determines its random numbers; None: 0 … B − 1.
 
     Returns:
-        The new ids of each row, at most `max_tokens`, without the EOS that ended it. Same seed, same ids: what is drawn
-        in a row depends on the seed, the row's place and its own text, not on the other rows.
+        The new ids of each row, at most `max_tokens`, without the EOS that ended it. Same seed, same ids: the draws of
+        a row only depend on the seed, the row's number and its own text.
 
     Raises:
         InputError: a prefix does not begin with BOS.

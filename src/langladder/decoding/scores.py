@@ -1,4 +1,4 @@
-"""The score of a finished hypothesis y of T tokens (EOS included).
+"""The score of a finished hypothesis y of T tokens (including EOS).
 
     score(y) = Σ_t log P(y_t | y_<t, x) / lp(T) + cp(x, y)
 

@@ -112,7 +112,7 @@ class _Reader:
         self.model, self.given, self.config, self.kept = model, given, config, kept
         self.device = device_of(model)
         self.states: dict[int, State] = {0: None}
-        """After so many tokens: the last `kept` ones."""
+        """The state after this many tokens: the last `kept` ones."""
 
     def read(self, ids: list[int], *, last: int = 1) -> list[torch.Tensor]:
         """The distributions (V,) after each of the last `last` tokens of a text; only these may be new."""

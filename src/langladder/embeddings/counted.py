@@ -1,4 +1,4 @@
-"""Word vectors that are the rows of a matrix of counts, weighed or not.
+"""Word vectors from the rows of a count matrix, with or without weighting.
 
 Term–term counts: a word's vector says how often it co-occurs with each word.
 
@@ -78,7 +78,7 @@ class TermDocumentConfig(Config):
 
     kind: Literal["term_document"] = "term_document"
     weighting: Literal["counts", "tfidf"] = "counts"
-    documents: Literal["documents", "lines"] = "documents"  # what a column is
+    documents: Literal["documents", "lines"] = "documents"  # the meaning of a column
     sublinear: bool = False  # tf = 1 + ln count; tf-idf only
     unit_documents: bool = True  # documents scaled to length 1; tf-idf only
 

@@ -63,10 +63,10 @@ def neutralise(unit: np.ndarray, subspace: np.ndarray) -> np.ndarray:
 
 
 def equalise(unit: np.ndarray, subspace: np.ndarray) -> np.ndarray:
-    """One set of vectors of length 1, (N, D) → (N, D): equal but for their directions in B.
+    """One set of vectors of length 1, (N, D) → (N, D): equal except for their directions in B.
 
     Raises:
-        InputError: a vector has no part in B that differs from the mean's, so that its side cannot be told.
+        InputError: a vector's component in B does not differ from the mean's, so its side is unknown.
     """
     mean = unit.mean(axis=0)  # μ (D,)
     mean_in = (mean @ subspace.T) @ subspace  # μ_B

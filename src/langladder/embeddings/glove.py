@@ -54,7 +54,7 @@ class GloVeConfig(Config):
 
 
 def initial_parameters(vocab_size: int, dim: int, *, biases: bool, seed: int) -> Parameters:
-    """Values uniform in ±½ / (D + 1), sums 1, as the C program; biases 0 where there are none."""
+    """Uniform values in ±½ / (D + 1), sums 1, like the C program; biases are 0 if there are none."""
     generator = np.random.default_rng(seed)
 
     def drawn(*shape: int) -> np.ndarray:

@@ -40,7 +40,7 @@ class LexiconConfig(Config):
     """Settings of lexicon vectors."""
 
     lexicon: str = Field(default="microworld", min_length=1)  # microworld, wordnet (NLTK's), or a lexicon file's path
-    weighting: Literal["flat", "information"] = "flat"  # g: every level counts alike, or by how much it tells
+    weighting: Literal["flat", "information"] = "flat"  # g: equal weights, or by information
 
 
 class LexiconVectors(EmbeddingMethod[LexiconConfig]):
@@ -84,10 +84,10 @@ def open_lexicon(name: str, words: list[str]) -> Synsets:
     """The lexicon for its name in the settings.
 
     Args:
-        words: those that WordNet is asked for.
+        words: the words to look up in WordNet.
 
     Raises:
-        InputError: it is not there or malformed.
+        InputError: the file does not exist or is malformed.
     """
     if name == "microworld":
         return Synsets.parse(truth.taxonomy_lines(), "microworld")

@@ -2,8 +2,8 @@
 
     e_i[j] = 1 where j = i, else 0        ⇒        e_v · e_w = 0 for any two different words
 
-Sun is as near to star as to cat: nothing of the text is used but the list of its words. Whatever another method scores
-above this one it learned. Stored as sparse rows, for a dense table would hold V² numbers.
+Sun is as close to star as to cat: only the list of words is used, not the text. The score of another method above this
+one is what it has learnt. Rows are stored sparse, because a dense table would have V² numbers.
 """
 
 from typing import ClassVar

@@ -98,10 +98,10 @@ def all_but_the_top(vectors: WordVectors, components: int | None = None) -> Word
     """Vectors without the mean and without the first principal components.
 
     Args:
-        components: how many; None: D / 100, at least 1.
+        components: the number; None: D / 100, at least 1.
 
     Raises:
-        InputError: the vectors are sparse, or have no more dimensions than so many components.
+        InputError: the vectors are sparse, or do not have more dimensions than components.
     """
     matrix = _dense(vectors, "all_but_the_top")  # (V, D) float64
     dim = matrix.shape[1]

@@ -106,7 +106,7 @@ class SubwordVectors(WordVectors):
         return {bucket: position for position, bucket in enumerate(self.buckets.tolist())}
 
     def vector(self, word: str) -> np.ndarray:
-        """The vector of any word, (D,) float32: its row where it has one, else the mean of its known n-grams.
+        """The vector of any word, (D,) float32: its row if it has one, else the mean of its known n-grams.
 
         Raises:
             InputError: the word is not known and none of its n-grams is; names the nearest spellings.
@@ -135,10 +135,10 @@ class SubwordVectors(WordVectors):
     def analogy(
         self, a: str, b: str, c: str, k: int = 1, *, method: AnalogyMethod = "3cosadd"
     ) -> list[tuple[str, float]]:
-        """a is to b as c is to …: as for other vectors where all three have a row, else 3CosAdd over any words.
+        """a is to b as c is to …: the common method if all three have a row, else 3CosAdd, which works for all words.
 
         Raises:
-            InputError: 3CosMul is asked of a word that has no row, or a word cannot be made up.
+            InputError: 3CosMul is requested for a word without a row, or a word has no known n-grams.
         """
         if all(word in self for word in (a, b, c)):
             return super().analogy(a, b, c, k, method=method)

@@ -35,7 +35,7 @@ SOURCES: dict[str, type[CountedVectors[Any]]] = {"term_term": TermTerm, "term_do
 
 
 class SVDConfig(Config):
-    """Which matrix, and what is kept of it."""
+    """Settings of the matrix and its decomposition."""
 
     matrix: Annotated[TermTermConfig | TermDocumentConfig | PPMIConfig, Field(discriminator="kind")]
     dim: int = Field(ge=1)

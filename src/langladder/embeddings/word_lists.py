@@ -1,7 +1,8 @@
 """Lists of words for debiasing and its audit: JSON as in Bolukbasi et al.'s `debiaswe`, or plain text.
 
 JSON is a list of words, a list of lists of words (pairs), or, for professions, a list of [word, definitional score,
-stereotype score]. Text has one entry a line, its words apart by spaces or tabs; lines that open with # are comments.
+stereotype score]. Text has one entry per line, with words separated by spaces or tabs; lines that begin with # are
+comments.
 """
 
 from dataclasses import dataclass
@@ -75,7 +76,7 @@ class BiasLists:
 
     Attributes:
         definitional: pairs (or larger sets) that differ in nothing but the bias: woman, man; she, he.
-        equalise: sets whose words shall differ in nothing else afterwards; may share words with `definitional`.
+        equalise: sets whose words should differ in nothing else afterwards; can share words with `definitional`.
         specific: words to which the bias belongs by meaning (actress, beard): left as they are.
         professions: words that should be neutral; the audit asks about them.
         stereotypes: how people judged them, where known: below 0 for the first words of the pairs.

@@ -36,7 +36,7 @@ Result = TypeVar("Result")
 PROCESS = 200 * 2**20  # about what Python and the libraries of a worker take before it has read anything
 LIBRARIES = 100 * 2**20  # of it what is mapped from the libraries' files
 USED = 0.9  # of the memory that is granted; the rest is for what an estimate misses
-LEAST = 32 * 2**20  # a part's function always gets so much
+LEAST = 32 * 2**20  # minimum memory of a part's function
 
 
 class Engine(ABC):

@@ -1,5 +1,4 @@
-"""Inside: what one model computes on the way to one answer, step by step, with the numbers of each step.
+"""Inside: the computation of one answer of one model, step by step, with the numbers of each step.
 
-Each function asks the model's own code (its layers, its tables) and returns the last step's numbers as the model's own
-answer has them.
+Each function uses the model's own code (its layers, its tables), so the last step's numbers equal the model's answer.
 """

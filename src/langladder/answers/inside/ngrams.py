@@ -1,4 +1,4 @@
-"""Inside an n-gram model: from single words to the longest history, how one probability comes about.
+"""Inside an n-gram model: the computation of one probability, from single words to the longest history.
 
     P(w | h) = p(h w)            where the tables have the n-gram h w
              = b(h) P(w | h′)    else, h′ being h without its first word (b = 1 where they do not have h)
@@ -28,12 +28,11 @@ MOST_COUNTED = 5_000_000  # training tokens that are searched for counts: a tent
 
 
 class Counts(NamedTuple):
-    """How often the training text has something.
+    """Counts in the training text.
 
     Attributes:
-        history: times of h, followed by a word. ngram: times of h w.
-        used: a(h w), what the model counts. total: Σ_x a(h x).
-        before: whether `used` is the number of different words before h w.
+        history: count of h before any word. ngram: count of h w. used: a(h w), the model's count. total: Σ_x a(h x).
+            before: whether `used` is the number of distinct words before h w.
     """
 
     history: int
@@ -96,7 +95,7 @@ def _step(model: BackoffLanguageModel, entry: Entry, token: int, below: float | 
 
 
 def _counts(model: BackoffLanguageModel, ids: np.ndarray, history: tuple[int, ...], token: int) -> Counts:
-    """Of h w, and of h with any word after it."""
+    """The counts of h w, and of h with any next word."""
     length = len(history)
     after = _places(ids, history) + length  # of the words after h
     after = after[after < len(ids)]

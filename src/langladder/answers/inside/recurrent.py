@@ -64,7 +64,7 @@ def gates(model: RecurrentLM, prefix: Sequence[int]) -> Inside:
 
 
 def _gates(model: RecurrentLM, number: int, x: torch.Tensor, h: torch.Tensor) -> dict[str, torch.Tensor]:
-    """The gates of a layer at each token: what it reads (T, I), its states h (T, H)."""
+    """The gates of a layer at each token, from its input (T, I) and its states h (T, H)."""
     layer, config = model.cell.layers[number], cast("RecurrentConfig", model.config)
     if config.cell not in GATES:
         return {}

@@ -1,4 +1,4 @@
-"""Inside GPT and BERT: who reads whom, how large the residual stream is, and what each layer would answer.
+"""Inside GPT and BERT: attention weights, the norm of the residual stream, and the answer of each layer.
 
 The network runs as it always does; hooks keep what its layers read and write. The weights of attention come from the
 equation form of the layers (`forward_equation`): the fused kernel never writes them to memory.
@@ -31,10 +31,11 @@ Answer = Callable[[torch.Tensor], torch.Tensor]
 
 
 class Guess(NamedTuple):
-    """What a state would answer.
+    """The prediction from a state.
 
     Attributes:
-        likeliest: ids with their probabilities. probability, rank: of the token that stands there; 1 is the first rank.
+        likeliest: the most probable ids with their probabilities. probability, rank: of the actual token; rank 1 is the
+            best.
     """
 
     likeliest: list[tuple[int, float]]
@@ -46,10 +47,11 @@ class Layer(NamedTuple):
     """One layer.
 
     Attributes:
-        weights: (h, T, T), a row a token that reads.
-        scores: (h, T), q · k / √d of the token that is looked at, before the softmax; −∞ where it may not read.
-        queries, keys, values: lengths of the vectors q, (h,), of the token that is looked at, k and v, (h, T), of all.
-        attention, feed_forward: (T,) each, lengths of what the two sublayers compute at each token.
+        weights: (h, T, T), one row per query token. scores: (h, T), q · k / √d of the inspected token, before the
+            softmax; −∞ where it must not attend.
+        queries, keys, values: norms of the vectors q, (h,), of the inspected token, and of k and v, (h, T), of all
+            tokens.
+        attention, feed_forward: (T,) each, norms of the two sublayers' results at each token.
         stream: (T,) lengths of the states that the layer leaves behind.
         guess: what the state of the token that is looked at would answer.
     """
@@ -66,11 +68,11 @@ class Layer(NamedTuple):
 
 
 class Inside(NamedTuple):
-    """What a network computes for one token.
+    """The computation of a network for one token.
 
     Attributes:
-        tokens: T ids that it reads. place: which of them is looked at: the one that the answer is read from.
-        embedded: (T,) lengths of the states before the first layer; first: what they would answer.
+        tokens: T input ids. place: the index of the inspected token, from which the answer is computed.
+        embedded: (T,) norms of the states before the first layer; first: their prediction.
     """
 
     tokens: list[int]
@@ -126,7 +128,8 @@ def bert(model: BERT, row: Sequence[int], place: int, token: int, hidden: Iterab
 
 
 class _Kept(NamedTuple):
-    """Of each layer what it read and left, what its attention read and wrote, what its FFN wrote: (T, D) each."""
+    """For each layer: its input and output, the input and output of its attention, and the output of its FFN; (T, D)
+    each."""
 
     read: list[torch.Tensor]
     left: list[torch.Tensor]
@@ -137,7 +140,7 @@ class _Kept(NamedTuple):
 
 @contextmanager
 def _watching(layers: Sequence[GPTBlock | BERTLayer]) -> Iterator[_Kept]:
-    """While it lasts, what the layers compute for one row is kept."""
+    """Record the layers' results for one row inside this context."""
     kept = _Kept([], [], [], [], [])
 
     def keep(read: list[torch.Tensor] | None, left: list[torch.Tensor]) -> Callable[..., None]:
@@ -203,7 +206,7 @@ def _projected(
 
 
 def _guess(log_probs: torch.Tensor, token: int, hidden: set[int]) -> Guess:
-    """Of log-probabilities (V,)."""
+    """The prediction from log-probabilities (V,)."""
     probs = log_probs.double().exp()
     shown = probs.index_fill(0, torch.tensor(sorted(hidden), device=probs.device, dtype=torch.int64), 0.0)
     values, ids = shown.topk(min(LIKELIEST, len(shown)))

@@ -1,7 +1,7 @@
-"""Inside a translator: a translation step by step, with what else was likely and what was read of the source.
+"""Inside a translator: a translation step by step, with alternative tokens and attention weights of the source.
 
-The weights with which the source is read are those that the search itself sees (`Translator.step`). A network without
-attention reads the sentence once, into the state that it begins with.
+The attention weights are those of the search itself (`Translator.step`). A network without attention reads the sentence
+once, into its initial state.
 """
 
 from collections.abc import Sequence
@@ -21,8 +21,9 @@ class Step(NamedTuple):
     """One step of decoding.
 
     Attributes:
-        token: the id that stands there, EOS at the end; log_prob: its log P.
-        likeliest: ids with their probabilities. weights: (S,) of the source; None of a network without attention.
+        token: the chosen id, EOS at the end; log_prob: its log P.
+        likeliest: ids with their probabilities. weights: (S,) attention weights of the source; None for a network
+            without attention.
     """
 
     token: int

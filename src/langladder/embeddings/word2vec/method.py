@@ -37,7 +37,7 @@ POINTS = 50  # of the learning curve
 
 
 class Word2VecConfig(Config):
-    """Settings of word2vec: what is learnt from which text, and how."""
+    """Settings of word2vec."""
 
     architecture: Literal["skipgram", "cbow"] = "skipgram"
     output: Literal["negative_sampling", "nce", "hierarchical", "softmax"] = "negative_sampling"
@@ -47,7 +47,7 @@ class Word2VecConfig(Config):
     context: Literal["mean", "sum"] = "mean"  # what CBOW makes of its context words
     context_step: Literal["share", "whole"] = "share"  # of the step of their mean, each word gets 1/C (∂J/∂v), or all
     negatives: int = Field(default=5, ge=1)  # K, noise words a pair
-    noise_exponent: float = Field(default=0.75, ge=0)  # 1: as frequent as in the text, 0: all alike
+    noise_exponent: float = Field(default=0.75, ge=0)  # 1: as in the text, 0: uniform
     subsample: float = Field(default=1e-3, ge=0, le=1)  # t; 0 keeps every word
     epochs: int = Field(default=5, ge=1)
     vectors: Literal["input", "sum"] = "input"  # a word's vector: v, or v + u (Levy et al. 2015, section 3.3)
@@ -165,7 +165,7 @@ class _Run:
 
 
 def chunk_bounds(offsets: np.ndarray) -> np.ndarray:
-    """Cut the text about every CHUNK words, at the end of a line where one is near; (chunks + 1,) places."""
+    """Cut the text about every CHUNK words, at a nearby end of a line if there is one; (chunks + 1,) positions."""
     total = int(offsets[-1])
     targets = np.arange(CHUNK, total, CHUNK)
     ends = offsets[np.searchsorted(offsets, targets)]
