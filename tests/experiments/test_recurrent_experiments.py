@@ -1,13 +1,14 @@
 """Gradient flow, the price of gates, the copy task: against closed forms and by construction."""
 
 import math
+from typing import Literal
 
 import pytest
 import torch
 
 from langladder.experiments.experiment import Data
 from langladder.experiments.foundations import gradient_flow, recurrent_cost
-from langladder.experiments.foundations.copy_task import CopyConfig, CopyTask, copy_rows
+from langladder.experiments.foundations.copy_task import CopyConfig, CopyTask, Stack, copy_rows
 from langladder.experiments.foundations.networks import recurrent
 from tests.experiments.declared import comparison, five, found
 
@@ -110,6 +111,33 @@ def test_the_copy_verdict_follows_the_numbers(rnn: float, gru: float, holds: boo
 def test_a_gru_that_has_not_learnt_even_a_short_delay_says_nothing() -> None:
     told = found("copy_task", copied(0.13, 0.2, 0.9), {"right": 0.125})
     assert told.holds is None and "GRU delay 5 against 0.95 -0.050" in told.reason
+
+
+@pytest.mark.parametrize(
+    ("gpt", "mamba", "holds"), [(0.99, 0.4, True), (0.9, 0.4, False), (0.99, 0.95, False), (0.99, 0.85, False)]
+)
+def test_the_verdict_on_copying_by_length_follows_the_numbers(gpt: float, mamba: float, holds: bool) -> None:
+    def by_length(last: float) -> dict[str, dict[str, list[float]]]:
+        return {"5": {"right": [0.9] * 5}, "10": {"right": [0.6] * 5}, "20": {"right": [last] * 5}}
+
+    cells = {"gru": by_length(0.3), "min_gru": by_length(0.2), "mamba": by_length(mamba), "gpt": by_length(gpt)}
+    assert found("copy_length", cells, {"right": 0.125}).holds is holds
+
+
+@pytest.mark.parametrize("network", ["min_gru", "mamba", "gpt"])
+def test_a_stack_reads_the_symbols_and_not_what_follows(network: Literal["min_gru", "mamba", "gpt"]) -> None:
+    torch.manual_seed(0)
+    tokens = copy_rows(3, 4, 2, 3, torch.Generator().manual_seed(0))
+    stack = Stack(network, symbols=4, width=8, context=tokens.shape[1])
+    scores = stack(tokens)
+    assert scores.shape == (3, 7, 4)
+    changed = tokens.clone()
+    changed[:, 0] = (changed[:, 0] + 1) % 4
+    moved = (stack(changed) - scores).abs().amax(dim=(0, 2))
+    assert (moved > 0).all()
+    changed = tokens.clone()
+    changed[:, -1] = 0
+    torch.testing.assert_close(stack(changed)[:, :-1], scores[:, :-1])
 
 
 def copied(rnn: float, gru: float, near: float) -> dict[str, dict[str, dict[str, list[float]]]]:

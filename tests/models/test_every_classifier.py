@@ -51,6 +51,7 @@ MORE: dict[str, tuple[type[NeuralClassifier], dict[str, Any]]] = {
         RecurrentClassifier,
         SMALL | {"cell": "rnn", "bidirectional": True, "layers": 2, "layer_dropout": 0.1},
     ),
+    "LSTM, zeros before": (RecurrentClassifier, SMALL | {"padding": "pre", "max_length": 12}),
     "LSTM, k-max": (RecurrentClassifier, SMALL | {"pooling": "k_max", "k": 3}),
     "LSTM, chunked": (RecurrentClassifier, SMALL | {"pooling": "chunked", "parts": 3}),
     "CNN → BiGRU": (
@@ -192,6 +193,47 @@ def test_explain_weighs_every_piece(name: str) -> None:
     explained = network.explain(row, 1)
     assert explained is not None and explained.pieces == UNITS.example(row).pieces
     assert len(explained.weights) == len(explained.pieces) and any(explained.weights)
+
+
+@pytest.mark.parametrize("name", ["mean alone", "TextCNN, attentive", "BiRNN, last, two layers", "compared BiLSTM"])
+def test_a_longer_text_loses_its_end(name: str) -> None:
+    network, text = build(name), "w1 w2 w3 w4 w5 w6 w7"
+    second = "w8 w9" if compared(name) else None
+    room = 7 if compared(name) else 4  # 4 words of the first text, the separator and the second text
+    network.config, config = network.config.model_copy(update={"max_length": room}), network.config
+    whole, cut = Example(text, second), Example("w1 w2 w3 w4", second)
+    np.testing.assert_array_equal(network.log_probs([whole]), network.log_probs([cut]))
+    explained = network.explain(whole, 1)
+    assert explained is not None and len(explained.pieces) == room
+    attended = network.attention(whole)
+    assert (attended is None) is ("attentive" not in name) and (attended is None or len(attended.pieces) == room)
+    network.config = config
+    assert not np.allclose(network.log_probs([whole]), network.log_probs([cut]))
+
+
+@pytest.mark.parametrize("padding", ["pre", "post"])
+@pytest.mark.parametrize("pooling", ["last", "max"])
+def test_parity_of_padding_that_is_read_with_zeros_in_the_text(padding: str, pooling: str) -> None:
+    settings = SMALL | {"bidirectional": True, "padding": padding, "pooling": pooling, "max_length": 9}
+    torch.manual_seed(0)
+    config = RecurrentClassifier.Config.model_validate(settings)
+    network = RecurrentClassifier(config, UNITS.full_vocab_size, len(LABELS)).equip(UNITS, LABELS).eval()
+    rows = examples("mean alone")
+    found = network.read(collate([network.encode(row) for row in rows]))
+    for number, row in enumerate(rows):
+        x = network.embedding(torch.from_numpy(network.encode(row).ids).long())[None]  # (1, T, D)
+        zeros = torch.zeros(1, 9 - x.shape[1], x.shape[2])
+        states, (last, _) = network.reader.rnn(torch.cat([zeros, x] if padding == "pre" else [x, zeros], dim=1))
+        own = states[:, zeros.shape[1] :] if padding == "pre" else states[:, : x.shape[1]]
+        expected = last.transpose(0, 1).flatten() if pooling == "last" else own.amax(dim=1)[0]
+        torch.testing.assert_close(found[number], expected)
+
+
+def test_padding_without_a_length_is_refused() -> None:
+    with pytest.raises(ValueError, match="padding=pre fills each text to max_length"):
+        RecurrentClassifier.Config.model_validate({"padding": "pre"})
+    with pytest.raises(ValueError, match="a Tree-LSTM reads whole trees"):
+        TreeLSTM.Config.model_validate({"max_length": 9})
 
 
 def test_a_piece_weighs_what_the_labels_lead_loses_without_it() -> None:

@@ -7,8 +7,9 @@ order:
     target                               s_1 … s_n
 
 Only the last n steps are scored. Guessing is right with probability 1/K, and a network whose gradient does not reach
-back over the delay never does better. The claim is about a delay of 100: the loss of a plain RNN does not fall, but a
-GRU learns the task.
+back over the delay never does better. `copy_task` is about a delay of 100: the loss of a plain RNN does not fall, but a
+GRU learns the task. `copy_length` is about n (Jelassi et al. 2024): attention looks each symbol up, a state of constant
+size must hold all of them.
 
 Shape legend: B rows, n symbols to copy, K symbols to choose from, T = 2n + delay steps, H width.
 """
@@ -28,15 +29,18 @@ from langladder.experiments.foundations.networks import CELL_TITLES, recurrent
 from langladder.experiments.training import train
 from langladder.ground import schema
 from langladder.models.language.gpt import GPT, GPTConfig
+from langladder.models.language.linear_time import LinearTimeConfig, LinearTimeLM
+from langladder.models.language.neural import NeuralLanguageModel
 from langladder.tasks.optimisation import TrainingConfig
 
-Network = Literal["rnn", "gru", "lstm", "gpt"]
+Network = Literal["rnn", "gru", "lstm", "min_gru", "mamba", "gpt"]
 
 
 class Variant(schema.Config):
     """The varied settings."""
 
     delay: int = Field(ge=1)
+    length: int | None = Field(default=None, ge=1)  # symbols to copy; null: the claim's
 
 
 class CopyConfig(ComparisonConfig):
@@ -59,7 +63,7 @@ class Reader(nn.Module):
 
     def __init__(self, cell: Network, *, symbols: int, width: int) -> None:
         super().__init__()
-        assert cell != "gpt"
+        assert cell in ("rnn", "gru", "lstm")
         self.embedding = nn.Embedding(symbols + 2, width)
         self.cell = recurrent(cell, input_width=width, width=width)
         self.head = nn.Linear(width, symbols)
@@ -71,13 +75,18 @@ class Reader(nn.Module):
         return logits
 
 
-class Looker(nn.Module):
-    """A GPT of two layers, which sees the whole past directly."""
+class Stack(nn.Module):
+    """Two layers of a language model's body → softmax: a GPT, which sees all of the past at once, minGRU or Mamba."""
 
-    def __init__(self, *, symbols: int, width: int, context: int) -> None:
+    def __init__(self, network: Network, *, symbols: int, width: int, context: int) -> None:
         super().__init__()
-        config = GPTConfig(context=context, width=width, layers=2, heads=4, tie_weights=True)
-        self.body = GPT(config, symbols + 2)
+        body: NeuralLanguageModel
+        if network == "gpt":
+            body = GPT(GPTConfig(context=context, width=width, layers=2, heads=4, tie_weights=True), symbols + 2)
+        else:
+            assert network in ("min_gru", "mamba")
+            body = LinearTimeLM(LinearTimeConfig(mixer=network, width=width, layers=2), symbols + 2)
+        self.body = body
         self.head = nn.Linear(width, symbols)
 
     def forward(self, tokens: Tensor) -> Tensor:
@@ -91,21 +100,23 @@ class CopyTask(Comparison[CopyConfig]):
     """Share of correctly repeated symbols by delay; one line per network."""
 
     Config: ClassVar[type[schema.Config]] = CopyConfig
-    titles: Mapping[Any, str] = CELL_TITLES | {"gpt": "GPT"}
+    titles: Mapping[Any, str] = CELL_TITLES | {"min_gru": "minGRU", "mamba": "Mamba", "gpt": "GPT"}
     metrics: ClassVar[dict[str, Metric]] = {"right": Metric("share of correct symbols", more_is_better=True)}
 
     def measure(self, data: Data, seeds: range) -> Measure:
         """See `Comparison.measure`. It creates its own data."""
         del data, seeds
-        config, length = self.config, self.config.length
+        config = self.config
 
         def one(network: Network, change: Change, seed: int) -> Scored:
-            delay = Variant(**change).delay
+            variant = Variant(**change)
+            delay, length = variant.delay, variant.length or config.length
             torch.manual_seed(seed)
-            if network == "gpt":
-                model: nn.Module = Looker(symbols=config.symbols, width=config.width, context=2 * length + delay)
+            if network in ("rnn", "gru", "lstm"):
+                model: nn.Module = Reader(network, symbols=config.symbols, width=config.width)
             else:
-                model = Reader(network, symbols=config.symbols, width=config.width)
+                context = 2 * length + delay
+                model = Stack(network, symbols=config.symbols, width=config.width, context=context)
             rows = torch.Generator().manual_seed(seed)
 
             def loss(_: int) -> Tensor:

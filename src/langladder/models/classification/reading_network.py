@@ -20,7 +20,9 @@ from torch import nn
 from langladder.ground import schema
 from langladder.ground.errors import InputError
 from langladder.models.classification.neural_classifier import Encoded, NeuralClassifier, Reading
+from langladder.models.growing import shortened
 from langladder.models.trial import words
+from langladder.models.units import Read
 from langladder.nn.dropout import LockedDropout, embed_with_word_dropout
 from langladder.nn.initialisation import initialise
 from langladder.text.labelled.labelled import Example
@@ -40,6 +42,8 @@ class ReadingConfig(schema.Config):
     dropout: float = Field(default=0.5, ge=0, lt=1)  # dropout before the output
     max_norm: float | None = Field(default=None, gt=0)  # maximum norm of a label's row of W (Kim 2014: 3)
     pairs: Pairs = "joined"
+    max_length: int | None = Field(default=None, ge=3, le=65_536)
+    """Pieces of a text that are read: the end is cut off, of a pair first that of the longer text. null: all."""
 
 
 class ReadingNetwork(NeuralClassifier):
@@ -102,6 +106,12 @@ class ReadingNetwork(NeuralClassifier):
         tokens = words(rows, length, self.vocab_size - len(RESERVED))
         tokens[:, length // 2] = self.vocab_size - len(RESERVED)
         return self.loss(Reading(tokens, torch.full((rows,), length)), self.trial_labels(rows))
+
+    def as_read(self, example: Example) -> Read:
+        """See `NeuralClassifier.as_read`: at most `max_length` pieces."""
+        read = super().as_read(example)
+        longest = self.config.max_length
+        return read if longest is None else shortened(read, self.units.separator, longest)
 
     def encode(self, example: Example) -> Encoded:
         """See `NeuralClassifier.encode`; if texts are compared, there must be two."""

@@ -6,9 +6,12 @@
     r = h_n, or [→h_n ; ←h_1], the end of each direction      `pooling: last`
     r = max_t h_t, mean_t h_t, …                              over all states (Conneau et al. 2017, section 3.2)
 
-Each of two directions has half the width. Padding is never read before a word (`nn.recurrent.read_padded`).
+Each of two directions has half the width. Padding is never read before a word (`nn.recurrent.read_padded`), so by
+default it does not matter where it stands. With `padding` the network reads zeros as words, as in Keras without a mask,
+until each text has `max_length` words. With `post` they follow the last word, and the last state must remember the text
+over them; with `pre` they come first (Dwarampudi & Reddy 2019).
 
-Shape legend: B rows, T positions, D width of the embedding, H width of both directions together.
+Shape legend: B rows, T positions, M max_length, D width of the embedding, H width of both directions together.
 """
 
 from typing import ClassVar, Literal, Self
@@ -41,9 +44,14 @@ class RecurrentReaderConfig(ReadingConfig):
     pooling: Pooling | Literal["last"] = "last"
     k: int = Field(default=2, ge=1, le=64)  # kept values, with pooling=k_max
     parts: int = Field(default=2, ge=1, le=64)  # parts of the text, with pooling=chunked
+    padding: Literal["none", "post", "pre"] = "none"  # zeros up to max_length that are read as words
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        if self.padding != "none" and self.max_length is None:
+            raise ValueError(
+                f"padding={self.padding} fills each text to max_length, and max_length=null; set it, or padding to none"
+            )
         if self.bidirectional and self.width % 2:
             raise ValueError(f"width={self.width} is odd, and bidirectional=true gives each direction half of it")
         if self.layer_dropout and self.layers == 1:
@@ -72,7 +80,7 @@ class RecurrentReader(nn.Module):
             else:
                 nn.init.zeros_(weight)
         begin_by_remembering(self.rnn)
-        self.width = config.width
+        self.width, self.padding, self.longest = config.width, config.padding, config.max_length
         self.pool: Pool | None = None
         if config.pooling != "last":
             self.pool = Pool(config.pooling, features=config.width, k=config.k, parts=config.parts)
@@ -89,7 +97,18 @@ class RecurrentReader(nn.Module):
 
     def states(self, x: torch.Tensor, batch: Reading) -> tuple[torch.Tensor, torch.Tensor]:
         """x (B, T, I) → h (B, T, H), meaningless at padding, and the end states of the directions (B, H)."""
-        return read_padded(self.rnn, x, batch.lengths)
+        if self.padding == "none":
+            return read_padded(self.rnn, x, batch.lengths)
+        assert self.longest is not None
+        lengths, longest = batch.lengths.to(x.device)[:, None], self.longest
+        before = longest - lengths if self.padding == "pre" else torch.zeros_like(lengths)  # (B, 1)
+        place = torch.arange(longest, device=x.device) - before  # (B, M): the word of the text at each place
+        inside = ((place >= 0) & (place < lengths))[..., None]
+        source = place.clamp(0, x.shape[1] - 1)[..., None]  # (B, M, 1)
+        filled = x.gather(1, source.expand(-1, -1, x.shape[2])) * inside  # (B, M, I)
+        h, last = read_padded(self.rnn, filled, torch.full_like(batch.lengths, longest))
+        own = (torch.arange(x.shape[1], device=x.device) + before).clamp(max=longest - 1)[..., None]  # (B, T, 1)
+        return h.gather(1, own.expand(-1, -1, h.shape[2])), last
 
 
 class RecurrentClassifier(ReadingNetwork):
@@ -123,4 +142,4 @@ class RecurrentClassifier(ReadingNetwork):
         h, _ = self.reader.states(self.features(batch), batch)
         assert self.reader.pool is not None
         weights = self.reader.pool.weights(h, batch.mask)[0]  # (T,)
-        return Explained(self.units.example(example).pieces, weights.tolist())
+        return Explained(self.as_read(example).pieces, weights.tolist())

@@ -88,7 +88,7 @@ class TextCNN(ReadingNetwork):
         self.eval()
         kept: list[list[dict[str, float]]] = [[{} for _ in range(self.config.filters)] for _ in self.config.widths]
         for example in examples:
-            pieces = self.units.example(example).pieces
+            pieces = self.as_read(example).pieces
             batch = collate([self.encode(example)])
             for own, width, (c, _) in zip(
                 kept, self.config.widths, self.convolution(self.embed(batch), batch.mask), strict=True
@@ -125,7 +125,7 @@ class TextCNN(ReadingNetwork):
         if self.config.pooling != "attentive" or self.config.pairs == "compared":
             return None
         self.eval()
-        pieces, batch = self.units.example(example).pieces, collate([self.encode(example)])
+        pieces, batch = self.as_read(example).pieces, collate([self.encode(example)])
         total = np.zeros(len(pieces))
         found = self.convolution(self.embed(batch), batch.mask)
         for width, pool, (c, there) in zip(self.config.widths, self.pools, found, strict=True):

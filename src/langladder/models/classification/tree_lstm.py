@@ -36,6 +36,8 @@ class TreeLSTMConfig(ReadingConfig):
     def _check(self) -> Self:
         if self.pairs == "compared":
             raise ValueError("pairs=compared: a Tree-LSTM reads one tree per text; set it to joined")
+        if self.max_length is not None:
+            raise ValueError(f"max_length={self.max_length}: a Tree-LSTM reads whole trees; set it to null")
         return self
 
 
