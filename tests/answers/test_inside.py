@@ -11,6 +11,7 @@ from langladder.answers.inside import ngrams, recurrent, transformers, translato
 from langladder.decoding.attention_heads import read_by_step
 from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.translate import translate
+from langladder.evaluation.attention_maps import attention_weights, framed
 from langladder.models.encoders.bert import BERT
 from langladder.models.encoders.encoder import Masked
 from langladder.models.language.gpt import GPT, LLAMA
@@ -143,6 +144,30 @@ def test_bert_s_last_layer_gives_its_answer() -> None:
     for layer, own_weights in zip(found.layers, model.attention(torch.tensor([row])), strict=True):
         torch.testing.assert_close(layer.weights, own_weights[0])
         torch.testing.assert_close(torch.softmax(layer.scores, dim=-1), layer.weights[:, 2])
+
+
+def test_maps_of_attention_are_what_each_layer_and_head_reads() -> None:
+    """Those of the page Inside; of GPT also what softmax(q kᵀ / √d) by hand says, with nothing behind a token."""
+    torch.manual_seed(2)
+    gpt = GPT(GPT.Config(width=8, layers=2, heads=2, context=8), WORDS).eval()
+    encoder = BERT(BERT.Config(width=8, layers=2, heads=2, context=8), WORDS).eval()
+    doubled(gpt)
+    doubled(encoder)
+    row = framed(gpt, PREFIX[1:])
+    assert row == PREFIX and framed(encoder, [5, 9])[1:3] == [5, 9]
+    maps = attention_weights(gpt, row)
+    for weights, layer in zip(maps, transformers.gpt(gpt, row, 7).layers, strict=True):
+        torch.testing.assert_close(weights, layer.weights)
+    x = gpt.blocks[0].norm_attention(gpt.embedding(torch.tensor(row)) * gpt.embedding_scale + gpt.position[:5])
+    query, key, _ = (part.view(5, 2, 4).transpose(0, 1) for part in gpt.blocks[0].attention.project(x).chunk(3, dim=-1))
+    scores = (query @ key.transpose(1, 2) / 2).masked_fill(torch.ones(5, 5).triu(1) == 1, -math.inf)
+    torch.testing.assert_close(maps[0], scores.softmax(dim=-1))
+    both = framed(encoder, [5, 9, 6])
+    for weights, layer in zip(
+        attention_weights(encoder, both), transformers.bert(encoder, both, 2, 7, range(4)).layers, strict=True
+    ):
+        torch.testing.assert_close(weights, layer.weights)
+        assert weights.shape == (2, 5, 5) and (weights > 0).all()
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from pydantic import Field
 from langladder.data.masked_language_modelling import masked_text
 from langladder.data.masking import Masking
 from langladder.data.sentence_pairs import Pairs
+from langladder.evaluation.attention_maps import AttentionMaps, page_maps
 from langladder.evaluation.page import Excluded, Measured, Metric, Metrics, Page, Work, parameter_count
 from langladder.evaluation.true_gaps import (
     HiddenWord,
@@ -141,7 +142,7 @@ class EncoderPage(Page):
     """Of one encoder."""
 
     trained_on = "tokens"
-    detail: ClassVar[Excluded] = {"gaps": True}
+    detail: ClassVar[Excluded] = {"gaps": True, "attention": True}
 
     parameters: Annotated[int, parameter_count("numbers that the model stores", compared=True)]
     work: Annotated[Work | None, Metrics()] = None
@@ -149,6 +150,7 @@ class EncoderPage(Page):
     pseudo: Annotated[PseudoScores, Metrics("pseudo_perplexity_")]
     truth: Annotated[TrueScores | None, Metrics("hidden_word_")] = None
     gaps: list[Gap] = Field(default_factory=list)
+    attention: AttentionMaps | None = Field(default=None, exclude_if=lambda one: one is None)
 
 
 def evaluate_encoder(
@@ -197,6 +199,7 @@ def evaluate_encoder(
         ),
         pseudo=pseudo_scores(model, [lines[line] for line in chosen], words),
         truth=true_scores(hidden, log_probs_of_gaps),
+        attention=page_maps(model, tokenizer, test),
         gaps=[_gap(one, row, tokenizer) for one, row in zip(hidden[: settings.shown], log_probs_of_gaps, strict=False)],
     )
 

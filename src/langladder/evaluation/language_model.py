@@ -7,6 +7,7 @@ from pydantic import Field
 
 from langladder.decoding.prompts import draw_prompts
 from langladder.decoding.sampling import SamplingConfig, complete
+from langladder.evaluation.attention_maps import AttentionMaps, page_maps
 from langladder.evaluation.page import Excluded, Measured, Metrics, Page, Work, parameter_count
 from langladder.evaluation.perplexity import LineLoss, TextScores, score
 from langladder.evaluation.predictions import LINES, Prediction, rounded
@@ -31,7 +32,7 @@ class LanguageModelPage(Page):
 
     headlines = ("perplexity_per_word",)
     trained_on = "tokens"
-    detail: ClassVar[Excluded] = {"samples": True, "vectors": True, "scores": {"positions"}}
+    detail: ClassVar[Excluded] = {"samples": True, "vectors": True, "attention": True, "scores": {"positions"}}
 
     parameters: Annotated[
         int, parameter_count("numbers that the model stores: weights, or counts of an n-gram model", compared=True)
@@ -40,6 +41,7 @@ class LanguageModelPage(Page):
     scores: Annotated[TextScores, Metrics()]
     samples: list[Sample] = Field(default_factory=list)
     vectors: WordVectorsPage | None = None
+    attention: AttentionMaps | None = Field(default=None, exclude_if=lambda one: one is None)
 
 
 def evaluate_language_model(
@@ -81,6 +83,7 @@ def evaluate_language_model(
         scores=scores,
         samples=[Sample(prompt=prompt, text=complete(model, tokenizer, prompt, sampling)) for prompt in begun],
         vectors=vectors,
+        attention=page_maps(model, tokenizer, test),
     )
 
 

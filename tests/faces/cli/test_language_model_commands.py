@@ -156,6 +156,19 @@ def test_score_ranks_pear_above_pair(run: Run, project: Path) -> None:
     assert re.search(r"1 +apple and pear salad +\d+\.\d\d +apple \d+\.\d\d · and \d", table), table
 
 
+def test_attention_has_a_map_for_each_layer_and_head(run: Run) -> None:
+    found = json.loads(run("attention", "models/lm/gpt", "the cat sat", "--json").stdout)
+    assert found["tokens"] == ["<bos>", "the", "cat", "sat"]
+    assert [(one["layer"], one["head"]) for one in found["maps"]] == [(1, 1), (1, 2), (2, 1), (2, 2)]
+    assert all(sum(row) == pytest.approx(1, abs=1e-5) for one in found["maps"] for row in one["weights"])
+    one = json.loads(run("attention", "models/lm/gpt", "the cat sat", "--layer=2", "--head=1", "--json").stdout)
+    assert one["maps"] == found["maps"][2:3]
+    for arguments, why in ((("gpt", "the", "--head", "3"), "--head 3"), (("lstm", "a"), "no self-attention")):
+        result = run("attention", f"models/lm/{arguments[0]}", *arguments[1:])
+        assert result.exit_code == 2 and why in result.stderr
+    assert "reads 6" in run("attention", "models/lm/gpt", "the king sat the king sat").stderr
+
+
 def test_score_from_file_and_from_stdin(run: Run) -> None:
     by_file = answer(run("score", "models/lm/kneser_ney", "--file", "candidates.txt", "--json"))
     text = "apple and pair salad\napple and pear salad\n"

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from langladder.evaluation.attention_maps import AttentionMaps
 from langladder.evaluation.encoder import EncoderPage, Gap, GapScores, Guess, PseudoScores
 from langladder.evaluation.true_gaps import TrueScores
 from langladder.faces.report.inputs import Entry, Meta, ReportInputs, RungMetadata
@@ -41,6 +42,17 @@ def test_the_page_has_the_table_and_the_gaps() -> None:
     assert "&lt;b&gt;dog&lt;/b&gt;" in html and "<b>dog</b>" not in html
     assert "<mark>cat</mark>" in html and '<b><bdi dir="ltr">cat</bdi></b>' in html
     assert "50.0 % | 40.0 %" in html
+
+
+def test_attention_has_a_figure_for_each_layer_and_a_map_for_each_head() -> None:
+    head = [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.2, 0.3, 0.5]]
+    maps = AttentionMaps(tokens=["<cls>", "<b>", "<sep>"], layers=[[head, head], [head] * 5])
+    (section,) = sections(report(page("bert", truth=False).model_copy(update={"attention": maps})), "encoder")
+    (found,) = section.context["attention"]
+    assert [drawn.heading for drawn in found.figures] == ["Layer 1 of 2", "Layer 2 of 2"]
+    assert [drawn.svg.count("head ") for drawn in found.figures] == [2, 5]
+    html = build_page(report(page("bert").model_copy(update={"attention": maps})))
+    assert 'id="attention-encoder"' in html and "Layer 2 of 2" in html
 
 
 def test_columns_of_the_truth_and_of_pairs_stand_where_they_mean_something() -> None:

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import nn
 
+from langladder.evaluation.attention_maps import weights_of
 from langladder.models.encoders.bert import BERT
 from langladder.models.language.gpt import GPT, GPTBlock
 from langladder.models.language.neural import scoring
 from langladder.nn.multi_head_attention import CausalSelfAttention
-from langladder.nn.packing import Layout
 from langladder.nn.transformer_layers import BERTLayer, PackedSelfAttention
 from langladder.text.tokenize.specials import BOS, PAD
 
@@ -95,13 +95,10 @@ def gpt(model: GPT, prefix: Sequence[int], token: int) -> Inside:
     def answer(state: torch.Tensor) -> torch.Tensor:
         return torch.log_softmax(model.head(model.norm(state)).float(), dim=-1)
 
-    def equation(module: nn.Module, x: torch.Tensor) -> torch.Tensor:
-        return cast("CausalSelfAttention", module).forward_equation(x)[1][0]
-
     blocks = [cast("GPTBlock", block) for block in model.blocks]
     with scoring(model, tokens.device.type), _watching(blocks) as kept:
         model(tokens)
-        return _inside(blocks, kept, equation, read, len(read) - 1, answer, token, {PAD, BOS})
+        return _inside(blocks, kept, read, len(read) - 1, answer, token, {PAD, BOS})
 
 
 @torch.no_grad()
@@ -113,18 +110,14 @@ def bert(model: BERT, row: Sequence[int], place: int, token: int, hidden: Iterab
         hidden: ids that are no text, which are not listed among the likeliest.
     """
     tokens = torch.tensor([[*row]], device=next(model.parameters()).device)
-    layout = Layout.of(torch.ones_like(tokens, dtype=torch.bool))
 
     def answer(state: torch.Tensor) -> torch.Tensor:
         return torch.log_softmax(model.head(model.transformed(state)).float(), dim=-1)
 
-    def equation(module: nn.Module, x: torch.Tensor) -> torch.Tensor:
-        return cast("PackedSelfAttention", module).forward_equation(x[0], layout)[1][0]
-
     layers = [cast("BERTLayer", layer) for layer in model.layers]
     with scoring(model, tokens.device.type), _watching(layers) as kept:
         model.hidden(tokens)
-        return _inside(layers, kept, equation, list(row), place, answer, token, set(hidden))
+        return _inside(layers, kept, list(row), place, answer, token, set(hidden))
 
 
 class _Kept(NamedTuple):
@@ -171,7 +164,6 @@ def _row(x: torch.Tensor) -> torch.Tensor:
 def _inside(
     layers: Sequence[GPTBlock | BERTLayer],
     kept: _Kept,
-    equation: Callable[[nn.Module, torch.Tensor], torch.Tensor],
     tokens: list[int],
     place: int,
     answer: Answer,
@@ -181,7 +173,7 @@ def _inside(
     found = []
     for number, layer in enumerate(layers):
         x = kept.attention_read[number]
-        weights = equation(layer.attention, x[None])  # (h, T, T)
+        weights = weights_of(layer.attention, x)  # (h, T, T)
         query, key, value = _projected(layer.attention, x)  # (h, T, d) each
         scores = (key @ query[:, place, :, None])[..., 0] / math.sqrt(query.shape[-1])  # (h, T)
         scores = scores.masked_fill(weights[:, place] == 0, -math.inf)

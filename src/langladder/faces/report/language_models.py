@@ -7,10 +7,13 @@ from dataclasses import replace
 from math import isfinite
 from typing import Any
 
+import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from langladder.evaluation.attention_maps import AttentionMaps
 from langladder.evaluation.encoder import EncoderPage, Gap
 from langladder.evaluation.language_model import LanguageModelPage, Sample
 from langladder.faces.report import numbers
@@ -29,12 +32,14 @@ from langladder.faces.report.plots import (
     to_svg,
     visible,
 )
-from langladder.faces.report.section import Column, Picture, Section, drawn_lines, page_columns
+from langladder.faces.report.section import Column, Picture, RungPictures, Section, drawn_lines, page_columns
 from langladder.faces.report.selection import BESIDE, COLOURED, Aligned, aligned, choice
 from langladder.faces.report.steps import ALIKE, ladder_steps, representatives
 from langladder.text.words.segmentation import description_of
 
 _DECADES_FROM = 500.0  # so many times, and a log axis has labels at the powers of ten only
+
+HEADS_A_ROW = 4  # of the maps of a layer
 
 _LOG_FROM = 6.0  # a log axis pays once the largest value is so many times the smallest
 
@@ -228,6 +233,51 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
         filled = aligned(encoders, lambda page: map(_guessed, page.gaps))
         context = {"filled": filled, "fillers": choice(encoders, loss, BESIDE)}
         yield Section("gaps", "What encoders put into gaps", "gaps.html.j2", context)
+    attentive: list[Entry[Any]] = [
+        rung
+        for rung in (*inputs.rungs_with(family, LanguageModelPage), *inputs.rungs_with(family, EncoderPage))
+        if rung.page.attention
+    ]
+    if attentive:
+        title = "What encoders read" if encoders else "What GPT reads"
+        context = {"attention": list(_attention(attentive, family)), "attentive": choice(attentive, loss, 1, most=2)}
+        yield Section(f"attention-{family}", f"{title}: attention by layer and head", "attention.html.j2", context)
+
+
+def _attention(rungs: Sequence[Entry[Any]], family: str) -> Iterable[RungPictures]:
+    """A figure a layer with a map a head, for each rung."""
+    for i, rung in enumerate(rungs):
+        maps: AttentionMaps = rung.page.attention
+        drawn = [
+            Picture(
+                Markup(heads_plot(maps.tokens, heads, f"{family}-attention-{i}-{j}", f"{rung.title}, layer {j + 1}")),
+                heading=f"Layer {j + 1} of {len(maps.layers)}",
+            )
+            for j, heads in enumerate(maps.layers)
+        ]
+        yield RungPictures(rung.name, rung.title, drawn)
+
+
+def heads_plot(tokens: Sequence[str], heads: Sequence[Sequence[Sequence[float]]], name: str, title: str) -> str:
+    """Small heat maps of the heads of a layer side by side: a row a token that reads, a column one that is read."""
+    T, each = len(tokens), min(len(heads), HEADS_A_ROW)
+    rows = -(-len(heads) // each)
+    with drawing():
+        figure, first = new_figure(0.9 + each * (0.3 + 0.13 * T), rows * (0.9 + 0.13 * T))
+        first.remove()
+        for number, axes in enumerate(figure.subplots(rows, each, squeeze=False).flat):
+            if number >= len(heads):
+                axes.remove()
+                continue
+            picture = np.empty((T, T, 4))
+            picture[..., :3], picture[..., 3] = to_rgb(SERIES[0]), np.clip(np.array(heads[number]), 0.0, 1.0)
+            axes.imshow(picture, aspect="equal")
+            axes.set_title(f"head {number + 1}", fontsize=8)
+            axes.set_xticks(range(T), [visible(token) for token in tokens], rotation=90, fontsize=6)
+            axes.set_yticks(range(T), [visible(token) for token in tokens] if number % each == 0 else [], fontsize=6)
+            axes.tick_params(length=0, pad=1)
+            axes.grid(visible=False)
+        return to_svg(figure, name, f"Attention of {title}, a map for each head")
 
 
 def generations(rungs: LanguageModels) -> Aligned[tuple[str, int], Sample]:
