@@ -24,7 +24,7 @@ from langladder.ground.errors import InputError
 from langladder.ground.progress import tracked
 from langladder.text.read.lines import filled_lines
 
-SYNTACTIC = {  # what the names of the Google set's sections say after `gram1-` … `gram9-`
+SYNTACTIC = {  # names of the Google set's sections after `gram1-` … `gram9-`
     "adjective-to-adverb",
     "opposite",
     "comparative",

@@ -284,7 +284,7 @@ def ngrams(tokens: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
 
 
 class Clipped(NamedTuple):
-    """An n-gram of a translation: how often it occurs there, at most in one reference, and what of that counts."""
+    """An n-gram of a translation: its count there, its maximum count in a reference, and the clipped count."""
 
     ngram: tuple[str, ...]
     occurs: int

@@ -118,7 +118,7 @@ def _scores(captions: list[str], allowed: list[list[str]], recalled: list[dict[s
 
 
 def _by_question(recalled: list[dict[str, bool]]) -> dict[str, QuestionRecall]:
-    longest_first = sorted(recalled, key=len, reverse=True)  # so that the questions stand in the order of the sentence
+    longest_first = sorted(recalled, key=len, reverse=True)  # so that the questions are in the order of the sentence
     scenes = Counter(question for answers in longest_first for question in answers)
     correct = Counter(question for answers in recalled for question, answer in answers.items() if answer)
     return {name: QuestionRecall(asked=scenes[name], said=correct[name] / scenes[name]) for name in scenes}

@@ -114,7 +114,7 @@ class ClassifierScores(Measured):
 
 
 class MultiLabelScores(Measured):
-    """Of multi-label texts: every pair of a text and a label is a question of its own."""
+    """Scores of multi-label texts; every pair of a text and a label is a separate decision."""
 
     micro_f1: Annotated[
         float,
@@ -151,7 +151,7 @@ class MultiLabelScores(Measured):
 
 
 class Node(Measured):
-    """A node of a tree: those below it, its word, its label in the corpus, what was said of it and how surely."""
+    """A node of a tree: its children, its word, its label in the corpus, the predicted label and its probability."""
 
     children: list[int]
     word: int | None
@@ -161,11 +161,11 @@ class Node(Measured):
 
 
 class Decision(Measured):
-    """A test text, its label, what was said and with which probability.
+    """A test text, its label, the predicted label and its probability.
 
     Attributes:
-        weights: of each piece for what was said; above 0 speaks for it.
-        attention: how much of each piece is in what the label was read from; empty without attention.
+        weights: of each piece for the predicted label; positive weights support it. attention: the attention weight of
+            each piece; empty without attention.
         tree: its nodes, children first; empty where the classifier reads no trees.
     """
 
@@ -181,7 +181,7 @@ class Decision(Measured):
 
 
 class Filter(Measured):
-    """A filter over some words in a row: the n-grams of the test with its highest values, and what it speaks for."""
+    """A filter over consecutive words: the test's n-grams with its highest values, and the label that it supports."""
 
     width: int
     label: str
@@ -190,7 +190,7 @@ class Filter(Measured):
 
 
 class ClassifierPage(Page):
-    """Of one classifier.
+    """The page of one classifier.
 
     Attributes:
         work: of a network, as it is trained, at the mean length of the test texts.
@@ -248,7 +248,7 @@ class ClassifierPage(Page):
             logged=False,
         ),
     ]:
-        """How far accuracy stands below what can be known, a share; None where that is unknown."""
+        """The difference between the Bayes accuracy and the accuracy, a share; None if it is unknown."""
         return None if self.bayes_accuracy is None else self.bayes_accuracy - self.scores.accuracy
 
 
@@ -261,7 +261,7 @@ def evaluate_classifier(
     folds: OutOfFold[Classifier, Example] | None = None,
     table: list[Prediction] | None = None,
 ) -> ClassifierPage:
-    """Judge a classifier.
+    """Evaluate a classifier.
 
     Args:
         known: words of the training texts, for the table.
@@ -336,7 +336,7 @@ class _Judged(NamedTuple):
 
     Attributes:
         labels: C of them. gold, predicted: ids (N,) int64, or sets (N, C) bool.
-        said: in words. right: (N,) bool. sure: (N,), the probability of what was said.
+        said: the predictions in words. right: (N,) bool. sure: (N,), the probability of the prediction.
         loss: (N,), −log P(truth) in nats.
     """
 
@@ -349,7 +349,7 @@ class _Judged(NamedTuple):
     loss: np.ndarray
 
     def confusion(self, rows: np.ndarray) -> np.ndarray:
-        """Of some of the texts, where each has one label: (C, C)."""
+        """The confusion matrix of some of the texts, if each has one label: (C, C)."""
         return confusion(self.gold[rows], self.predicted[rows], len(self.labels))
 
     def per_label(self, rows: np.ndarray) -> list[LabelScores]:
@@ -404,11 +404,11 @@ def words_of(example: Example) -> list[str]:
 
 
 def decision(model: Classifier, example: Example, predicted: int, sure: float, *, said: str = "") -> Decision:
-    """What was predicted of an example, and why.
+    """The prediction for an example, and its explanation.
 
     Args:
-        predicted: the id of the label whose reasons are given.
-        said: what was predicted, where that is not just this label. sure: its probability.
+        predicted: the id of the explained label. said: the prediction, if it is not just this label. sure: its
+            probability.
     """
     explained, attention = model.explain(example, predicted), model.attention(example)
     return Decision(

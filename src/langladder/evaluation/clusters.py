@@ -96,11 +96,11 @@ class Clusters(Measured):
 
 
 def read_groups(path: Path) -> dict[str, list[str]]:
-    """Group → its words: `: group` opens one, and words stand below it, any number a line; # opens a comment line.
+    """Group → its words: `: group` begins one, with its words below it, any number per line; # begins a comment line.
 
     Raises:
-        InputError: the file is missing or malformed (names the line), a word stands in two groups, or there are fewer
-            than two groups.
+        InputError: the file is missing or malformed (names the line), a word is in two groups, or there are fewer than
+            two groups.
     """
     groups: dict[str, list[str]] = {}
     of: dict[str, str] = {}
@@ -177,7 +177,7 @@ def purity(vectors: WordVectors, groups: list[np.ndarray]) -> float | None:
 
     rows = np.concatenate(groups)
     truth = np.repeat(np.arange(len(groups)), [len(group) for group in groups])  # (N,)
-    with threadpool_limits(1):  # sums in one order, whatever the machine
+    with threadpool_limits(1):  # sums in the same order on any machine
         clusters = KMeans(len(groups), n_init=10, random_state=SEED).fit_predict(vectors.unit[rows])  # (N,)
     shared = np.zeros((len(groups), len(groups)), dtype=np.int64)  # clusters × groups
     np.add.at(shared, (clusters, truth), 1)

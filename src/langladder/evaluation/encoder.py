@@ -122,7 +122,7 @@ class PseudoScores(Measured):
 
 
 class Guess(Measured):
-    """A word for a gap, its probability, and the true one where it is known."""
+    """A word for a gap, its probability, and the true probability if it is known."""
 
     word: str
     probability: float
@@ -139,7 +139,7 @@ class Gap(Measured):
 
 
 class EncoderPage(Page):
-    """Of one encoder."""
+    """The page of one encoder."""
 
     trained_on = "tokens"
     detail: ClassVar[Excluded] = {"gaps": True, "attention": True}

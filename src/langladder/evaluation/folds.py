@@ -90,7 +90,7 @@ class OutOfFold(NamedTuple, Generic[M, T]):
         return [found[row] for row in range(len(examples))]
 
     def scores(self, figures: Callable[[np.ndarray], tuple[float, float]]) -> FoldScores:
-        """Of the accuracy and F₁ of the examples of each fold."""
+        """Mean and standard deviation over the folds of accuracy and F₁."""
         accuracy, f1 = zip(*(figures(self.rows(number)) for number in range(1, len(self.models) + 1)), strict=True)
         return FoldScores(
             folds=len(self.models),
@@ -102,6 +102,6 @@ class OutOfFold(NamedTuple, Generic[M, T]):
 
 
 def out_of_fold(whole: Folds[T], models: Sequence[M], words: Callable[[T], Iterable[str]]) -> OutOfFold[M, T]:
-    """The models of the folds, each with the words of what it was trained on."""
+    """The models of the folds, each with the words of its training texts."""
     known = [{word for row in whole.splits(number)[0] for word in words(row)} for number in range(1, len(models) + 1)]
     return OutOfFold(models, whole.fold, known)

@@ -115,7 +115,7 @@ def _difference(parameter: torch.Tensor, entry: int, value: Callable[[], torch.T
 
 
 class _KeepDouble(TorchFunctionMode):
-    """Leaves numbers of 64 bits as they are where a network says `.float()`."""
+    """Makes `.float()` in a network keep 64-bit numbers."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is torch.Tensor.float and args[0].dtype == torch.float64:

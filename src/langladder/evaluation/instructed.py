@@ -127,7 +127,7 @@ class GoldScores(Measured):
 
 
 class KindAnswers(Measured):
-    """Of one kind of instruction."""
+    """The scores of one kind of instruction."""
 
     kind: str
     prompts: int
@@ -294,7 +294,7 @@ class Answering:
     def _drawn(
         self, ids: list[list[int]], dialogues: Sequence[Dialogue]
     ) -> tuple[list[Response], float | None, list[BestOf]]:
-        """An answer to each prompt, KL(π ‖ π_base), and what the best of fewer answers is worth."""
+        """An answer to each prompt, KL(π ‖ π_base), and the expected reward of the best of fewer answers."""
         most = self.max_new_tokens
         if self.n > 1:
             score = by_reward_model(self.reward_model) if self.reward_model else self._gold_score(dialogues)
@@ -344,7 +344,7 @@ class Answering:
 
 
 def gold_scores(judgements: np.ndarray | None) -> GoldScores | None:
-    """The means of judgements (N, P); None where there are none."""
+    """The means of judgements (N, P); None if there are none."""
     if judgements is None or not len(judgements):
         return None
     means = dict(zip(PARTS, map(rounded, judgements.mean(axis=0)), strict=True))
@@ -376,7 +376,7 @@ def prompt_text(dialogue: Dialogue) -> str:
 
 
 def hash_of(dialogues: Sequence[Dialogue]) -> str:
-    """SHA-256 of what is asked, turn by turn, in order."""
+    """SHA-256 of the requests, turn by turn, in order."""
     whole = json.dumps([[one.prompt, one.kind, one.asked] for one in dialogues], ensure_ascii=False)
     return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -46,7 +46,7 @@ def per_label_of_sets(gold: np.ndarray, predicted: np.ndarray, labels: Sequence[
 def scores_of(
     right: np.ndarray, support: np.ndarray, predicted: np.ndarray, labels: Sequence[str]
 ) -> list[LabelScores]:
-    """The scores of each label from three counts, (C,) each; 0 where there is nothing to divide by."""
+    """The scores of each label from three counts, (C,) each; 0 if the denominator is 0."""
     precision, recall = right / np.maximum(predicted, 1), right / np.maximum(support, 1)
     f1 = 2 * right / np.maximum(support + predicted, 1)  # = 2PR / (P + R)
     return [

@@ -28,7 +28,7 @@ class Sample(Measured):
 
 
 class LanguageModelPage(Page):
-    """Of one language model: its scores on the test text, what it writes, its input embedding as word vectors."""
+    """The page of one language model: scores on the test text, samples, and its input embedding as word vectors."""
 
     headlines = ("perplexity_per_word",)
     trained_on = "tokens"

@@ -32,7 +32,7 @@ PACKAGES = {"umap": ("umap", "umap-learn")}
 
 
 def missing_package(method: str) -> str | None:
-    """The line that installs what a method needs; None where it is there."""
+    """The command that installs a method's package; None if it is installed."""
     module, package = PACKAGES.get(method, ("", ""))
     return f"pip install {package}" if module and find_spec(module) is None else None
 
@@ -50,11 +50,11 @@ def check_method(method: MapMethod) -> None:
         raise InputError(f"{message} (install it with `{line}`)")
 
 
-PERPLEXITY = 30.0  # of t-SNE: about how many neighbours a word is to have
+PERPLEXITY = 30.0  # t-SNE: approximate number of neighbours of a word
 
 ITERATIONS = 1000  # of t-SNE at most
 
-NEIGHBOURS = 15  # of UMAP; less where there are few words
+NEIGHBOURS = 15  # UMAP: number of neighbours; less for few words
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def word_map(
     if (matrix == matrix[:1]).all():  # one word, or all in one place
         return WordMap(words, np.zeros((len(words), 2)))
     import_module("sklearn.manifold")  # the limit binds the libraries that are loaded by then, OpenMP's too
-    with threadpool_limits(1):  # sums in one order, whatever the machine
+    with threadpool_limits(1):  # sums in the same order on any machine
         if method == "pca":
             return WordMap(words, *_pca(matrix))
         return WordMap(words, _tsne(matrix, perplexity, seed, verbose) if method == "tsne" else _umap(matrix, seed))

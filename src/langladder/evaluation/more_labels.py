@@ -29,7 +29,7 @@ DIGITS = 6
 
 
 class CurvePoint(Measured):
-    """Accuracy of the models that were trained on so many texts: their mean, and how many they are."""
+    """Mean accuracy of the models that were trained on this many texts, and the number of models."""
 
     texts: int
     accuracy: float
@@ -55,7 +55,7 @@ class MoreLabels(Measured):
 
     @property
     def texts(self) -> int:
-        """Of training."""
+        """Number of training texts."""
         return self.points[-1].texts
 
 

@@ -55,7 +55,7 @@ class RewardFit:
 
     @property
     def peak(self) -> Peak | None:
-        """Where R is highest at some d > 0; None where it has no such place: it rises (or falls) for ever."""
+        """The d > 0 with the highest R; None if there is none, because R always rises (or falls)."""
         if self.beta <= 0 or (self.form == "best_of_n" and self.alpha <= 0):
             return None
         # R'(d) = α − 2βd = 0   |   α − β log d − β = 0

@@ -32,7 +32,7 @@ Interval = tuple[float, float]
 Unit = Literal["number", "whole", "compact", "share", "points", "percent", "perplexity", "bytes"]
 """How a value is written: `points` is a share in per cent without the sign, `percent` is in per cent already."""
 LAST = "the others"
-"""As `after`: behind all columns that say nothing of the kind."""
+"""Value of `after`: after all columns without `after`."""
 TEST = "test"
 """The split whose metrics go by their own names."""
 
@@ -90,7 +90,7 @@ def parameter_count(sentence: str, *, brief: bool = True, compared: bool = False
 
 @dataclass(frozen=True)
 class Metrics:
-    """A model inside a page whose metrics are the page's, too.
+    """A model inside a page whose metrics are also metrics of the page.
 
     Attributes:
         prefix: before the names as which they are logged.
@@ -129,7 +129,7 @@ class Declared:
         return [] if self.each else [""]
 
     def read(self, page: BaseModel, key: str = "") -> Any:
-        """Its value; None where it was not measured."""
+        """Its value; None if it was not measured."""
         value: Any = page
         for part in self.path:
             value = getattr(value, part)
@@ -169,7 +169,7 @@ def _walk(page: type[BaseModel], inside: Metrics) -> Iterator[Declared]:
 
 
 def attributes(page: type[BaseModel]) -> dict[str, tuple[Any, Sequence[object]]]:
-    """Fields and properties: name → its type, and what is declared of it."""
+    """Fields and properties: name → its type and its declaration."""
     found: dict[str, tuple[Any, Sequence[object]]] = {
         name: (field.annotation, field.metadata) for name, field in page.model_fields.items()
     }
@@ -182,12 +182,12 @@ def attributes(page: type[BaseModel]) -> dict[str, tuple[Any, Sequence[object]]]
 
 
 def _plain(annotation: Any) -> Any:
-    """A type without what is declared of it."""
+    """A type without its declaration."""
     return get_args(annotation)[0] if hasattr(annotation, "__metadata__") else annotation
 
 
 def _model(annotation: Any) -> tuple[type[BaseModel], Literal["", "split", "name"]]:
-    """The model that a field holds: one or None, one a split, or a list of named ones."""
+    """The model in a field: one or None, one per split, or a list of named ones."""
     origin, inner = get_origin(annotation), [one for one in get_args(annotation) if one is not NoneType]
     if origin is dict:
         return inner[1], "split"
@@ -284,9 +284,9 @@ class Page(Measured):
     spread: dict[str, float] = Field(default_factory=dict)
 
     sampled: ClassVar[str] = "test texts"  # what its intervals are over
-    position: ClassVar[str] = "token"  # what a network reads one after the other, see `Work.flops`
-    headlines: ClassVar[tuple[str, ...]] = ()  # the figures that may stand for the page, see `headline`
-    trained_on: ClassVar[str] = ""  # what training reads so many of in a second; none: there is no column for it
+    position: ClassVar[str] = "token"  # the positions that a network reads, see `Work.flops`
+    headlines: ClassVar[tuple[str, ...]] = ()  # candidates for the headline figure, see `headline`
+    trained_on: ClassVar[str] = ""  # the unit of the training speed; none: there is no column for it
 
     def figures(self) -> dict[str, Any]:
         """The flat figures of the page, for metrics/ and the run: its declared metrics; what is infinite is so."""

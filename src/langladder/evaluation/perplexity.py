@@ -226,7 +226,7 @@ def score(
 
 
 class LineLoss(NamedTuple):
-    """A line of a text: its ids, without BOS and EOS, and −log P of it and of its end given what stands before it."""
+    """A line of a text: its ids, without BOS and EOS, and −log P of the line and its end given the previous text."""
 
     ids: np.ndarray
     loss: float

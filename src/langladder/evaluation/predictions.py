@@ -84,10 +84,10 @@ def read_predictions(path: Path, most: int | None = None) -> list[Prediction]:
     """Read a table that `write_predictions` wrote.
 
     Args:
-        most: so many rows; None: all.
+        most: maximum rows; None: all.
 
     Raises:
-        InputError: it is not there, damaged, or has other columns.
+        InputError: the file does not exist, is damaged, or has other columns.
     """
     if path.suffix == ".csv":
         return _read_csv(path)[:most]

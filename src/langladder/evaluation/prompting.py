@@ -1,4 +1,4 @@
-"""Zero, one and few shots: a task in words, given to a language model that is not trained for it.
+"""Zero-, one- and few-shot prompting: a task in natural language for a language model that is not trained for it.
 
 A prompt is what the task is, k solved examples and an item, whose answer the model is to find (Radford et al. 2019;
 Brown et al. 2020, section 2.1). Nothing is learnt: the examples are only read. The answer is the option o with the most
@@ -37,9 +37,9 @@ Scoring = Literal["sum", "per_token", "calibrated", "contextual", "generated"]
 
 
 class Item(NamedTuple):
-    """One item of a task: fields of the template, the options in words, and which of them is right.
+    """One item of a task: fields of the template, the options in words, and the index of the right one.
 
-    ceiling: how often the best possible guess is right, where it is known.
+    ceiling: the accuracy of the best possible guess, if it is known.
     """
 
     fields: Mapping[str, str]
@@ -52,13 +52,13 @@ class PromptFormat(Config):
     """How a task is put into words."""
 
     template: str  # of an example: places for its fields, and {answer}
-    instruction: str = ""  # what stands above all examples
+    instruction: str = ""  # the text above all examples
     separator: str = "\n"  # between examples; a line break ends a line
     verbalisers: dict[str, str] = Field(default={})  # label: the words for it; {}: items bring their own options
     scorings: list[Scoring] = Field(default=["sum"], min_length=1)  # the first is the one that is judged and drawn
     score_end: bool = False  # whether the end of the line belongs to an option
-    answer_context: str | None = None  # of `calibrated`; null: what the template has between last field and {answer}
-    content_free: str = "N/A"  # of `contextual`: what stands in every field
+    answer_context: str | None = None  # for `calibrated`; null: the template's text between the last field and {answer}
+    content_free: str = "N/A"  # for `contextual`: the content of every field
     max_tokens: int = Field(default=20, ge=1, le=1000)  # of `generated`
 
     @model_validator(mode="after")
@@ -131,7 +131,7 @@ class Prompter:
         self, items: Sequence[Item], examples: Sequence[Item], prompts: Sequence[OptionItem], kept: Sequence[int]
     ) -> dict[str, list[np.ndarray]]:
         log_probs: list[np.ndarray] = [np.zeros(0)] * len(prompts)
-        for count in set(kept):  # with as many examples, their prompts begin alike
+        for count in set(kept):  # with the same number of examples, their prompts have the same beginning
             indices = [index for index, number in enumerate(kept) if number == count]
             for index, values in zip(indices, score_options(self.model, [prompts[p] for p in indices]), strict=True):
                 log_probs[index] = values
@@ -173,7 +173,7 @@ class Prompter:
     # ---- texts to tokens ------------------------------------------------------------------------------------------
 
     def _fitting(self, items: Sequence[Item], examples: Sequence[Item]) -> tuple[list[OptionItem], list[int]]:
-        """Every item after as many of the newest examples as fit into the context, and how many these are."""
+        """Every item after as many of the last examples as fit into the context, and the number of these."""
         kept = [len(examples)] * len(items)
         prompts: list[OptionItem | None] = [None] * len(items)
         for count in range(len(examples), -1, -1):
@@ -211,7 +211,7 @@ class Prompter:
     def _alone(
         self, items: Sequence[Item], examples: Sequence[Item], kept: Sequence[int], *, contextual: bool
     ) -> list[np.ndarray]:
-        """log P of each item's options where nothing is said of the item."""
+        """log P of each item's options without the content of the item."""
         found: dict[tuple[int, str], float] = {}
         for count in sorted(set(kept)) if contextual else [0]:
             chosen = [one for one, number in zip(items, kept, strict=True) if not contextual or number == count]
@@ -247,7 +247,7 @@ def share(figures: np.ndarray, right: int) -> float:
 
 
 def _less(values: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """log P − log P₀; what is impossible under both stays so."""
+    """log P − log P₀; −∞ if both are −∞."""
     with np.errstate(invalid="ignore"):
         return np.where(np.isneginf(values), -np.inf, values - other)
 
@@ -265,13 +265,13 @@ def majority(items: Sequence[Item]) -> float | None:
 
 
 def ceiling(items: Sequence[Item]) -> float | None:
-    """The accuracy that nobody beats on average; None where it is unknown."""
+    """The accuracy of the best possible guess; None if it is unknown."""
     known = [item.ceiling for item in items if item.ceiling is not None]
     return float(np.mean(known)) if len(known) == len(items) else None
 
 
 def orders(pool: Sequence[Item], count: int, shots: int, seed: int) -> list[list[Item]]:
-    """`count` orders of examples, each of its own `shots` of the pool."""
+    """`count` orders of examples, each with its own `shots` examples from the pool."""
     drawn: list[list[Item]] = []
     for number in range(count):
         random = np.random.default_rng([seed, number])

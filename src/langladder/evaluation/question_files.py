@@ -1,6 +1,6 @@
 """Finding and reading evaluation sets: one text file, or a folder of them among other files, plain or gzipped.
 
-And finding their words among those that have vectors, whatever their case.
+It also looks up their words among those with vectors, in any case.
 """
 
 from collections.abc import Callable

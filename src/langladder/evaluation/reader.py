@@ -24,9 +24,9 @@ from langladder.ground.errors import InputError
 from langladder.models.reading.reader import Found, Reader
 from langladder.text.labelled.questions import Question, exact_match, word_f1
 
-EXAMPLES = 8  # questions, half of them with mistakes where there are so many
+EXAMPLES = 8  # number of shown questions, half of them with mistakes if there are enough
 
-KINDS = 8  # first words of questions that are told apart; the rest is "other"
+KINDS = 8  # first words of questions that have separate rows; the rest is "other"
 
 AROUND = 400  # characters of a paragraph that are shown before and after an answer
 
@@ -117,7 +117,7 @@ class KindOfQuestion(Measured):
 
 
 class AnsweredQuestion(Measured):
-    """A test question: the paragraph around what was said, and what is right ("" for no answer)."""
+    """A test question: the paragraph around the answer, and the right answers ("" for no answer)."""
 
     before: str
     said: str
@@ -129,7 +129,7 @@ class AnsweredQuestion(Measured):
 
 
 class ReaderPage(Page):
-    """Of one reader.
+    """The page of one reader.
 
     Attributes:
         options: of the questions on average, where it chooses among them: such a rung has an easier task.

@@ -23,7 +23,7 @@ from langladder.text.labelled.templates import ChatTemplate
 
 
 class KindScores(Measured):
-    """Of one kind of instruction: its pairs, and the share whose better response has the higher reward."""
+    """The scores of one kind of instruction: its pairs, and the share whose better response has the higher reward."""
 
     kind: str
     pairs: int
@@ -31,7 +31,7 @@ class KindScores(Measured):
 
 
 class RewardScores(Measured):
-    """Of a set of rankings.
+    """The scores of a set of rankings.
 
     Attributes:
         prompts, pairs: how many; a prompt whose responses are all equal has no pair and is not counted.
@@ -99,7 +99,7 @@ class RewardScores(Measured):
 
 
 class RewardPage(Page):
-    """Of one reward model.
+    """The page of one reward model.
 
     scores: by split, e.g. test and unseen. work: as it is trained, at the mean length. left_out: rankings that its
     context has no room for.

@@ -1,4 +1,4 @@
-"""One page of several trainings of a rung that differ in their seed: what the tables show where `seeds` is above 1.
+"""One page for several training runs of a rung with different seeds, for the tables if `seeds` is above 1.
 
 Every figure is the mean over the S trainings. With s, the standard deviation between them, and t, the 97.5 % quantile
 of Student's distribution with S − 1 degrees of freedom, the mean is known up to
@@ -27,7 +27,7 @@ TAIL = 0.975
 
 
 def joined(pages: Sequence[P]) -> P:
-    """The page of all trainings, the first's first; one page alone is as it is."""
+    """The page of all training runs, the first run's page first; a single page is returned unchanged."""
     first = pages[0]
     if len(pages) == 1:
         return first
@@ -56,10 +56,10 @@ def _spread(pages: Sequence[Page]) -> dict[str, float]:
 
 
 def _mean(models: Sequence[M]) -> M:
-    """The first, its figures and those of the models in it being means, its intervals wider."""
+    """The first page with means over the seeds as figures, also of its models, and with wider intervals."""
     first = models[0]
     update: dict[str, Any] = {}
-    centre = ""  # the figure that an interval behind it is of
+    centre = ""  # the figure of the interval after it
     for name, (_, metadata) in attributes(type(first)).items():
         if name not in type(first).model_fields:
             continue

@@ -57,7 +57,7 @@ def ratio_interval(part: np.ndarray, whole: np.ndarray, resamples: int = RESAMPL
 def crossed_interval(values: np.ndarray, resamples: int = RESAMPLES) -> Interval:
     """The interval of the mean of (S, N) figures, e.g. of S orders of examples and N items: both are drawn anew.
 
-    With one row it is the bootstrap over the items alone.
+    With one row it is the bootstrap over the items.
     """
     S, N = values.shape
     rng = np.random.default_rng(SEED)
@@ -125,7 +125,7 @@ def paired_bootstrap(first: np.ndarray, second: np.ndarray) -> float:
     # N items drawn with replacement: how many have each of the K values that differences take is Multinomial(N, shares)
     values, counts = np.unique(difference, return_counts=True)  # (K,) each
     drawn = np.random.default_rng(SEED).multinomial(N, counts / N, PAIRED_RESAMPLES) @ values / N  # (PAIRED_RESAMPLES,)
-    # centred on what was observed: how often does chance alone give as much
+    # centred on the observed difference: how often is a difference this large only chance
     more = int((np.abs(drawn - observed) >= abs(observed) - 1e-12).sum())
     return (more + 1) / (PAIRED_RESAMPLES + 1)
 

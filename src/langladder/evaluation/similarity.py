@@ -89,7 +89,7 @@ def evaluate_similarity(
     """Compare with the human scores of a file, or of all similarity sets in a folder.
 
     Args:
-        ignore_case: match words whatever their case; of words that differ in case only, the most frequent one stands.
+        ignore_case: match words in any case; of words that only differ in case, the most frequent one is used.
         measure: see `pair_scores`.
 
     Returns:
@@ -131,7 +131,7 @@ def evaluate_similarity(
 
 
 def pair_scores(vectors: WordVectors, first: np.ndarray, second: np.ndarray, measure: Measure = "cosine") -> np.ndarray:
-    """How alike pairs of rows are, (P,) and (P,) → (P,); larger is more alike.
+    """Similarity of pairs of rows, (P,) and (P,) → (P,); larger is more similar.
 
     Args:
         measure: "cosine" v · w / (‖v‖ ‖w‖), "dot" v · w, or "euclidean" −‖v − w‖, the latter two of the vectors as
@@ -148,7 +148,7 @@ def pair_scores(vectors: WordVectors, first: np.ndarray, second: np.ndarray, mea
 
 
 def spearman(first: np.ndarray, second: np.ndarray) -> float | None:
-    """Spearman's ρ of two lists of figures, (P,) each; None where it is undefined."""
+    """Spearman's ρ of two lists of figures, (P,) each; None if it is undefined."""
     if len(first) < 2 or np.ptp(first) == 0 or np.ptp(second) == 0:
         return None
     from scipy.stats import spearmanr  # takes time to load

@@ -39,7 +39,7 @@ EXAMPLES = 12
 """Sentences that a page shows."""
 
 FEWEST = 20
-"""A share of fewer unknown words says nothing of a tagger: it is left out."""
+"""Minimum number of unknown words; with fewer, their accuracy is not reliable and is left out."""
 
 LONGEST = 40  # words of a sentence that is shown
 
@@ -167,7 +167,7 @@ class TaggerScores(Measured):
 
 
 class TaggedWord(Measured):
-    """A test word: its tag, what was said, and how likely the tagger finds that."""
+    """A test word: its tag, the predicted tag, and its probability."""
 
     word: str
     tag: str
@@ -177,7 +177,7 @@ class TaggedWord(Measured):
 
 
 class TaggerPage(Page):
-    """Of one tagger.
+    """The page of one tagger.
 
     Attributes:
         work: of a network, as it is trained, at the mean length of the test sentences.
@@ -245,7 +245,7 @@ def evaluate_tagger(
     folds: OutOfFold[Tagger, Tagged] | None = None,
     table: list[Prediction] | None = None,
 ) -> TaggerPage:
-    """Judge a tagger.
+    """Evaluate a tagger.
 
     Args:
         known: words of the training text.
@@ -317,7 +317,8 @@ def evaluate_tagger(
 def _answers(
     model: Tagger, test: Sequence[Tagged], known: Collection[str], folds: OutOfFold[Tagger, Tagged] | None
 ) -> tuple[list[list[str]], list[np.ndarray], list[list[bool]]]:
-    """Of each sentence its tags, log P(tag), (T, K), and which words training lacks: of the model, or of its fold's."""
+    """For each sentence: its tags, log P(tag), (T, K), and the unknown words; from the model, or from its fold's
+    model."""
     sentences = [one.words for one in test]
     if folds is None:
         unseen = [[word not in known for word in one] for one in sentences]
@@ -337,7 +338,7 @@ def _word_rows(
     log_probs: np.ndarray,
     unknown: np.ndarray,
 ) -> list[Prediction]:
-    """A row a word: ids (W,) each, log P(tag) (W, K), whether training lacks it (W,)."""
+    """One row per word: ids (W,) each, log P(tag) (W, K), whether it is unknown (W,)."""
     places = ((item, word) for item, one in enumerate(sentences) for word in one)
     return [
         Prediction(
@@ -361,7 +362,7 @@ def _by_sentence(values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 class EntityFigures(TypedDict, total=False):
-    """Of whole phrases, as in `TaggerScores`; {} where the tags bracket none."""
+    """The scores of phrases, see `TaggerScores`; {} if the tags mark no phrases."""
 
     entity_precision: float
     entity_recall: float

@@ -25,15 +25,15 @@ MEAN = 1000.0
 """Elo points of the mean rung."""
 SCALE = 400.0
 STEPS, CLOSE = 10_000, 1e-8
-"""At most so many steps, until log p moves by less."""
+"""Maximum number of steps, and the change of log p at which they stop."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """A rung's place.
+    """A rung's place in the ranking.
 
     Attributes:
-        rating: Elo points; interval: the middle 95 % of it where prompts are drawn anew.
+        rating: Elo points; interval: its middle 95 % when prompts are resampled.
         wins: of each rung, the share of the prompts on which this one wins, draws half; None of itself.
         intervals: of each of them.
     """

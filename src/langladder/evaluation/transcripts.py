@@ -61,7 +61,7 @@ class TranscriptScores(Measured):
 
 
 class TranscriptSearches(Measured):
-    """The scores of each search, on so many sentences."""
+    """The scores of each search, and the number of sentences."""
 
     sentences: Annotated[int, LOGGED]
     greedy: Annotated[TranscriptScores, Metrics("greedy_")]
@@ -69,7 +69,7 @@ class TranscriptSearches(Measured):
 
 
 class Transcript(Measured):
-    """An utterance: what was said, what each search reads, and probabilities frame by frame (rounded to 3 decimals).
+    """An utterance: its text, the result of each search, and probabilities by frame (rounded to 3 decimals).
 
     Attributes:
         blank: of the blank; labels: of the letters that are ever likely.
@@ -86,7 +86,7 @@ class Transcript(Measured):
 
 
 class TranscriptPage(Page):
-    """Of one recogniser."""
+    """The page of one recogniser."""
 
     detail: ClassVar[Excluded] = {"examples": True}
 

@@ -190,7 +190,7 @@ class LengthBucket(Measured):
 
 
 class Candidate(Measured):
-    """A translation of an n-best list, with its log-probability (nats) and what the search ranked it by."""
+    """A translation of an n-best list, with its log-probability (nats) and its score in the search."""
 
     output: str
     log_prob: float
@@ -220,7 +220,8 @@ class Translation(Measured):
 
 
 class TranslatorPage(Page):
-    """Of one translator: scores, whose the errors are, by beam width and by length, examples, and every output."""
+    """The page of one translator: scores, search and model errors, results by beam width and by length, examples,
+    outputs."""
 
     trained_on = "tokens"
     sampled = "test sentences"
@@ -333,7 +334,7 @@ def _example(
 
 
 def pieces(tokenizer: Tokenizer, ids: Sequence[int] | np.ndarray) -> list[str]:
-    """Each token as text of its own, white space as a dot."""
+    """The text of each token, with white space as a dot."""
     return [tokenizer.piece(int(i)) or "·" for i in ids]
 
 

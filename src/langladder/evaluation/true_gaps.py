@@ -1,4 +1,4 @@
-"""How far an encoder's words for a gap are from the true ones, where the process that drew the text is known.
+"""The distance of an encoder's predictions for a gap from the true distribution, if the process of the text is known.
 
 What is compared: one word of a line of microworld is hidden, a word that the tokenizer writes as one token, by one
 `<mask>`. One gap stands for one token, so the truth is
@@ -33,7 +33,8 @@ from langladder.text.tokenize.specials import EOS
 from langladder.text.tokenize.tokenizers import Tokenizer, word_pieces
 
 SURE = 3
-"""Sentences whose stored probability a process must give, to be taken for the one that drew them."""
+"""Number of sentences that are checked: a process must give their stored probabilities to count as the text's
+process."""
 
 POSITION_SEED = 23  # so that positions are drawn independently of everything else
 
@@ -87,7 +88,7 @@ class TrueScores(Measured):
 
 
 class Truth(NamedTuple):
-    """What is known of the process that drew a text.
+    """The true distributions of a text's process.
 
     Attributes:
         hidden: (lines of a document, which one, which word of it) → word → P(word | the rest).

@@ -58,7 +58,7 @@ class MapPoint(Measured):
 
 
 class WordVectorsPage(Page):
-    """Of one set of word vectors: how large, how good, what lies near what."""
+    """The page of one set of word vectors: size, scores, and neighbours."""
 
     trained_on = "words"
     sampled = "questions"

@@ -1,4 +1,4 @@
-"""What a network takes, whatever the machine: operations of a forward pass, and memory of training.
+"""The machine-independent cost of a network: operations of a forward pass, and memory of training.
 
     operations   2 · products: a multiplication and an addition each, by the network's own formula (`Network.products`);
                  where it says none, counted while it runs. The backward pass takes about twice as many.
@@ -60,7 +60,7 @@ def counted(run: Callable[[], object]) -> int:
 
 
 def training_bytes(network: Network, optimizer: OptimizerName | Target, *, rows: int, length: int) -> int:
-    """Weights, gradients, the optimiser's state and what is kept for the backward pass."""
+    """Weights, gradients, the optimiser's state and stored activations for the backward pass."""
     trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
     numbers = sum(parameter.numel() for parameter in trained)
     state = (STATES[optimizer] if isinstance(optimizer, str) else state_size(optimizer)) * numbers

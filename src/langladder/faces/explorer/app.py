@@ -144,7 +144,7 @@ def _environment() -> Environment:
 
 
 def _static() -> dict[str, tuple[bytes, str, str]]:
-    """Name → what is served: the explorer's files, and the styles and scripts of the report."""
+    """Name → served file: the explorer's files, and the styles and scripts of the report."""
     found = {}
     for folder in (files("langladder.faces.report") / "templates", files("langladder.faces.explorer") / "static"):
         for file in folder.iterdir():
@@ -156,7 +156,7 @@ def _static() -> dict[str, tuple[bytes, str, str]]:
 
 
 class SameOrigin:
-    """Refuses what a page of another origin asks, and says with each answer what a browser may do with it."""
+    """Refuses requests from pages of other origins, and adds security headers to each response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -183,10 +183,10 @@ class SameOrigin:
 
 
 class Turns:
-    """Lets so many requests to each page's API be computed at a time; others wait their turn, but not for ever.
+    """Limits the number of concurrent requests to each page's API; other requests wait, up to a time limit.
 
     Args:
-        at_once: beginning of a path → how many requests to it are computed at a time.
+        at_once: beginning of a path → maximum number of concurrent requests.
     """
 
     def __init__(self, app: ASGIApp, at_once: Mapping[str, int]) -> None:

@@ -54,7 +54,7 @@ def _year_of(folder: Path) -> int:
 
 
 def _years(shelf: Shelf) -> dict[str, tuple[int, int]]:
-    """`family/name` → the year and the place in the report of the last run; {} where there is none."""
+    """`family/name` → the year and the position in the report of the last run; {} if there is none."""
     file = shelf.project / "reports" / "ladder.json"
     try:
         return shelf.load("years", file, _read_years)

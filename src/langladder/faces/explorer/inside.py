@@ -152,7 +152,7 @@ def _language_model(shelf: Shelf, rung: Rung, request: LookRequest) -> Json:
 
 
 def _names(tokenizer: Tokenizer, row: Row, predicted: Sequence[int]) -> list[str]:
-    """What each id of a row is called: as it stands in the text, specials by their names."""
+    """The label of each id of a row: its text, or the name of a special token."""
     names = [tokenizer.name(token) for token in row.ids]
     for at, (_, text, _, _) in zip(predicted, row.marks, strict=True):
         names[at] = text

@@ -35,7 +35,7 @@ END = "<eos>"
 DRAWN = {"train": 8_000, "unseen": 800}
 """Requests of each split that the judge is ready for."""
 EXAMPLES = 3
-"""Of each kind."""
+"""Number of examples of each kind."""
 UNKNOWN = (
     "The gold judge reads the requests that microworld's grammar draws, and this is none of those it has drawn: "
     "choose an example to see an answer judged."
@@ -51,7 +51,7 @@ class Learnt(NamedTuple):
 
 
 def learnt(project: Path) -> Learnt | None:
-    """What the models of a checkout learnt; None where it is another corpus."""
+    """The corpus of the models of a checkout; None if it is not microworld."""
     truth = project / "data" / "raw" / "text" / "truth"
     try:
         chosen = read_json(project / "reports" / "ladder.json").get("chosen", {})
