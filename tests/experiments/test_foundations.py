@@ -11,7 +11,10 @@ from torch.nn import functional
 
 from langladder.experiments.foundations import (
     activations,
+    approximation,
+    batches,
     initialisation,
+    logic,
     losses,
     normalisation,
     optimisers,
@@ -301,6 +304,69 @@ def test_the_norms_verdict_follows_the_numbers(batch: float, large: float, holds
         "layer norm": {"small": [0.99] * 5, "large": [0.99] * 5},
     }
     assert found("normalisation", cells, {"large": 1 / 3}).holds is holds
+
+
+# ---- what a hidden layer is for ----------------------------------------------------------------------------------
+
+
+def test_golden_truth_tables() -> None:
+    """Rows in the order of binary numbers, the first input being the last digit."""
+    wanted: dict[logic.Table, list[int]] = {"and": [0, 0, 0, 1], "or": [0, 1, 1, 1], "xor": [0, 1, 1, 0]}
+    for name, y in wanted.items():
+        rows = logic.table(name, bits=7)
+        assert rows.y.tolist() == y and rows.x.tolist() == [[0, 0], [1, 0], [0, 1], [1, 1]]
+    parity = logic.table("parity", bits=5)
+    assert parity.x.shape == (32, 5) and torch.equal(parity.y, parity.x.sum(dim=1).long() % 2)
+
+
+def test_golden_n_threshold_units_compute_parity_and_no_line_computes_xor() -> None:
+    n = 5
+    rows = logic.table("parity", bits=n)
+    hidden = (rows.x.sum(dim=1, keepdim=True) > torch.arange(1, n + 1) - 0.5).float()  # (2ⁿ, n)
+    assert torch.equal((hidden @ torch.tensor([(-1.0) ** k for k in range(n)])).long(), rows.y)
+    xor = logic.table("xor", bits=2)
+    lines = torch.randn(10_000, 3, generator=torch.Generator().manual_seed(0))
+    right = ((lines[:, :2] @ xor.x.T + lines[:, 2:] > 0).long() == xor.y).double().mean(dim=1)
+    assert float(right.max()) == 0.75
+
+
+@pytest.mark.parametrize(("line", "deep", "holds"), [(0.6, 1.0, True), (1.0, 1.0, False), (0.6, 0.7, False)])
+def test_the_verdict_on_hidden_layers_follows_the_numbers(line: float, deep: float, holds: bool) -> None:
+    def cells(line: float, deep: float) -> dict[str, dict[str, list[float]]]:
+        right = {"no hidden layer": line, "one layer of 2": 0.7, "one layer of 16": deep, "two layers of 16": deep}
+        return {name: {"accuracy": [value] * 5} for name, value in right.items()}
+
+    hard = cells(line, deep)
+    by = {"and": cells(1.0, 1.0), "or": cells(1.0, 1.0), "xor": hard, "parity": hard}
+    assert found("logic", by, {"accuracy": 0.5}).holds is holds
+
+
+# ---- batches, approximation --------------------------------------------------------------------------------------
+
+
+def test_every_batch_size_reads_the_same_examples_and_its_loss_is_that_of_all_points() -> None:
+    config = comparison("batches").config.model_copy(update={"points": 30, "passes": 3})
+    found = {rows: batches.Batches(config)._losses(rows, 0.1, 1) for rows in (30, 7, 1)}
+    assert [max(one) for one in found.values()] == [3, 15, 90] and all(3 in one for one in found.values())
+    points = spirals(30, arms=3, seed=1)
+    torch.manual_seed(1)
+    network = Perceptron([2, 32, 32, 3], "tanh")
+    functional.cross_entropy(network(points.x), points.y).backward()  # type: ignore[no-untyped-call]
+    with torch.no_grad():
+        for parameter in network.parameters():
+            assert parameter.grad is not None
+            parameter.sub_(0.1 * parameter.grad)
+    assert found[30][1] == pytest.approx(batches.whole(network, points), abs=1e-6), "one step of gradient descent"
+
+
+def test_units_are_centred_all_over_the_interval() -> None:
+    torch.manual_seed(0)
+    layer = nn.Linear(1, 500)
+    approximation.spread(layer.weight, layer.bias)
+    centres = (-layer.bias / layer.weight[:, 0]).detach()
+    assert -2 <= float(centres.min()) < -1.9 and 1.9 < float(centres.max()) <= 2 and abs(float(centres.mean())) < 0.15
+    golden = math.sin(1.5) + 0.5 * math.sin(3.5)
+    assert float(approximation.target(torch.tensor(0.5))) == pytest.approx(golden, abs=1e-6)
 
 
 # ---- the task ----------------------------------------------------------------------------------------------------
