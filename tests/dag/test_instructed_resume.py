@@ -1,11 +1,12 @@
 """From demonstrations to PPO: a kill in any of the trainings resumes to the same bits; preferences begin anew."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from killed import checkpoints, kill_when
-from project_copy import copy_project, run, smallest
+from project_copy import FORKED, copy_project, run, smallest
 
 pytestmark = [pytest.mark.long, pytest.mark.dag, pytest.mark.timeout(1800)]
 
@@ -34,7 +35,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     nothing: dict[str, object] = {key: [] for key in ("embeddings", "translators", "claims", "probes")}
     smallest(folder, **nothing, lms=["gpt"], **CHAIN)
     run(folder, "dvc", "config", "--local", "core.no_scm", "true")
-    run(folder, "dvc", "repro", "train_align")
+    run(folder, "env", "OMP_NUM_THREADS=1", sys.executable, FORKED)
     return folder
 
 
