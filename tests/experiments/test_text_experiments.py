@@ -12,7 +12,7 @@ import torch
 from langladder.experiments.experiment import Data, Experiment
 from langladder.experiments.findings import Findings
 from langladder.experiments.foundations.output_layers import ZipfText
-from langladder.experiments.language import agreement, context_length, units
+from langladder.experiments.language import agreement, context_length, scaling_law, units
 from langladder.experiments.language.small_models import first_part
 from langladder.experiments.training import loss_a_token, train, train_language_model
 from langladder.ground.errors import InputError
@@ -241,3 +241,29 @@ def test_units_roundtrip_the_very_same_text(kind: Kind, data: Data) -> None:
     tokenizer = train_tokenizer(spelt, TokenizerConfig(kind=kind, vocab_size=None))
     again = units.encoded(spelt, tokenizer)
     assert [tokenizer.decode(row[1:-1]) for row in again] == spelt
+
+
+def test_golden_a_scaling_law_is_recovered_from_its_own_losses() -> None:
+    law = scaling_law.Law(E=1.45, A=30.0, B=900.0, alpha=0.5, beta=0.6)
+    sizes = [(n, d) for n in (3_000, 12_000, 50_000, 200_000) for d in (50_000, 200_000, 400_000)]
+    points = [scaling_law.Point(n, d, scaling_law.value(law, n, d)) for n, d in sizes]
+    assert points[0].loss == pytest.approx(1.45 + 30 / 3_000**0.5 + 900 / 50_000**0.6)
+    assert scaling_law.fit(points) == pytest.approx(law, rel=1e-2)
+
+
+@pytest.mark.parametrize(("irreducible", "holds"), [(1.47, True), (1.8, False), (1.1, False)])
+def test_the_verdict_on_the_scaling_law_follows_the_numbers(
+    irreducible: float, holds: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laws = iter([scaling_law.Law(irreducible + noise / 100, 30.0, 900.0, 0.5, 0.6) for noise in range(5)] * 2)
+    monkeypatch.setattr(scaling_law, "fit", lambda _: next(laws))
+    points = [scaling_law.Point(n, 51_200, 2.0) for n in (3_000, 12_000)]
+    judged = scaling_law.ScalingLaw(scaling_law.ScalingLawConfig())
+    findings = judged.findings([points] * 5, 1.5)
+    assert findings.holds is holds and "1.500" in findings.verdict
+
+
+def test_a_scaling_law_needs_a_text_whose_probability_is_known(tmp_path: Path) -> None:
+    (tmp_path / "sizes.json").write_text(json.dumps({"test": {"log_prob": None}}))
+    with pytest.raises(InputError, match=r"sizes\.json: test\.log_prob is null.*set corpus: microworld"):
+        scaling_law.true_entropy(Data(text=tmp_path))
