@@ -170,6 +170,16 @@ class Seeded(Listed):
         return self
 
     @model_validator(mode="after")
+    def _has_a_teacher(self) -> Self:
+        network = getattr(self, "model", None) is not None and "/" in getattr(self, "base", "")
+        if getattr(getattr(self, "training", None), "distil", None) is not None and not network:
+            raise ValueError(
+                "training.distil: only for rungs with a base, their teacher, and a network of their own (_target_, "
+                "model), such as conf/tune/lstm_distilled.yaml; set it to null"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _are_trained_here(self) -> Self:
         training: Any = getattr(self, "training", None)
         if self.seeds > 1 and getattr(training, "devices", 1) * getattr(training, "nodes", 1) > 1:

@@ -1,5 +1,6 @@
 """Tuned language models: they start from another rung and are trained further."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,8 @@ class TunedFamily(LanguageModelFamily):
         """The function depends on what it starts from: weights, or word vectors."""
         if own := self._maker_of(value):
             return own
+        if _is_distilled(value):
+            return "langladder.tasks.distillation.make_tuned"
         return f"langladder.tasks.{'from_vectors' if _from_vectors(value) else 'language_modelling'}.make_tuned"
 
     def inputs(self, value: Values) -> dict[str, str]:
@@ -58,6 +61,9 @@ class TunedFamily(LanguageModelFamily):
             wanted, kind = self.rung_class(value), locate(base["_target_"])
             fits = issubclass(kind, getattr(wanted, "BASE", ()))
             return None if fits else f"it is a {kind.__name__}, and no base of a {wanted.__name__}"
+        if _is_distilled(value):
+            kind = locate(base["_target_"])
+            return None if is_network(kind) else f"a {kind.__name__} is counted, and a teacher is a network"
         if _from_vectors(value):
             return None if "_target_" in value else "word vectors are not a network; set _target_ and model"
         kind = locate(base["_target_"])
@@ -72,6 +78,10 @@ class TunedFamily(LanguageModelFamily):
         kind = self.rung_class(value) if "_target_" in value else None
         return getattr(kind, "tuned_maker", None)
 
+    def also_given(self, value: Values, title: Callable[[str], str]) -> str:
+        """See `Family.also_given`; a teacher is no beginning."""
+        return f"teacher: {title(value['base'])}" if _is_distilled(value) else super().also_given(value, title)
+
     def train(self, rung: "LanguageModelRung", job: "Job", make: Make, root: Path = Path()) -> Trained:
         """Train the weights of its base, or its own network that starts with the word vectors of its base."""
         import torch
@@ -82,6 +92,10 @@ class TunedFamily(LanguageModelFamily):
         tokenizer = Tokenizer.load(root / TOKENIZER)
         model, result = make(root / "models" / rung.base, tokenizer, *streams(root), settings=rung)
         return scored(model, result, root)
+
+
+def _is_distilled(value: Values) -> bool:
+    return bool((value.get("training") or {}).get("distil"))
 
 
 def _from_vectors(value: Values) -> bool:

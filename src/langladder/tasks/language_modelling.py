@@ -5,6 +5,7 @@ describes, of the same architecture but for example with another dropout (fine-t
 2018).
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -36,11 +37,15 @@ class LanguageModelling(Task):
 
     def loss(self, batch: LanguageBatch) -> torch.Tensor:
         """Mean cross-entropy (nats per token) of tokens (B, T + 1)."""
+        return self.model.loss(self.read(batch), batch.tokens[:, 1:], self.smoothing)
+
+    def read(self, batch: LanguageBatch) -> torch.Tensor:
+        """Hidden states (B, T, D) of all but the last token of each row; the carried state moves on."""
         if batch.fresh:
             self.state = None
         hidden, state = self.model(batch.tokens[:, :-1], self.state)  # (B, T, D)
         self.state = None if state is None else tuple(part.detach() for part in state)
-        return self.model.loss(hidden, batch.tokens[:, 1:], self.smoothing)
+        return hidden
 
     @property
     def one_graph(self) -> bool:
@@ -75,7 +80,7 @@ def train_language_model(
     validation: TokenStream,
     config: LMTrainingConfig,
     run: Run,
-    task: type[LanguageModelling] = LanguageModelling,
+    task: Callable[[NeuralLanguageModel, LMTrainingConfig], LanguageModelling] = LanguageModelling,
 ) -> TrainingResult:
     """Train `model` in place; it ends with its best validation weights, on the CPU, in evaluation mode.
 

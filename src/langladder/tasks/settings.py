@@ -13,6 +13,15 @@ from langladder.tasks.optimisation import TrainingConfig
 from langladder.text.words.segmentation import InstalledWords
 
 
+class Distil(Config):
+    """Training with a teacher, see `tasks.distillation`."""
+
+    temperature: float = Field(default=2.0, ge=0.1, le=100)
+    """τ, by which the logits of both networks are divided."""
+    weight: float = Field(default=0.5, ge=0, le=1)
+    """w of the teacher's probabilities; 1 − w is the weight of the text itself."""
+
+
 class LMTrainingConfig(TrainingConfig):
     """Training settings of language models."""
 
@@ -21,6 +30,8 @@ class LMTrainingConfig(TrainingConfig):
     sequence_length: int = Field(default=64, ge=1, le=2**20)
     """Tokens per step of each stream or window."""
     label_smoothing: float = Field(default=0.0, ge=0, lt=1)
+    distil: Distil | None = None
+    """Of rungs of conf/tune with a network of their own: their base is their teacher; null: they start from it."""
     validation_tokens: int | None = Field(default=None, ge=1)
     """Validate during training on about this many tokens; null = on all."""
 
