@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hydra import initialize_config_dir
 
 from langladder.families import families
@@ -65,6 +66,22 @@ def test_a_base_that_cannot_be_is_refused(base: str, said: list[str]) -> None:
         message = refused(tunes={"gpt_longer": {"base": base}})
     for part in said:
         assert part in message
+
+
+def test_a_student_runs_after_its_teacher() -> None:
+    encoders: dict[str, object] = {"encoders": ["bert_mini"], "classifier_transfers": {}}
+    encoders["encoder_transfers"] = {"bert_distilled": {"base": "encoder/bert_mini"}}
+    found: dict[str, Any] = resolved(**encoders, tunes={"lstm_distilled": {"base": "lm/gpt"}})
+    assert found["fine_tune/lstm_distilled"]["tune"]["_maker_"] == "langladder.tasks.distillation.make_tuned"
+    small = found["transfer_encoder/bert_distilled"]["encoder_transfer"]
+    assert small["_maker_"] == "langladder.tasks.distillation.make_encoder"
+    stages = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
+    for stage in ("fine_tune", "transfer_encoder"):
+        assert "models/${item.base}" in stages[stage]["do"]["deps"]
+    without = {"bert_distilled": {"training": {"distil": None}}}
+    message = refused(**encoders, encoder_transfer=without, tunes={"lstm_distilled": {"base": "lm/kneser_ney"}})
+    assert "a KneserNey is counted, and a teacher is a network" in message
+    assert "training.distil: missing; such a rung learns from its base" in message
 
 
 def test_a_base_of_another_architecture_is_refused() -> None:

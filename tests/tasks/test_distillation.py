@@ -13,11 +13,23 @@ from langladder.ground.errors import InputError
 from langladder.models.language.neural import NeuralLanguageModel
 from langladder.models.language.recurrent import RecurrentLM
 from langladder.models.making import Run
-from langladder.tasks.distillation import DistilledLanguageModelling, make_tuned, soft_loss
+from langladder.tasks.distillation import (
+    DistilledLanguageModelling,
+    DistilledMaskedLanguageModelling,
+    make_tuned,
+    soft_loss,
+)
 from langladder.tasks.language_modelling import LanguageModelling
-from langladder.tasks.settings import LMTrainingConfig
+from langladder.tasks.masked_language_modelling import MaskedLanguageModelling
+from langladder.tasks.settings import LMTrainingConfig, MaskedTraining
+from tests.models.test_bert import gaps
+from tests.models.test_bert import make as make_bert
 
 BATCH = LanguageBatch(torch.tensor([[2, 4, 5, 6, 3, 2], [2, 9, 8, 3, 2, 7]]), True)
+
+
+def masked(**distil: float) -> MaskedTraining:
+    return MaskedTraining.model_validate({"distil": distil, "sequence_length": 12})
 
 
 def training(**distil: float) -> LMTrainingConfig:
@@ -46,6 +58,24 @@ def test_the_loss_is_the_mean_of_both_and_the_teacher_gets_no_gradient() -> None
     wanted, scores = (model.head(model(inputs)[0][keep]) for model in (teacher, student))
     torch.testing.assert_close(losses[2], soft_loss(scores, wanted, 3.0))
     losses[1].backward()
+    assert all(parameter.grad is None for parameter in teacher.parameters())
+    assert all(parameter.grad is not None for parameter in student.parameters())
+
+
+def test_an_encoder_s_masked_words_have_a_teacher_and_its_pairs_have_none() -> None:
+    student, teacher = make_bert(seed=1), make_bert(seed=2)
+    batch = gaps(student)
+    plain = MaskedLanguageModelling(student, masked(weight=0.0)).means(batch)
+    means = [
+        DistilledMaskedLanguageModelling(student, masked(weight=weight), teacher).means(batch)
+        for weight in (0.0, 0.5, 1.0)
+    ]
+    assert all(torch.equal(one, other) for one, other in zip(means[0], plain, strict=True))
+    torch.testing.assert_close(means[1][0], 0.5 * plain[0] + 0.5 * means[2][0])
+    assert all(torch.equal(found[1], plain[1]) for found in means)
+    wanted, scores = teacher.scores(batch), student.scores(batch)
+    torch.testing.assert_close(means[2][0], soft_loss(scores, wanted, 2.0))
+    torch.stack(means[1]).sum().backward()
     assert all(parameter.grad is None for parameter in teacher.parameters())
     assert all(parameter.grad is not None for parameter in student.parameters())
 

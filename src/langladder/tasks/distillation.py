@@ -4,7 +4,8 @@
 
 p_τ and q_τ are the teacher's and the student's probabilities with logits divided by the temperature τ; L_text is the
 loss on the text itself. The gradient of the second term shrinks as 1/τ², hence τ² (section 2). The teacher is not
-trained and has no dropout. It reads the same tokens of a batch as the student, each row from its first token on.
+trained and has no dropout. Of an encoder, the predicted tokens are the masked ones; the loss on pairs of texts is
+added as without a teacher. It reads the same tokens of a batch as the student, each row from its first token on.
 
 Shape legend: B rows, T tokens, N predicted tokens, V vocabulary, D width.
 """
@@ -18,12 +19,15 @@ from torch.nn import functional
 from langladder.data.language_modelling import LanguageBatch
 from langladder.ground.errors import InputError
 from langladder.ground.schema import locate
+from langladder.models.encoders.bert import BERT
+from langladder.models.encoders.encoder import Encoder, Masked
 from langladder.models.language.language_model import LanguageModel
 from langladder.models.language.neural import NeuralLanguageModel
-from langladder.models.making import Run, TrainingResult
+from langladder.models.making import Run, TrainingResult, TrainingSettings
 from langladder.nn.output import SoftmaxOutput
 from langladder.tasks.language_modelling import LanguageModelling, train_language_model
-from langladder.tasks.settings import LMTrainingConfig, TunedSettings
+from langladder.tasks.masked_language_modelling import MaskedLanguageModelling, train_encoder
+from langladder.tasks.settings import LMTrainingConfig, MaskedTraining, TunedSettings
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.tokenizers import Tokenizer
 
@@ -91,3 +95,59 @@ def make_tuned(
         )
     task = partial(DistilledLanguageModelling, teacher=teacher)
     return model, train_language_model(model, train, validation, config, run, task)
+
+
+class DistilledMaskedLanguageModelling(MaskedLanguageModelling):
+    """Masked words with a teacher."""
+
+    def __init__(self, model: BERT, config: MaskedTraining, teacher: BERT) -> None:
+        super().__init__(model, config)
+        assert config.distil is not None
+        self.distil = config.distil
+        self._teacher = (teacher.requires_grad_(False).eval(),)  # in a tuple: neither trained nor saved
+
+    def on_fit_start(self) -> None:
+        """The teacher computes where the student does."""
+        super().on_fit_start()
+        self._teacher[0].to(self.device)
+
+    @property
+    def one_graph(self) -> bool:
+        """See `Task.one_graph`: of two networks there is none."""
+        return False
+
+    def loss(self, batch: Masked) -> torch.Tensor:
+        """L, and the loss on pairs."""
+        return torch.stack(self.means(batch)).sum()
+
+    def means(self, batch: Masked) -> tuple[torch.Tensor, ...]:
+        """See `Task.means`: L, and the loss on pairs if there are any."""
+        text, *pairs = super().means(batch)
+        if not self.distil.weight or not len(batch.targets):
+            return text, *pairs
+        soft = soft_loss(self.model.scores(batch), self._teacher[0].masked_log_probs(batch), self.distil.temperature)
+        # L = (1 − w) L_text + w L_soft
+        return (1 - self.distil.weight) * text + self.distil.weight * soft, *pairs
+
+
+def make_encoder(
+    model: BERT,
+    tokenizer: Tokenizer,
+    train: TokenStream,
+    validation: TokenStream,
+    *,
+    settings: TrainingSettings[MaskedTraining],
+    run: Run,
+    base: Path,
+) -> TrainingResult:
+    """Train an encoder whose teacher is that in `base`; see `models.making`.
+
+    Raises:
+        InputError: the teacher has another vocabulary; see also `train_encoder`.
+    """
+    teacher = Encoder.load(base)
+    assert isinstance(teacher, BERT)  # the only kind of encoder
+    if teacher.vocab_size != model.vocab_size:
+        raise InputError(f"{base}: the teacher has {teacher.vocab_size:,} tokens, the student {model.vocab_size:,}")
+    task = partial(DistilledMaskedLanguageModelling, teacher=teacher)
+    return train_encoder(model, tokenizer, train, validation, settings.training, run, task)

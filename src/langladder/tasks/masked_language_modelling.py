@@ -3,6 +3,8 @@
 L = L_MLM + L_NSP, each a mean, over masked tokens and over rows (Devlin et al. 2019, appendix A.2)
 """
 
+from collections.abc import Callable
+
 import torch
 
 from langladder.data.masked_language_modelling import MaskedBatches
@@ -61,6 +63,7 @@ def train_encoder(
     validation: TokenStream,
     config: MaskedTraining,
     run: Run,
+    task: Callable[[BERT, MaskedTraining], MaskedLanguageModelling] = MaskedLanguageModelling,
 ) -> TrainingResult:
     """Train `model` in place; it ends with its best validation weights, on the CPU, in evaluation mode.
 
@@ -84,8 +87,7 @@ def train_encoder(
         validation_tokens=config.validation_tokens,
         steps=config.max_steps,
     )
-    task = MaskedLanguageModelling(model, config)
-    result = train_task(task, batches, config, run)
+    result = train_task(task(model, config), batches, config, run)
     model.cpu().eval()
     return result
 

@@ -190,6 +190,8 @@ class MaskedTraining(TrainingConfig):
     short: float = Field(default=0.1, ge=0, le=1)
     """Share of the rows that are cut to their first lines."""
     masking: Masking = Field(default_factory=Masking)
+    distil: Distil | None = None
+    """Of rungs of conf/encoder_transfer: their base is their teacher."""
     validation_tokens: int | None = Field(default=None, ge=1)
     """Validate during training on about this many tokens; null = on all."""
 

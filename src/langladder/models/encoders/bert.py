@@ -212,12 +212,16 @@ class BERT(Encoder):
             return loss, None
         return loss, functional.cross_entropy(self._next(first).float(), batch.strange)
 
+    def scores(self, batch: Masked) -> torch.Tensor:
+        """(M, V), whose log-softmax is log P at each masked place; differentiable."""
+        scores: torch.Tensor = self.head(self.transformed(self._read(batch)[0]))
+        return scores
+
     @torch.no_grad()
     def masked_log_probs(self, batch: Masked) -> torch.Tensor:
         """See `Encoder.masked_log_probs`."""
         with scoring(self, batch.tokens.device.type):
-            gaps, _ = self._read(batch)
-            return torch.log_softmax(self.head(self.transformed(gaps)).float(), dim=-1)
+            return torch.log_softmax(self.scores(batch).float(), dim=-1)
 
     @torch.no_grad()
     def target_log_probs(self, batch: Masked) -> torch.Tensor:
