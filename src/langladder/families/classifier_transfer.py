@@ -16,7 +16,7 @@ class ClassifierTransferFamily(ClassifierFamily):
     guide = "fine-tuning.md"
     position = 21
     default = "textcnn_skipgram"
-    bases = ("embedding", "lm", "tune", "encoder", "given")
+    bases = ("embedding", "lm", "tune", "encoder", "encoder_transfer", "given")
 
     def settings(self, value: Values) -> type[Config]:
         """The same as for a classifier, and the base; a network from the base keeps the base's input."""
@@ -40,7 +40,7 @@ class ClassifierTransferFamily(ClassifierFamily):
             return f"a {kind.__name__} cannot start with word vectors"
         if takes_weights(kind):
             return unfit(kind, value, base)
-        if str(value["base"]).startswith(("encoder/", "given/")):
+        if str(value["base"]).startswith(("encoder/", "encoder_transfer/", "given/")):
             return f"a {kind.__name__} starts with word vectors; a rung that starts from an encoder is a BERTClassifier"
         counted = "_target_" in base and not is_network(locate(base["_target_"]))
         if counted and not str(value["base"]).startswith("embedding/"):

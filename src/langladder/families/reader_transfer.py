@@ -16,7 +16,7 @@ class ReaderTransferFamily(ReaderFamily):
     title = "Readers that grew from other rungs"
     position = 28
     default = "bert_span"
-    bases = ("encoder", "lm", "tune", "given")
+    bases = ("encoder", "encoder_transfer", "lm", "tune", "given")
 
     def settings(self, value: Values) -> type[Config]:
         """The settings of a reader, and its base."""

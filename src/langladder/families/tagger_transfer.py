@@ -16,7 +16,7 @@ class TaggerTransferFamily(TaggerFamily):
     title = "Taggers that grew from other rungs"
     position = 26
     default = "bilstm_crf_skipgram"
-    bases = ("embedding", "encoder", "given")
+    bases = ("embedding", "encoder", "encoder_transfer", "given")
 
     def settings(self, value: Values) -> type[Config]:
         """The settings of a tagger, and its base; a network from the base keeps the base's input."""
@@ -37,7 +37,7 @@ class TaggerTransferFamily(TaggerFamily):
         kind = self.rung_class(value)
         if takes_weights(kind):
             return unfit(kind, value, base)
-        if str(value["base"]).startswith(("encoder/", "given/")):
+        if str(value["base"]).startswith(("encoder/", "encoder_transfer/", "given/")):
             return f"a {kind.__name__} starts with word vectors; a rung that starts from an encoder is a BERTTagger"
         return None if is_network(kind) else f"a {kind.__name__} has no input embedding to put vectors into"
 
