@@ -2,6 +2,7 @@
 
 import math
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -158,8 +159,9 @@ def test_maps_of_attention_are_what_each_layer_and_head_reads() -> None:
     maps = attention_weights(gpt, row)
     for weights, layer in zip(maps, transformers.gpt(gpt, row, 7).layers, strict=True):
         torch.testing.assert_close(weights, layer.weights)
-    x = gpt.blocks[0].norm_attention(gpt.embedding(torch.tensor(row)) * gpt.embedding_scale + gpt.position[:5])
-    query, key, _ = (part.view(5, 2, 4).transpose(0, 1) for part in gpt.blocks[0].attention.project(x).chunk(3, dim=-1))
+    block: Any = gpt.blocks[0]
+    x = block.norm_attention(gpt.embedding(torch.tensor(row)) + gpt.position[:5])
+    query, key, _ = (part.view(5, 2, 4).transpose(0, 1) for part in block.attention.project(x).chunk(3, dim=-1))
     scores = (query @ key.transpose(1, 2) / 2).masked_fill(torch.ones(5, 5).triu(1) == 1, -math.inf)
     torch.testing.assert_close(maps[0], scores.softmax(dim=-1))
     both = framed(encoder, [5, 9, 6])

@@ -28,11 +28,12 @@ def attention(model: Path, text: str, layer: int | None, head: int | None, as_js
     from langladder.answers.loading import is_encoder, read_encoder, read_model
     from langladder.evaluation.attention_maps import attention_weights, framed, token_names
     from langladder.faces.cli.translate import print_attention
+    from langladder.models.encoders.bert import BERT
     from langladder.models.language.gpt import GPT
 
     loaded = read_encoder(model) if is_encoder(model) else read_model(model)
     network, tokenizer = loaded.model, loaded.tokenizer
-    if not (is_encoder(model) or isinstance(network, GPT)):
+    if not isinstance(network, GPT | BERT):
         raise InputError(f"{model}: a {type(network).__name__} has no self-attention; choose a GPT or an encoder")
     note(tokenizer.normalisation.note([text], "texts"))
     row = framed(network, tokenizer.encode(text).tolist())

@@ -233,11 +233,9 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
         filled = aligned(encoders, lambda page: map(_guessed, page.gaps))
         context = {"filled": filled, "fillers": choice(encoders, loss, BESIDE)}
         yield Section("gaps", "What encoders put into gaps", "gaps.html.j2", context)
-    attentive: list[Entry[Any]] = [
-        rung
-        for rung in (*inputs.rungs_with(family, LanguageModelPage), *inputs.rungs_with(family, EncoderPage))
-        if rung.page.attention
-    ]
+    every: list[Entry[Any]] = [*inputs.rungs_with(family, LanguageModelPage)]
+    every += inputs.rungs_with(family, EncoderPage)
+    attentive = [rung for rung in every if rung.page.attention]
     if attentive:
         title = "What encoders read" if encoders else "What GPT reads"
         context = {"attention": list(_attention(attentive, family)), "attentive": choice(attentive, loss, 1, most=2)}
@@ -263,7 +261,7 @@ def heads_plot(tokens: Sequence[str], heads: Sequence[Sequence[Sequence[float]]]
     T, each = len(tokens), min(len(heads), HEADS_A_ROW)
     rows = -(-len(heads) // each)
     with drawing():
-        figure, first = new_figure(0.9 + each * (0.3 + 0.13 * T), rows * (0.9 + 0.13 * T))
+        figure, first = new_figure(1.1 + each * (0.3 + 0.14 * T), rows * (1.3 + 0.14 * T))
         first.remove()
         for number, axes in enumerate(figure.subplots(rows, each, squeeze=False).flat):
             if number >= len(heads):
