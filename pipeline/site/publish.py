@@ -70,7 +70,13 @@ class Kind(NamedTuple):
 TOKENS, PAIR = ("tokenizer.json",), ("source.json", "target.json")
 RECURRENT = {"cell": "lstm", "layer_norm": False, "output": "softmax", "recurrent_dropout": 0.0, "learn_start": False}
 DECODER = {"norm": "pre", "positions": "learned", "sparse_window": None, "residual": True, "output": "softmax"}
-DECODER |= {"norm_kind": "layer", "norm_epsilon": 1e-5, "feed_forward": "gelu", "key_value_heads": None}
+DECODER |= {
+    "norm_kind": "layer",
+    "norm_epsilon": 1e-5,
+    "feed_forward": "gelu",
+    "key_value_heads": None,
+    "experts": None,
+}
 FILTERS = {"padding": "valid", "pooling": "max", "channels": 1, "pairs": "joined"}
 KINDS = {
     "ngram": Kind("n-gram model", "lm", BackoffLanguageModel, "kneser_ney", TOKENS, {}),

@@ -103,7 +103,14 @@ def test_without_the_training_tokens_there_are_no_counts() -> None:
 
 @pytest.mark.parametrize(
     "more",
-    [{}, {"norm": "post"}, {"sparse_window": 2}, {"positions": "sinusoidal"}, LLAMA | {"key_value_heads": 1}],
+    [
+        {},
+        {"norm": "post"},
+        {"sparse_window": 2},
+        {"positions": "sinusoidal"},
+        LLAMA | {"key_value_heads": 1},
+        {"experts": 3},
+    ],
 )
 def test_gpt_s_last_layer_gives_its_answer(more: dict[str, object]) -> None:
     torch.manual_seed(1)

@@ -188,7 +188,12 @@ def test_exported_tokenizer_puts_bos_first_and_stays_ours(tmp_path: Path, tokeni
 
 @pytest.mark.parametrize(
     ("settings", "named"),
-    [({"norm": "post"}, "norm=post"), ({"sparse_window": 3}, "sparse_window=3"), ({"residual": False}, "residual=f")],
+    [
+        ({"norm": "post"}, "norm=post"),
+        ({"sparse_window": 3}, "sparse_window=3"),
+        ({"residual": False}, "residual=f"),
+        ({"experts": 2}, "experts=2"),
+    ],
 )
 def test_what_gpt2_cannot_compute_is_refused(tmp_path: Path, tokenizer: Tokenizer, settings, named: str) -> None:
     with pytest.raises(InputError, match=named):

@@ -221,7 +221,8 @@ def test_trains_in_bf16(name):
 def test_overfit_two_batches(name):
     model = network(name)  # evaluation mode: without dropout
     batches = documents(4, 1, 6).split(2)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    lr = 0.01 if "experts" in name else 0.02  # large steps make a token change its experts, which then start anew
+    optimizer = torch.optim.Adam(model.parameters(), lr=lr)
     warmup = torch.optim.lr_scheduler.LinearLR(optimizer, 0.05, total_iters=40)  # post-norm needs it
     for step in range(100):
         batch = batches[step % 2]

@@ -150,6 +150,7 @@ _COMPUTED: Settings = {
     "norm_kind": ("layer",),
     "positions": ("learned", "sinusoidal", "none"),
     "feed_forward": ("gelu",),
+    "experts": (None,),
     "sparse_window": (None,),
     "residual": (True,),
     "output": ("softmax",),

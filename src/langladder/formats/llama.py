@@ -41,7 +41,13 @@ from langladder.text.tokenize.tokenizers import Tokenizer
 
 _TABLE, _OUTPUT = "embed_tokens.weight", "lm_head.weight"
 _COMPUTED: Settings = {name: (value,) for name, value in LLAMA.items() if name != "tie_weights"}
-_COMPUTED |= {"norm": ("pre",), "sparse_window": (None,), "residual": (True,), "output": ("softmax",)}
+_COMPUTED |= {
+    "norm": ("pre",),
+    "experts": (None,),
+    "sparse_window": (None,),
+    "residual": (True,),
+    "output": ("softmax",),
+}
 LONGEST = 8192  # the most that `GPTConfig.context` takes
 
 

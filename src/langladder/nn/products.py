@@ -8,6 +8,7 @@ compared with hundreds. Embedding look-ups have no multiplications. Output layer
 
 from torch import nn
 
+from langladder.nn.experts import Experts
 from langladder.nn.output import OutputLayer
 from langladder.nn.recurrent import LoopLayer
 
@@ -20,6 +21,8 @@ def matrix_entries(network: nn.Module) -> int:
         return int(network.weight.numel())  # a filter of width k: (out, in, k), at every position
     if isinstance(network, nn.RNNBase):
         return sum(p.numel() for name, p in network.named_parameters() if name.startswith("weight"))
+    if isinstance(network, Experts):  # a token goes through the router and k experts
+        return network.router.weight.numel() + network.active * matrix_entries(network.experts[0])
     if isinstance(network, LoopLayer):
         return network.W.numel() + network.U.numel()
     return sum(matrix_entries(part) for part in network.children())

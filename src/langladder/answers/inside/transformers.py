@@ -148,7 +148,8 @@ def _watching(layers: Sequence[GPTBlock | BERTLayer]) -> Iterator[_Kept]:
     for layer in layers:
         hooks.append(layer.register_forward_hook(keep(kept.read, kept.left)))
         hooks.append(layer.attention.register_forward_hook(keep(kept.attention_read, kept.attention)))
-        hooks.append(layer.contract.register_forward_hook(keep(None, kept.feed_forward)))
+        writer = layer.feed_writer if isinstance(layer, GPTBlock) else layer.contract
+        hooks.append(writer.register_forward_hook(keep(None, kept.feed_forward)))
     try:
         yield kept
     finally:

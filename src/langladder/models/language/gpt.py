@@ -26,7 +26,8 @@ Llama (Touvron et al. 2023, section 2.2; grouped queries: Llama 2, section 2.2) 
     bias: false, tie_weights: false
 
 SwiGLU has three matrices, so its hidden width is 8/3 D (rounded up to a multiple of 8), not 4 D as with GELU: the
-number of parameters is the same.
+number of parameters is the same. With `experts`, each layer has several feed-forward networks and a router
+(`nn.experts`).
 
 `advance` caches the keys and values of previous tokens, so each new token costs one position. If a text is longer than
 the context, its oldest tokens are dropped; then every position changes, and the whole window is computed again.
@@ -47,6 +48,7 @@ from langladder.ground import schema
 from langladder.models.language.neural import NeuralLanguageModel, scoring
 from langladder.models.network import check_width, with_preset
 from langladder.nn.dropout import Dropout
+from langladder.nn.experts import Expert, Experts, feed_forward
 from langladder.nn.multi_head_attention import CausalSelfAttention, Past, Rotary
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.output_choice import OutputConfig, make_output
@@ -128,6 +130,9 @@ class GPTConfig(OutputConfig):
     feed_forward: Literal["gelu", "swiglu"] = "gelu"
     inner: int | None = Field(default=None, ge=1, le=65_536)  # width of the feed-forward network; null: see above
     key_value_heads: int | None = Field(default=None, ge=1, le=128)  # a divisor of heads; null: as many
+    experts: int | None = Field(default=None, ge=2, le=64)  # feed-forward networks per layer; null: one, no router
+    active_experts: int = Field(default=2, ge=1)  # of them, how many a token is sent to
+    balance: float = Field(default=0.01, ge=0)  # α of the loss that gives all experts as many tokens
     sparse_window: int | None = Field(default=None, ge=2)  # every second layer sees so many tokens; null: all
     residual: bool = True  # false: for ablations only
     tie_weights: bool = True
@@ -165,6 +170,8 @@ class GPTConfig(OutputConfig):
                 f"key_value_heads={self.key_value_heads} does not divide heads={self.heads}: each head of keys and "
                 "values serves as many heads of queries"
             )
+        if self.experts is not None and self.active_experts > self.experts:
+            raise ValueError(f"active_experts={self.active_experts} of experts={self.experts}: at most all of them")
         if self.sparse_window is not None and self.layers < 2:
             raise ValueError(
                 f"sparse_window={self.sparse_window} with layers=1: only the second layer is sparse; use more layers"
@@ -180,7 +187,9 @@ class Cache(NamedTuple):
 
 
 class GPTBlock(nn.Module):
-    """One layer: attention, then a feed-forward network, each added to its input."""
+    """One layer: attention, then a feed-forward network or a mixture of them, each added to its input."""
+
+    experts: Experts | None
 
     def __init__(self, config: GPTConfig, window: int | None, rotary: Rotary | None) -> None:
         super().__init__()
@@ -196,9 +205,13 @@ class GPTBlock(nn.Module):
             key_value_heads=config.key_value_heads,
             rotary=rotary,
         )
-        self.expand, self.contract = nn.Linear(D, inner, bias=config.bias), nn.Linear(inner, D, bias=config.bias)
-        self.gate = nn.Linear(D, inner, bias=config.bias) if config.feed_forward == "swiglu" else None
-        self.activation = nn.GELU(approximate="tanh")
+        gated, self.experts = config.feed_forward == "swiglu", None
+        if config.experts is None:
+            self.expand, self.contract = nn.Linear(D, inner, bias=config.bias), nn.Linear(inner, D, bias=config.bias)
+            self.gate = nn.Linear(D, inner, bias=config.bias) if gated else None
+        else:
+            sizes = {"experts": config.experts, "active": config.active_experts}
+            self.experts = Experts(width=D, inner=inner, gated=gated, bias=config.bias, **sizes)
         self.dropout = Dropout(config.dropout)
 
     def forward(self, x: torch.Tensor, past: Past | None = None) -> tuple[torch.Tensor, Past]:
@@ -214,14 +227,17 @@ class GPTBlock(nn.Module):
         x = x if wanted is None else layout.part(x, wanted)
         return self._feed(self._add(x, mixed, self.norm_attention))
 
+    @property
+    def feed_writer(self) -> nn.Module:
+        """The module whose result the feed-forward network adds to its input."""
+        return self.contract if self.experts is None else self.experts
+
     def _feed(self, a: torch.Tensor) -> torch.Tensor:
         # pre: x' = a + W₂ GELU(W₁ LN(a)); post: x' = LN(a + W₂ GELU(W₁ a))
         read = self.norm_feed(a) if self.pre else a
-        if self.gate is None:
-            inner = self.activation(self.expand(read))  # (…, 4D)
-        else:  # W₂ (SiLU(W₃ a) ⊙ W₁ a)
-            inner = functional.silu(self.gate(read)) * self.expand(read)  # (…, 8/3 D)
-        return self._add(a, self.contract(inner), self.norm_feed)
+        if self.experts is None:
+            return self._add(a, feed_forward(read, self.expand, self.gate, self.contract), self.norm_feed)
+        return self._add(a, self.experts(read), self.norm_feed)
 
     def _add(self, x: torch.Tensor, change: torch.Tensor, norm: nn.Module) -> torch.Tensor:
         total = x + self.dropout(change) if self.residual else self.dropout(change)
@@ -260,8 +276,8 @@ class GPT(NeuralLanguageModel):
 
     @property
     def one_graph(self) -> bool:
-        """See `Network.one_graph`: true with the full softmax."""
-        return isinstance(self.head, SoftmaxOutput)
+        """See `Network.one_graph`: true with the full softmax and one feed-forward network."""
+        return isinstance(self.head, SoftmaxOutput) and self.config.experts is None
 
     def forward(self, tokens: torch.Tensor, state: None = None) -> tuple[torch.Tensor, None]:  # noqa: ARG002
         """See `NeuralLanguageModel.forward`; T must not exceed the context."""
@@ -338,6 +354,14 @@ class GPT(NeuralLanguageModel):
             kept.append(past)
         return self.norm(x), kept
 
+    def loss(self, hidden: torch.Tensor, targets: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
+        """See `NeuralLanguageModel.loss`; in training with the balance of the experts, summed over the layers."""
+        loss = super().loss(hidden, targets, smoothing)
+        for block in cast("list[GPTBlock]", self.blocks):
+            if block.experts is not None and self.training:
+                loss = loss + self.config.balance * block.experts.take_balance()
+        return loss
+
     def products(self, length: int) -> float:
         """See `Network.products`: the matrices, and for each layer T² scores and T² weighted values of width D."""
         # 2 N T² D: masked scores are also computed
@@ -353,7 +377,8 @@ class GPT(NeuralLanguageModel):
         if config.norm == "pre" and config.residual:
             for module in self.modules():
                 if isinstance(module, GPTBlock):
-                    for writer in (module.attention.output, module.contract):
+                    experts = [module] if module.experts is None else cast("list[Expert]", module.experts.experts)
+                    for writer in (module.attention.output, *(one.contract for one in experts)):
                         nn.init.normal_(writer.weight, std=scale / (2 * config.layers) ** 0.5)
         # Sines and cosines have a fixed size, so √D · E w must not start smaller, or positions would dominate the
         # tokens.
