@@ -66,6 +66,10 @@ def test_golden_balance_is_one_where_all_get_the_same_and_n_where_one_gets_all()
     assert float(layer.take_balance()) == pytest.approx(4.0)
     layer.eval()(torch.eye(4, D))
     assert layer.take_balance() == 0.0
+    both = experts(2).train()
+    torch.nn.init.zeros_(both.router.weight)  # p = 1/n everywhere: Σ f = 1, whichever two are chosen
+    both(torch.randn(N, D))
+    assert float(both.take_balance()) == pytest.approx(1.0)
 
 
 def test_the_balance_is_part_of_the_training_loss_only() -> None:
