@@ -43,6 +43,7 @@ class LanguageModelling(Task):
         """Hidden states (B, T, D) of all but the last token of each row; the carried state moves on."""
         if batch.fresh:
             self.state = None
+        hidden: torch.Tensor
         hidden, state = self.model(batch.tokens[:, :-1], self.state)  # (B, T, D)
         self.state = None if state is None else tuple(part.detach() for part in state)
         return hidden

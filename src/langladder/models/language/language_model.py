@@ -64,7 +64,7 @@ class LanguageModel(Model):
         Here one token after the other; models that read several at once override this.
         """
         found, states = [], []
-        for token in tokens.split(1, dim=1):
+        for token in torch.split(tokens, 1, dim=1):
             log_probs, state = self.advance(token, state)  # (B, V)
             found.append(log_probs)
             states.append(state)
