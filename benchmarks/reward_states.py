@@ -51,8 +51,9 @@ class Reader(nn.Module):
             self.reward.gpt.requires_grad_(False)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        rewards: torch.Tensor
         if self.kind in ("likelihood", "last"):
-            rewards: torch.Tensor = self.reward(tokens)
+            rewards = self.reward(tokens)
             return rewards
         gpt, T = self.reward.gpt, tokens.shape[1]
         packed, layout = gpt.packed(tokens)
@@ -62,12 +63,14 @@ class Reader(nn.Module):
             for layer in self.layers:
                 h = layer(h, src_mask=mask, is_causal=True)
             last = nn.functional.layer_norm(h[torch.arange(len(h)), real.sum(dim=1) - 1], h.shape[-1:])
-            return self.reward.head(last)[:, 0]
+            rewards = self.reward.head(last)[:, 0]
+            return rewards
         places = torch.arange(T)
         begins = torch.where(tokens == gpt.markers.assistant, places, 0).amax(dim=1, keepdim=True)
         if self.kind == "pairs":
             h = torch.cat([h.roll(1, dims=1), gpt.embedding(tokens) * gpt.embedding_scale], dim=-1)
-        return (self.f(h)[..., 0] * (real & (places > begins))).sum(dim=1)
+        rewards = (self.f(h)[..., 0] * (real & (places > begins))).sum(dim=1)
+        return rewards
 
 
 @torch.no_grad()
