@@ -69,8 +69,12 @@ class Kind(NamedTuple):
 
 TOKENS, PAIR = ("tokenizer.json",), ("source.json", "target.json")
 RECURRENT = {"cell": "lstm", "layer_norm": False, "output": "softmax", "recurrent_dropout": 0.0, "learn_start": False}
-DECODER = {"norm": "pre", "positions": "learned", "sparse_window": None, "residual": True, "output": "softmax"}
-DECODER |= {
+DECODER: dict[str, object] = {
+    "norm": "pre",
+    "positions": "learned",
+    "sparse_window": None,
+    "residual": True,
+    "output": "softmax",
     "norm_kind": "layer",
     "norm_epsilon": 1e-5,
     "feed_forward": "gelu",

@@ -11,6 +11,7 @@ from pipeline import ROOT
 from pipeline.document import CLAIMS, claim_table, fill, published, stage_table
 from pipeline.settings import params
 from pipeline.settings.titles import Description
+from pipeline.site.story import settings
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 ADDING = (ROOT / "docs" / "adding-a-rung.md").read_text(encoding="utf-8")
@@ -88,5 +89,5 @@ def test_a_stage_runs_a_module_of_the_pipeline() -> None:
 @pytest.mark.parametrize("group", ["embedding", "lm", "translator", "captioner", "transcriber"])
 def test_every_rung_has_an_approach(group: str) -> None:
     for file in sorted((ROOT / "conf" / group).glob("*.yaml")):
-        target = yaml.safe_load(file.read_text(encoding="utf-8"))["_target_"]
+        target = settings(group, file.stem)["_target_"]
         assert locate(target).approach, f"{target} (of {file.name}) says no approach, under which the report shows it"

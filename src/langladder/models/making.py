@@ -102,4 +102,5 @@ class TrainingResult:
 
     def sizes(self, parameters: int) -> dict[str, object]:
         """The figures of a network's size: its parameters, and the trained ones where those are fewer."""
-        return {"parameters": parameters} | ({} if self.trained is None else {"trained_parameters": self.trained})
+        trained: dict[str, object] = {} if self.trained is None else {"trained_parameters": self.trained}
+        return trained | {"parameters": parameters}
