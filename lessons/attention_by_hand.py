@@ -22,6 +22,15 @@ from langladder.nn.token_embedding import sinusoidal
 torch.set_printoptions(precision=4, sci_mode=False)
 
 # %% [markdown]
+# ## Why attention
+#
+# A translator of two recurrent networks (Sutskever et al. 2014) reads a sentence into one vector, and writes the
+# translation from it. The vector has the same size for 5 words and for 50: the longer the sentence, the more of it is
+# lost (Cho et al. 2014). Bahdanau et al. (2015) keep the state of *every* source word. Before each word that it writes,
+# the translator scores all these states, turns the scores into weights with a softmax, and reads the weighted mean. So
+# nothing has to fit into one vector. You will compute this step; the ladder's report shows what it is worth (*BLEU by
+# length*).
+#
 # ## Three words, two numbers each
 #
 # Each row of X is a word (the, cat, sat): four numbers. W_Q turns a word into what it *asks* for (its query), W_K into
@@ -40,7 +49,8 @@ assert torch.allclose(K, torch.tensor([[0.11, 0.19], [0.55, 0.45], [0.13, 0.25]]
 
 # %% [markdown]
 # The score of *the* for itself: 0.41 · 0.11 + 0.26 · 0.19 = 0.0945, divided by √2. The softmax of the three scores of a
-# row says how much *the* reads of each word.
+# row says how much *the* reads of each word. The output is the mean of the *values* V with these weights. A trained
+# layer has a third matrix for them, V = X W_V. Here the values are the words themselves, V = X.
 
 # %%
 scores = Q @ K.T / math.sqrt(2)  # (3, 3)
@@ -245,9 +255,10 @@ assert sum(dictionary[word] == right for word, right in known.items()) >= 6
 #
 # <details><summary>Answer</summary>
 #
-# For the table, *hundo* and *hundon* are two unrelated words: each is counted by itself, and they share the occurrences
-# of *dog*. Tokens smaller than a word (BPE, characters) share *hund*. And a trained translator does not score single
-# words but states that have read the sentence, so it knows which of two equal words is meant.
+# For the table, *hundo* and *hundon* are two unrelated words: each is counted by itself, and they share the
+# occurrences of *dog*. The form with more of them gets the higher score. Tokens smaller than a word (BPE, characters)
+# share *hund*. And a trained translator does not score single words but states that have read the sentence, so it
+# knows which of two equal words is meant.
 #
 # </details>
 
@@ -266,7 +277,7 @@ assert dictionary["hundon"] in ("dog", "dogs")
 # | minutes | what |
 # | ---: | --- |
 # | 0–5 | "The animal did not cross the street because **it** was too tired": which word does *it* need to read? |
-# | 5–15 | Three words, two numbers each: Q, K, scores, softmax with a pencil; exercise 1 |
+# | 5–15 | Why attention, in one minute; three words: Q, K, scores, softmax with a pencil; exercise 1 |
 # | 15–20 | Why √d: guess the largest of 16 weights for d = 512 before you show it |
 # | 20–25 | The mask; exercise 2: find the colleague's mistake |
 # | 25–34 | Shuffle the words: what changes? Positions; the head that looks back; exercise 3 |
@@ -286,3 +297,7 @@ assert dictionary["hundon"] in ("dog", "dogs")
 # 2. *Why is the mask −∞ and not 0?* Softmax takes e to the score. e⁰ = 1 still reads the word; e^(−∞) = 0 does not.
 # 3. *Which sentence does attention without positions confuse with "dog bites man"?* "man bites dog": the same set of
 #    words.
+#
+# **If a student asks** why attention was invented: without it, a translator reads the source into one vector, of the
+# same size for 5 words and for 50. Attention reads every source word again, before each word that it writes. Show *BLEU
+# by length* in the report: on long sentences the curve of seq2seq is near 0, and that of attention is not.

@@ -397,10 +397,10 @@ assert clauses < 0.2 * len(train)
 # | ---: | --- |
 # | 0–5 | Ask: *sleep* or *sleeps* after "the dogs that the old king fed yesterday …"? How do you know? |
 # | 5–15 | Counts and back-off; exercise 1 with a pencil |
-# | 15–22 | The fixed window: the toy language, the two n-gram curves. Let the class draw the LSTM's curve |
+# | 15–22 | The fixed window: the two n-gram curves (0 to 10 words between, 15, 20); the class draws the LSTM's |
 # | 22–33 | The state, the tanh that forgets, the gates; two students play the cell (keep) and the input gate (write) |
-# | 33–38 | Train the LSTM on the toy language; look at the picture |
-# | 38–45 | The bars on the whole text, the floor, exercise 4; what is still missing? |
+# | 33–38 | Train the LSTM on the toy language; show the picture: the 5-gram guesses from 4 on |
+# | 38–45 | The four perplexities, exercise 4. What is missing? The state has a constant size (lesson 4: attention) |
 #
 # **On the board.** The sentence with an arc from *dogs* to *sleep* and a box around the last four words. Below it the
 # cell as a line from left to right, with a tap for each gate: f on the line, i where g flows in, o where h flows out.
@@ -415,3 +415,6 @@ assert clauses < 0.2 * len(train)
 #    everything and takes g.
 # 3. *Back-off takes 0.75 from every count. Where does it go?* To the shorter history, so that the probabilities still
 #    sum to 1.
+#
+# **If a student asks** about the *vanishing gradient*: the gradient passes the same tanh and U at each step backwards,
+# so it fades like the state; along the cell only f multiplies it. The claim `gradient_flow` measures both.
