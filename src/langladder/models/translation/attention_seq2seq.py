@@ -1,7 +1,7 @@
 """Translation by jointly learning to align and translate (Bahdanau, Cho & Bengio 2015), "RNNsearch".
 
-The encoder computes one annotation per source word instead of one vector per sentence, and the decoder attends to the
-annotations before every output word:
+The encoder keeps one annotation per source word instead of one vector per sentence, and the decoder attends to the
+annotations before every output word, so a long sentence need not fit into one vector.
 
     encoder    h_j = [→h_j ; ←h_j], a bidirectional GRU (section 3.2)
     bridge     s_0 = tanh(W_s [→h_S ; ←h_1] + b)

@@ -183,7 +183,7 @@ function translator(model) {
   const parts = [section("The translation, step by step", "At each step the likeliest token is taken (greedy search). The sum of the logarithms is the translation's.",
     make("p", {}, make("b", {}, `${titleOf(model)}: `), make("span", enclosing(result.translation, "target"), result.translation || "(nothing)"), `, log P = ${number(result.log_prob)}`),
     table("Each step", ["step", "token", "P", "log P", "what else was likely"], rows))];
-  if (!result.layers.length) return [...parts, section("Attention", `${titleOf(model)} has none: it reads the sentence once, into the state that it begins with.`)];
+  if (!result.layers.length) return [...parts, section("Attention", `${titleOf(model)} has none: it reads the sentence once, into the state that it begins with. That state has the same size for short and long sentences.`)];
   const place = make("div", {});
   const target = result.steps.map((step) => step.token);
   const own = ["<bos>", ...target.slice(0, -1)];

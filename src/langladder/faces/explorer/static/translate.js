@@ -65,7 +65,7 @@ async function attention(model, which) {
   read = await ask("/api/translate/attention", { model, text: last.text, ids: one.ids }, tell("attention"));
   at("chosen-heads").hidden = !read?.layers.length;
   if (!read) return at("reading").replaceChildren();
-  if (!read.layers.length) return at("reading").replaceChildren(make("p", {}, `${titleOf(model)} has no attention: it reads the sentence once, into one vector.`));
+  if (!read.layers.length) return at("reading").replaceChildren(make("p", {}, `${titleOf(model)} has no attention: it reads the sentence once, into one vector of the same size for short and long sentences.`));
   options(at("kind"), [...new Set(read.layers.map((layer) => layer.kind))].map((kind) => [kind, KINDS[kind]]));
   choose();
 }
