@@ -7,11 +7,11 @@ import yaml
 
 from langladder.ground.schema import locate
 from pipeline import ROOT
+from pipeline.settings.params import conf_names
+from pipeline.site.story import settings
 from pipeline.tracking import code_version
 
-RUNGS = {
-    file.stem: yaml.safe_load(file.read_text(encoding="utf-8")) for file in (ROOT / "conf/embedding").glob("*.yaml")
-}
+RUNGS = {name: settings("embedding", name) for name in conf_names("embedding")}
 LMS = {"kneser_ney": "langladder.models.language.counted.make", "lstm": "langladder.tasks.language_modelling.make"}
 WORD2VEC = {f"{kind}{output}" for kind in ("skipgram", "cbow") for output in ("", "_hs", "_nce", "_softmax")}
 COUNTED = {"glove", "lsa", "ppmi", "ppmi_window10", "svd", "term_document", "term_term", "tfidf"}

@@ -10,6 +10,7 @@ from torch import nn
 from langladder.evaluation.gradient_check import kinds, tiny_networks
 from langladder.evaluation.work import STATES, counted, counted_trial, kept_bytes, training_bytes, work_of
 from langladder.models.language.gpt import GPT
+from langladder.models.language.knn import KNNLM
 from langladder.models.language.neural import NeuralLanguageModel
 from langladder.models.language.nnlm import NNLM
 from langladder.models.language.recurrent import RecurrentLM
@@ -31,6 +32,9 @@ MODELS: dict[str, NeuralLanguageModel] = {
     for name, network in tiny_networks(kind)
     if not any(choice in name for choice in CHOICES) and isinstance(network, NeuralLanguageModel)
 }
+for network in MODELS.values():
+    if isinstance(network, KNNLM):
+        network.head.mix[0] = 0.5  # at λ = 0 the store is not read
 OTHERS = {
     name: network
     for kind in kinds().values()

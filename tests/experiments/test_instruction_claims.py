@@ -104,7 +104,7 @@ def test_numbers_of_best_of_n_double(effort: float, numbers: list[int]) -> None:
     ("wrong", "said"),
     [
         ({"proxies": {"one": {}}}, "at least 2"),
-        ({"proxies": {"one": {}, "deep": {"layers": 3}}}, "deep.layers=3, and the SFT model has 2"),
+        ({"proxies": {"one": {}, "deep": {"layers": 3}}}, "deep.layers=3, but the SFT model only has 2"),
         ({"proxies": {"one": {}, "wide": {"width": 3}}}, "width"),
         ({"checkpoints": 1}, "checkpoints"),
     ],
@@ -197,7 +197,7 @@ def test_nothing_is_judged_of_policies_that_have_not_learnt() -> None:
 
 def test_more_nats_are_worse_and_told_as_measured() -> None:
     told = found("ptx_tax", {name: outcome(**means) for name, means in TAX.items()})
-    assert "plain text, nats a token, PPO against SFT +0.400 (+0.400 to +0.400)" in told.verdict
+    assert "plain text, nats per token, PPO against SFT +0.400 (+0.400 to +0.400)" in told.verdict
     assert told.rests_on[0].mean == pytest.approx(0.4)  # in favour of the claim: PPO is worse
 
 

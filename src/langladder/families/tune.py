@@ -59,7 +59,7 @@ class TunedFamily(LanguageModelFamily):
             return None
         if self._maker_of(value):
             wanted, kind = self.rung_class(value), locate(base["_target_"])
-            fits = issubclass(kind, getattr(wanted, "BASE", ()))
+            fits = issubclass(kind, getattr(wanted, "BODY", ()))
             return None if fits else f"it is a {kind.__name__}, and no base of a {wanted.__name__}"
         if _is_distilled(value):
             kind = locate(base["_target_"])

@@ -343,6 +343,7 @@ def test_help_has_an_example_for_each_command(run: Run) -> None:
         "classify",
         "tag",
         "answer",
+        "attention",
         "check-gradients",
         "advise",
         "evaluate",

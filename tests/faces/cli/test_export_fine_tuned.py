@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from langladder.faces.cli.export import _choose
 from langladder.faces.cli.main import app
 from langladder.families import families
-from langladder.ground.artefacts import write_json
+from langladder.ground.artefacts import FORMAT_VERSION, write_json
 from langladder.ground.errors import InputError
 from langladder.models.classification.bert_classifier import BERTClassifier
 from langladder.models.classification.gpt_classifier import GPTClassifier
@@ -104,7 +104,7 @@ def test_every_rung_has_another_format_or_a_sentence_says_that_it_has_none(tmp_p
     targets |= {"langladder.models.language.instructed.InstructedGPT", "langladder.models.reward.RewardModel"}
     found: dict[str, str] = {}
     for target in sorted(one for one in targets if one.startswith("langladder.models.")):
-        write_json(tmp_path / "config.json", {"_target_": target})
+        write_json(tmp_path / "config.json", {"format": FORMAT_VERSION, "_target_": target, "config": {}})
         kind = target.rpartition(".")[2]
         try:
             found[kind] = _choose(tmp_path, None)

@@ -168,7 +168,7 @@ def test_words_of_another_text_are_counted_as_in_the_training_text(run: Run, pro
         (["prompt", "models/lm/gpt", "x", "--option", "a", "--option", "a"], "a different answer"),
         (["prompt", "models/lm/gpt", "x", "--option", "a", "--option", ""], "one of them is empty"),
         (["prompt", "nowhere", "x", "--option", "a", "--option", "b"], "no saved language model"),
-        (["prompt", "models/lm/gpt", "--task", "chess"], "neither a file nor a task of conf/prompt/ (agreement"),
+        (["prompt", "models/lm/gpt", "--task", "chess"], "neither a file nor a task in conf/prompt/ (agreement"),
         (["prompt", "models/lm/gpt", "x", "--task", "knowledge"], "either --task, or TEXT"),
         (["prompt", "models/lm/gpt", "x", "--shots", "1"], "work with --task only"),
         (["prompt", "models/lm/gpt", "--task", "mine.tsv"], "mine.tsv: not YAML"),

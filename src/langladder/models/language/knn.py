@@ -154,8 +154,8 @@ class KNNLM(NeuralLanguageModel):
     approach = "Transformer"
     Config: ClassVar[type[schema.Config]] = KNNConfig
     SIZES = ("vocab_size", "entries")
-    BASE: ClassVar[type[NeuralLanguageModel]] = GPT
-    """The class of its base."""
+    BODY: ClassVar[type[NeuralLanguageModel]] = GPT
+    """The class of its base, and of its body."""
     tuned_maker: ClassVar[str] = "langladder.tasks.nearest_neighbours.make_tuned"
     config: KNNConfig
     vocab_size: int
@@ -195,6 +195,10 @@ class KNNLM(NeuralLanguageModel):
     def state_of(self, state: Cache, rows: torch.Tensor) -> Cache:
         """See `NeuralLanguageModel.state_of`."""
         return self.gpt.state_of(state, rows)
+
+    def products(self, length: int) -> float:
+        """See `Network.products`."""
+        return self.gpt.products(length)
 
     def input_embedding(self) -> nn.Embedding | None:
         """See `NeuralLanguageModel.input_embedding`."""
