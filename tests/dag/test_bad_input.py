@@ -263,6 +263,7 @@ def test_crlf_and_byte_order_marks_are_taken_off(tmp_path: Path, monkeypatch: py
     assert all(file.stat().st_size for file in truth.iterdir())  # and warns of empty ones, once a stage
 
 
+@pytest.mark.long
 def test_a_stage_says_what_it_does_and_how_far_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -340,26 +341,30 @@ def test_an_interrupt_and_too_little_memory_are_one_sentence(
         corpus(path, tmp_path / "out", monkeypatch)
 
 
+WRONG_NAMES = [
+    (["lm=lsmt"], ["lm: 'lsmt' is not a choice: the nearest: lstm", "on the command line"]),
+    (["lm=../lm/lstm"], ["'../lm/lstm' is not a choice"]),
+    (["-m", "lm=lstm,lsmt,gtp", "size=tinny"], ["3 problems", "'lsmt'", "'gtp'", "nearest: tiny"]),
+    (["lm.model.wdith=8"], ["lm.model.wdith: unknown key; the nearest: lm.model.width"]),
+    (["sede=1"], ["sede: unknown key; the nearest: side, seed"]),
+    (["+experiment=heads"], ["experiment: unknown key; its new name is claim (a preset: +preset=…)"]),
+    (["training.lr=0.1"], ["training.lr: unknown key; the nearest: lm.training.lr"]),
+    (["+training.lr=0.1"], ["training.lr: unknown key; the nearest: lm.training.lr"]),
+    (["++lm.model.widht=8"], ["lm.model.widht: unknown key", "the nearest: lm.model.width"]),
+    (["lm=gpt", "lm.model.sparse_window=8"], ["write + before it: +lm.model.sparse_window=…"]),
+    (["~lm.model.tied"], ["lm.model.tied: unknown key"]),
+    (["~lm.model.tied", "-m"], ["lm.model.tied: unknown key"]),
+    (["-m", "--cfg", "job"], ["--cfg: shows the settings of one run; leave out -m"]),
+    (["tagger.training.lr=0.1"], ["tagger.training.lr: train_lm reads no settings of tagger"]),
+    (["seed=-1"], ["seed: -1 is not allowed", "greater than or equal to 0"]),
+    (["-m", "seed=-1"], ["seed: -1 is not allowed"]),
+]
+"""Arguments → what is said; `make test-long` tests those after the fifth."""
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [
-        (["lm=lsmt"], ["lm: 'lsmt' is not a choice: the nearest: lstm", "on the command line"]),
-        (["lm=../lm/lstm"], ["'../lm/lstm' is not a choice"]),
-        (["-m", "lm=lstm,lsmt,gtp", "size=tinny"], ["3 problems", "'lsmt'", "'gtp'", "nearest: tiny"]),
-        (["lm.model.wdith=8"], ["lm.model.wdith: unknown key; the nearest: lm.model.width"]),
-        (["sede=1"], ["sede: unknown key; the nearest: side, seed"]),
-        (["+experiment=heads"], ["experiment: unknown key; its new name is claim (a preset: +preset=…)"]),
-        (["training.lr=0.1"], ["training.lr: unknown key; the nearest: lm.training.lr"]),
-        (["+training.lr=0.1"], ["training.lr: unknown key; the nearest: lm.training.lr"]),
-        (["++lm.model.widht=8"], ["lm.model.widht: unknown key", "the nearest: lm.model.width"]),
-        (["lm=gpt", "lm.model.sparse_window=8"], ["write + before it: +lm.model.sparse_window=…"]),
-        (["~lm.model.tied"], ["lm.model.tied: unknown key"]),
-        (["~lm.model.tied", "-m"], ["lm.model.tied: unknown key"]),
-        (["-m", "--cfg", "job"], ["--cfg: shows the settings of one run; leave out -m"]),
-        (["tagger.training.lr=0.1"], ["tagger.training.lr: train_lm reads no settings of tagger"]),
-        (["seed=-1"], ["seed: -1 is not allowed", "greater than or equal to 0"]),
-        (["-m", "seed=-1"], ["seed: -1 is not allowed"]),
-    ],
+    [*WRONG_NAMES[:5], *(pytest.param(*one, marks=pytest.mark.long) for one in WRONG_NAMES[5:])],
     ids=str,
 )
 def test_wrong_names_on_the_command_line_are_refused_in_our_words(

@@ -48,6 +48,7 @@ def cluster(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert not list((tmp_path / ".dvc" / "tmp").glob("ask-*"))
 
 
+@pytest.mark.long
 @pytest.mark.dag
 def test_a_lost_worker_s_job_runs_again_and_its_first_command_does_not_go_on(
     cluster: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -122,6 +122,7 @@ def chosen(**changes: object) -> params.Choices:
     return params.schema().model_validate(values)
 
 
+@pytest.mark.long
 def test_params_yaml_says_it_for_every_rung_and_the_nearer_wins() -> None:
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
         plain = resolve(chosen())

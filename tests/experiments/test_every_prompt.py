@@ -81,6 +81,7 @@ def test_it_runs_and_its_findings_can_be_shown(name: str, found: dict[str, Findi
     assert re.search(r"\d", found[name].verdict)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["knowledge", "last_word"])
 def test_the_same_seed_finds_the_same(name: str, data: Data, found: dict[str, Findings]) -> None:
     assert measure(name, data) == found[name]

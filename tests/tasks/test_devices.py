@@ -72,6 +72,7 @@ def test_two_processes_have_the_curve_of_one(kind: str, folder: Path, alone: Cal
     same(read(folder, kind), alone(kind))
 
 
+@pytest.mark.long
 def test_one_goes_on_where_two_were_broken_off(folder: Path, alone: Callable[[str], Curve]) -> None:
     saved = read_checkpoint(folder / "work" / "cut_lstm" / "last.safetensors")
     assert 0 < saved["steps_done"] <= CUT

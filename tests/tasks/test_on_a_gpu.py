@@ -122,6 +122,7 @@ def same(found: Curve | None, wanted: Curve) -> None:
         assert row["train_loss"] == pytest.approx(other["train_loss"], rel=1e-5)
 
 
+@pytest.mark.long
 def test_a_compiled_training_goes_on_without_compiling(
     graphs: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
