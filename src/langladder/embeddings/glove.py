@@ -3,9 +3,10 @@
     J = Σ_ij f(X_ij) (w_i · w̃_j + b_i + b̃_j − log X_ij)²    over X_ij > 0        (equation 8)
     f(x) = min(1, (x / x_max)^α)                                                    (equation 9)
 
-Trained by AdaGrad as in the authors' C program: each step goes down ½ J (so the gradient of one pair is f · error · w̃),
-the sums of squares start at 1, hold (η · gradient)², and are used before the step's own square is added. The learning
-curve's cost is the program's too: ½ J a pair, summed up during the epoch.
+It learns from the counts of the whole text, where word2vec passes over the text word by word. Trained by AdaGrad as in
+the authors' C program: each step goes down ½ J (so the gradient of one pair is f · error · w̃), the sums of squares
+start at 1, hold (η · gradient)², and are used before the step's own square is added. The learning curve's cost is the
+program's too: ½ J a pair, summed up during the epoch.
 
 What differs: the order of the pairs. The program visits them in one random order. Here an epoch is ROUNDS rounds, and
 each pair has one of them, drawn at random; in a round, pairs with neighbouring contexts come together

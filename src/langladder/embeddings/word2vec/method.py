@@ -1,5 +1,6 @@
 """word2vec: CBOW and skip-gram, each with four output layers, trained by Numba kernels.
 
+Words that occur with the same neighbours get similar vectors, learnt by prediction instead of from a table of counts.
 Mikolov et al. 2013, "Efficient Estimation of Word Representations in Vector Space" (CBOW, skip-gram) and "Distributed
 Representations of Words and Phrases and their Compositionality" (negative sampling, subsampling of frequent words).
 

@@ -4,10 +4,11 @@
     pre-norm (GPT-2, GPT-3):  a = x + Attention(LN(x)),   x' = a + W₂ GELU(W₁ LN(a)),   P(next) = softmax(E LN(xᴺ))
     post-norm (GPT-1):        a = LN(x + Attention(x)),   x' = LN(a + W₂ GELU(W₁ a)),   P(next) = softmax(E xᴺ)
 
-GELU has its tanh form. The embedding table is the output layer unless untied. Initial weights are N(0, 0.02) at the
-papers' width of 768; at other widths, the deviation is multiplied by √(768 / D), so that a narrow network does not
-learn more slowly. With pre-norm, the matrices that write to the residual path are scaled by 1/√(2N), because 2N
-sublayers are summed (GPT-2, section 2.3).
+A recurrent network has one state of constant size; attention reads every earlier position of the context. GELU has its
+tanh form. The embedding table is the output layer unless untied. Initial weights are N(0, 0.02) at the papers' width of
+768; at other widths, the deviation is multiplied by √(768 / D), so that a narrow network does not learn more slowly.
+With pre-norm, the matrices that write to the residual path are scaled by 1/√(2N), because 2N sublayers are summed
+(GPT-2, section 2.3).
 
 GPT-3 alternates dense and locally banded attention: with `sparse_window` = w, every second layer, starting with the
 second, only sees the last w positions. The paper does not state w, or which layers are first.

@@ -3,8 +3,9 @@
     x = [C(w_{t−n+2}); … ; C(w_t)]                          the window's embeddings, concatenated
     P(w_{t+1} | w_{t−n+2} … w_t) = softmax(b + W x + U tanh(d + H x))
 
-The direct connections W are optional. Since b + W x + U a = b + [U W] · [a; x], they correspond to an output layer with
-input [a; x], so they work with every output layer (hierarchical softmax, sampling, …).
+Words that are used alike get similar embeddings, so the network can predict after word sequences that it has never
+seen. The direct connections W are optional. Since b + W x + U a = b + [U W] · [a; x], they correspond to an output
+layer with input [a; x], so they work with every output layer (hierarchical softmax, sampling, …).
 
 There are two simpler windows: the mean or the sum of the embeddings instead of their concatenation, which lose the
 order. The window ends at the line's BOS: positions before it are zero vectors, and are not part of a mean.

@@ -2,6 +2,7 @@
 
     h_t = cell(E w_t, h_{t−1}),   P(w_{t+1} | w_1 … w_t) = softmax(W h_t + b)
 
+An n-gram reads a fixed window; a state can hold anything that was read, and gates (GRU, LSTM) keep it over many words.
 The state is carried through the whole text. Dropout is Zaremba's: on the embeddings, between the layers and before the
 output, never on the recurrent connection. Optional regularisation of the recurrence (Gal & Ghahramani 2016, as in
 Merity et al. 2018): one dropout mask for all steps (`locked`), dropout of whole words, and dropout of entries of the

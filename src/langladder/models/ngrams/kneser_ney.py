@@ -1,7 +1,8 @@
 """Interpolated Kneser-Ney smoothing, with three discounts (modified, the strongest n-gram model) or one.
 
-Kneser and Ney 1995; Chen and Goodman 1998, "An Empirical Study of Smoothing Techniques for Language Modeling", section
-3.3 and eq. 26:
+Many word sequences of a new text do not occur in the training text, so a part of each count goes to the shorter
+history. Kneser and Ney 1995; Chen and Goodman 1998, "An Empirical Study of Smoothing Techniques for Language Modeling",
+section 3.3 and eq. 26:
 
     p(w | h) = (a(h w) − D(a(h w))) / Σ_x a(h x) + γ(h) p(w | h′)
     γ(h)     = (D_1 N_1(h ·) + D_2 N_2(h ·) + D_3+ N_3+(h ·)) / Σ_x a(h x)

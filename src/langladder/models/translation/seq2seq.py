@@ -7,7 +7,7 @@
     decoder   s_t = GRU([E y_{t−1} ; c], s_{t−1}),   c = h_S of the top layer
     output    P(y_t | y_<t, x) = softmax(W o_t + b),  o_t = maxout(W_o [s_t ; E y_{t−1} ; c])  Cho et al.
 
-In the first form, the decoder gets the source once and must remember it. In the second (`context_each_step`), it gets
+In the first form, the decoder gets the source once and must remember it; in the second (`context_each_step`), it gets
 the same vector at every step. In both forms, a sentence of 5 words and one of 50 words have the same number of values.
 `reverse_source` reads the source backwards, so that its first words are close to the target's first words.
 
