@@ -80,7 +80,7 @@ def test_a_rung_tells_its_idea_what_changed_and_what_it_gets_wrong() -> None:
     first, second = kind.rungs
     assert (first.id, first.before, first.step, first.changed) == ("rung-lm-rnn", "", "", [])
     assert (
-        second.idea.startswith("The lstm. Recurrent language models: mine. The state is carried")
+        second.idea.startswith("The lstm. Recurrent language models: mine. An n-gram reads a fixed")
         and second.papers == "Nobody 1990"
     )
     assert second.equations.startswith("h_t = cell(") and second.code == "langladder/models/language/recurrent.py"
