@@ -2,6 +2,7 @@
 
     python -m pipeline.site.publish            # → outputs/publish/ (`make publish`)
     python -m pipeline.site.publish FOLDER
+    python -m pipeline.site.publish --ladder history    # and the report of ladders/history/
 
 The pages of `browser/` compute in plain JavaScript: models.js holds the equations of one rung of each kind below, and
 reads the safetensors and JSON files of models/ as they are. Nothing is loaded from another host.
@@ -13,7 +14,7 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path
@@ -140,24 +141,29 @@ class Rung(TypedDict):
     steps: list[dict[str, Any]]
 
 
-def publish(root: Path, out: Path) -> dict[str, Rung | str]:
+def publish(root: Path, out: Path, ladders: Sequence[str] = ()) -> dict[str, Rung | str]:
     """Write the folder.
 
     Args:
         root: with models/, and data/, reports/index.html and site/ where they were made.
+        ladders: those in ladders/ whose reports are published, too.
 
     Returns:
         Kind → its rung, or why there is none.
 
     Raises:
-        InputError: there is no rung at all, or `out` holds something else.
+        InputError: there is no rung at all, a ladder has no report, or `out` holds something else.
     """
+    for name in ladders:
+        if not (root / LADDERS / name / "reports" / "index.html").is_file():
+            made = sorted(report.parts[-3] for report in (root / LADDERS).glob("*/reports/index.html"))
+            raise InputError(f"--ladder {name[:80]}: no report; reports in {LADDERS}/: {', '.join(made) or 'none'}")
     with atomic_folder(out, PUBLISHED) as folder:
         found = {name: _found(root / "models", kind) for name, kind in KINDS.items()}
         rungs = {name: one if isinstance(one, str) else _copied(one, name, folder) for name, one in found.items()}
         if all(isinstance(one, str) for one in found.values()):
             raise InputError(f"{root / 'models'}: no rung that runs in the browser; `make repro` trains some")
-        _write_pages(folder, rungs, root)
+        _write_pages(folder, rungs, root, ladders)
         write_json(folder / LISTED, rungs)
         (folder / ".nojekyll").touch()  # GitHub Pages serves the folder as it is
     return rungs
@@ -241,7 +247,7 @@ def _rules(normalisation: Normalisation) -> list[dict[str, Any]]:
     ]
 
 
-def _write_pages(out: Path, rungs: Mapping[str, Rung | str], root: Path) -> None:
+def _write_pages(out: Path, rungs: Mapping[str, Rung | str], root: Path, ladders: Sequence[str]) -> None:
     environment = Environment(
         loader=FileSystemLoader(BROWSER),
         autoescape=True,
@@ -256,7 +262,7 @@ def _write_pages(out: Path, rungs: Mapping[str, Rung | str], root: Path) -> None
         write_text(out / "static" / name, source.read_text(encoding="utf-8"))
     for script in BROWSER.glob("*.js"):
         shutil.copyfile(script, out / "static" / script.name)
-    extras = dict(_extras(out, root))
+    extras = dict(_extras(out, root, ladders))
     found = {kind: rung for kind, rung in rungs.items() if not isinstance(rung, str)}
     for page in PAGES:
         text = environment.get_template(f"{page.name}.html.j2").render(
@@ -273,10 +279,10 @@ def _write_pages(out: Path, rungs: Mapping[str, Rung | str], root: Path) -> None
         write_text(out / f"{page.name}.html", text)
 
 
-def _extras(out: Path, root: Path) -> Iterator[tuple[str, str]]:
-    """Copy the reports (of this ladder and of those in ladders/) and the site where they were made: title → path."""
+def _extras(out: Path, root: Path, ladders: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Copy the reports (of this ladder and of `ladders`) and the site where they were made: title → path."""
     guides = (root / "site" / "index.html").is_file()
-    for ladder in (root, *sorted((root / LADDERS).glob("*"))):
+    for ladder in (root, *(root / LADDERS / name for name in ladders)):
         report = ladder / "reports" / "index.html"
         if report.is_file():
             page = without_checkout(report.read_text(encoding="utf-8"), guides=guides)
@@ -330,9 +336,12 @@ def main() -> None:
     """Publish this checkout's last run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?", default=OUT)
-    out = parser.parse_args().folder
+    about = "publish the report of ladders/NAME/, too; may be repeated"
+    parser.add_argument("--ladder", metavar="NAME", action="append", default=[], help=about)
+    given = parser.parse_args()
+    out = given.folder
     try:
-        rungs = publish(ROOT, out)
+        rungs = publish(ROOT, out, given.ladder)
     except InputError as error:
         sys.exit(f"publish: {error}")
     for kind, rung in rungs.items():

@@ -344,6 +344,15 @@ def test_the_verdict_on_hidden_layers_follows_the_numbers(line: float, deep: flo
 # ---- batches, approximation --------------------------------------------------------------------------------------
 
 
+def test_every_point_is_read_once_in_each_pass() -> None:
+    found = batches.passes_over(10, 4, seed=1)
+    passes = [[next(found) for _ in range(3)] for _ in range(2)]
+    assert [[len(rows) for rows in one] for one in passes] == [[4, 4, 2]] * 2
+    orders = [torch.cat(one).tolist() for one in passes]
+    assert [sorted(order) for order in orders] == [list(range(10))] * 2
+    assert orders[0] != orders[1]
+
+
 def test_every_batch_size_reads_the_same_examples_and_its_loss_is_that_of_all_points() -> None:
     config = comparison("batches").config.model_copy(update={"points": 30, "passes": 3})
     found = {rows: batches.Batches(config)._losses(rows, 0.1, 1) for rows in (30, 7, 1)}

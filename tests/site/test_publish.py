@@ -29,7 +29,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def out(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("out") / "publish"
-    rungs = publish(run, folder)
+    rungs = publish(run, folder, ["history"])
     assert all(isinstance(rung, dict) for rung in rungs.values())
     return folder
 
@@ -102,6 +102,15 @@ def test_a_rung_that_the_browser_cannot_run_is_left_out_with_the_reason(run: Pat
     assert {kind for kind, rung in rungs.items() if isinstance(rung, dict)} == {"ngram"}
     for kind, reason in (("classifier", "words: jieba"), ("translator", "kind word"), ("vectors", "a sparse matrix")):
         assert reason in rungs[kind]
+
+
+def test_the_report_of_another_ladder_is_published_only_if_named(run: Path, tmp_path: Path) -> None:
+    publish(run, tmp_path / "out")
+    assert not (tmp_path / "out" / "report-history").exists()
+    assert "report-history" not in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    with pytest.raises(InputError, match="--ladder histroy: no report; reports in ladders/: history"):
+        publish(run, tmp_path / "other", ["histroy"])
+    assert not (tmp_path / "other").exists()
 
 
 def test_only_a_published_folder_is_replaced(run: Path, out: Path, tmp_path: Path) -> None:

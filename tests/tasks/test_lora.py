@@ -52,7 +52,7 @@ def randomise(network: torch.nn.Module) -> None:
 def test_it_begins_as_its_base_and_ends_merged(kind: type[Any], tmp_path: Path) -> None:
     network = grown(kind, tmp_path)
     before, flags = scores(network), [parameter.requires_grad for parameter in network.parameters()]
-    with adapted(network, network.taken, seed=1, **LORA):
+    with adapted(network, network.from_base, seed=1, **LORA):
         assert torch.equal(scores(network), before)
         randomise(network)
         inside = scores(network)
@@ -68,7 +68,7 @@ def test_the_change_is_that_of_the_paper(tmp_path: Path) -> None:
     name = "features.encoder.layers.0.expand"
     layer = network.get_submodule(name)
     W, x = layer.weight.detach().clone(), torch.randn(3, layer.in_features)
-    with adapted(network, network.taken, seed=1, **LORA):
+    with adapted(network, network.from_base, seed=1, **LORA):
         randomise(network)
         A, B = layer.parametrizations.weight[0].A, layer.parametrizations.weight[0].B
         expected = x @ W.T + 4.0 / 2 * (x @ A.T) @ B.T + layer.bias
@@ -84,7 +84,7 @@ def test_only_the_changes_and_new_parts_get_a_gradient(kind: type[Any], tmp_path
     task_loss.backward()
     whole = {name for name, parameter in network.named_parameters() if parameter.grad is not None}
     network.zero_grad(set_to_none=True)
-    with adapted(network, network.taken, seed=1, **LORA):
+    with adapted(network, network.from_base, seed=1, **LORA):
         randomise(network)
         network.trial_loss(2, 6).backward()
         learnt = {name for name, parameter in network.named_parameters() if parameter.grad is not None}
@@ -97,7 +97,7 @@ def test_only_the_changes_and_new_parts_get_a_gradient(kind: type[Any], tmp_path
 
 def test_layers_that_begin_anew_are_trained_as_a_whole(tmp_path: Path) -> None:
     network = grown(BERTClassifier, tmp_path, layers_transferred=1)
-    with adapted(network, network.taken, seed=1, **LORA):
+    with adapted(network, network.from_base, seed=1, **LORA):
         trained = {name for name, parameter in network.named_parameters() if parameter.requires_grad}
     assert "features.encoder.layers.1.expand.weight" in trained
     assert "features.encoder.layers.0.expand.bias" not in trained
@@ -105,7 +105,7 @@ def test_layers_that_begin_anew_are_trained_as_a_whole(tmp_path: Path) -> None:
 
 def test_the_markers_of_dialogues_are_learnt_beside() -> None:
     network = InstructedGPT.grown_from(make_model("gpt")).eval()  # type: ignore[arg-type]
-    with adapted(network, network.taken, seed=1, **LORA):
+    with adapted(network, network.from_base, seed=1, **LORA):
         trained = {name: parameter for name, parameter in network.named_parameters() if parameter.requires_grad}
         (rows,) = [parameter for name, parameter in trained.items() if name.endswith(".rows")]
         assert rows.shape == (3, 8)
@@ -154,7 +154,7 @@ def test_what_has_nothing_to_adapt_is_refused(tmp_path: Path) -> None:
             Run(1, tmp_path),
         )
     network = grown(BERTClassifier, tmp_path / "base", frozen=True)
-    with pytest.raises(InputError, match="not frozen"), adapted(network, network.taken, seed=1, **LORA):
+    with pytest.raises(InputError, match="not frozen"), adapted(network, network.from_base, seed=1, **LORA):
         pass
     with pytest.raises(InputError, match="lora needs whole matrices"):
         checked(TrainingConfig, {"lora": LORA, "strategy": "fsdp"}, "training")

@@ -83,12 +83,12 @@ model.hidden(tokens, segments)  # (B, T) ids, (B, T) 0 or 1 → states of every 
         torch.manual_seed(job.seed)
         tokenizer = Tokenizer.load(root / TOKENIZER)
         model = locate(rung.target)(rung.model, tokenizer.full_vocab_size)
-        result = make(model, tokenizer, *streams(root), settings=rung, **self.made_with(rung, root))
+        result = make(model, tokenizer, *streams(root), settings=rung, **self.maker_arguments(rung, root))
         beside = copies_of(root / TOKENIZER, root / TOKENS / CONVENTIONS)
         return Trained(model, result, *validated(model, result), beside)
 
-    def made_with(self, rung: "EncoderRung", root: Path) -> dict[str, Path]:
-        """What its maker gets beside; root: the folder that holds models/."""
+    def maker_arguments(self, rung: "EncoderRung", root: Path) -> dict[str, Path]:
+        """Further arguments of its maker; root: the folder that holds models/."""
         return {}
 
     def evaluation_inputs(self, rung: "EncoderRung", job: "Job") -> dict[str, Path]:

@@ -47,7 +47,7 @@ class EncoderTransferFamily(EncoderFamily):
         """See `Family.also_given`."""
         return f"teacher: {title(value['base'])}"
 
-    def made_with(self, rung: "EncoderRung", root: Path) -> dict[str, Path]:
+    def maker_arguments(self, rung: "EncoderRung", root: Path) -> dict[str, Path]:
         """The folder of its teacher."""
         base = base_of(rung)
         return {} if base is None else {"base": root / base}

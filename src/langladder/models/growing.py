@@ -64,7 +64,7 @@ class Grown:
     LAYERS: ClassVar[str]
     BEHIND: ClassVar[tuple[str, ...]] = ()
     config: Any
-    taken: dict[str, int] | None
+    from_base: dict[str, int] | None
 
     def body(self) -> nn.Module:
         """The part that comes from the base."""
@@ -78,7 +78,7 @@ class Grown:
 
     def copy_weights(self, base: Network) -> None:
         """Copy the base's weights into the body, in place; rows that the base lacks keep their initial values."""
-        config, self.taken = self.config, {}
+        config, self.from_base = self.config, {}
         if not config.pretrained:
             return
         there = base.state_dict()
@@ -91,7 +91,7 @@ class Grown:
             for name, tensor in own_tensors(body).items():
                 if not name.startswith(tuple(fresh)):
                     tensor[: len(there[name])] = there[name]
-                    self.taken[f"{above}.{name}"] = len(there[name])
+                    self.from_base[f"{above}.{name}"] = len(there[name])
 
 
 Body = TypeVar("Body", bound=schema.Config)

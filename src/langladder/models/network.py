@@ -28,7 +28,7 @@ class Network(nn.Module, Model):
 
     shards: ClassVar[tuple[str, ...]] = ()
     """The lists of layers that FSDP shards one by one; each layer must only compute in `forward`. (): none."""
-    taken: dict[str, int] | None = None
+    from_base: dict[str, int] | None = None
     """The parameters that begin as those of a base, with their number of rows there; None: all of them, or no base."""
 
     def __init__(self, config: schema.Config, *sizes: int) -> None:

@@ -51,12 +51,14 @@ class NewRows(nn.Module):
 
 
 @contextmanager
-def adapted(network: nn.Module, taken: dict[str, int] | None, *, rank: int, alpha: float, seed: int) -> Iterator[None]:
+def adapted(
+    network: nn.Module, from_base: dict[str, int] | None, *, rank: int, alpha: float, seed: int
+) -> Iterator[None]:
     """Inside, only A, B and what the base lacks are trained; afterwards B A is part of W.
 
     Args:
         network: changed in place.
-        taken: the parameters that come from the base, with their number of rows there; None: all do.
+        from_base: the parameters that come from the base, with their number of rows there; None: all do.
         seed: of the first A.
 
     Raises:
@@ -66,7 +68,7 @@ def adapted(network: nn.Module, taken: dict[str, int] | None, *, rank: int, alph
     parts = dict(network.named_modules())
     generator, changed = torch.Generator().manual_seed(seed), []
     for name, parameter in list(network.named_parameters()):
-        known = len(parameter) if taken is None else taken.get(name, 0)
+        known = len(parameter) if from_base is None else from_base.get(name, 0)
         if not known or not parameter.requires_grad:
             continue
         parent, _, own = name.rpartition(".")

@@ -12,8 +12,10 @@ Shape legend: B rows, T tokens, N predicted tokens, V vocabulary, D width.
 
 from functools import partial
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import torch
+from torch import nn
 from torch.nn import functional
 
 from langladder.data.language_modelling import LanguageBatch
@@ -27,9 +29,12 @@ from langladder.models.making import Run, TrainingResult, TrainingSettings
 from langladder.nn.output import SoftmaxOutput
 from langladder.tasks.language_modelling import LanguageModelling, train_language_model
 from langladder.tasks.masked_language_modelling import MaskedLanguageModelling, train_encoder
-from langladder.tasks.settings import LMTrainingConfig, MaskedTraining, TunedSettings
+from langladder.tasks.settings import Distil, LMTrainingConfig, MaskedTraining, TunedSettings
+from langladder.tasks.task import Task
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.tokenizers import Tokenizer
+
+Teacher = TypeVar("Teacher", bound=nn.Module)
 
 
 def soft_loss(student: torch.Tensor, teacher: torch.Tensor, temperature: float) -> torch.Tensor:
@@ -38,24 +43,41 @@ def soft_loss(student: torch.Tensor, teacher: torch.Tensor, temperature: float) 
     return temperature**2 * functional.cross_entropy(student.float() / temperature, wanted)
 
 
-class DistilledLanguageModelling(LanguageModelling):
-    """Next-token prediction with a teacher."""
+class WithTeacher(Task, Generic[Teacher]):
+    """A task whose loss also compares with a teacher; a base beside the task without one."""
 
-    def __init__(self, model: NeuralLanguageModel, config: LMTrainingConfig, teacher: NeuralLanguageModel) -> None:
-        super().__init__(model, config)
-        assert config.distil is not None
-        self.distil = config.distil
+    def add_teacher(self, teacher: Teacher, distil: Distil | None) -> None:
+        """Keep the teacher, which is not trained, and the settings."""
+        assert distil is not None
+        self.distil = distil
         self._teacher = (teacher.requires_grad_(False).eval(),)  # in a tuple: neither trained nor saved
+
+    @property
+    def teacher(self) -> Teacher:
+        """The teacher's network."""
+        return self._teacher[0]
 
     def on_fit_start(self) -> None:
         """The teacher computes where the student does."""
         super().on_fit_start()
-        self._teacher[0].to(self.device)
+        self.teacher.to(self.device)
 
     @property
     def one_graph(self) -> bool:
         """See `Task.one_graph`: of two networks there is none."""
         return False
+
+    def mixed(self, text: torch.Tensor, soft: torch.Tensor) -> torch.Tensor:
+        """L = (1 − w) L_text + w L_soft."""
+        return (1 - self.distil.weight) * text + self.distil.weight * soft
+
+
+class DistilledLanguageModelling(WithTeacher[NeuralLanguageModel], LanguageModelling):
+    """Next-token prediction with a teacher."""
+
+    def __init__(self, model: NeuralLanguageModel, config: LMTrainingConfig, teacher: NeuralLanguageModel) -> None:
+        super().__init__(model, config)
+        self.add_teacher(teacher, config.distil)
 
     def loss(self, batch: LanguageBatch) -> torch.Tensor:
         """L of tokens (B, T + 1)."""
@@ -63,12 +85,11 @@ class DistilledLanguageModelling(LanguageModelling):
         text = self.model.loss(hidden, targets, self.smoothing)
         if not self.distil.weight:
             return text
-        keep, teacher = self.model.predicts(targets), self._teacher[0]
+        keep, teacher = self.model.predicts(targets), self.teacher
         with torch.no_grad():
             wanted = teacher.head(teacher(inputs)[0][keep])  # (N, V)
         soft = soft_loss(self.model.head(hidden[keep]), wanted, self.distil.temperature)
-        # L = (1 − w) L_text + w L_soft
-        return (1 - self.distil.weight) * text + self.distil.weight * soft
+        return self.mixed(text, soft)
 
 
 def make_tuned(
@@ -97,24 +118,12 @@ def make_tuned(
     return model, train_language_model(model, train, validation, config, run, task)
 
 
-class DistilledMaskedLanguageModelling(MaskedLanguageModelling):
+class DistilledMaskedLanguageModelling(WithTeacher[BERT], MaskedLanguageModelling):
     """Masked words with a teacher."""
 
     def __init__(self, model: BERT, config: MaskedTraining, teacher: BERT) -> None:
         super().__init__(model, config)
-        assert config.distil is not None
-        self.distil = config.distil
-        self._teacher = (teacher.requires_grad_(False).eval(),)  # in a tuple: neither trained nor saved
-
-    def on_fit_start(self) -> None:
-        """The teacher computes where the student does."""
-        super().on_fit_start()
-        self._teacher[0].to(self.device)
-
-    @property
-    def one_graph(self) -> bool:
-        """See `Task.one_graph`: of two networks there is none."""
-        return False
+        self.add_teacher(teacher, config.distil)
 
     def loss(self, batch: Masked) -> torch.Tensor:
         """L, and the loss on pairs."""
@@ -125,9 +134,8 @@ class DistilledMaskedLanguageModelling(MaskedLanguageModelling):
         text, *pairs = super().means(batch)
         if not self.distil.weight or not len(batch.targets):
             return text, *pairs
-        soft = soft_loss(self.model.scores(batch), self._teacher[0].masked_log_probs(batch), self.distil.temperature)
-        # L = (1 − w) L_text + w L_soft
-        return (1 - self.distil.weight) * text + self.distil.weight * soft, *pairs
+        soft = soft_loss(self.model.scores(batch), self.teacher.masked_log_probs(batch), self.distil.temperature)
+        return self.mixed(text, soft), *pairs
 
 
 def make_encoder(

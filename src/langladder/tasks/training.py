@@ -73,7 +73,7 @@ def train_task(module: Task, batches: StepBatches[Any], config: TrainingConfig, 
             return _train(module, batches, config, run)
         network = cast(Network, module.model)
         settings = config.lora.model_dump()
-        with adapted(network, network.taken, seed=run.seed, **settings):
+        with adapted(network, network.from_base, seed=run.seed, **settings):
             trained = sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
             say(f"LoRA: {trained:,} numbers are trained")
             return replace(_train(module, batches, config, run), trained=trained)

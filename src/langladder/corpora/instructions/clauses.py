@@ -24,7 +24,7 @@ class Clause(NamedTuple):
     verb: Verb
     rest: Words
 
-    def said(self, tense: str, number: str = "") -> str:
+    def sentence(self, tense: str, number: str = "") -> str:
         """The sentence in a tense; number: of the verb, if it should not agree with the subject."""
         verb, _, _ = forms(self.verb, number or self.number, tense)
         return " ".join((*self.subject, *verb, *self.rest, "."))
@@ -82,8 +82,8 @@ class Past:
         clause = draw_clause(world, rng)
         while clause.verb.past in (clause.verb.base, clause.verb.third):
             clause = draw_clause(world, rng)
-        given = clause.said(rng.choice(("present", "present", "progressive", "future")))
-        answer = clause.said("past")
+        given = clause.sentence(rng.choice(("present", "present", "progressive", "future")))
+        answer = clause.sentence("past")
         return Request({"sentence": given}, {"answer": answer}, (answer,), answer)
 
     def judge(self, world: World, fields: Fields, words: Words) -> Judgement:
@@ -107,7 +107,7 @@ class Agreement:
         """Draw a sentence whose verb has the wrong number."""
         clause = draw_clause(world, rng)
         tense = rng.choice(("present", "progressive"))
-        answer, wrong = clause.said(tense), clause.said(tense, OTHER[clause.number])
+        answer, wrong = clause.sentence(tense), clause.said(tense, OTHER[clause.number])
         return Request({"sentence": wrong}, {"answer": answer}, (answer,), answer)
 
     def judge(self, world: World, fields: Fields, words: Words) -> Judgement:
@@ -160,11 +160,11 @@ class About:
         """Draw a noun and the number of words."""
         number = rng.choice(NUMBERS)
         clause = draw_clause(world, rng)
-        while not clause.subject[1:] or len(clause.said("present").split()) - 1 > AT_MOST[number]:
+        while not clause.subject[1:] or len(clause.sentence("present").split()) - 1 > AT_MOST[number]:
             clause = draw_clause(world, rng)
         noun = known(world).noun_forms[clause.subject[-1]][0][0].singular
         slots = {"noun": noun, "number": number}
-        answer = clause.said(rng.choice(("present", "past")))
+        answer = clause.sentence(rng.choice(("present", "past")))
         return Request(slots, slots, (answer,), f"{noun} {number}")
 
     def judge(self, world: World, fields: Fields, words: Words) -> Judgement:

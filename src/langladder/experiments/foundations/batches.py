@@ -10,6 +10,7 @@ Shape legend: N points, B points of a batch.
 """
 
 import math
+from collections.abc import Iterator
 from functools import cache
 from typing import ClassVar, Literal
 
@@ -90,18 +91,15 @@ class Batches(Comparison[BatchesConfig]):
         points = spirals(config.points, arms=config.arms, seed=seed)
         torch.manual_seed(seed)
         network = Perceptron([2, config.width, config.width, config.arms], "tanh")
-        draw, each = torch.Generator().manual_seed(seed), -(-config.points // rows)
-        passes = config.steps(config.passes)
+        each, passes = -(-config.points // rows), config.steps(config.passes)
         steps = passes * each
         training = TrainingConfig(optimizer="sgd", lr=rate, schedule="constant", max_steps=steps, clip_norm=None)
-        order = torch.arange(0)
+        batches = passes_over(config.points, rows, seed)
         found: dict[int, float] = {}
 
         def loss(step: int) -> torch.Tensor:
-            nonlocal order
-            if step % each == 0:  # every point once in each pass, in another order
-                order = torch.randperm(config.points, generator=draw)
-            chosen = order[step % each * rows :][:rows]
+            del step
+            chosen = next(batches)
             return functional.cross_entropy(network(points.x[chosen]), points.y[chosen])
 
         def watch(updates: int) -> None:
@@ -110,6 +108,13 @@ class Batches(Comparison[BatchesConfig]):
 
         train(network, loss, training, watch)
         return found or {0: math.nan}
+
+
+def passes_over(points: int, rows: int, seed: int) -> Iterator[torch.Tensor]:
+    """Batches of at most B = `rows` indices, without end: every point once in each pass, each pass in another order."""
+    generator = torch.Generator().manual_seed(seed)
+    while True:
+        yield from torch.split(torch.randperm(points, generator=generator), rows)
 
 
 @torch.no_grad()

@@ -72,12 +72,12 @@ class InstructedGPT(GPT):
         changes = {} if dropout is None else {"dropout": dropout}
         more = 0 if isinstance(base, InstructedGPT) else len(RESERVED)
         network = cls(base.config.model_copy(update=changes), base.vocab_size + more)
-        there, network.taken = base.state_dict(), {}
+        there, network.from_base = base.state_dict(), {}
         with torch.no_grad():
             for name, tensor in own_tensors(network).items():
                 rows = min(len(tensor), len(there[name]))  # an untied output layer has no rows for the markers
                 tensor[:rows] = there[name][:rows]
-                network.taken[name] = rows
+                network.from_base[name] = rows
         return network
 
 
