@@ -289,6 +289,18 @@ def test_config_files_are_short() -> None:
             {"embeddings": ["lexicon"], "embedding": {"lexicon": {"model": {"lexicon": "mine.tsv"}}}},
             ["embedding.model.lexicon", "mine.tsv", "paths.lexicon", "input/lexicon"],
         ),
+        (
+            {
+                "embeddings": ["lexicon"],
+                "embedding": {
+                    "lexicon": {
+                        "model": {"lexicon": "input/lexicon"},
+                        "after": {"steps": [{"step": "hard_debias", "lists": "mine"}]},
+                    }
+                },
+            },
+            ["embedding.lexicon: model.lexicon='input/lexicon' and lists='mine'", "one path", "microworld"],
+        ),
         ({"filter": "everything"}, ["filter: 'everything' is not a choice", "gpt3", "conf/filter/"]),
         ({"precision": "fp16", "lms": ["lstm"]}, ["precision", "fp16", "bf16"]),
         ({"size": "enormous"}, ["size: 'enormous' is not a choice", "base", "conf/size/", "in params.yaml"]),

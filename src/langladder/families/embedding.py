@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from langladder.evaluation.page import Page
 from langladder.families.family import Configured, Evaluated, Family, Fields, Make, Rung, Trained, Values, is_network
+from langladder.ground.errors import InputError
 from langladder.ground.schema import locate
 
 WORDS, COUNTS = Path("data/words"), Path("data/cooccurrence")
@@ -55,12 +56,21 @@ vectors.nearest(vectors.words[0])"""
         return parts
 
     def inputs(self, value: Values) -> dict[str, str]:
-        """The user's lexicon or lists of words, if the rung reads them; the counts that a rung is made from."""
+        """The user's lexicon or lists of words, if the rung reads them; the counts that a rung is made from.
+
+        Raises:
+            InputError: it reads both, from different places; DVC tracks one.
+        """
         from langladder.counts.stored import file_name
 
         counting = self.counting(value)
         lists = [step.get("lists") for step in (value.get("after") or {}).get("steps", [])]
         own = [one for one in (value["model"].get("lexicon"), *lists) if one not in (None, *PROVIDED)]
+        if len(set(own)) > 1:
+            raise InputError(
+                f"embedding.{value['name']}: model.lexicon={own[0]!r} and lists={own[1]!r}, but a rung reads one path of "
+                "its own, params.yaml: paths.lexicon, so that DVC tracks it; set one of them to microworld"
+            )
         found = {"lexicon": own[0]} if own else {}
         return found if counting is None else found | {"counts": f"data/cooccurrence/{file_name(counting)}"}
 
