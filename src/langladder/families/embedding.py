@@ -68,8 +68,8 @@ vectors.nearest(vectors.words[0])"""
         own = [one for one in (value["model"].get("lexicon"), *lists) if one not in (None, *PROVIDED)]
         if len(set(own)) > 1:
             raise InputError(
-                f"embedding.{value['name']}: model.lexicon={own[0]!r} and lists={own[1]!r}, but a rung reads one path of "
-                "its own, params.yaml: paths.lexicon, so that DVC tracks it; set one of them to microworld"
+                f"embedding.{value['name']}: model.lexicon={own[0]!r} and lists={own[1]!r}, but a rung reads one path "
+                "of its own, params.yaml: paths.lexicon, so that DVC tracks it; set one of them to microworld"
             )
         found = {"lexicon": own[0]} if own else {}
         return found if counting is None else found | {"counts": f"data/cooccurrence/{file_name(counting)}"}
