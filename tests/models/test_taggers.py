@@ -12,6 +12,7 @@ from langladder.models.tagging.feature_crf import FeatureCRF
 from langladder.models.tagging.hmm import HMM, transition_probabilities
 from langladder.models.tagging.most_frequent import MostFrequentTag, Suffixes
 from langladder.models.tagging.recurrent import RecurrentTagger
+from langladder.models.tagging.self_attention import SelfAttentionTagger
 from langladder.models.tagging.tagger import allowed_steps
 from langladder.models.tagging.tagger_words import TaggerWords, shape_of
 from langladder.models.tagging.window import WindowTagger
@@ -181,6 +182,32 @@ def test_one_direction_reads_no_later_word_and_two_do():
         model = RecurrentTagger(config, *words.sizes, 2).equip(words, ["N", "V"]).eval()
         first, second = model.log_probs([("a", "b", "a"), ("a", "b", "c")])
         assert np.allclose(first[:2], second[:2]) != both
+
+
+def test_golden_self_attention_reads_the_scaled_input_and_its_position():
+    """Sublayers that add nothing leave h = LN(√D W x + P); P_1 = (sin 1, cos 1, sin 0.01, cos 0.01)."""
+    words = TaggerWords.of(tagged("a/N b/V"), lowercase=True, digits=True, min_count=1)
+    settings = {"embedding_dim": 4, "width": 4, "layers": 1, "heads": 2, "layer_dropout": 0.0}
+    model = SelfAttentionTagger(SelfAttentionTagger.Config.model_validate(settings), *words.sizes, 2)
+    with torch.no_grad():
+        model.enter.weight.copy_(torch.eye(4))
+        for name, parameter in model.named_parameters():
+            if name == "enter.bias" or "output" in name or "contract" in name:
+                parameter.zero_()
+    x = torch.tensor([[[0.1, 0.2, 0.3, 0.4], [-0.1, 0.0, 0.2, 0.0], [9.0, 9.0, 9.0, 9.0]]])
+    h = model.read(x, torch.tensor([2]))
+    positions = torch.tensor([[0.0, 1.0, 0.0, 1.0], [math.sin(1), math.cos(1), math.sin(0.01), math.cos(0.01)]])
+    torch.testing.assert_close(h[0, :2], torch.nn.functional.layer_norm(2 * x[0, :2] + positions, (4,), eps=1e-6))
+
+
+def test_self_attention_knows_the_order_by_its_positions_alone():
+    words = TaggerWords.of(tagged("a/N b/V c/N"), lowercase=True, digits=True, min_count=1)
+    for positions in ("sinusoidal", "none"):
+        torch.manual_seed(0)
+        config = SelfAttentionTagger.Config.model_validate({"embedding_dim": 6, "width": 8, "positions": positions})
+        model = SelfAttentionTagger(config, *words.sizes, 2).equip(words, ["N", "V"]).eval()
+        first, second = model.log_probs([("a", "b", "c"), ("c", "b", "a")])
+        assert np.allclose(first, second[::-1], atol=1e-6) == (positions == "none")
 
 
 def test_hand_made_features_are_added_to_the_output_and_dropped_in_training_alone():
