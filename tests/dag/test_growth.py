@@ -218,3 +218,20 @@ def test_a_strangers_provenance_is_refused(text: str, said: str, tmp_path: Path)
     with pytest.raises(InputError) as error:
         lineage.chain(tmp_path)
     assert said in str(error.value) and str(tmp_path) in str(error.value)
+
+
+def test_a_translator_goes_on_from_another() -> None:
+    chosen: dict[str, object] = {"translators": ["attention", "transformer"]}
+    names = ("attention_longer", "attention_risk")
+    chosen["translator_transfers"] = {name: {"base": "translator/attention"} for name in names}
+    found: dict[str, Any] = resolved(**chosen)
+    longer, risk = (found[f"transfer_translator/{name}"]["translator_transfer"] for name in names)
+    assert longer["_maker_"] == "langladder.tasks.translation.make" and longer["training"].get("reward") is None
+    assert risk["_maker_"] == "langladder.tasks.translation_reward.make" and "model" not in risk
+    same = {key: value for key, value in risk["training"].items() if key != "reward"}
+    assert same == {key: value for key, value in longer["training"].items() if key != "reward"}  # compared fairly
+    guided = {"attention_longer": {"training": {"guided_attention": {"weight": 1.0}}}}
+    resolved(**chosen, translator_transfer=guided)
+    chosen["translator_transfers"] = {"attention_longer": {"base": "translator/transformer"}}
+    message = refused(**chosen, translator_transfer=guided)
+    assert "a Transformer does not have one attention to its source" in message

@@ -52,6 +52,11 @@ def test_golden_bleu_of_the_example() -> None:
     assert sentence_bleu(HYPOTHESIS, REFERENCES) == pytest.approx(0.46713798, abs=1e-8)
     assert sentence_bleu(HYPOTHESIS, REFERENCES, order=2) == pytest.approx(0.69006556, abs=1e-8)
     assert sentence_bleu(HYPOTHESIS, REFERENCES[:1]) == 0.0
+    # one added to the counts of bigrams and longer: 5/7, 5/7, 3/6, 2/5
+    assert sentence_bleu(HYPOTHESIS, REFERENCES, smoothed=True) == pytest.approx(0.5651887, abs=1e-7)
+    assert (
+        sentence_bleu(HYPOTHESIS, REFERENCES[:1], smoothed=True) > 0 == sentence_bleu(["x"], REFERENCES, smoothed=True)
+    )
     assert sentence_bleu(REFERENCES[0], REFERENCES) == 1.0
 
 

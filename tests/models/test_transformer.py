@@ -228,3 +228,19 @@ def test_golden_attention_without_its_scale_saturates() -> None:
     products = (torch.randn(20_000, 64) * torch.randn(20_000, 64)).sum(1)
     assert products.var().item() == pytest.approx(64, rel=0.05)
     assert (products / 8).var().item() == pytest.approx(1, rel=0.05)
+
+
+def test_without_norms_a_sublayer_is_only_added() -> None:
+    """norm=none: x + F(x), the pre-norm network with norms that change nothing."""
+    model, (source, target) = make(norm="none"), batch()
+    assert not any(isinstance(module, nn.LayerNorm) for module in model.modules())
+    x, change = torch.randn(2, 5, 24), torch.randn(2, 5, 24)
+    layer: Any = model.encoder[0]
+    assert torch.equal(layer.around_feed.read(x), x) and torch.equal(layer.around_feed.add(x, change), x + change)
+    pre = make(norm="pre")
+    for name, module in list(pre.named_modules()):
+        if isinstance(module, nn.LayerNorm):
+            owner, _, own = name.rpartition(".")
+            setattr(pre.get_submodule(owner), own, nn.Identity())
+    pre.load_state_dict(model.state_dict())
+    assert_close(model(source, target[:, :-1]), pre(source, target[:, :-1]))

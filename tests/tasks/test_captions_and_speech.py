@@ -1,6 +1,7 @@
 """Captioners and recognisers: data from a folder, training, what is left on disk, and the judges."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,8 +22,10 @@ from langladder.ground.errors import InputError
 from langladder.ground.schema import locate_function
 from langladder.models.ctc import CTCConfig, CTCRecognizer
 from langladder.models.making import Run, TrainingResult
+from langladder.models.recognizer import Recognizer
+from langladder.models.translation.attention_recognizer import AttentionRecognizer
 from langladder.models.translation.captioner import Captioner, CaptionerConfig
-from langladder.tasks.settings import SpeechTraining, TranslationTraining
+from langladder.tasks.settings import AttentiveSpeechTraining, SpeechTraining, TranslationTraining
 from langladder.tasks.speech_recognition import CTCTask
 from langladder.tasks.translation import TranslationTask
 from langladder.text.tokenize.specials import BOS, EOS
@@ -57,13 +60,14 @@ def captioner(scenes: Path, out: Path, checkpoints: Path) -> TrainingResult:
     return made
 
 
-def recogniser(speech: Path, out: Path, checkpoints: Path) -> TrainingResult:
+def recogniser(speech: Path, out: Path, checkpoints: Path, kind: type[Any] = CTCRecognizer) -> TrainingResult:
     corpus = read_speech(speech)
     torch.manual_seed(1)
-    model = CTCRecognizer(CTCConfig(width=16), corpus.dimensions, len(ALPHABET))
+    model = kind(kind.Config(width=16), corpus.dimensions, len(ALPHABET))
     data = [corpus.splits[split] for split in ("train", "validation")]
-    settings = SimpleNamespace(training=SpeechTraining(**TRAINING))
-    make = locate_function(CTCRecognizer.maker)
+    training = AttentiveSpeechTraining if kind is AttentionRecognizer else SpeechTraining
+    settings = SimpleNamespace(training=training(**TRAINING))
+    make = locate_function(kind.maker)
     made: TrainingResult = make(model, None, *data, settings=settings, run=Run(1, checkpoints))
     model.save(out)
     return made
@@ -77,10 +81,10 @@ def caption_page(scenes: Path, model: Path) -> CaptionPage:
 
 def transcript_page(speech: Path, model: Path) -> TranscriptPage:
     test = read_speech(speech).splits["test"]
-    return evaluate_transcripts("mine", CTCRecognizer.load(model), test, TranscriptionConfig(width=3))
+    return evaluate_transcripts("mine", Recognizer.load(model), test, TranscriptionConfig(width=3))
 
 
-@pytest.mark.parametrize("what", ["captions", "speech"])
+@pytest.mark.parametrize("what", ["captions", "speech", "speech by attention"])
 def test_train_and_judge(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = tmp_path / "data"
     if what == "captions":
@@ -88,13 +92,14 @@ def test_train_and_judge(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         train, judge = captioner, caption_page
     else:
         write_speech(SpeechConfig(size="tiny", utterances=60, longest=16), data)
-        train, judge = recogniser, transcript_page  # type: ignore[assignment]
+        kind = CTCRecognizer if what == "speech" else AttentionRecognizer
+        train, judge = partial(recogniser, kind=kind), transcript_page  # type: ignore[assignment]
     pages, files = [], []
     for run in ("one", "two"):  # the same seed, the same bytes: the second is killed, moved and resumed
         checkpoints = tmp_path / f"{run} checkpoints"
         if run == "two":
             with monkeypatch.context() as patch, pytest.raises(KeyError):
-                stop_at(patch, TranslationTask if what == "captions" else CTCTask, 8)
+                stop_at(patch, CTCTask if what == "speech" else TranslationTask, 8)
                 train(data, tmp_path / run, checkpoints)
             checkpoints = moved(checkpoints)
         made = train(data, tmp_path / run, checkpoints)

@@ -8,12 +8,12 @@ from pathlib import Path
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
 from langladder.models.classification.classifier import Classifier
-from langladder.models.ctc import CTCRecognizer
 from langladder.models.encoders.encoder import Encoder
 from langladder.models.language.instructed import InstructedGPT
 from langladder.models.language.language_model import LanguageModel
 from langladder.models.language.neural import NeuralLanguageModel
 from langladder.models.reading.reader import Reader
+from langladder.models.recognizer import Recognizer
 from langladder.models.reward import RewardModel
 from langladder.models.saving import located
 from langladder.models.tagging.tagger import Tagger
@@ -24,7 +24,7 @@ KINDS: dict[str, type] = {
     "instruct": InstructedGPT,
     "reward": RewardModel,
     "captioner": Captioner,
-    "transcriber": CTCRecognizer,
+    "transcriber": Recognizer,
     "lm": LanguageModel,
     "encoder": Encoder,
     "translator": Translator,

@@ -72,7 +72,7 @@ class SpeechBatches(StepBatches[SpeechBatch]):
 def collate(utterances: Sequence[Utterance]) -> SpeechBatch:
     """Utterances as one padded batch."""
     frames = torch.nn.utils.rnn.pad_sequence([torch.from_numpy(one.frames) for one in utterances], batch_first=True)
-    labels = [torch.tensor(encode(one.text)) for one in utterances]
+    labels = [torch.tensor(encode(one.text), dtype=torch.int64) for one in utterances]
     return SpeechBatch(
         frames,
         torch.tensor([len(one.frames) for one in utterances]),

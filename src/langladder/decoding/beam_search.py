@@ -144,7 +144,7 @@ class _Search:
 
     @classmethod
     def begin(cls, model: Translator, source: torch.Tensor, config: BeamConfig) -> Self:
-        mask = source != PAD
+        mask = model.present(source)
         N, K, device = len(source), config.width, source.device
         lengths = mask.sum(dim=1)
         log_prob = torch.full((N, K), -math.inf, dtype=torch.float64, device=device)

@@ -16,7 +16,7 @@ from langladder.decoding.limits import MostTokens, Seed, Temperature, TopK, TopP
 from langladder.decoding.sampling import SamplingConfig, choose
 from langladder.ground.schema import Config
 from langladder.models.translation.translator import Translator
-from langladder.text.tokenize.specials import BOS, EOS, PAD
+from langladder.text.tokenize.specials import BOS, EOS
 
 
 class SampleConfig(Config):
@@ -42,7 +42,7 @@ def sample_translations(model: Translator, source: torch.Tensor, config: SampleC
         For each sentence its M samples as drawn (the same one may come twice), each a whole sentence with its exact
         probability; at its length limit a sample takes EOS. Their score is the mean log-probability a token.
     """
-    mask = source != PAD
+    mask = model.present(source)
     N, M, lengths = len(source), config.samples, mask.sum(dim=1)
     rows = torch.arange(N, device=source.device).repeat_interleave(M)  # (R,)
     limits = length_limits(lengths, config.max_ratio, config.max_length)[rows]  # (R,)

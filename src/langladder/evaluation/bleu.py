@@ -317,9 +317,17 @@ def brevity_penalty(length: int, reference_length: int) -> float:
     return math.exp(1 - reference_length / length) if length else 0.0
 
 
-def sentence_bleu(hypothesis: Sequence[str], references: Sequence[Sequence[str]], order: int = 4) -> float:
-    """BLEU of one tokenised sentence, from 0 to 1, without smoothing: 0 as soon as one P_n is 0."""
+def sentence_bleu(
+    hypothesis: Sequence[str], references: Sequence[Sequence[str]], order: int = 4, *, smoothed: bool = False
+) -> float:
+    """BLEU of one tokenised sentence, from 0 to 1: 0 as soon as one P_n is 0.
+
+    Args:
+        smoothed: add 1 to both counts of each P_n with n > 1 (Lin & Och 2004).
+    """
     precisions = [clipped_precision(hypothesis, references, n) for n in range(1, order + 1)]
+    if smoothed:
+        precisions = [(matched + (n > 0), total + (n > 0)) for n, (matched, total) in enumerate(precisions)]
     if any(matched == 0 for matched, _ in precisions):
         return 0.0
     c = len(hypothesis)

@@ -206,6 +206,16 @@ class Rung(Seeded):
         return self
 
     @model_validator(mode="after")
+    def _has_one_attention(self) -> Self:
+        guided = getattr(getattr(self, "training", None), "guided_attention", None)
+        if guided is not None and not hasattr(kind := locate(self.target), "attended"):
+            raise ValueError(
+                f"training.guided_attention: a {kind.__name__} does not have one attention to its source; set it to "
+                "null, or choose such a class: AttentionSeq2Seq, LuongSeq2Seq, AttentionRecognizer"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _window_fits_context(self) -> Self:
         context = getattr(self.model, "context", None)
         length = getattr(getattr(self, "training", None), "sequence_length", None)

@@ -28,17 +28,18 @@ class TranscriberFamily(Family[Rung]):
     side = "speech"
     loading = """from pathlib import Path
 
-from langladder.decoding.ctc import greedy
-from langladder.models.ctc import CTCRecognizer
+from langladder.evaluation.transcripts import TranscriptionConfig, transcribe
+from {module} import {class}
 
 
-model = CTCRecognizer.load(Path("{folder}"))
-model(frames, lengths)  # (B, T, D) float32, (B,) → (B, T, A + 1) log-probabilities of the blank and the letters"""
+model = {class}.load(Path("{folder}"))
+transcribe(model, utterances, TranscriptionConfig())  # `corpora.speech.Utterance`s → texts with their log P"""
     limits = "The model only knows the sounds of the small world's letters."
 
     def parts(self, kind: type[Configured]) -> Fields:
-        """All are trained."""
-        return super().parts(kind) | {"training": (locate("langladder.tasks.settings.SpeechTraining"), ...)}
+        """All are trained; those with attention like translators."""
+        training = "AttentiveSpeechTraining" if hasattr(kind, "attended") else "SpeechTraining"
+        return super().parts(kind) | {"training": (locate(f"langladder.tasks.settings.{training}"), ...)}
 
     def page(self) -> type[Page]:
         """`TranscriptPage`."""
@@ -69,13 +70,13 @@ model(frames, lengths)  # (B, T, D) float32, (B,) → (B, T, A + 1) log-probabil
         return {"speech": SPEECH}
 
     def evaluate(self, rung: "Rung", job: "Job", folder: Path) -> Evaluated:
-        """Transcribe the test utterances, greedily and by prefix beam search; count errors."""
+        """Transcribe the test utterances, greedily and by beam search; count errors."""
         from langladder.corpora.speech import read_speech
         from langladder.evaluation.transcripts import TranscriptionConfig, evaluate_transcripts
-        from langladder.models.ctc import CTCRecognizer
+        from langladder.models.recognizer import Recognizer
 
         test, config = read_speech(SPEECH).splits["test"], TranscriptionConfig(width=job.beam)
-        page = evaluate_transcripts(rung.name, CTCRecognizer.load(folder), test, config)
+        page = evaluate_transcripts(rung.name, Recognizer.load(folder), test, config)
         found = page.scores.beam
         return Evaluated(page, f"by beam search CER {found.cer:.1%}, WER {found.wer:.1%}")
 

@@ -1,15 +1,19 @@
 """Translators: P(y_t | y_1 … y_{t-1}, x), trained on pairs of sentences; evaluated by BLEU, chrF and TER."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from langladder.evaluation.page import Page
 from langladder.families.family import Configured, Evaluated, Family, Fields, Make, Rung, Trained, copies_of, validated
 from langladder.ground.schema import locate
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from langladder.evaluation.predictions import Prediction
     from langladder.families.family import Job
+    from langladder.models.translation.translator import Translator
+    from langladder.text.tokenize.tokenizers import Tokenizer
 
 
 TOKENS = Path("data/tokens/parallel")
@@ -70,11 +74,21 @@ model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EO
         tokens = root / TOKENS
         files = [tokens / f"{side}.json" for side in ("source", "target")]
         tokenizers = [Tokenizer.load(file) for file in files]
-        model = locate(rung.target)(rung.model, *(tokenizer.vocab_size for tokenizer in tokenizers))
+        model = self.begin(rung, tokenizers, root)
         pairs = [PairStream.open(tokens / f"{split}.arrow") for split in ("train", "validation")]
         bleu = bleu_config(tokens, job.bleu_tokenize or "auto").tokenize
-        result = make(model, tokenizers, *pairs, settings=rung, bleu_tokenize=bleu)
+        more = self.made_with(rung, tokens)
+        result = make(model, tokenizers, *pairs, settings=rung, bleu_tokenize=bleu, **more)
         return Trained(model, result, *validated(model, result), copies_of(*files, tokens / CONVENTIONS))
+
+    def begin(self, rung: "Rung", tokenizers: "Sequence[Tokenizer]", root: Path) -> "Translator":
+        """The network before training."""
+        model: Translator = locate(rung.target)(rung.model, *(tokenizer.vocab_size for tokenizer in tokenizers))
+        return model
+
+    def made_with(self, rung: "Rung", tokens: Path) -> dict[str, Any]:
+        """What its maker gets beside; tokens: the folder of the encoded pairs."""
+        return {}
 
     def evaluation_inputs(self, rung: "Rung", job: "Job") -> dict[str, Path]:
         """The test sentences, encoded and as text."""

@@ -39,7 +39,10 @@ def export_marian(model: Transformer, source: Tokenizer, target: Tokenizer, fold
         InputError: `MarianMTModel` cannot compute this model.
     """
     config = model.config
-    reasons = {"norm=pre": config.norm == "pre", f"positions={config.positions}": config.positions != "sinusoidal"}
+    reasons = {
+        f"norm={config.norm}": config.norm != "post",
+        f"positions={config.positions}": config.positions != "sinusoidal",
+    }
     if other := [setting for setting, is_so in reasons.items() if is_so]:
         raise InputError(f"export to marian: this model has {' and '.join(other)}, which MarianMTModel cannot compute")
     arrays = {name: np.ascontiguousarray(tensor.detach().float().cpu().numpy()) for name, tensor in _weights(model)}

@@ -19,6 +19,7 @@ from torch import nn
 from langladder.formats.tokenizer_folder import SPECIALS, write_tokenizer
 from langladder.ground.artefacts import write_arrays, write_json
 from langladder.ground.atomic import atomic_folder
+from langladder.ground.errors import InputError
 from langladder.models.translation.transformer import Transformer
 from langladder.nn.multi_head_attention import MultiHeadAttention
 from langladder.nn.token_embedding import TokenEmbedding
@@ -31,7 +32,13 @@ _NORMS = {"encoder": ("attention", "feed"), "decoder": ("attention", "cross", "f
 
 
 def export_torch(model: Transformer, source: Tokenizer, target: Tokenizer, folder: Path) -> None:
-    """Write the folder, atomically; the same model gives the same bytes."""
+    """Write the folder, atomically; the same model gives the same bytes.
+
+    Raises:
+        InputError: `torch.nn.Transformer` cannot compute this model.
+    """
+    if model.config.norm == "none":
+        raise InputError("export to torch: this model has norm=none, which torch.nn.Transformer cannot compute")
     config = model.config
     settings = {
         "d_model": config.width,

@@ -18,7 +18,7 @@ from pydantic import Field, model_validator
 from torch import nn
 
 from langladder.ground import schema
-from langladder.models.network import Network
+from langladder.models.recognizer import Recognizer
 from langladder.models.trial import generator
 from langladder.nn.initialisation import begin_by_remembering
 from langladder.nn.recurrent import read_rows
@@ -43,16 +43,12 @@ class CTCConfig(schema.Config):
         return self
 
 
-class CTCRecognizer(Network):
+class CTCRecognizer(Recognizer):
     """Bidirectional recurrent network with a softmax at every frame."""
 
     approach: ClassVar[str] = "recurrent"
     maker: ClassVar[str] = "langladder.tasks.speech_recognition.make"
     Config: ClassVar[type[schema.Config]] = CTCConfig
-    SIZES = ("dimensions", "labels")  # D and A
-    WHAT = "recogniser"
-    dimensions: int
-    labels: int
 
     def __init__(self, config: CTCConfig, dimensions: int, labels: int) -> None:
         super().__init__(config, dimensions, labels)

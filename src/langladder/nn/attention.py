@@ -13,8 +13,9 @@ each position:
     concat       v_aᵀ tanh(W_a [q ; h_j])       the same; with W_a = [W_a | U_a] it is additive
     scaled_dot   qᵀ h_j / √d                    Vaswani et al. 2017, equation 1; equal widths
 
-`LocalAttention` restricts any of them to a window. Queries that are known in advance can be computed at once (T
-queries). If a decoder's next query depends on the result of this one, T = 1.
+`LocalAttention` restricts any of them to a window; `guided` is a term of the loss that draws weights to the diagonal.
+Queries that are known in advance can be computed at once (T queries). If a decoder's next query depends on the result
+of this one, T = 1.
 
 Shape legend: B rows, T queries, S source positions, Q query width, M memory width, A attention width.
 """
@@ -179,3 +180,24 @@ def make_attention(score: Score, *, query_width: int, memory_width: int, width: 
         return GeneralAttention(query_width=query_width, memory_width=memory_width)
     assert query_width == memory_width, (score, query_width, memory_width)
     return DotAttention() if score == "dot" else ScaledDotAttention()
+
+
+def guided(alpha: torch.Tensor, targets: torch.Tensor, sources: torch.Tensor, width: float) -> torch.Tensor:
+    """How far weights are from the diagonal (Tachibana, Uenoyama & Aihara 2018, section 4), for a loss.
+
+        W_tj = 1 − exp(−(j / S − t / T)² / 2g²),   the mean of α_tj W_tj over t = 0 … T − 1 and j = 0 … S − 1
+
+    Args:
+        alpha: (B, T, S). targets, sources: each row's own T and S, (B,); positions after them do not count.
+        width: g; a weight at a distance of g from the diagonal has W = 0.39.
+
+    Returns:
+        The mean over the rows, a scalar.
+    """
+    T, S = alpha.shape[1:]
+    t = torch.arange(T, device=alpha.device).view(1, T, 1) / targets.view(-1, 1, 1)  # t / T: (B, T, 1)
+    j = torch.arange(S, device=alpha.device).view(1, 1, S) / sources.view(-1, 1, 1)  # j / S: (B, 1, S)
+    # W = 1 − exp(−(j / S − t / T)² / 2g²)
+    W = 1 - torch.exp(-((j - t) ** 2) / (2 * width**2))  # (B, T, S)
+    counted = torch.where((t < 1) & (j < 1), alpha.float() * W, 0.0)
+    return (counted.sum(dim=(1, 2)) / (targets * sources)).mean()

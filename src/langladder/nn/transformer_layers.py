@@ -5,6 +5,7 @@ A sublayer F is self-attention, attention to the source, or FFN(x) = W_2 max(0, 
     post-norm   x ← LN(x + F(x))      the paper: the path from output to input passes through every norm
     pre-norm    x ← x + F(LN(x))      Xiong et al. 2020: no norm is on that path, so deep stacks train without warm-up;
                                       the stack ends with one more norm
+    none        x ← x + F(x)          for ablations only
 
 with dropout on F(x) before the addition, on the attention weights, and inside the FFN. Whole rows are packed without
 padding (`packing`); a decoding step reads one position of each row.
@@ -22,6 +23,7 @@ D/h.
 """
 
 from collections.abc import Callable
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -32,13 +34,16 @@ from langladder.nn.packing import Layout
 
 NORM_EPS = 1e-6
 
+Norm = Literal["post", "pre", "none"]
+
 
 class Residual(nn.Module):
     """The norm, dropout and residual connection around a sublayer F: `read` is applied before it, `add` after it."""
 
-    def __init__(self, width: int, dropout: float, *, pre_norm: bool) -> None:
+    def __init__(self, width: int, dropout: float, *, norm: Norm) -> None:
         super().__init__()
-        self.norm, self.dropout, self.pre_norm = nn.LayerNorm(width, NORM_EPS), Dropout(dropout), pre_norm
+        self.norm = nn.Identity() if norm == "none" else nn.LayerNorm(width, NORM_EPS)
+        self.dropout, self.pre_norm = Dropout(dropout), norm == "pre"
 
     def read(self, x: Tensor) -> Tensor:
         """The input of F: x, or LN(x)."""
@@ -46,7 +51,7 @@ class Residual(nn.Module):
         return a
 
     def add(self, x: Tensor, change: Tensor) -> Tensor:
-        """x plus F's result: LN(x + F(x)), or x + F(LN(x))."""
+        """x plus F's result: LN(x + F(x)), or x + F(LN(x)), or without a norm x + F(x)."""
         total = x + self.dropout(change)
         result: Tensor = total if self.pre_norm else self.norm(total)
         return result
@@ -75,11 +80,11 @@ class EncoderLayer(nn.Module):
         width: D. heads: h. inner: of the FFN. scaled: see `MultiHeadAttention`.
     """
 
-    def __init__(self, *, width: int, heads: int, inner: int, dropout: float, pre_norm: bool, scaled: bool) -> None:
+    def __init__(self, *, width: int, heads: int, inner: int, dropout: float, norm: Norm, scaled: bool) -> None:
         super().__init__()
         self.attention = MultiHeadAttention(width=width, heads=heads, dropout=dropout, scaled=scaled)
         self.feed = FeedForward(width, inner, dropout)
-        self.around_attention, self.around_feed = (Residual(width, dropout, pre_norm=pre_norm) for _ in range(2))
+        self.around_attention, self.around_feed = (Residual(width, dropout, norm=norm) for _ in range(2))
 
     def forward(self, x: Tensor, layout: Layout) -> Tensor:
         """(M, D) → (M, D)."""
@@ -91,13 +96,13 @@ class EncoderLayer(nn.Module):
 class DecoderLayer(nn.Module):
     """Causal self-attention, attention to the source, feed-forward network. For arguments see `EncoderLayer`."""
 
-    def __init__(self, *, width: int, heads: int, inner: int, dropout: float, pre_norm: bool, scaled: bool) -> None:
+    def __init__(self, *, width: int, heads: int, inner: int, dropout: float, norm: Norm, scaled: bool) -> None:
         super().__init__()
         self.attention = MultiHeadAttention(width=width, heads=heads, dropout=dropout, scaled=scaled)
         self.cross = MultiHeadAttention(width=width, heads=heads, dropout=dropout, scaled=scaled)
         self.feed = FeedForward(width, inner, dropout)
         self.around_attention, self.around_cross, self.around_feed = (
-            Residual(width, dropout, pre_norm=pre_norm) for _ in range(3)
+            Residual(width, dropout, norm=norm) for _ in range(3)
         )
 
     def forward(self, x: Tensor, layout: Layout, memory: Tensor, source: Layout) -> Tensor:

@@ -161,21 +161,70 @@ class SpeechTraining(TrainingConfig):
     """Utterances per step."""
 
 
-class TranslationTraining(TrainingConfig):
+class GuidedAttention(Config):
+    """A loss on attention away from the diagonal, see `nn.attention.guided`."""
+
+    weight: float = Field(default=1.0, gt=0)
+    """Of this loss, which is added to the loss per token."""
+    width: float = Field(default=0.2, gt=0, le=10)
+    """g: the part of a sentence by which attention may be off the diagonal."""
+
+
+class DecoderTraining(TrainingConfig):
+    """Training settings of networks with a decoder that is conditioned on a source."""
+
+    label_smoothing: float = Field(default=0.0, ge=0, lt=1)
+    scheduled_sampling: float = Field(default=0.0, ge=0, le=1)
+    """Share of the decoder's input words that the model predicted itself; rises linearly to this value at the last
+    step; 0 = teacher forcing."""
+    guided_attention: GuidedAttention | None = None
+    """Of networks with one attention, whose target is in the order of the source; null: none."""
+
+
+class AttentiveSpeechTraining(DecoderTraining, SpeechTraining):
+    """Training settings of recognisers with attention."""
+
+
+class TranslationTraining(DecoderTraining):
     """Training settings of translators."""
 
     batch_tokens: int = Field(default=2048, ge=1, le=2**26)
     """Maximum size of a batch: sentence pairs × longest side, or tokens if no padding is computed (Transformers)."""
     max_length: int = Field(default=200, ge=2)
     """Pairs with a longer side, including special tokens, are left out of training."""
-    label_smoothing: float = Field(default=0.0, ge=0, lt=1)
-    scheduled_sampling: float = Field(default=0.0, ge=0, le=1)
-    """Share of the decoder's input words that the model predicted itself; rises linearly to this value at the last
-    step; 0 = teacher forcing."""
     early_stopping: Literal["validation_loss", "bleu"] = "validation_loss"
     """The measure that selects the best weights, also used by `patience`; bleu: that of greedy translations."""
     bleu_pairs: int = Field(default=200, ge=1)
     """Validation pairs, evenly spread, that are translated for early_stopping=bleu."""
+
+
+class Reward(Config):
+    """Training by the quality of whole translations, see `tasks.translation_reward`."""
+
+    method: Literal["risk", "self_critical"] = "risk"
+    samples: int = Field(default=8, ge=1, le=1000)
+    """M: translations drawn for each sentence of a batch."""
+    alpha: float = Field(default=0.005, gt=0, le=100)
+    """α of risk: small makes Q flat, 1 makes it P; not used by self_critical."""
+    max_ratio: float = Field(default=2.0, gt=0, le=1000)
+    """Most tokens of a drawn translation for each source token, plus 10."""
+
+
+class TranslationTuning(TranslationTraining):
+    """Training settings of translators that start from another one."""
+
+    reward: Reward | None = None
+    """null: cross-entropy, as before."""
+
+    @model_validator(mode="after")
+    def _has_one_loss(self) -> Self:
+        others = ("label_smoothing", "scheduled_sampling", "guided_attention")
+        if self.reward is not None and (given := [name for name in others if getattr(self, name)]):
+            raise ValueError(
+                f"{given[0]}={getattr(self, given[0])}: belongs to cross-entropy, which training by a reward replaces; "
+                "leave it out, or set reward to null"
+            )
+        return self
 
 
 class MaskedTraining(TrainingConfig):

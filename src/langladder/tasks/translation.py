@@ -11,12 +11,14 @@ each word is replaced, with probability ε, by a sample from the model's own pre
 replaced ones. The loss is then computed as usual, against the true words, for all positions at once; as in the paper,
 no gradient passes through the samples. ε rises linearly with the steps (the paper's linear decay).
 
+With guided_attention, the loss has a weighted term for attention away from the diagonal (`nn.attention.guided`).
+
 The weights with the lowest validation loss may not translate best. With early_stopping=bleu, each validation also
 translates some of its pairs greedily, and the weights with the highest BLEU are kept.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -28,9 +30,11 @@ from langladder.data.translation import PairBatch, TranslationBatches
 from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.translate import translate
 from langladder.ground.errors import InputError
+from langladder.models.language.language_model import kept_rows
 from langladder.models.making import Run, TrainingResult, TrainingSettings
-from langladder.models.translation.translator import Translator
-from langladder.tasks.settings import TranslationTraining
+from langladder.models.translation.translator import AttendingTranslator, Translator
+from langladder.nn.attention import guided
+from langladder.tasks.settings import DecoderTraining, GuidedAttention, TranslationTraining
 from langladder.tasks.task import Task
 from langladder.tasks.training import train_task
 from langladder.text.storage.token_streams import PairStream
@@ -43,20 +47,32 @@ BLEU_MEASURE = "validation_bleu"
 class TranslationTask(Task):
     """Maximum likelihood of the target, for every translator."""
 
-    def __init__(self, model: Translator, config: TranslationTraining, sample: "BleuSample | None" = None) -> None:
+    def __init__(self, model: Translator, config: DecoderTraining, sample: "BleuSample | None" = None) -> None:
         super().__init__(config)
         self.sample = sample
         if sample is not None:
             self.monitor, self.mode = BLEU_MEASURE, "max"
         self.model, self.smoothing, self.sampling = model, config.label_smoothing, config.scheduled_sampling
-        self.steps = config.max_steps
+        self.steps, self.guide = config.max_steps, config.guided_attention
 
     def loss(self, batch: PairBatch) -> torch.Tensor:
         """Mean loss per target token, with label smoothing if set."""
         # read the step only for sampling: torch.compile would compile one graph per step number
         share = self.sampling * self.steps_done / self.steps if self.sampling else 0.0
         inputs = mixed_words(self.model, batch, share) if share else None
+        if self.guide is not None:
+            return self._guided(batch, self.guide, inputs)
         return self.model.loss(*batch, self.smoothing, inputs) / (batch[1][:, 1:] != PAD).sum()
+
+    def _guided(self, batch: PairBatch, guide: GuidedAttention, inputs: torch.Tensor | None) -> torch.Tensor:
+        """The same, with the loss on attention away from the diagonal."""
+        model = self.model
+        assert isinstance(model, AttendingTranslator)  # see `families.family.Rung`
+        source, target = batch
+        keep = (following := target[:, 1:]) != PAD  # (B, T)
+        hidden, alpha = model.attended(source, target[:, :-1] if inputs is None else inputs)  # (B, T, D), (B, T, S)
+        loss = model.head.loss(kept_rows(hidden, keep), following[keep], self.smoothing) / keep.sum()
+        return loss + guide.weight * guided(alpha, keep.sum(dim=1), model.present(source).sum(dim=1), guide.width)
 
     @property
     def one_graph(self) -> bool:
@@ -108,7 +124,7 @@ def mixed_words(model: Translator, batch: PairBatch, share: float) -> torch.Tens
     replaced = (torch.rand(inputs.shape, device=inputs.device) < share) & ~torch.isin(inputs, special)
     training = model.training
     model.eval()
-    state = model.encode(source, source != PAD)
+    state = model.encode(source, model.present(source))
     for t in range(1, inputs.shape[1]):
         log_probs, state, _ = model.step(inputs[:, :t], state)  # (B, V)
         drawn = torch.multinomial(log_probs.index_fill(1, special, -math.inf).softmax(1), 1)[:, 0]  # (B,)
@@ -126,12 +142,14 @@ def train_translator(
     *,
     target_tokenizer: Tokenizer | None = None,
     bleu_tokenize: str = "13a",
+    task: Callable[..., TranslationTask] = TranslationTask,
 ) -> TrainingResult:
     """Train `model` on sentence pairs; it ends with its best validation weights, in evaluation mode.
 
     Args:
         target_tokenizer, bleu_tokenize: the tokenizer that decodes ids, and sacreBLEU's tokenisation. Only used with
             early_stopping=bleu.
+        task: what makes the task of the model, its settings and the sample for BLEU.
 
     Raises:
         InputError: no pair is short enough, or BLEU has no validation pairs or no tokenizer; see also `train_task`.
@@ -153,7 +171,7 @@ def train_translator(
         accumulate=config.accumulate,
         padded=model.pads,
     )
-    result = train_task(TranslationTask(model, config, sample), batches, config, run)
+    result = train_task(task(model, config, sample), batches, config, run)
     model.eval()
     return result
 

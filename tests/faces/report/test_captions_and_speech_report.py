@@ -8,7 +8,7 @@ from small_run_files import entry, report_of, with_rungs
 from langladder.faces.report.inputs import Entry, ReportInputs, Timing
 from langladder.faces.report.page import build_page
 from langladder.faces.report.section import family_sections
-from langladder.faces.report.sequences import spikes_plot
+from langladder.faces.report.sequences import attended_plot, spikes_plot
 from langladder.faces.report.tables import ladder_summary
 from langladder.families import family as family_of
 
@@ -95,3 +95,19 @@ def test_the_summary_holds_scores_without_examples() -> None:
     assert [found[family][0]["name"] for family in ("captioner", "transcriber")] == ["captioner", "ctc"]
     assert found["transcriber"][0]["scores"]["beam"]["cer"] == 0.1386
     assert all("examples" not in found[family][0] for family in ("captioner", "transcriber"))
+
+
+def test_attention_has_a_row_for_each_letter() -> None:
+    """A recogniser with attention: the letters that were read from top to bottom, and the end."""
+    read = {
+        "blank": [],
+        "labels": {},
+        "attention": [[0.9, 0.1, 0.0], [0.0, 1.0, 0.0], [0.0, 0.1, 0.9], [0.0, 0.0, 1.0]],
+    }
+    changed = TRANSCRIPTS | {"examples": [TRANSCRIPTS["examples"][0] | read]}
+    rung = entry("transcriber", changed)
+    svg = attended_plot(rung.page.examples[0], "one")
+    assert svg == attended_plot(rung.page.examples[0], "one")
+    assert sorted(re.findall(r">\s*(a|b|␣|end)\s*</text>", svg)) == ["a", "a", "b", "b", "end", "␣"]
+    (section,) = family_sections(family_of("transcriber"), report_of(transcriber=[rung]))
+    assert section.context["recognisers"][0]["attends"] and len(section.context["recognisers"][0]["figures"]) == 1

@@ -32,21 +32,19 @@ from langladder.answers.words import text_vector
 from langladder.corpora.scenes import QUESTIONS, Scene
 from langladder.corpora.speech import Utterance
 from langladder.data.captioning import CODES, SceneCodes
-from langladder.data.speech import decode
 from langladder.decoding import translate as decoding
 from langladder.decoding.beam_search import BeamConfig
-from langladder.decoding.ctc import prefix_beam_search
 from langladder.decoding.sampling import SamplingConfig
 from langladder.embeddings.base import WordVectors
-from langladder.evaluation.transcripts import TranscriptionConfig, posteriors
+from langladder.evaluation.transcripts import TranscriptionConfig, transcribe
 from langladder.faces.mlflow.model_function import ModelFunction, Parameters, Row, Rows, SchemaColumn
 from langladder.formats.vector_files import read_vectors
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
 from langladder.ground.schema import checked
 from langladder.models.classification.classifier import Classifier
-from langladder.models.ctc import CTCRecognizer
 from langladder.models.reading.reader import Reader
+from langladder.models.recognizer import Recognizer
 from langladder.models.reward import RewardModel
 from langladder.models.saving import located, read_description
 from langladder.models.tagging.tagger import Tagger
@@ -323,7 +321,7 @@ class TranslatorFunction(ModelFunction[LoadedTranslator]):
         return [{"translation": one.text if one else "", "score": one.score if one else None} for one in best]
 
 
-class RecognizerFunction(ModelFunction[CTCRecognizer]):
+class RecognizerFunction(ModelFunction[Recognizer]):
     """The letters of an utterance, given as frames of numbers."""
 
     inputs = (SchemaColumn("frames", "double", 2),)
@@ -332,18 +330,17 @@ class RecognizerFunction(ModelFunction[CTCRecognizer]):
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        return cls(CTCRecognizer.load(folder))
+        return cls(Recognizer.load(folder))
 
     @classmethod
     def example(cls, folder: Path) -> Row:
         return {"frames": [[0.0] * int(read_json(folder / "config.json")["dimensions"])] * 3}
 
     def answer(self, rows: Rows, parameters: Parameters) -> Rows:
-        """The probability is that of the paths found by the search."""
+        """With CTC, the probability is that of the paths found by the search."""
         config = checked(TranscriptionConfig, dict(parameters), "params")
         spoken = [self._utterance(number, row["frames"]) for number, row in enumerate(rows)]
-        best = [prefix_beam_search(one, config.width, config.cutoff)[0] for one in posteriors(self.model, spoken)]
-        return [{"text": decode(one.labels), "log_prob": one.log_prob} for one in best]
+        return [{"text": one.text, "log_prob": one.log_prob} for one in transcribe(self.model, spoken, config)]
 
     def _utterance(self, number: int, frames: list[Any]) -> Utterance:
         wanted = f"a list of frames, {self.model.dimensions} finite numbers each"

@@ -1,4 +1,4 @@
-"""Captioners and speech recognisers in the report: their scores by each search, examples, frames of a CTC network."""
+"""Captioners and speech recognisers in the report: scores by each search, examples, what is read at each frame."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 
 from langladder.evaluation.captions import CaptionPage
 from langladder.evaluation.page import Page, declared
@@ -14,7 +15,7 @@ from langladder.evaluation.transcripts import Transcript, TranscriptPage
 from langladder.faces.report import numbers
 from langladder.faces.report.bidi import isolated
 from langladder.faces.report.inputs import Entry, ReportInputs
-from langladder.faces.report.plots import GRID, INK, drawing, hues, new_figure, to_svg, visible
+from langladder.faces.report.plots import GRID, INK, SERIES, drawing, hues, new_figure, to_svg, visible
 from langladder.faces.report.section import Column, Picture, Section
 
 DRAWN = 3  # pictures of utterances
@@ -58,10 +59,11 @@ def transcript_sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     views = [
         {
             "task": searched(rung),
+            "attends": any(one.attention for one in rung.page.examples),
             "examples": rung.page.examples,
             "figures": [
                 Picture(
-                    Markup(spikes_plot(one, f"spikes-{rung.name}-{i}")),
+                    Markup((attended_plot if one.attention else spikes_plot)(one, f"spikes-{rung.name}-{i}")),
                     Markup("said: {} · greedy: {} · beam: {}").format(*map(isolated, (one.text, one.greedy, one.beam))),
                 )
                 for i, one in enumerate(rung.page.examples[:DRAWN])
@@ -125,6 +127,22 @@ def spikes_plot(example: Transcript, name: str) -> str:
         axes.set_xlabel("frame")
         axes.set_ylabel("probability")
         return to_svg(figure, name, f"Probabilities frame by frame of: {example.text}")
+
+
+def attended_plot(example: Transcript, name: str) -> str:
+    """A row for each letter that was read, shaded where its attention is; above, where the letters really sounded."""
+    letters = [*(visible(letter) if letter.strip() else SPACE for letter in example.beam), "end"]
+    with drawing():
+        figure, axes = new_figure(10.4, 1.0 + 0.16 * len(letters))
+        picture = np.empty((*np.shape(example.attention), 4))  # (letter, source position)
+        picture[..., :3] = to_rgb(SERIES[0])
+        picture[..., 3] = np.clip(example.attention, 0.0, 1.0)
+        axes.imshow(picture, aspect="auto", extent=(-0.5, example.frames - 0.5, len(letters) - 0.5, -0.5))
+        axes.set_yticks(range(len(letters)), letters)
+        _sounding(axes, example)
+        axes.set_xlabel("frame")
+        axes.set_ylabel("letter read")
+        return to_svg(figure, name, f"Attention letter by letter of: {example.text}")
 
 
 def _peaks(y: np.ndarray) -> list[int]:

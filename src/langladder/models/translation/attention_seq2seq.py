@@ -25,17 +25,16 @@ from pydantic import Field
 from torch import nn
 
 from langladder.ground import schema
-from langladder.models.translation.translator import State, Translator
+from langladder.models.translation.translator import AttendingTranslator, State
 from langladder.nn.attention import make_attention
 from langladder.nn.attentive_gru import AttentiveGRU
 from langladder.nn.initialisation import word_embedding
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.readout import Readout, ReadoutKind
 from langladder.nn.recurrent import read_padded
-from langladder.text.tokenize.specials import PAD
 
 
-class AttentionSeq2Seq(Translator):
+class AttentionSeq2Seq(AttendingTranslator):
     """Bidirectional GRU encoder, additive attention, GRU decoder."""
 
     approach = "recurrent with attention"
@@ -63,7 +62,7 @@ class AttentionSeq2Seq(Translator):
     def __init__(self, config: Config, source_vocab_size: int, target_vocab_size: int) -> None:
         super().__init__(config, source_vocab_size, target_vocab_size)
         E, H = config.embedding_dim, config.width
-        self.source_embedding = word_embedding(source_vocab_size, E)
+        self.source_embedding = self.source_layer(source_vocab_size)
         self.target_embedding = word_embedding(target_vocab_size, E)
         between = config.dropout if config.layers > 1 else 0.0
         self.encoder = nn.GRU(E, H, config.layers, batch_first=True, bidirectional=True, dropout=between)
@@ -74,6 +73,10 @@ class AttentionSeq2Seq(Translator):
         tied = cast(nn.Parameter, self.target_embedding.weight) if config.tied else None
         self.head = SoftmaxOutput(width=E, vocab_size=target_vocab_size, tied=tied)
         self.dropout = nn.Dropout(config.dropout)
+
+    def source_layer(self, size: int) -> nn.Module:
+        """What turns a source into (B, S, E)."""
+        return word_embedding(size, self.config.embedding_dim)
 
     def encode(self, source: torch.Tensor, mask: torch.Tensor) -> State:
         """See `Translator.encode`."""
@@ -92,12 +95,11 @@ class AttentionSeq2Seq(Translator):
         logits = self.head(self.readout(s, x, context))  # (B, V)
         return torch.log_softmax(logits.float(), dim=-1), State(kept, {"s": s}), alpha
 
-    def hidden(self, source: torch.Tensor, target_in: torch.Tensor) -> torch.Tensor:
-        """See `Translator.hidden`. Only the recurrence runs step by step; the readout processes all steps at once."""
-        state = self.encode(source, source != PAD)
+    def attended(self, source: torch.Tensor, target_in: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """See `Translator.attended`. Only the recurrence runs step by step; the readout processes all steps at once."""
+        state = self.encode(source, self.present(source))
         kept = state.source
         x = self.dropout(self.target_embedding(target_in))  # (B, T, E)
         states, alphas = self.decoder(x, state.decoder["s"], kept["keys"], kept["values"], kept["mask"])
         contexts = torch.bmm(alphas, kept["memory"])  # (B, T, 2H)
-        hidden: torch.Tensor = self.dropout(self.readout(states, x, contexts))  # (B, T, E)
-        return hidden
+        return self.dropout(self.readout(states, x, contexts)), alphas  # (B, T, E), (B, T, S)

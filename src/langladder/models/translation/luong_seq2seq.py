@@ -29,10 +29,9 @@ from langladder.models.translation.recurrent_translator import (
     layers_first,
     rows_first,
 )
-from langladder.models.translation.translator import State
+from langladder.models.translation.translator import AttendingTranslator, State
 from langladder.nn.attention import Attention, LocalAttention, Score, make_attention
 from langladder.nn.readout import Readout, ReadoutKind
-from langladder.text.tokenize.specials import PAD
 
 
 class LuongConfig(RecurrentTranslatorConfig):
@@ -48,7 +47,7 @@ class LuongConfig(RecurrentTranslatorConfig):
     readout: ReadoutKind = "tanh"
 
 
-class LuongSeq2Seq(RecurrentTranslator):
+class LuongSeq2Seq(RecurrentTranslator, AttendingTranslator):
     """Recurrent encoder, recurrent decoder, attention on top."""
 
     approach = "recurrent with attention"
@@ -80,17 +79,19 @@ class LuongSeq2Seq(RecurrentTranslator):
         logits = self.head(hidden[:, 0])  # (B, V)
         return torch.log_softmax(logits.float(), dim=-1), after, alpha[:, 0]
 
-    def hidden(self, source: torch.Tensor, target_in: torch.Tensor) -> torch.Tensor:
-        """See `Translator.hidden`. One call for all steps; with input feeding, one call per step."""
-        state = self.encode(source, source != PAD)
+    def attended(self, source: torch.Tensor, target_in: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """See `Translator.attended`. One call for all steps; with input feeding, one call per step."""
+        state = self.encode(source, self.present(source))
         x = self.dropout(self.target_embedding(target_in))  # (B, T, E)
         if not self.config.input_feeding:
-            return self._decode(x, state)[0]
-        outputs = []
+            h, _, alpha = self._decode(x, state)
+            return h, alpha
+        outputs, weights = [], []
         for x_t in x.split(1, dim=1):
-            h, state, _ = self._decode(x_t, state)
+            h, state, alpha = self._decode(x_t, state)
             outputs.append(h)
-        return torch.cat(outputs, dim=1)  # (B, T, E)
+            weights.append(alpha)
+        return torch.cat(outputs, dim=1), torch.cat(weights, dim=1)  # (B, T, E), (B, T, S)
 
     def _decode(self, x: torch.Tensor, state: State) -> tuple[torch.Tensor, State, torch.Tensor]:
         """Embedded tokens (B, T, E) from a state (T = 1 with input feeding) → h̃ (B, T, E), state, α (B, T, S)."""

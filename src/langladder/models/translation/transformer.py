@@ -12,8 +12,8 @@ returns the attention weights of the last layer, averaged over its heads.
 Named sizes (table 3): `preset: base` is N = 6, D = 512, h = 8, FFN 2048; `preset: big` is N = 6, D = 1024, h = 16, FFN
 4096, dropout 0.3. Other settings override those of a preset.
 
-Differences from the paper: learned positions, pre-norm, no positions and no 1/√d are optional. Layer norm's ε is 1e-6
-(the paper does not state it). W has a bias, like torch's layers.
+Differences from the paper: learned positions, pre-norm, no norms, no positions and no 1/√d are optional. Layer norm's
+ε is 1e-6 (the paper does not state it). W has a bias, like torch's layers.
 
 Shape legend: B rows, S source positions, T target positions, M and P the same without padding, D width, N layers, h
 heads, d = D/h, V vocabulary.
@@ -34,7 +34,7 @@ from langladder.nn.multi_head_attention import source_mask
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.packing import Layout
 from langladder.nn.token_embedding import Positions, TokenEmbedding
-from langladder.nn.transformer_layers import NORM_EPS, DecoderLayer, EncoderLayer
+from langladder.nn.transformer_layers import NORM_EPS, DecoderLayer, EncoderLayer, Norm
 from langladder.text.tokenize.specials import PAD
 
 PRESETS: dict[str, dict[str, object]] = {
@@ -56,7 +56,7 @@ class TransformerConfig(schema.Config):
     expansion: int = Field(default=4, ge=1, le=16)
     """Width of the FFN's inner layer, in multiples of D."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
-    norm: Literal["post", "pre"] = "post"
+    norm: Norm = "post"
     positions: Positions = "sinusoidal"
     max_length: int = Field(default=512, ge=2, le=65_536)
     """Rows of a learned table of positions."""
@@ -104,7 +104,7 @@ class Transformer(Translator):
             "heads": config.heads,
             "inner": config.expansion * D,
             "dropout": config.dropout,
-            "pre_norm": config.norm == "pre",
+            "norm": config.norm,
             "scaled": config.scale_scores,
         }
         self.encoder = nn.ModuleList(EncoderLayer(**layer) for _ in range(config.layers))

@@ -39,7 +39,7 @@ class Translator(Network):
     """Base of all translators. Built as `cls(config, source_vocab_size, target_vocab_size)`."""
 
     maker: ClassVar[str] = "langladder.tasks.translation.make"
-    SIZES = ("source_vocab_size", "target_vocab_size")
+    SIZES: ClassVar[tuple[str, ...]] = ("source_vocab_size", "target_vocab_size")
     WHAT = "translator"
     pads: ClassVar[bool] = True  # whether `loss` computes padding; then batches have pairs of similar length
     source_vocab_size: int
@@ -116,6 +116,10 @@ class Translator(Network):
         scores[keep] = self.head.target_log_probs(self.kept(source, target[:, :-1], keep), following[keep])
         return scores
 
+    def present(self, source: torch.Tensor) -> torch.Tensor:
+        """The positions of a source that are not padding: (B, S, …) → (B, S) bool, true from the left."""
+        return source != PAD
+
     def reorder(self, state: State, index: torch.Tensor, *, same_source: bool = False) -> State:
         """The state whose row i is the old row index[i]; `index` (B') int64 can repeat or leave out rows.
 
@@ -126,3 +130,15 @@ class Translator(Network):
             return {name: old.index_select(0, index) for name, old in side.items()}  # whole rows: no index per entry
 
         return State(state.source if same_source else chosen(state.source), chosen(state.decoder))
+
+
+class AttendingTranslator(Translator):
+    """A translator with one attention, which gives each position of the source one weight."""
+
+    @abstractmethod
+    def attended(self, source: torch.Tensor, target_in: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """See `Translator.hidden`, with the weights: source (B, S), target_in (B, T) → (B, T, D), α (B, T, S)."""
+
+    def hidden(self, source: torch.Tensor, target_in: torch.Tensor) -> torch.Tensor:
+        """See `Translator.hidden`."""
+        return self.attended(source, target_in)[0]
