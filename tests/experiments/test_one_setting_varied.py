@@ -59,6 +59,11 @@ def ablated(positions: float, scaling: float) -> Findings:
     return found("translator_ablations", whole=five(1.05), no_positions=five(positions), no_scaling=five(scaling))
 
 
+def narrowed(without: float, half: float) -> Findings:
+    rest = {"no_norm": five(without), "half_the_width": five(half), "twice_the_width": five(0.9)}
+    return found("translator_norm_width", norms_before=five(1.05), norms_after=five(1.2), **rest)
+
+
 @pytest.mark.parametrize(
     ("findings", "holds"),
     [
@@ -73,6 +78,8 @@ def ablated(positions: float, scaling: float) -> Findings:
         (heads(2.0, 2.5, 1.99, 2.5, wild=0.002), False),  # better by less than what counts
         (heads(2.0, 2.0, 1.93, 2.0, wild=0.2), None),
         (ablated(2.0, 1.5), True),
+        (narrowed(2.0, 1.5), True),
+        (narrowed(1.0, 1.5), False),
         (ablated(2.0, 1.05), False),
         (ablated(0.9, 1.5), False),
         (found("weight_tying", tied=five(10.0), untied=five(9.95)), True),
