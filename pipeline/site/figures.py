@@ -1,6 +1,6 @@
-"""The figures of the last runs: the tables of reports/ladder.md where there is a run, else the published ones.
+"""The figures of the last runs: the tables of reports/ladder.md if there is a run, else the published ones.
 
-What was measured of claims stands in docs/results/, a row each, or in the guide that tells of them.
+The figures of claims are in docs/results/, one row each, or in the guide about them.
 """
 
 import re
@@ -16,7 +16,7 @@ PUBLISHED = ("docs/results/default.md", "docs/results/history.md")
 
 
 class Table(NamedTuple):
-    """One family's table: what stands over its columns, and a rung's title → its figures."""
+    """One family's table: its column headings, and a rung's title → its figures."""
 
     source: str
     headings: list[str]
@@ -37,14 +37,14 @@ def tables() -> dict[str, Table]:
 
 
 def read_tables(source: str, text: str) -> Iterator[tuple[str, Table]]:
-    """The tables of a document that stand under a bold title."""
+    """The tables of a document that have a bold title."""
     for match in TABLE.finditer(text):
         head, _, *rows = (cells(line) for line in match["rows"].splitlines())
         yield match["title"], Table(source, head[1:], {row[0]: row[1:] for row in rows})
 
 
 class Claim(NamedTuple):
-    """What was measured of an experiment, probe or prompt: where docs/ says so; if that is a row, its figures."""
+    """The figures of an experiment, probe or prompt: their place in docs/, and the figures if it is a row."""
 
     place: str
     figures: str
@@ -52,7 +52,7 @@ class Claim(NamedTuple):
 
 @cache
 def claims() -> dict[str, Claim]:
-    """Name of a claim → where its figures stand: a row of docs/results, else a guide's section on what was measured."""
+    """Name of a claim → the place of its figures: a row of docs/results, else a guide's section of measurements."""
     docs = ROOT / "docs"
     found: dict[str, Claim] = {}
     for file in sorted((docs / "results").glob("*.md")):
@@ -71,26 +71,26 @@ def claims() -> dict[str, Claim]:
 
 
 def rows(text: str) -> Iterator[tuple[str, str]]:
-    """Of the tables whose rows begin with a name in code: each name, its figures with what stands above them."""
+    """For tables whose rows begin with a name in code: each name, and its figures with their headings."""
     head: list[str] = []
     for line in text.splitlines():
         row = cells(line) if line.startswith("|") else []
         if row and set("".join(row)) <= set("-: "):
             continue
         if head and row and (name := re.match(r"`(\w+)`", row[0])):
-            pairs = zip(head[1:], row[1:], strict=False)  # the claim itself stands above its figures already
+            pairs = zip(head[1:], row[1:], strict=False)  # the claim itself is already the heading
             yield name[1], "; ".join(f"{above}: {cell}" for above, cell in pairs if cell and above != "claim")
         head = head or row if row else []
 
 
 def sections(text: str) -> Iterator[tuple[str, str]]:
-    """Headings below the first, each with what stands under it."""
+    """Headings below the first, each with its content."""
     parts = re.split(r"(?m)^#{2,3} (.+)$", text)
     yield from zip(parts[1::2], parts[2::2], strict=True)
 
 
 def slug(heading: str) -> str:
-    """Where a heading stands on its page, as the site names it."""
+    """The anchor of a heading on its page of the site."""
     return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower())
 
 

@@ -1,9 +1,9 @@
-"""The lessons of lessons/, executed: each cell with what it gave, as a page of the site.
+"""The lessons of lessons/, executed: each cell with its output, as a page of the site.
 
-A lesson is a Python file in jupytext's percent format: a script that asserts what it says, and a notebook. It is
+A lesson is a Python file in jupytext's percent format: a script that asserts its figures, and a notebook. It is
 executed in a process of its own (nbclient), in an empty folder, once for each state of the lesson and the library: the
 executed notebook is kept in outputs/lessons/. Two lessons are executed at a time, on one core each. A lesson that fails
-or takes too long does not stop the others: its page shows the cells that ran, and what happened. The last cell of a
+or takes too long does not stop the others: its page shows the cells that ran, and the problem. The last cell of a
 lesson, with the metadata `handout`, is a page of its own: one sheet for the teacher.
 """
 
@@ -60,7 +60,7 @@ def title(name: str) -> str:
 
 
 def execute_all() -> dict[str, str]:
-    """Execute the lessons that changed, and print what is done.
+    """Execute the lessons that changed, and print progress.
 
     Returns:
         Lesson → its problem, of those in which an error was raised.
@@ -89,7 +89,7 @@ def pages() -> dict[str, str]:
 
 
 def pictures() -> dict[str, str]:
-    """What the lessons drew: path → SVG; and their notebooks to take away."""
+    """The drawings of the lessons: path → SVG; and their notebooks for download."""
     found = {}
     for name in names():
         for number, cell in enumerate(executed(name).notebook["cells"]):
@@ -100,7 +100,7 @@ def pictures() -> dict[str, str]:
 
 
 def as_notebook(name: str) -> str:
-    """A lesson as a notebook that nobody has run yet."""
+    """A lesson as a notebook that has not been run."""
     import jupytext  # type: ignore[import-untyped]
 
     notebook: str = jupytext.writes(jupytext.read(LESSONS / f"{name}.py", fmt="py:percent"), fmt="ipynb")
@@ -116,7 +116,7 @@ def handout(name: str) -> str:
 
 @cache
 def executed(name: str) -> Outcome:
-    """A lesson's notebook with the output of its cells, kept from the last time or made now."""
+    """A lesson's notebook with the output of its cells, from the cache or executed now."""
     import jupytext
 
     where = f"{title(name)}:"
@@ -157,11 +157,11 @@ def _execute(name: str) -> Outcome:
             resources={"metadata": {"path": folder}},
             log=logging.getLogger("lessons"),
         )
-        client.log.setLevel(logging.CRITICAL)  # what happened is said once, below
+        client.log.setLevel(logging.CRITICAL)  # the problem is reported once, below
         kernel = client.create_kernel_manager()
         kernel.transport, kernel.ip = "ipc", f"{folder}/kernel"  # sockets in the folder: no port is opened
         try:
-            # a process that is stopped at work complains; what a cell writes to stderr is in the notebook
+            # a process that is stopped at work prints errors; a cell's own stderr is in the notebook
             client.execute(env=environment, stderr=subprocess.DEVNULL)
         except CellTimeoutError:
             problem = late
@@ -176,7 +176,7 @@ def _execute(name: str) -> Outcome:
 
 
 def _state(name: str) -> str:
-    """Hash of a lesson and of all that it may import."""
+    """Hash of a lesson and of all files that it may import."""
     read = (path for folder in ("src", "pipeline", "conf") for path in (ROOT / folder).rglob("*"))
     code = sorted(path for path in read if path.suffix in (".py", ".tsv", ".yaml") and path.parent.name != "site")
     files = [LESSONS / f"{name}.py", ROOT / "dvc.yaml", ROOT / "params.yaml", *code]
@@ -210,7 +210,7 @@ def as_markdown(name: str, outcome: Outcome) -> str:
 
 
 def _printed(output: dict[str, Any]) -> str:
-    """What a cell wrote, progress bars left out."""
+    """The output of a cell, without progress bars."""
     if output["output_type"] == "stream":
         return str(output["text"]) if output["name"] == "stdout" else ""
     if output["output_type"] == "error":

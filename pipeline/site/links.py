@@ -1,7 +1,7 @@
 """Links of documents that are read in two places: as files of the repository, and as pages of the site.
 
-A link to another document leads to its page; one to any other file of the repository (`../dvc.yaml`) to a page that
-holds a copy of it, so that nothing of the site leads out of it but what begins with http.
+A link to another document becomes a link to its page; one to any other file of the repository (`../dvc.yaml`) leads to
+a page with a copy of it, so that only links that begin with http leave the site.
 """
 
 import posixpath
@@ -28,7 +28,7 @@ def page_of(path: str) -> str:
 
 
 def for_the_site(text: str, source: str, page: str) -> str:
-    """A document as the site's page `page`; `source` is where it stands in the repository."""
+    """A document as the site's page `page`; `source` is its path in the repository."""
     here, there = posixpath.dirname(source), posixpath.dirname(page)
 
     def turned(match: re.Match[str]) -> str:
@@ -61,7 +61,7 @@ def copy_of(path: str) -> str:
 
 
 def fenced(text: str, language: str) -> str:
-    """A block of code, whatever stands in it."""
+    """A block of code with any content."""
     ticks = max([2, *map(len, re.findall(r"`{3,}", text))]) + 1
     return f"{'`' * ticks}{language}\n{text.rstrip()}\n{'`' * ticks}\n"
 

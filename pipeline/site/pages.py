@@ -1,4 +1,4 @@
-"""Every page of the site as Markdown, and the order in which they stand."""
+"""Every page of the site as Markdown, and their order."""
 
 import re
 from typing import Any
@@ -11,7 +11,7 @@ Navigation = list[dict[str, Any]]
 
 
 def pages() -> dict[str, str]:
-    """Page → Markdown. What is a document of docs/ keeps its place; the rest is generated."""
+    """Page → Markdown. Documents of docs/ keep their paths; the rest is generated."""
     texts = documents()
     places = {source: links.page_of(source) for source in texts}
     written = {page: links.for_the_site(texts[source], source, page) for source, page in places.items()}
@@ -25,26 +25,30 @@ def documents() -> dict[str, str]:
 
 
 def navigation() -> Navigation:
-    """The order of the pages, as MkDocs reads it."""
-    rooms = [{f"langladder.{room.name}": f"reference/{room.name}.md"} for room in reference.rooms()]
+    """The order of the pages, as MkDocs reads it: a tab for each kind of page, as docs/README.md lists them."""
+    packages = [{f"langladder.{one.name}": f"reference/{one.name}.md"} for one in reference.packages()]
     titles = {name: family.title for name, family in families().items()}
     titles |= {"probe": "Claims of trained models"}
-    return [
-        {"langladder": links.START},
-        {"Lessons": ["lessons/index.md", *(f"lessons/{name}.md" for name in lessons.names())]},
-        {"The story": ["story/index.md", *({titles[name]: f"story/{name}.md"} for name in families())]},
-        {"Guides": [links.GUIDES, *guides()]},
-        {"Reference": ["reference/index.md", *rooms]},
-        {"Choices": ["choices/index.md", *({group: f"choices/{group}.md"} for group in reference.groups())]},
-    ]
+    kinds = guides()
+    kinds["Tutorials"] += [{"Lessons": ["lessons/index.md", *(f"lessons/{name}.md" for name in lessons.names())]}]
+    kinds["Reference"] += [{"Modules": ["reference/index.md", *packages]}]
+    groups = [{group: f"choices/{group}.md"} for group in reference.groups()]
+    kinds["Reference"] += [{"Choices": ["choices/index.md", *groups]}]
+    stories = [{titles[name]: f"story/{name}.md"} for name in families()]
+    kinds["Explanation"] += [{"The story": ["story/index.md", *stories]}]
+    return [{"langladder": [links.START, {"Guides": links.GUIDES}]}, *({kind: found} for kind, found in kinds.items())]
 
 
-def guides() -> Navigation:
-    """The guides under the headings of docs/README.md."""
-    found: Navigation = []
+def guides() -> dict[str, Navigation]:
+    """Kind of page → the guides under its heading in docs/README.md, in groups where that has some."""
+    found: dict[str, Navigation] = {}
+    group: Navigation = []
     for line in (ROOT / "docs" / "README.md").read_text(encoding="utf-8").splitlines():
         if line.startswith("## "):
-            found.append({line[3:]: []})
+            group = found.setdefault(line[3:], [])
+        elif line.startswith("### "):
+            group = []
+            list(found.values())[-1].append({line[4:]: group})
         elif match := re.match(r"- \[([^\]]+)\]\(([^)]+)\)", line):
-            next(iter(found[-1].values())).append({match[1]: match[2]})
+            group.append({match[1]: match[2]})
     return found

@@ -55,7 +55,7 @@ class Kind(NamedTuple):
     Attributes:
         family: the folder below models/.
         model: its class; None: word vectors.
-        preferred: the rung that is taken where there are several.
+        preferred: the rung that is chosen if there are several.
         reads: files beside the weights.
         settings: values in config.json that models.js requires.
     """
@@ -99,7 +99,7 @@ WORDS = ("whitespace", "auto", "apart")  # ways to split a line into words; toke
 
 
 class Page(NamedTuple):
-    """A page: its name, its title, what it is for, the kinds that it loads."""
+    """A page: its name, title, purpose, and the kinds that it loads."""
 
     name: str
     title: str
@@ -145,7 +145,7 @@ def publish(root: Path, out: Path, ladders: Sequence[str] = ()) -> dict[str, Run
     """Write the folder.
 
     Args:
-        root: with models/, and data/, reports/index.html and site/ where they were made.
+        root: with models/, and data/, reports/index.html and site/ if they exist.
         ladders: those in ladders/ whose reports are published, too.
 
     Returns:
@@ -213,7 +213,7 @@ def _weights(folder: Path) -> Path:
 
 
 def _copied(folder: Path, name: str, out: Path) -> Rung:
-    """Copy what the browser reads of a rung; JSON by its content, so that three rungs share their tokenizer."""
+    """Copy the files of a rung that the browser reads; JSON by its content, so that rungs share a tokenizer."""
     described = read_json(folder / ("words.json" if name == "vectors" else "config.json"))
     paths = [f"models/{name}-{folder.name}.safetensors"]
     (out / "models").mkdir(exist_ok=True)
@@ -280,7 +280,7 @@ def _write_pages(out: Path, rungs: Mapping[str, Rung | str], root: Path, ladders
 
 
 def _extras(out: Path, root: Path, ladders: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Copy the reports (of this ladder and of `ladders`) and the site where they were made: title → path."""
+    """Copy the reports (of this ladder and of `ladders`) and the site, if they exist: title → path."""
     guides = (root / "site" / "index.html").is_file()
     for ladder in (root, *(root / LADDERS / name for name in ladders)):
         report = ladder / "reports" / "index.html"
@@ -306,7 +306,7 @@ def without_checkout(report: str, *, guides: bool) -> str:
 
 
 def _downloads(out: Path, page: Page, rungs: Mapping[str, Rung]) -> list[tuple[str, list[str], int]]:
-    """What a page of models loads: what it is, its files, their bytes together; the sum of all comes last."""
+    """The files that a page loads: description, files, bytes; the sum of all comes last."""
     scripts = [f"static/{name}" for name in (*SHARED, "asking.js", "models.js", "tokens.js", f"{page.name}.js")]
     parts = {"styles and scripts": scripts} | {
         rungs[kind]["title"]: rungs[kind]["files"] for kind in page.kinds if kind in rungs
@@ -317,7 +317,7 @@ def _downloads(out: Path, page: Page, rungs: Mapping[str, Rung]) -> list[tuple[s
 
 
 def _examples(data: Path) -> dict[str, list[str]]:
-    """Texts of the test splits that a page proposes, and an analogy; none where there are no data."""
+    """Texts of the test splits that a page proposes, and an analogy; none if there are no data."""
     found: dict[str, list[str]] = {name: [] for name in ("analogy", *(page.name for page in PAGES))}
     columns = {"continue": ("text/test", "text"), "translate": ("parallel/test.parquet", "source")}
     for page, (table, column) in (columns | {"classify": ("labels/test.parquet", "text")}).items():

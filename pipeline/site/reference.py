@@ -1,4 +1,4 @@
-"""The reference: a page a room of the library, a page a folder of conf/; both are what stands there already."""
+"""The reference: one page per package of the library and per folder of conf/, from docstrings and comments."""
 
 import ast
 from pathlib import Path
@@ -16,35 +16,35 @@ CONF = ROOT / "conf"
 
 def library() -> dict[str, str]:
     """Page → Markdown; mkdocstrings puts a module's classes and functions where it is named."""
-    found = {f"reference/{room.name}.md": _room(room) for room in rooms()}
-    rows = [f"| [`langladder.{room.name}`]({room.name}.md) | {_first(room)} |" for room in rooms()]
+    found = {f"reference/{package.name}.md": _package(package) for package in packages()}
+    rows = [f"| [`langladder.{package.name}`]({package.name}.md) | {_first(package)} |" for package in packages()]
     top = [f"::: langladder.{file.stem}\n" for file in _modules(SOURCE)]
-    head = ["# The library", "", "| room | what stands in it |", "| --- | --- |", *rows, ""]
+    head = ["# The library", "", "| package | content |", "| --- | --- |", *rows, ""]
     return {"reference/index.md": "\n".join([*head, *top])} | found
 
 
-def rooms() -> list[Path]:
+def packages() -> list[Path]:
     """The packages directly in the library."""
     return sorted(path.parent for path in SOURCE.glob("*/__init__.py"))
 
 
-def _room(room: Path) -> str:
-    parts = [f"# langladder.{room.name}\n", sentences(_docstring(room / "__init__.py"))]
-    folders = sorted({file.parent for file in room.rglob("*.py")})
+def _package(package: Path) -> str:
+    parts = [f"# langladder.{package.name}\n", sentences(_docstring(package / "__init__.py"))]
+    folders = sorted({file.parent for file in package.rglob("*.py")})
     files = [file for folder in folders for file in _modules(folder)]
     names = (".".join(file.relative_to(SOURCE).with_suffix("").parts) for file in files)
     return "\n".join([*parts, *(f"::: langladder.{name}\n" for name in names)])
 
 
 def _modules(folder: Path) -> list[Path]:
-    """The modules that people import."""
+    """The public modules."""
     return sorted(file for file in folder.glob("*.py") if not file.stem.startswith("_"))
 
 
-def _first(room: Path) -> str:
-    """One sentence on a room: its own, or what its modules are."""
-    said = _docstring(room / "__init__.py").split("\n\n")[0].replace("\n", " ")
-    return escaped(said) or ", ".join(file.stem.replace("_", " ") for file in _modules(room)[:8])
+def _first(package: Path) -> str:
+    """One sentence about a package: its docstring, or the names of its modules."""
+    content = _docstring(package / "__init__.py").split("\n\n")[0].replace("\n", " ")
+    return escaped(content) or ", ".join(file.stem.replace("_", " ") for file in _modules(package)[:8])
 
 
 def _docstring(file: Path) -> str:
@@ -52,7 +52,7 @@ def _docstring(file: Path) -> str:
 
 
 def choices() -> dict[str, str]:
-    """Page → Markdown: what params.yaml chooses, and each folder of conf/ with its files and their comments."""
+    """Page → Markdown: the choices of params.yaml, and each folder of conf/ with its files and their comments."""
     pages = {f"choices/{group}.md": _group(group) for group in groups()}
     rows = [f"| [{group}]({group}.md) | {', '.join(f'`{name}`' for name in _names(group))} |" for group in groups()]
     chosen = (ROOT / "params.yaml").read_text(encoding="utf-8")
@@ -60,7 +60,7 @@ def choices() -> dict[str, str]:
     index = [
         "# What can be chosen",
         "",
-        "`params.yaml` says what is chosen, conf/ what can be: a folder a concern, a file a choice.",
+        "`params.yaml` says what is chosen, conf/ what can be chosen: one folder per group, one file per choice.",
         "",
         "| folder of conf/ | choices |",
         "| --- | --- |",
@@ -90,8 +90,8 @@ def _group(group: str) -> str:
         lines += [f"Rungs of the ladder: [{families()[group].title}]({up}story/{group}.md).", ""]
     for name in _names(group):
         file = CONF / group / f"{name}.yaml"
-        said = read_yaml(file)
-        title = said.get("title") if isinstance(said, dict) else None
+        content = read_yaml(file)
+        title = content.get("title") if isinstance(content, dict) else None
         lines += [f"## {name}" + (f": {title}" if title else ""), "", escaped(idea(file)), ""]
         lines += [fenced(file.read_text(encoding="utf-8"), "yaml")]
     return "\n".join(lines)

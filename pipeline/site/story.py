@@ -1,6 +1,6 @@
-"""The story, rung by rung: of each its year, its idea, its equations, its settings, and what it gave in the last run.
+"""The story, rung by rung: year, idea, equations, settings and figures of the last run of each.
 
-All of it is said elsewhere already (conf/, docstrings, tables), so a new rung appears by itself.
+All content comes from conf/, docstrings and tables, so a new rung appears automatically.
 """
 
 import re
@@ -19,14 +19,14 @@ from pipeline.site import figures
 from pipeline.site.links import fenced
 
 Pages = dict[str, str]
-SOURCES = "the last run in this checkout.", "the last run that was published; after `make repro` your own stands here."
+SOURCES = "the last run in this checkout.", "the last run that was published; after `make repro` it is your own."
 NOT_TRAINED = (
     "*Not in the last run:* name it in `params.yaml`, or type `make repro LADDER=full`, which trains all rungs."
 )
 
 
 def story() -> Pages:
-    """Page → Markdown: one a family, and the way through them all."""
+    """Page → Markdown: one per family, and an overview."""
     pages = {f"story/{name}.md": _family(family) for name, family in families().items()}
     return {"story/index.md": _history()} | pages
 
@@ -49,14 +49,14 @@ def _history() -> str:
         [
             "# The story, rung by rung",
             "",
-            "Each rung is one idea: a paper, a module that holds its equations, a file of settings, and what it is "
-            "worth on the text of the last run. A rung of conf/ stands here by itself as soon as it has its file.",
+            "Each rung is one idea: a paper, a module with its equations, a file of settings, and its "
+            "figures on the text of the last run. Every rung of conf/ is listed here.",
             "",
             "| year | rung | family |",
             "| ---: | --- | --- |",
             *rows,
             "",
-            "What the literature says of them is measured as well:",
+            "Claims of the literature about them are measured, too:",
             "",
             *claims,
             "",
@@ -67,9 +67,9 @@ def _history() -> str:
 def _family(family: AnyFamily) -> str:
     names = conf_names(family.name)
     dated = sorted(names, key=lambda name: description(family.name, name).year)
-    shown: dict[str, str] = {}  # module → the rung under which its docstring stands
+    documented: dict[str, str] = {}  # module → the rung with its docstring
     parts = [f"# {family.title}\n", f"{sentences(docstring(type(family).__module__))}\n", _ladder(family, dated)]
-    return "\n".join([*parts, *(_rung(family, name, shown) for name in dated)])
+    return "\n".join([*parts, *(_rung(family, name, documented) for name in dated)])
 
 
 def _ladder(family: AnyFamily, names: list[str]) -> str:
@@ -87,20 +87,20 @@ def _ladder(family: AnyFamily, names: list[str]) -> str:
     )
 
 
-def _rung(family: AnyFamily, name: str, shown: dict[str, str]) -> str:
+def _rung(family: AnyFamily, name: str, documented: dict[str, str]) -> str:
     said, file = description(family.name, name), ROOT / "conf" / family.name / f"{name}.yaml"
     lines = [f"## {said.title}, {said.year} {{#{anchor(name)}}}", "", escaped(idea(file)), ""]
     if said.claim:
         lines += [f"*Claim:* {said.claim}" + (f" ({said.paper})" if said.paper else ""), ""]
     lines += [_figures(family, name, said.title), "", *_plots(name, family)]
     module = module_of(family.name, settings(family.name, name))
-    if module and module not in shown:
-        shown[module] = name
+    if module and module not in documented:
+        documented[module] = name
         lines += [_folded(f"The equations: `{module}`", f"{sentences(docstring(module))}\n\n{code(module)}", "???+")]
     elif module:
         lines += [
-            f"The equations of `{module}` stand under [{description(family.name, shown[module]).title}]"
-            f"(#{anchor(shown[module])}).",
+            f"The equations of `{module}` are under [{description(family.name, documented[module]).title}]"
+            f"(#{anchor(documented[module])}).",
             "",
         ]
     lines += [_folded(f"Its settings: `conf/{family.name}/{name}.yaml`", fenced(file.read_text("utf-8"), "yaml"))]
@@ -108,7 +108,7 @@ def _rung(family: AnyFamily, name: str, shown: dict[str, str]) -> str:
 
 
 def _figures(family: AnyFamily, name: str, title: str) -> str:
-    """What it gave in the last run, or what was measured of a claim, or how to have it measured."""
+    """Its figures in the last run, or those of a claim, or how to measure it."""
     if name in figures.claims() and not family.trained:
         place, found = figures.claims()[name]
         return f"*Measured* ([more](../{place})): {found}" if found else f"*Measured:* [figures](../{place})"
@@ -120,7 +120,7 @@ def _figures(family: AnyFamily, name: str, title: str) -> str:
 
 
 def _plots(name: str, family: AnyFamily) -> list[str]:
-    """What was measured of a claim, drawn; nothing for what has no claim, or was not measured."""
+    """The plots of a claim; none for other families, or if it was not measured."""
     if family.name not in CLAIM_FAMILIES or (measured := published().get(name)) is None:
         return []
     drawn = (findings_plot(plot, f"{name}-{i}") for i, plot in enumerate(measured.page.findings.plots))
@@ -128,7 +128,7 @@ def _plots(name: str, family: AnyFamily) -> list[str]:
 
 
 def settings(family: str, name: str) -> dict[str, Any]:
-    """What a rung's file says, on top of those of its folder that it builds on."""
+    """A rung's settings, merged with the files of its folder that it extends."""
     own: dict[str, Any] = read_yaml(ROOT / "conf" / family / f"{name}.yaml")
     below: dict[str, Any] = {}
     for other in own.get("defaults", []):
@@ -144,23 +144,23 @@ def code(module: str) -> str:
 
 
 def sentences(text: str) -> str:
-    """A docstring as Markdown: what is indented is an equation or a table, the rest prose."""
+    """A docstring as Markdown: indented text is an equation or a table, the rest prose."""
     lines = [line if line.startswith("    ") else escaped(line) for line in text.splitlines()]
     return "\n".join(lines)
 
 
 def escaped(line: str) -> str:
-    """Prose that may hold `<eos>`: outside of code it is no HTML."""
+    """Prose that may hold `<eos>`: outside of code it is escaped."""
     parts = re.split(r"(`[^`]*`)", line)
     return "".join(part if part.startswith("`") else part.replace("<", "&lt;") for part in parts)
 
 
 def anchor(name: str) -> str:
-    """Where a rung stands on its family's page."""
+    """The anchor of a rung on its family's page."""
     return name.replace("_", "-")
 
 
 def _folded(title: str, content: str, mark: str = "???") -> str:
-    """A part that opens at a click; by the mark `???+` it is open, and closes."""
+    """A collapsible part; with the mark `???+` it is open at first."""
     body = "\n".join(f"    {line}" if line else "" for line in content.splitlines())
     return f'{mark} note "{title}"\n\n{body}\n'

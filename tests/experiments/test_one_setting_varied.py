@@ -264,7 +264,7 @@ def test_the_effort_scales_the_steps_of_a_variant() -> None:
 
 
 def test_the_documents_example_is_a_comparison() -> None:
-    text = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "adding-a-claim.md").read_text(encoding="utf-8")
     (example,) = [block for block in text.split("```yaml\n")[1:] if block.startswith("# conf/claim/")]
     file = yaml.safe_load(example.partition("```")[0])
     locate(file["_target_"]).Config.model_validate(file["settings"] | {"effort": 1.0})
