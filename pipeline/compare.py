@@ -84,12 +84,15 @@ def write_across(sources: Sequence[str], ladders: Sequence[str], columns: Sequen
     tables, names = across(runs, columns), [_name(source) for source in sources]
     if len({*names}) < len(names):
         names = list(sources)
-    said = [f"{name}: {_data(run)}" for name, run in zip(names, runs, strict=True)]
+    data_lines = [f"{name}: {_data(run)}" for name, run in zip(names, runs, strict=True)]
     text = across_markdown(tables, names)
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="\n").writerows(across_rows(tables, names))
-    print(printable(text), *map(printable, said), sep="\n")
-    for ending, content in (("md", text + "".join(f"\n- {line}" for line in said) + "\n"), ("csv", buffer.getvalue())):
+    print(printable(text), *map(printable, data_lines), sep="\n")
+    for ending, content in (
+        ("md", text + "".join(f"\n- {line}" for line in data_lines) + "\n"),
+        ("csv", buffer.getvalue()),
+    ):
         write_text(ROOT / f"{ACROSS}.{ending}", content)
     print(f"compare: → {ACROSS}.md, {ACROSS}.csv")
 

@@ -39,10 +39,10 @@ def main() -> None:
         with atomic_folder(Path("resolved"), OUTPUT) as folder:
             for job, values in resolved.items():
                 file = folder / f"{job}.yaml"
-                aside = values.pop(ASIDE, None)
-                if aside:
-                    write_text(file.parent / ASIDE / file.name, HEADER + for_hydra(aside))
-                own = {"defaults": [*([{ASIDE: file.stem}] if aside else []), *HYDRA["defaults"]]}
+                untracked = values.pop(ASIDE, None)
+                if untracked:
+                    write_text(file.parent / ASIDE / file.name, HEADER + for_hydra(untracked))
+                own = {"defaults": [*([{ASIDE: file.stem}] if untracked else []), *HYDRA["defaults"]]}
                 write_text(file, HEADER + for_hydra({"_job_": f"resolved/{job}.yaml"} | HYDRA | own | values))
         keep()
     except InputError as error:

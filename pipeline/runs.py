@@ -115,8 +115,8 @@ def lineage_of(artefact: Path) -> None:
     for teacher in lineage.provenance(artefact).beside[:1]:
         click.echo(f"learnt from {teacher['rung']}  {teacher['title']}  {teacher['fingerprint']}")
     for depth, rung in enumerate(chain):
-        grew = "grew from " if depth else ""
-        click.echo(f"{'  ' * depth}{grew}{rung['rung']}  {rung['title']}  {rung['fingerprint']}")
+        prefix = "starts from " if depth else ""
+        click.echo(f"{'  ' * depth}{prefix}{rung['rung']}  {rung['title']}  {rung['fingerprint']}")
         for name, digest in rung["inputs"].items():
             click.echo(f"{'  ' * depth}  read {name}  {digest}")
     for line in lineage.data_behind(chain[-1]["rung"].partition("/")[0], ROOT):

@@ -100,8 +100,8 @@ def combined(problems: list[str], hint: str = "") -> InputError:
     """One error for many problems, with advice."""
     lines = list(dict.fromkeys(_short(line) for problem in problems for line in problem.splitlines()))
     count = f"{len(lines)} problem{'s' if len(lines) > 1 else ''}"
-    said = [f"{count} in the configuration; nothing was run.", *(f"  - {line}" for line in lines)]
-    return InputError("\n".join(filter(None, [*said, where_installed("\n".join(lines)), hint])))
+    report = [f"{count} in the configuration; nothing was run.", *(f"  - {line}" for line in lines)]
+    return InputError("\n".join(filter(None, [*report, where_installed("\n".join(lines)), hint])))
 
 
 def where_installed(message: str) -> str:

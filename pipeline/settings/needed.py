@@ -182,8 +182,8 @@ def needed(chosen: Choices, graph: Graph) -> Needed:
     only, problems = f"only: {', '.join(chosen.only)}", []
     if not any(kept.values()):
         problems = [f"{only}: no listed rung works with this data only; list one, or change `only`: params.yaml"]
-    said = "; ".join(f"{families()[name].listed}: {', '.join(names)}" for name, names in left.items() if names)
-    return Needed(kept, why, problems, f"{only} leaves out {said}" if said else "")
+    omitted = "; ".join(f"{families()[name].listed}: {', '.join(names)}" for name, names in left.items() if names)
+    return Needed(kept, why, problems, f"{only} leaves out {omitted}" if omitted else "")
 
 
 def absent_sides(chosen: Choices) -> dict[str, str]:

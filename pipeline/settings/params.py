@@ -309,13 +309,15 @@ def uncommitted() -> str:
     if ".dvc" in ROOT.parts:
         return ""
     try:
-        shown = subprocess.run(["git", "show", "HEAD:./params.yaml"], cwd=ROOT, capture_output=True, check=False)
+        committed = subprocess.run(["git", "show", "HEAD:./params.yaml"], cwd=ROOT, capture_output=True, check=False)
     except OSError:  # no git
         return ""
-    if shown.returncode:
+    if committed.returncode:
         return ""
     try:
-        before, now = (flat(yaml.safe_load(text) or {}) for text in (shown.stdout, (ROOT / "params.yaml").read_bytes()))
+        before, now = (
+            flat(yaml.safe_load(text) or {}) for text in (committed.stdout, (ROOT / "params.yaml").read_bytes())
+        )
     except (yaml.YAMLError, AttributeError, OSError, ValueError):
         return ""
     keys = [key for key in before | now if before.get(key, ABSENT) != now.get(key, ABSENT)]

@@ -168,8 +168,8 @@ def resolved(folder: Path, job: str) -> Values:
     stage, _, name = job.partition("@")
     file = folder / RESOLVED / stage / f"{name or stage}.yaml"
     found: Values = read_yaml(file) if file.is_file() else {}
-    aside = file.parent / ASIDE / file.name
-    return found | ({ASIDE: read_yaml(aside)} if aside.is_file() else {})
+    untracked = file.parent / ASIDE / file.name
+    return found | ({ASIDE: read_yaml(untracked)} if untracked.is_file() else {})
 
 
 def training(settings: Values) -> Values:

@@ -53,7 +53,7 @@ def objective(family: str | None, requested: str | None, figures: Mapping[str, o
     """The figure of a job that a search gets; None outside of a search.
 
     Args:
-        asked: the setting `objective`.
+        requested: the setting `objective`.
         figures: those of the job.
 
     Raises:

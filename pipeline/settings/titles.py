@@ -82,9 +82,9 @@ def module_of(family: str, values: Values) -> str | None:
 
 def trained_by(values: Values) -> list[str]:
     """The networks that a claim trains, as its settings name them: those of its variants, else its bases."""
-    said = values.get("settings") or {}
-    bases = [one for one in said.get("bases") or [] if isinstance(one, str)]
-    variants = [one for one in (said.get("variants") or {}).values() if isinstance(one, Mapping)]
+    settings = values.get("settings") or {}
+    bases = [one for one in settings.get("bases") or [] if isinstance(one, str)]
+    variants = [one for one in (settings.get("variants") or {}).values() if isinstance(one, Mapping)]
     named = [str(one[key]) for one in variants for key in NETWORKS if isinstance(one.get(key), str)]
     return list(dict.fromkeys(named or bases))
 

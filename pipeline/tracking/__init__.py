@@ -1,1 +1,1 @@
-"""Tracking: what a result was made from, by which code, in which run, and the way back; see `pipeline.settings`."""
+"""Tracking: the inputs, code and run of a result, and how to find it from its run; see `pipeline.settings`."""

@@ -33,24 +33,24 @@ from pipeline.tracking.fingerprint import home
 # Settings decide which job runs with what, and are part of its resolved file; tracking only reports to MLflow.
 TRACKING = ("run", "store", "processes", "run_facts", "sweep_runs", "curve_logger", "models", "code_version")
 IGNORED = {"pipeline", "pipeline.tracking", *(f"pipeline.tracking.{name}" for name in TRACKING)}
-# A progress bar and a model's card describe a result and change none; the package names its face in Python.
+# A progress bar and a model's card describe a result and do not change it.
 IGNORED |= {
     "langladder",
     "langladder.ground.progress",
     "langladder.formats.model_card",
     "langladder.formats.loading",
 }
-FAMILIES = "langladder.families"  # its modules are found by looking, not by name
+FAMILIES = "langladder.families"  # its modules are found by listing the folder
 METHODS = {"train": "train", "evaluate": "evaluate", "measure": "data"}
 """Module of pipeline/ → the method of a family that it calls."""
 
 NO_RESOURCES = ("__pycache__", "conf")
-"""Folders of a package that are none of its resources; a plugin's settings stand in the resolved files themselves."""
+"""Folders of a package that are not resources; a plugin's settings are in the resolved files."""
 MOST = 5000  # files that are kept
 
 
 class ModuleCode(NamedTuple):
-    """A module: the hash of what it does, and all that it imports (a name of a module like a module)."""
+    """A module: the hash of its code, and its imports (names inside modules like modules)."""
 
     hash: str
     imports: list[str]
@@ -96,7 +96,7 @@ def _module_of(stage: str) -> str:
 
 @cache
 def family_code(stage: str) -> ModuleCode:
-    """What a stage runs of the families' modules: the method that it calls, and the functions that this calls there.
+    """The parts of the families' modules that a stage runs: the method that it calls, and the functions called there.
 
     The rest of a declaration only describes rungs: a change in how a family is shown trains nothing.
     """
@@ -140,7 +140,7 @@ def _is_own(value: ast.Name | ast.Call) -> bool:
 
 @cache
 def _definitions(module: str) -> dict[str, ast.stmt]:
-    """Name → what defines it in a module, or in a class of it."""
+    """Name → its definition in a module, or in a class of it."""
     file = _file(module)
     body = ast.parse(file.read_bytes()).body if file else []
     inner = [statement for one in body if isinstance(one, ast.ClassDef) for statement in one.body]
@@ -155,7 +155,7 @@ def _definitions(module: str) -> dict[str, ast.stmt]:
 
 @cache
 def _imported(module: str) -> dict[str, str]:
-    """Name → where it is from, of the imports at the top of a module."""
+    """Name → its origin, for the imports at the top of a module."""
     file = _file(module)
     body = ast.parse(file.read_bytes()).body if file else []
     froms = [one for one in body if isinstance(one, ast.ImportFrom) and one.module]
@@ -201,7 +201,7 @@ def _base(package: str) -> Path | None:
 
 
 def _named(file: Path) -> str:
-    """A file as every machine calls it: in a checkout, installed or not, or in a plugin's package."""
+    """A file's name, the same on every machine: in a checkout, installed or not, or in a plugin's package."""
     if file.is_relative_to(LIBRARY / "langladder"):
         return f"src/{file.relative_to(LIBRARY).as_posix()}"
     bases = [CODE, *filter(None, map(_base, plugins.listed()))]
@@ -209,14 +209,14 @@ def _named(file: Path) -> str:
 
 
 def _absolute(name: str, module: str, file: Path) -> str:
-    """A module as it is imported anywhere: `.cells`, which plugins may say, is beside the module that says it."""
+    """The absolute name of a module: plugins may import `.cells` relatively."""
     package = module if file.name == "__init__.py" else module.rpartition(".")[0]
     return resolve_name(name, package) if name.startswith(".") else name
 
 
 @cache
 def _data(folder: Path) -> list[Path]:
-    """Resources that stand beside a package's modules: tables, templates. Those of packages inside it are their own."""
+    """Resources beside a package's modules: tables, templates; without those of its subpackages."""
     bases = [base / package for package in plugins.listed() if (base := _base(package))]
     if not any(folder.is_relative_to(base) for base in [LIBRARY / "langladder", *bases]):
         return []
@@ -245,7 +245,7 @@ def module_code(file: Path) -> ModuleCode:
 
 
 def keep() -> None:
-    """Keep for the next process what this one has parsed."""
+    """Save the parsed files for the next process."""
     text = json.dumps({"by": _by(), "files": dict(list(_kept().items())[-MOST:])})
     with suppress(InputError):  # not writable: parse again
         if not _cache_file().is_file() or _cache_file().read_text(encoding="utf-8") != text:
@@ -263,7 +263,7 @@ def _by() -> str:
 
 @cache
 def _kept() -> dict[str, ModuleCode]:
-    """Hash of a file's content → the file parsed."""
+    """Hash of a file's content → the parsed file."""
     try:
         kept = json.loads(_cache_file().read_text(encoding="utf-8"))
         return {key: ModuleCode(*value) for key, value in kept["files"].items()} if kept["by"] == _by() else {}

@@ -1,4 +1,4 @@
-"""Lightning's door to an open MLflow run: the curve goes through it, the run's status does not.
+"""A Lightning logger for an open MLflow run: it logs the curve and does not end the run.
 
 (Lightning's own MLFlowLogger ends the run as FINISHED at the end of `fit`, before the model is scored and saved.)
 """
@@ -9,7 +9,7 @@ from pytorch_lightning.loggers import Logger
 
 
 class CurveLogger(Logger):
-    """Hands the numbers of a training to `log(values, step)`."""
+    """Passes the numbers of a training to `log(values, step)`."""
 
     def __init__(self, log: Callable[[Mapping[str, float], int], None], name: str) -> None:
         super().__init__()

@@ -28,7 +28,7 @@ from pipeline.tracking.fingerprint import digest, fingerprint, home
 from pipeline.tracking.run_facts import Job
 
 TIMED = "timed.json"
-"""The file of a run in which a claim's timings are."""
+"""The file of a run with the timings of a claim."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class TrackedJob:
 
     @contextmanager
     def artefact(self, target: Path) -> Iterator[Path]:
-        """A temporary folder for a model and what belongs to it; it stands in its place when it is whole, not before.
+        """A temporary folder for a model and its files; it is moved to its path when it is complete.
 
         Its inputs, settings and card are added here; times and run ids are not.
         """
@@ -77,7 +77,7 @@ class TrackedJob:
         return make
 
     def write_curve(self, path: Path, rows: Sequence[Mapping[str, float | None]]) -> None:
-        """The learning curve, as a file and whole in the run, however often the training was interrupted."""
+        """The learning curve, as a file and in the run, complete even if the training was interrupted."""
         write_curve(path, rows)
         self.run.curve(rows)
 
@@ -93,7 +93,7 @@ def tracked_job(family: str, stage: str, job: TrackedSettings, inputs: Mapping[s
             an input file) are added here.
 
     Raises:
-        Finished: it is done already, and `skip_finished` is set.
+        Finished: it has finished before, and `skip_finished` is set.
     """
     settings = job.model_dump(mode="json", by_alias=True)
     evaluates = "model" in inputs  # its inputs are in its own provenance
@@ -121,7 +121,7 @@ def tracked_job(family: str, stage: str, job: TrackedSettings, inputs: Mapping[s
 
 
 def _refuse_finished(name: str) -> None:
-    """What a finished run has left may have been removed since: then the job is run again."""
+    """The output of a finished run may have been removed: then the job runs again."""
     runs = store.find_runs(name)
     if not runs:
         return
@@ -135,11 +135,11 @@ def _refuse_finished(name: str) -> None:
 
 
 skip_finished: ContextVar[bool] = ContextVar("skip_finished", default=False)
-"""Whether this job is passed over if the very same has finished before."""
+"""Whether this job is skipped if the same job has finished before."""
 
 
 class Finished(Exception):  # noqa: N818 - no error
-    """The very same job has finished before; says where what it made is.
+    """The same job has finished before; the message names its output.
 
     Attributes:
         figures: its final numbers, as its run has them.
@@ -151,11 +151,11 @@ class Finished(Exception):  # noqa: N818 - no error
 
 
 class OtherProcess(Exception):  # noqa: N818 - no error
-    """Several processes have trained; what is left is the first one's work, and this is another."""
+    """Several processes have trained; only the first continues, and this is another."""
 
 
 def write_curve(path: Path, rows: Sequence[Mapping[str, float | None]]) -> None:
-    """A learning curve as CSV (step, train_loss, validation_loss, lr, what else there is); no steps, a header alone."""
+    """A learning curve as CSV (step, train_loss, validation_loss, lr, further columns); without steps only a header."""
     buffer = io.StringIO()
     columns = dict.fromkeys(["step", "train_loss", "validation_loss", "lr", *(name for row in rows for name in row)])
     writer = csv.DictWriter(buffer, list(columns), lineterminator="\n")

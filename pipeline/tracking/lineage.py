@@ -1,4 +1,4 @@
-"""Which rung a rung grew from, and so on to the corpus: in the provenance of each artefact, so that it goes with it."""
+"""The chain of rungs that a rung started from, down to the corpus; it is saved in the provenance of each artefact."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from pipeline.settings.yaml_files import Values
 
 MODELS = Path("models")
 IMPORTED = "given"
-"""In the place of a family: networks that were trained elsewhere, and are the end of a chain."""
+"""The family of imported networks, which end a chain."""
 NOT_TRAINED = "given, not trained here"
 
 
@@ -27,7 +27,7 @@ class Ancestor(TypedDict):
 
 
 class Provenance(BaseModel):
-    """What is read of an artefact's provenance.json, which may be a stranger's."""
+    """The part of an artefact's provenance.json that is read; the file may be foreign."""
 
     fingerprint: str
     inputs: dict[str, str]
@@ -51,7 +51,7 @@ def provenance(artefact: Path) -> Provenance:
 
 
 def own_inputs(family: str, rung: Values) -> dict[str, Path]:
-    """What a rung's own settings say that it reads: name → file or folder."""
+    """The inputs in a rung's own settings: name → file or folder."""
     found = {name: Path(path) for name, path in families()[family].inputs(rung).items()}
     if base := rung.get("base"):
         found["base"] = MODELS / base
@@ -59,9 +59,9 @@ def own_inputs(family: str, rung: Values) -> dict[str, Path]:
 
 
 def of_base(rung: Values) -> dict[str, list[Ancestor]]:
-    """`lineage`, for the provenance of what starts from a base: the base first, then what that one grew from.
+    """`lineage`, for the provenance of a rung with a base: the base first, then the base of that one.
 
-    `beside`: the same of a model that it read beside its base, which a reward model is.
+    `beside`: the same for a model that it read in addition, such as a reward model.
     """
     beside = Path(rung.get("reads") or "")
     found = {"lineage": _behind(rung["base"])} if rung.get("base") else {}
@@ -81,7 +81,7 @@ def _entry(rung: str, about: Provenance) -> Ancestor:
 
 
 def chain(artefact: Path) -> list[Ancestor]:
-    """The artefact and all it grew from, the youngest first: rung, title, fingerprint, hashes of the data it read.
+    """The artefact and its chain of bases, the artefact first: rung, title, fingerprint, hashes of the data it read.
 
     Raises:
         InputError: there is no artefact of the pipeline.
@@ -97,7 +97,7 @@ def chain(artefact: Path) -> list[Ancestor]:
 
 
 def data_behind(family: str, root: Path) -> Iterator[str]:
-    """The chain of data that a family's rungs read, up to the corpus, as dvc.lock's stages have it: one line each.
+    """The chain of data that a family's rungs read, up to the corpus, from the stages of dvc.lock: one line each.
 
     The origin of a given network is unknown.
     """

@@ -1,6 +1,6 @@
 """Models in MLflow: in its list of models, as its python function, and in its registry.
 
-A run lists the model that it has made: settings, scores, card and path. The weights stay where they are (no
+A run lists the model that it has made: settings, scores, card and path. The weights are not copied (no
 pickle, no second copy); the MLmodel file beside its card makes it a Python function that is loaded from there:
 
     MLmodel                     loader module, signature, path of the example, for `mlflow.pyfunc.load_model`
@@ -80,7 +80,7 @@ def log_test_scores(client: "MlflowClient", evaluation: str, folder: Path, score
     """Add a model's scores (not the counts of the text), as `test_…`, to the run that trained it.
 
     The evaluation's run names the model as its input.
-    A model that was trained elsewhere has no such run here; then nothing is added.
+    An imported model has no such run; then nothing is added.
     """
     from mlflow.entities import LoggedModelInput
 
@@ -102,7 +102,7 @@ CARDS = ("README.md", "provenance.json")
 
 
 def write_description(folder: Path, out: Path, *, run_id: str, model_id: str) -> None:
-    """Write what describes the model in `folder`, and no copy of it; of what answers no rows, its cards alone.
+    """Write the description of the model in `folder`, without a copy of it; only its cards if it cannot predict.
 
     Raises:
         InputError: the folder is damaged.
@@ -142,10 +142,10 @@ def write_description(folder: Path, out: Path, *, run_id: str, model_id: str) ->
 
 
 def write_copy(folder: Path, out: Path) -> None:
-    """Write the model itself, where the description says that it lies; of a best-of-n also the one that chooses.
+    """Write the model itself, at the path in the description; for a best-of-n also its reward model.
 
     Raises:
-        InputError: the model that chooses is not here.
+        InputError: the reward model is missing.
     """
     from langladder.answers.chat import METHOD
     from langladder.faces.mlflow.functions import function_of
@@ -166,7 +166,7 @@ def _pointer(folder: Path) -> dict[str, str]:
     return {"model": "/".join(["models", *path.parts[-2:]]), "place": str(path), "fingerprint": fingerprint}
 
 
-ALIAS, RESERVED = re.compile(r"[\w-]{1,255}"), re.compile(r"latest|v\d+", re.IGNORECASE)  # as MLflow has them
+ALIAS, RESERVED = re.compile(r"[\w-]{1,255}"), re.compile(r"latest|v\d+", re.IGNORECASE)  # rules of MLflow
 
 
 class Registered(NamedTuple):
@@ -178,7 +178,7 @@ class Registered(NamedTuple):
 
 
 def register(folder: Path, name: str | None = None, alias: str | None = None) -> Registered:
-    """Register the model in a folder; a name that is taken gets a new version.
+    """Register the model in a folder; an existing name gets a new version.
 
     Args:
         name: in the registry; None: family and rung, `lm-gpt`. alias: is moved to this version.
@@ -228,7 +228,7 @@ def _version(
     import mlflow
     from mlflow.exceptions import MlflowException
 
-    mlflow.set_tracking_uri(store.uri())  # the registry looks the model up by itself
+    mlflow.set_tracking_uri(store.uri())  # the registry looks up the model itself
     try:
         try:
             client.get_registered_model(name)

@@ -1,4 +1,4 @@
-"""Which processes live: the one that opened a run, the one that started this one; and a lock that dies with its holder.
+"""Whether a process is alive: the one that opened a run, the parent; and a lock that ends with its process.
 
 A process is identified by its machine, process namespace and user, its number, and its start time, because numbers are
 reused. The state of a process on another host or in another container is unknown.
@@ -23,7 +23,7 @@ from pipeline.tracking.fingerprint import home
 
 @cache
 def namespace() -> str:
-    """8 hex digits: where the numbers of processes mean the same and all of them can be seen."""
+    """8 hex digits: the place in which process numbers are unique and all processes are visible."""
     address = uuid.getnode()
     parts = [platform.node(), "" if address >> 40 & 1 else str(address), str(os.getuid())]  # bit 40: made up
     for file in (Path("/etc/machine-id"), Path("/proc/self/ns/pid")):
@@ -35,7 +35,7 @@ def namespace() -> str:
 
 
 def started(pid: int) -> str | None:
-    """When a process was started, in a form that no change of the clock changes; None where there is no such one."""
+    """When a process was started, independent of changes of the clock; None if there is none."""
     if not Path("/proc/self/stat").is_file():
         listed = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
         return "_".join(listed.stdout.split()) or None
@@ -48,25 +48,25 @@ def started(pid: int) -> str | None:
 
 
 def this_process() -> str:
-    """Name of this process, for others to ask `is_dead` with."""
+    """Name of this process, as `is_dead` takes it."""
     return f"{platform.node()} {namespace()} {os.getpid()} {started(os.getpid())}"
 
 
 def is_dead(process: str) -> bool:
-    """Whether a process of this very place has ended; False where that cannot be known."""
+    """Whether a process of the same machine and namespace has ended; False if unknown."""
     parts = process.split()
     return len(parts) == 4 and parts[1] == namespace() and parts[2].isdigit() and started(int(parts[2])) != parts[3]
 
 
 @contextmanager
 def only(fingerprint: str) -> Iterator[bool]:
-    """True while no other process of this checkout works on the same fingerprint; the system frees it at any death."""
+    """True while no other process of this checkout works on this fingerprint; any end of the process releases it."""
     file = home() / ".dvc" / "tmp" / "runs.lock"
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a+b") as locks:
         try:
             fcntl.lockf(locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, int(fingerprint[:15], 16))  # a byte of its own
-        except OSError:  # held by another; or a file system without locks: as if
+        except OSError:  # held by another, or a file system without locks
             yield False
         else:
             yield True
@@ -77,7 +77,7 @@ GRACE = 10.0
 
 
 def end_with(*above: int) -> None:
-    """End this process, as SIGTERM does, once one of the processes above it has ended for whatever reason.
+    """End this process, as SIGTERM does, when one of its ancestors has ended.
 
     Args:
         above: the numbers of its parent, its parent's parent and so on.
@@ -99,12 +99,12 @@ REPRO = "LANGLADDER_REPRO"
 
 
 def repro_name(started: float, number: int) -> str:
-    """What the runs of one `make repro` or `dvc repro` have in common: when its process was started, and its number."""
+    """The common name of the runs of one `make repro` or `dvc repro`: the start time and number of its process."""
     return f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(started))} ({number})"
 
 
 def repro() -> str:
-    """The name of the `make repro` or `dvc repro` that this job belongs to; "" where it belongs to none."""
+    """The name of the `make repro` or `dvc repro` that this job belongs to; "" if there is none."""
     if os.environ.get(REPRO) or "DVC_STAGE" not in os.environ:  # which DVC sets for what it runs
         return os.environ.get(REPRO, "")
     import psutil  # type: ignore[import-untyped]

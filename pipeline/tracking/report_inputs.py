@@ -1,4 +1,4 @@
-"""Everything the report is made of: the stages' files, the timings from MLflow, the graph from DVC, the choices."""
+"""The inputs of the report: the stages' files, the timings from MLflow, the graph from DVC, the choices."""
 
 import sys
 from collections.abc import Mapping
@@ -24,11 +24,11 @@ COSTS = ("seconds", "tokens_per_second", "peak_memory_bytes")
 
 
 def report_inputs(described: Mapping[str, Mapping[str, Values]] | None = None, *, graph: bool = True) -> ReportInputs:
-    """Read what the last `dvc repro` left.
+    """Read the output of the last `dvc repro`.
 
     Args:
-        described: family → rung, in order of history → what the report calls it; None: as the last `resolve` had it.
-        graph: whether the DAG is needed, a second of DVC's.
+        described: family → rung, in order of history → its metadata in the report; None: as in the last `resolve`.
+        graph: whether the DAG is needed, which takes DVC a second.
 
     Raises:
         InputError: a file of a chosen rung is missing.
@@ -55,7 +55,7 @@ def _beside(name: str) -> str:
 
 
 def _runs() -> "dict[str, list[Run]]":
-    """Fingerprint → its runs, asked for once; none where the store cannot be used: the report is worth more."""
+    """Fingerprint → its runs, in one query; none if the store cannot be used: the report is written anyway."""
     try:
         return by_fingerprint(finished_runs())
     except InputError as error:
@@ -66,7 +66,7 @@ def _runs() -> "dict[str, list[Run]]":
 def _timings(
     described: Mapping[str, Mapping[str, Values]], runs: "Mapping[str, list[Run]]"
 ) -> dict[tuple[str, str], dict[str, object]]:
-    """What each rung cost, from the MLflow run that made it; nothing where it was made elsewhere."""
+    """The cost of each rung, from the MLflow run that made it; nothing if it was made on another machine."""
     timings = {}
     for family, names in described.items():
         for name in names:
@@ -88,7 +88,7 @@ def _cost(runs: "list[Run] | None") -> dict[str, object]:
 
 
 def _timed(runs: "list[Run] | None") -> dict[str, object]:
-    """What of a claim the machine's speed decides, from the MLflow run that measured it."""
+    """The timings of a claim, from the MLflow run that measured it."""
     return {"timed": stored_file(runs[0].info.run_id, TIMED)} if runs else {}
 
 

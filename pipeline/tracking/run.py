@@ -37,7 +37,7 @@ REST = 30.0  # seconds before a store that failed is tried again
 
 
 Handler = Callable[[int, FrameType | None], Any] | signal.Handlers
-"""Of a signal, as `signal.signal` takes it."""
+"""The handler of a signal, as `signal.signal` takes it."""
 
 
 class Tracked:
@@ -66,7 +66,7 @@ class Tracked:
         self._write()
 
     def metrics(self, values: Mapping[str, object]) -> None:
-        """Log the numbers of a mapping at the run's end; what is no number is left out."""
+        """Log the numbers of a mapping at the run's end; other values are ignored."""
         self._final |= _numbers(values)
 
     def curve(self, rows: Sequence[Mapping[str, float | None]]) -> None:
@@ -75,7 +75,7 @@ class Tracked:
             self._add({key: value for key, value in row.items() if key != "step"}, int(row["step"] or 0))
 
     def tag(self, name: str, value: str) -> None:
-        """Mark the run with a word."""
+        """Set a tag of the run."""
         self._calls.append(lambda: self.client.set_tag(self.run_id, name, value))
 
     def file(self, name: str, value: Mapping[str, object]) -> None:
@@ -98,7 +98,7 @@ class Tracked:
                 self._points.append(Metric(key, value, now, step))
 
     def _write(self, *, at_once: bool = False) -> bool:
-        """Send what waits, when it is time; returns whether nothing waits any more."""
+        """Send waiting numbers, when it is time; returns whether none is left."""
         if not at_once and time.monotonic() < self._next:
             return False
         try:
@@ -108,7 +108,7 @@ class Tracked:
             while self._calls:
                 self._calls[0]()
                 del self._calls[0]
-        except Exception as error:  # whatever it is, the training goes on
+        except Exception as error:  # after any error the training continues
             self._next = time.monotonic() + REST
             self._warn(error)
             return False
@@ -119,7 +119,7 @@ class Tracked:
         if not self._warned:
             print(
                 f"{self.job.stage} {self.job.rung['name']}: warning: the tracking store {store.public_uri()} does not "
-                f"take what is logged ({store.reason(error)}); the job goes on, and what is missing follows at its end",
+                f"accept logged numbers ({store.reason(error)}); the job continues, and sends missing ones at its end",
                 file=sys.stderr,
             )
         self._warned = True
@@ -133,7 +133,7 @@ class Tracked:
         if not self._write(at_once=True):
             print(
                 f"{self.job.stage} {self.job.rung['name']}: warning: run {self.run_id} in {store.public_uri()} lacks "
-                f"{len(self._points)} numbers and its end; the job's own files are whole",
+                f"{len(self._points)} numbers and its end; the job's own files are complete",
                 file=sys.stderr,
             )
 
@@ -148,7 +148,7 @@ class Tracked:
 
 
 def _scores_first(key: str) -> bool:
-    """Order of what the UI shows first: the page that compares runs colours them by the first number they share."""
+    """The order of numbers: the UI's page of comparisons colours runs by their first common number."""
     return not key.startswith("validation_")
 
 
@@ -158,7 +158,7 @@ def _numbers(values: Mapping[str, object]) -> dict[str, float]:
 
 @contextmanager
 def tracked(job: Job, folder: Path) -> Iterator[Tracked]:
-    """Open the run `<stage> <rung>` of a job, or enter the one whose id stands in `folder` again.
+    """Open the run `<stage> <rung>` of a job, or continue the one whose id is in `folder`.
 
     It ends as FINISHED, as FAILED if the block raises, as KILLED on Ctrl-C, SIGTERM or SIGHUP. A process that is
     killed with SIGKILL leaves it RUNNING: the next job here ends it, or continues it.
@@ -199,7 +199,7 @@ def _log_datasets(client: "MlflowClient", run_id: str, job: Job) -> None:
     """Name the data of a job as the inputs of its run.
 
     MLflow checks whether it has a dataset and writes it if not. If two jobs start at once, the database refuses the
-    second writer; then one more of the datasets exists, and the next call finds it.
+    second writer; then the next call finds the dataset.
     """
     from mlflow.exceptions import MlflowException
 
@@ -208,7 +208,7 @@ def _log_datasets(client: "MlflowClient", run_id: str, job: Job) -> None:
         try:
             return client.log_inputs(run_id, inputs)
         except MlflowException as error:
-            if error.error_code != "BAD_REQUEST":  # how MLflow names what a database refuses
+            if error.error_code != "BAD_REQUEST":  # MLflow's code for a refusal of the database
                 raise
     return client.log_inputs(run_id, inputs)
 
@@ -223,7 +223,7 @@ def _enter(client: "MlflowClient", job: Job, file: Path) -> Tracked | None:
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
     except MlflowException as error:
-        if error.error_code != "RESOURCE_DOES_NOT_EXIST":  # the store has forgotten it
+        if error.error_code != "RESOURCE_DOES_NOT_EXIST":  # it was deleted from the store
             raise
         return None
     if found is None or found.info.lifecycle_stage != "active" or found.data.tags["fingerprint"] != job.fingerprint:
@@ -242,7 +242,7 @@ def _store_ids() -> list[str]:
 
 
 def _end_of_the_dead(client: "MlflowClient", experiment: str) -> None:
-    """Runs whose process died here without a word are KILLED. Of those elsewhere nothing can be known."""
+    """Set runs whose process died here to KILLED. Processes on other machines are unknown."""
     where = f"attributes.status = 'RUNNING' and tags.process LIKE '%{processes.namespace()}%'"
     for found in client.search_runs([experiment], where):
         if processes.is_dead(found.data.tags["process"]):
@@ -251,13 +251,13 @@ def _end_of_the_dead(client: "MlflowClient", experiment: str) -> None:
 
 @contextmanager
 def _signals() -> Iterator[list[int]]:
-    """Ctrl-C, SIGTERM and SIGHUP end the block as errors do, and are noted. Handlers that others have set stay."""
+    """Ctrl-C, SIGTERM and SIGHUP end the block like errors, and are recorded. Existing handlers are kept."""
     received: list[int] = []
 
     def interrupt(signum: int, _: object) -> None:
         received.append(signum)
         for one in ours:
-            signal.signal(one, signal.SIG_IGN)  # the second comes too late
+            signal.signal(one, signal.SIG_IGN)  # ignore a second signal
         raise KeyboardInterrupt if signum == signal.SIGINT else SystemExit(128 + signum)
 
     defaults: dict[int, Handler] = {signal.SIGINT: signal.default_int_handler}

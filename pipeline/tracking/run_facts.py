@@ -1,4 +1,4 @@
-"""What an MLflow run says of its job, in the terms that MLflow's pages sort, filter and draw by.
+"""The parameters and tags of an MLflow run, for sorting, filtering and plots in MLflow's pages.
 
 MLflow's page for comparing runs begins with the first differing parameters in alphabetical order. So
 the parameters of every family come first, `dimension`, `lr`, `rung`, `seed`, and the rest follows as `settings.…`.
@@ -39,9 +39,9 @@ DIALS = {"width": "dimension", "dim": "dimension", "lr": "lr", "seed": "seed"}  
 CHOSEN = ("size", *(side.group for side in sides.CHOSEN), "filter", "clean", "tokenizer", "debug")
 PARTS = ("model", "training", "settings", "data")
 JUDGING = ("evaluate", "claim", "probe", "prompt")  # stages that train no rung
-GOLDEN = 0.618034  # of the circle of hues, between a rung and the next
+GOLDEN = 0.618034  # of the circle of hues, between two rungs
 LENGTH = 250  # MLflow's longest parameter
-UNNAMEABLE = re.compile(r"[^/\w.\- :]")  # MLflow refuses it in names; a variant may be "LSTM, shuffled"
+UNNAMEABLE = re.compile(r"[^/\w.\- :]")  # not allowed in MLflow's names; a variant may be "LSTM, shuffled"
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Job:
     """A stage's job on one rung.
 
     Attributes:
-        inputs: what it reads: name → (path, hash of the content).
+        inputs: inputs: name → (path, hash of the content).
     """
 
     family: str
@@ -71,7 +71,7 @@ class Job:
 
 
 def parameters(job: Job) -> dict[str, str]:
-    """The settings by their own names; a name that two parts use has the second's part before it."""
+    """The settings by their own names; a name used in two parts is prefixed by its part the second time."""
     parts = [job.rung.get(part) or {} for part in PARTS]
     rest = {key: value for key, value in job.rung.items() if key in ("after", "input")}
     rest |= {key: value for key, value in job.settings.items() if key not in (job.family, "code", "paths")}
@@ -86,7 +86,7 @@ def parameters(job: Job) -> dict[str, str]:
 
 
 def tags(job: Job) -> dict[str, str]:
-    """What a run is found by; the names that MLflow knows are those of its pages' columns."""
+    """The tags of a run; MLflow's own names are those of its pages' columns."""
     chosen, known_stage = choice(), plan.stages().get(job.stage)
     known = {
         "mlflow.runName": f"{job.stage} {job.rung['name']}",
@@ -105,7 +105,7 @@ def tags(job: Job) -> dict[str, str]:
 
 
 def _overridden() -> dict[str, str]:
-    """What the command line of a single run or a sweep sets, each key a tag, and together as they are typed."""
+    """The overrides on the command line of a single run or a sweep: one tag per key, and all as typed."""
     if not HydraConfig.initialized():
         return {}
     typed = list(HydraConfig.get().overrides.task)
@@ -123,7 +123,7 @@ def colour(family: str, rung: str) -> str:
 
 
 def _fingerprints(job: Job) -> dict[str, str]:
-    """Of the model that is judged, and of the base that a rung grew from: by them their own runs are found."""
+    """The fingerprints of the evaluated model and of the rung's base, to find their runs."""
     found = {}
     for name in ("model", "base"):
         if name in job.inputs and (file := job.inputs[name][0] / "provenance.json").is_file():
@@ -132,7 +132,7 @@ def _fingerprints(job: Job) -> dict[str, str]:
 
 
 def datasets(job: Job) -> "list[DatasetInput]":
-    """What the job reads, as MLflow's data sets: corpus and place, hash of the content. (A model is none.)"""
+    """The job's inputs as MLflow's data sets: corpus, path, hash of the content; without models."""
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
     context = InputTag("mlflow.data.context", "evaluation" if job.stage.startswith(JUDGING) else "training")
@@ -142,7 +142,7 @@ def datasets(job: Job) -> "list[DatasetInput]":
         if name.startswith(("model", "base")):
             continue
         group = next((name for name in sides.SIDES if name != "text" and name in path.parts), "corpus")
-        corpus = chosen.get(group, "" if group == "corpus" else group)  # one that nothing chooses is called by its name
+        corpus = chosen.get(group, "" if group == "corpus" else group)  # one without a choice has its own name
         profile = json.dumps({"corpus": corpus, "size": chosen.get("size", ""), "input": name})
         source = json.dumps({"uri": path.as_posix()})
         data = Dataset(f"{corpus}: {path.as_posix()}", digest, "local", source, profile=profile)
@@ -151,13 +151,13 @@ def datasets(job: Job) -> "list[DatasetInput]":
 
 
 def choice() -> dict[str, str]:
-    """What is chosen beside the job's own settings: of Hydra's composition, or of params.yaml under DVC."""
+    """The choices besides the job's own settings: from Hydra's composition, or from params.yaml under DVC."""
     composed = HydraConfig.get().runtime.choices if HydraConfig.initialized() else {}
     if all(key in composed for key in CHOSEN):
         return {key: str(composed[key]) for key in CHOSEN}
     try:
         chosen = params.load()
-    except InputError:  # edited since this job was resolved from it
+    except InputError:  # edited after this job was resolved
         return {}
     return {key: str(getattr(chosen, key)) for key in CHOSEN}
 
@@ -170,7 +170,7 @@ def _description(job: Job, chosen: Mapping[str, str]) -> str:
         lines.append(f"Also given: {also}.")
     if chosen:
         lines.append(f"Corpus {chosen.get(side, side)}, size {chosen['size']}, tokenizer {chosen['tokenizer']}.")
-    lines.append(f"Settings: `conf/{job.family}/{job.rung['name']}.yaml`, whole in the artifact `resolved.yaml`.")
+    lines.append(f"Settings: `conf/{job.family}/{job.rung['name']}.yaml`, complete in the artifact `resolved.yaml`.")
     return " ".join(lines)
 
 

@@ -49,7 +49,7 @@ def uri() -> str:
 
 
 def client() -> "MlflowClient":
-    """A client of the store, to read it; one that does not answer is given up on within a minute.
+    """A client of the store, to read it; it gives up after a minute without an answer.
 
     Raises:
         InputError: MLFLOW_TRACKING_URI is not the address of a store, or the database cannot be read.
@@ -67,7 +67,7 @@ def experiments() -> list[str]:
 
 
 def prepare(names: Iterable[str] = ()) -> "tuple[MlflowClient, dict[str, str]]":
-    """A client of the store, which is made where it is missing, and the ids of experiments, likewise.
+    """A client of the store, and the ids of experiments; both are created if missing.
 
     An experiment is created with its first run, so that none is empty. (`Default` is MLflow's own.)
 
@@ -83,7 +83,7 @@ def prepare(names: Iterable[str] = ()) -> "tuple[MlflowClient, dict[str, str]]":
 
 
 def used() -> dict[str, str]:
-    """Those experiments of the families that the store has: name → id.
+    """The families' experiments in the store: name → id.
 
     Raises:
         InputError: the store cannot be used.
@@ -97,7 +97,7 @@ def used() -> dict[str, str]:
 def _client() -> "MlflowClient":
     from mlflow import MlflowClient
 
-    logging.getLogger("mlflow").setLevel(logging.WARNING)  # it announces every table that it makes
+    logging.getLogger("mlflow").setLevel(logging.WARNING)  # it logs every table that it makes
     for name, value in BOUNDS.items():
         os.environ.setdefault(name, value)
     return MlflowClient(tracking_uri=uri())
@@ -120,7 +120,7 @@ def _experiment(client: "MlflowClient", name: str) -> str:
 
 
 def own_database() -> Path | None:
-    """The database of this very checkout, where it is the store; None where another is."""
+    """The database of this checkout, if it is the store; else None."""
     scheme, _, path = uri().partition("://")
     file = Path(path.removeprefix("/").partition("?")[0])
     own = (home() / "mlflow.db").resolve()
@@ -156,7 +156,7 @@ def update_locations() -> None:
 
 
 def end_dead_runs() -> None:
-    """Set the runs of this checkout's database to KILLED whose process has died here without ending them.
+    """Set runs of this checkout's database to KILLED if their process has died here without ending them.
 
     A job ends the dead runs of its experiment (`tracking`). This is for runs of jobs that do not run again, because DVC
     has taken their outputs from its cache.
@@ -186,7 +186,7 @@ def _replace(database: sqlite3.Connection, root: str, here: str) -> None:
 
 
 def _other_roots(database: sqlite3.Connection, here: str) -> set[str]:
-    """Where the experiments of the families have had their artifacts: `…/mlartifacts`, but not `here`."""
+    """The former locations of the experiments' artifacts: `…/mlartifacts`, except `here`."""
     found = dict(database.execute("SELECT name, artifact_location FROM experiments"))
     ends = {name: f"/{quote(name)}" for name in experiments()}
     roots = {str(found[name]).removesuffix(end) for name, end in ends.items() if str(found.get(name)).endswith(end)}
@@ -195,7 +195,7 @@ def _other_roots(database: sqlite3.Connection, here: str) -> set[str]:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """The database is made by one process at a time: several first writers break it."""
+    """Lock the creation of the database: several first writers would break it."""
     (home() / ".dvc").mkdir(exist_ok=True)
     with (home() / ".dvc" / "mlflow.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -204,7 +204,7 @@ def alone() -> Iterator[None]:
 
 @contextmanager
 def sentences() -> Iterator[None]:
-    """What MLflow and its database raise, in one sentence."""
+    """Turn errors of MLflow and its database into one sentence."""
     from mlflow.exceptions import MlflowException
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -215,7 +215,7 @@ def sentences() -> Iterator[None]:
 
 
 def public_uri() -> str:
-    """The store as messages name it: no password."""
+    """The store for messages: without a password."""
     scheme, separator, rest = uri().partition("://")
     return f"{scheme}{separator}{rest.rpartition('@')[2]}" if separator else scheme
 
@@ -225,7 +225,7 @@ def reason(error: Exception) -> str:
     text = next(iter(str(error).splitlines()), "") or type(error).__name__
     secret = uri().partition("://")[2].rpartition("@")[0]
     text = text.replace(secret, "…") if secret else text
-    if "Caused by" in text:  # of requests: the end says it
+    if "Caused by" in text:  # of requests: the reason is at the end
         text = text[text.rindex("Caused by") :].rstrip(")")
     return text if len(text) <= 160 else text[:160] + "…"
 
@@ -233,21 +233,21 @@ def reason(error: Exception) -> str:
 def _advice() -> str:
     if "MLFLOW_TRACKING_URI" not in os.environ:
         return "fix or move it, or set MLFLOW_TRACKING_URI to another store"
-    return f"MLFLOW_TRACKING_URI says so: it may be {ALLOWED}; unset, runs go to mlflow.db here"
+    return f"it is set in MLFLOW_TRACKING_URI; allowed: {ALLOWED}; if unset, runs go to mlflow.db here"
 
 
 def _check(where: str, *, write: bool) -> None:
-    """Refuse at once what is no store, and a database that cannot be used."""
+    """Refuse an invalid address, and a database that cannot be used."""
     scheme, separator, path = where.partition("://")
     if not separator or scheme == "file":
-        raise InputError(f"MLFLOW_TRACKING_URI: {where!r} is not allowed: {ALLOWED}; unset, runs go to mlflow.db here")
+        raise InputError(f"MLFLOW_TRACKING_URI: {where!r} is not allowed: {ALLOWED}; unset, runs go to mlflow.db")
     file = Path(path.removeprefix("/").partition("?")[0])
     if scheme == "sqlite" and file.parent.is_dir() and not str(file).startswith("file:"):
         _try(file, write)
 
 
 def _try(file: Path, write: bool) -> None:
-    """Read the database; begin a change of it and take it back."""
+    """Read the database; begin a change and roll it back."""
     try:
         database = sqlite3.connect(file, timeout=PATIENCE, isolation_level=None)
         try:
@@ -273,7 +273,7 @@ def _cure(error: str) -> str:
     return f"make the file and its folder writable, {other}"
 
 
-PAGE = 1000  # runs of one answer
+PAGE = 1000  # runs per query
 
 
 def find_runs(fingerprint: str) -> "list[Run]":
@@ -289,7 +289,7 @@ def find_runs(fingerprint: str) -> "list[Run]":
 
 
 def finished_runs() -> "list[Run]":
-    """Every finished run, the newest first, in one search: for those who ask of many jobs.
+    """Every finished run, the newest first, in one search for many jobs.
 
     Raises:
         InputError: the store cannot be used.
@@ -298,7 +298,7 @@ def finished_runs() -> "list[Run]":
 
 
 def by_fingerprint(runs: "Iterable[Run]") -> "dict[str, list[Run]]":
-    """Fingerprint → what `find_runs` finds of it among the runs, which are the newest first."""
+    """Fingerprint → the result of `find_runs` for it, from runs with the newest first."""
     found: dict[str, list[Run]] = {}
     for run in runs:
         found.setdefault(run.data.tags.get("fingerprint", ""), []).append(run)
@@ -329,7 +329,7 @@ def _numbers(run: "Run") -> int:
 
 
 def stored_file(run_id: str, name: str) -> Any:
-    """The content of a JSON file kept beside a run; None where the run has none."""
+    """The content of a JSON file kept beside a run; None if the run has none."""
     reader = client()
     with sentences():
         if name not in {file.path for file in reader.list_artifacts(run_id)}:

@@ -1,4 +1,4 @@
-"""The parent of a sweep's runs: MLflow's pages fold them below it, `python -m pipeline.train lm -m …` makes one.
+"""The parent of a sweep's runs: MLflow's pages group them below it; `python -m pipeline.train lm -m …` makes one.
 
 The first job of a sweep creates the parent run, in the experiment of its family; jobs can run in several processes or
 machines. When a job ends, the parent gets the best figure so far and its run. A sweep is identified by its folder below
@@ -24,22 +24,22 @@ MOST = 1000  # runs of a sweep that are compared
 
 
 def parent_of(client: "MlflowClient", experiment: str, job: Job) -> str | None:
-    """The run that stands above this job's, made where it is missing; None of a job that is in no sweep."""
+    """The parent run of this job's run, created if missing; None outside of a sweep."""
     if not swept():
         return None
     folder = Path(HydraConfig.get().sweep.dir)
     with store.alone():
-        name = f"{folder.parent.name}/{folder.name}".replace("'", "")  # which end a value in MLflow's search
+        name = f"{folder.parent.name}/{folder.name}".replace("'", "")  # quotes end a value in MLflow's search
         if found := client.search_runs([experiment], f"tags.sweep = '{name}'"):
             client.update_run(found[0].info.run_id, status="RUNNING")
             return str(found[0].info.run_id)
-        note = f"A sweep of `{job.stage}` in `{folder}`: a run a job below it, Hydra's overrides as tags `override.…`."
+        note = f"A sweep of `{job.stage}` in `{folder}`: one child run per job, Hydra's overrides as tags `override.…`."
         own = {"sweep": name, "mlflow.runName": f"sweep {job.stage} {folder.name}", "mlflow.note.content": note}
         return str(client.create_run(experiment, tags=own).info.run_id)
 
 
 def job_ended(client: "MlflowClient", parent: str, job: Job) -> None:
-    """Bring the parent up to date: its state, how many runs it has, the best figure and whose it is."""
+    """Update the parent: its state, the number of runs, the best figure and its run."""
     experiment = client.get_run(parent).info.experiment_id
     runs = client.search_runs([experiment], f"tags.`{PARENT}` = '{parent}'", max_results=MOST)
     client.log_metric(parent, "runs", len(runs))
@@ -57,7 +57,7 @@ def job_ended(client: "MlflowClient", parent: str, job: Job) -> None:
 
 
 def _best(runs: "list[Run]", objective: str | None) -> "tuple[Run, str, float] | None":
-    """The run whose figure is the smallest, as searches choose it; None where no run has the figure."""
+    """The run whose figure is the smallest, as searches choose it; None if no run has the figure."""
     found = [
         (run, name, run.data.metrics[name])
         for run in runs

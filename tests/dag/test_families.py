@@ -51,12 +51,19 @@ def test_a_chain_is_made_in_order(project: Path) -> None:
     assert not {job for job in ran(output) if job.startswith(("train_lm", "embed"))}  # they were made before
     lineage = provenance(project, "tune/second")["lineage"]
     assert [base["rung"] for base in lineage] == ["tune/first", "lm/lstm"]  # type: ignore[attr-defined]
-    assert "It grew from tune/first" in (project / "models" / "tune" / "second" / "README.md").read_text()
+    assert "It starts from tune/first" in (project / "models" / "tune" / "second" / "README.md").read_text()
 
 
 def test_the_chain_is_told_down_to_the_corpus(project: Path) -> None:
     output = run(project, sys.executable, "-m", "pipeline.runs", "lineage", "models/tune/second")
-    told = ["tune/second", "grew from tune/first", "grew from lm/lstm", "tokenize@text", "clean@text", "corpus@text"]
+    told = [
+        "tune/second",
+        "starts from tune/first",
+        "starts from lm/lstm",
+        "tokenize@text",
+        "clean@text",
+        "corpus@text",
+    ]
     places = [output.index(part) for part in told]
     assert places == sorted(places)
 
@@ -77,7 +84,7 @@ def test_runs_carry_their_base_and_evaluations_lead_to_the_artefact(project: Pat
 
 def test_the_report_draws_the_tree(project: Path) -> None:
     page = (project / "reports" / "index.html").read_text()
-    assert "Family tree" in page and "Language models that grew from others" in page
+    assert "Family tree" in page and "Language models that start from others" in page
 
 
 def test_the_report_comes_back_without_running(project: Path) -> None:

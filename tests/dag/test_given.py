@@ -106,7 +106,7 @@ def test_a_chain_ends_with_what_was_given(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "grown" / "provenance.json").write_text(json.dumps(about | lineage.of_base(rung)))
     weights = only["inputs"]["model.safetensors"]
     card = model_card(tmp_path / "grown")
-    assert f"It grew from given/mine (BERT, given, not trained here, `{only['fingerprint']}`, made of" in card
+    assert f"It starts from given/mine (BERT, given, not trained here, `{only['fingerprint']}`, made of" in card
     assert f"model.safetensors `{weights}`" in card
     (tmp_path / "theirs" / "vocab.txt").write_text("\n".join([*VOCABULARY[:-1], "other"]))
     import_model("mine", tmp_path / "theirs", tmp_path / "changed")
@@ -149,7 +149,7 @@ def test_an_edit_of_what_was_given_trains_what_grows_from_it_again(tmp_path: Pat
     assert {"take@mine", "transfer_classifier@bert_fine_tuned", goal} <= done
     assert ran(run(project, "dvc", "repro", goal)) == set()
     told = run(project, "python", "-m", "pipeline.runs", "lineage", "models/classifier_transfer/bert_fine_tuned")
-    assert "grew from given/mine  BERT, given, not trained here" in told and "read model.safetensors" in told
+    assert "starts from given/mine  BERT, given, not trained here" in told and "read model.safetensors" in told
     folder_of(project / "input" / "encoders" / "mine", context=64, dropout=0.2)
     assert ran(run(project, "dvc", "repro", goal)) == done & {"take@mine", "transfer_classifier@bert_fine_tuned", goal}
     assert yaml.safe_load((project / "params.yaml").read_text())["given"] == {"mine": "input/encoders/mine"}

@@ -1,4 +1,4 @@
-"""To whom tasks in words are put: language models, and those that grew from others where `prompted` says so."""
+"""To whom tasks in words are put: language models, and those that start from others where `prompted` says so."""
 
 from pathlib import Path
 from typing import Any

@@ -17,7 +17,7 @@ from langladder.answers.requests import ClassifyRequest
 from langladder.evaluation.classifier import Decision, Node, decision
 from langladder.ground.errors import InputError
 from langladder.models.classification.classifier import Classifier, decided, log_prob_of_sets
-from langladder.text.labelled.labelled import DEEPEST, Example, Tree, bracketed, named_together, parse_tree
+from langladder.text.labelled.labelled import DEEPEST, Example, Tree, bracketed, joined_labels, parse_tree
 
 BLANK = Example("")  # a blank line, which has no label
 RIGHT_BRANCHING = "no brackets were given: read as a tree that branches to the right"
@@ -53,7 +53,7 @@ class Classification:
     def best(self) -> tuple[str | None, float | None]:
         """The answer in words with its probability: the likeliest label, or the set of labels; None of a blank line."""
         if self.given is not None:
-            return named_together(self.given.labels), self.given.probability
+            return joined_labels(self.given.labels), self.given.probability
         return self.top[0] if self.top else (None, None)
 
     def as_dict(self) -> dict[str, object]:
@@ -103,7 +103,7 @@ def classify(model: Classifier, examples: Sequence[Example], request: ClassifyRe
         given, (said, sure) = None, best[0]
         if model.multi_label:
             given = _given(model, log_probs)
-            said, sure = named_together(given.labels), given.probability
+            said, sure = joined_labels(given.labels), given.probability
             best = [(said, sure)] if request.top == 1 else best
         line = example.text if example.second is None else f"{example.text}\t{example.second}"
         why = decision(model, read, int(order[0]), sure, said=said) if request.explain else None

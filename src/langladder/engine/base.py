@@ -1,9 +1,9 @@
-"""Engines: they call a function with each part of a corpus and give the results in the order of the parts.
+"""Engines: they call a function with each part of a corpus and return the results in the order of the parts.
 
-What is computed must not depend on where. So parts are cut by the content alone (`text.storage.shards`), never by the
-number of workers; a function is called with one part and touches nothing else but files that it writes whole, under a
-name of the part's own; and results come in the order of the parts, whoever is done first. Then any engine, any number
-of workers, and a part that had to run twice because its worker died, give the same bytes.
+Results must not depend on where they are computed. So parts are cut by the content alone (`text.storage.shards`), never
+by the number of workers; a function gets one part and changes nothing but files that it writes completely, under a name
+of the part; and results come in the order of the parts. Then any engine, any number of workers, and a part that ran
+twice because its worker died give the same bytes.
 
 `Serial` works in this process, `Local` with processes of this machine, `dask.Dask` on a cluster.
 """
@@ -33,9 +33,9 @@ from langladder.ground.progress import tracked
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
-PROCESS = 200 * 2**20  # about what Python and the libraries of a worker take before it has read anything
-LIBRARIES = 100 * 2**20  # of it what is mapped from the libraries' files
-USED = 0.9  # of the memory that is granted; the rest is for what an estimate misses
+PROCESS = 200 * 2**20  # about the memory of a worker's Python and libraries before it reads data
+LIBRARIES = 100 * 2**20  # of that, mapped from the libraries' files
+USED = 0.9  # of the memory that is granted; the rest is a margin for estimates
 LEAST = 32 * 2**20  # minimum memory of a part's function
 
 
@@ -43,9 +43,9 @@ class Engine(ABC):
     """Runs a function on the parts of a corpus.
 
     Attributes:
-        workers: how many parts run at once. requested: how many the settings want; more than `workers` where `memory`
-            has no room for them.
-        memory: bytes that the whole stage may hold, this process and its workers on this machine together; None: as
+        workers: how many parts run at once. requested: as many as the settings request; more than `workers` if `memory`
+            is too small for them.
+        memory: bytes that the whole stage may use, this process and its workers on this machine together; None: as
             many as the machine has.
         is_local: whether all workers are on this machine, and see its folder for temporary files.
     """
@@ -60,12 +60,12 @@ class Engine(ABC):
 
     @property
     def share(self) -> int:
-        """Bytes that one part's function may hold, and this process beside the workers, besides what it holds now."""
+        """Bytes that one part's function, and this process beside the workers, may use besides the present use."""
         return self._room(1 if self.workers == 1 else self.workers + 1)
 
     @property
     def whole(self) -> int:
-        """The same of this process while no worker runs."""
+        """The same for this process while no worker runs."""
         return self._room(1)
 
     def _room(self, processes: int) -> int:
@@ -78,8 +78,8 @@ class Engine(ABC):
 
         Args:
             function: of a module (or a `functools.partial` of one), so that another process finds it.
-            parts: small things that can be sent: paths, ranges. So are the results; what is large goes to files.
-            what: is being done, for the display of progress.
+            parts: small objects that can be sent: paths, ranges. So are the results; large data goes to files.
+            what: the task, for the display of progress.
         """
         shared = len(parts) > 1 and self.has_workers()
         results: Iterator[Result] = self._map(function, parts) if shared else map(function, parts)
@@ -90,20 +90,20 @@ class Engine(ABC):
         """As `map`, of several parts and with several workers."""
 
     def has_workers(self) -> bool:
-        """Whether parts run elsewhere than in this process, as things are now."""
+        """Whether parts would run in other processes now."""
         return self.workers > 1
 
     def note(self, process: int, peak: int) -> None:
-        """What a worker on this machine says of itself: `measured`."""
+        """The measurements of a worker on this machine: `measured`."""
         self._peaks[process] = max(peak, self._peaks.get(process, 0))
 
     def peak(self) -> int:
-        """The most bytes that this process and its workers on this machine have held, each at its own worst time."""
+        """The sum of the peak memory of this process and of its workers on this machine, in bytes."""
         return process_peak() + sum(sorted(self._peaks.values())[-self.workers :])
 
     @abstractmethod
     def close(self) -> None:
-        """Let the workers go."""
+        """Stop the workers."""
 
 
 class Serial(Engine):
@@ -113,7 +113,7 @@ class Serial(Engine):
         return map(function, parts)
 
     def close(self) -> None:
-        """There are none to let go."""
+        """There are none to stop."""
 
 
 # ---- the engine of a stage
@@ -124,13 +124,13 @@ _SERIAL = Serial()
 
 
 def current() -> Engine:
-    """The engine that the running stage was given; `Serial` where none was."""
+    """The engine of the running stage; `Serial` if none was set."""
     return _current.get() or _SERIAL
 
 
 @contextmanager
 def used(engine: Engine) -> Iterator[Engine]:
-    """Let `current()` be this engine while the block runs; its workers go afterwards."""
+    """Let `current()` be this engine while the block runs; its workers stop afterwards."""
     token = _current.set(engine)
     try:
         yield engine
@@ -142,10 +142,10 @@ def used(engine: Engine) -> Iterator[Engine]:
 def fitting(workers: int, memory: int | None) -> int:
     """How many worker processes of one machine `memory` has room for, beside the main process: at least one.
 
-    Each gets what a process takes before it has read anything, and as much again to work with.
+    Each gets twice the memory of a process that has read nothing.
     """
-    room = int((memory or machine_bytes()) * USED) // (2 * PROCESS) - 1
-    return max(1, min(workers, room))
+    count = int((memory or machine_bytes()) * USED) // (2 * PROCESS) - 1
+    return max(1, min(workers, count))
 
 
 def machine_bytes() -> int:
@@ -154,7 +154,7 @@ def machine_bytes() -> int:
 
 
 def measured(function: Callable[[Part], Result], part: Part) -> tuple[Result, int, int]:
-    """A worker's call: the result, the number of its process, and the most bytes that this has held."""
+    """A worker's call: the result, the number of its process, and its peak memory in bytes."""
     return function(part), os.getpid(), process_peak()
 
 
@@ -166,10 +166,10 @@ def module_of(function: Callable[..., object]) -> str:
 
 
 def process_peak() -> int:
-    """Most bytes of memory (not of a GPU) that this process has held."""
+    """Peak memory (not of a GPU) of this process, in bytes."""
     import resource
 
-    with suppress(OSError):  # Linux: `getrusage` would also count what the process held that began this one
+    with suppress(OSError):  # Linux: `getrusage` would also count the memory of the parent process
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024
@@ -181,19 +181,19 @@ def process_peak() -> int:
 # ---- processes of this machine
 
 
-DEATHS = 3  # of the processes that one part runs in, until it is given up
-AHEAD = 4  # parts under way or done beside the one whose turn it is, for each worker
+DEATHS = 3  # of worker processes with one part, before the part fails
+AHEAD = 4  # parts running or finished ahead of the next result, for each worker
 
 Measured = tuple[Result, int, int]
-"""What a worker gives: see `measured`."""
+"""The result of a worker: see `measured`."""
 
 
 class Local(Engine):
-    """Processes of this machine, `workers` of them; fewer where `memory` has no room for them.
+    """Processes of this machine, `workers` of them; fewer if `memory` is too small for them.
 
-    They are forked from a server that has loaded the module which the work needs, so that starting one takes no time
-    (`multiprocessing`'s forkserver). A process that dies, of too little memory say, takes its pool with it: another
-    pool is begun, and every part without a result runs again.
+    They are forked from a server that has loaded the needed module, so starting one takes no time (`multiprocessing`'s
+    forkserver). A process that dies, for lack of memory say, ends its pool: another pool is started, and every part
+    without a result runs again.
     """
 
     def __init__(self, workers: int, memory: int | None = None) -> None:
@@ -225,7 +225,7 @@ class Local(Engine):
             yield result
 
     def _submit(self, call: Callable[[Part], Measured[Result]], part: Part) -> Future[Measured[Result]]:
-        """Give a part to the pool, which begins its processes as they are needed."""
+        """Give a part to the pool, which starts its processes when they are needed."""
         if self._pool is None:
             context = multiprocessing.get_context("forkserver")
             context.set_forkserver_preload([module_of(call), *_main_modules()])
@@ -238,7 +238,7 @@ class Local(Engine):
             return future
 
     def close(self) -> None:
-        """Let the workers go."""
+        """Stop the workers."""
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
@@ -250,13 +250,13 @@ def _lost(future: Future[Measured[Result]]) -> bool:
 
 def _killed(workers: int) -> str:
     return (
-        f"a worker was killed {DEATHS} times while it had the same part of the corpus; if that was for want of memory, "
+        f"a worker was killed {DEATHS} times while it had the same part of the corpus; if memory was too small, "
         f"set params.yaml: memory lower, or workers in conf/engine/ below {workers}"
     )
 
 
 def _begin() -> None:
-    """What a worker does first: one thread, silent at Ctrl-C, and no life after its parent's."""
+    """Initialise a worker: one thread, silent at Ctrl-C, ends with its parent."""
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if parent := multiprocessing.parent_process():
@@ -269,6 +269,6 @@ def _follow(sentinel: int) -> None:
 
 
 def _main_modules() -> list[str]:
-    """The modules that the main module has its names from: each worker imports it, and finds them loaded."""
+    """The modules that the main module imports from, for the server to load: each worker imports the main module."""
     found = {getattr(value, "__module__", None) for value in vars(sys.modules["__main__"]).values()}
     return sorted(name for name in found if isinstance(name, str) and name != "__main__")

@@ -1,12 +1,11 @@
-"""A Dask cluster (https://distributed.dask.org): one that runs already, or one that is started here and stopped after.
+"""A Dask cluster (https://distributed.dask.org): a running one, or one that is started here and stopped afterwards.
 
-Dask sends the parts out, watches the workers, and gives the parts of a lost one to another. All workers must see the
+Dask distributes the parts, watches the workers, and gives the parts of a lost one to another. All workers must see the
 project's folder under the same path, as on a filesystem that the machines share, because parts name files.
 
-Shell commands are tasks, too: what `pipeline.parallel` sends out. A command runs in the project's folder with the
-worker's own Python first on its path, and its lines come back while it runs. It does not outlive its worker: were it to
-go on, the cluster would begin it a second time beside itself. A command whose worker is lost runs again on another,
-which is why it must bear that.
+Shell commands are tasks, too, for `pipeline.parallel`. A command runs in the project's folder with the worker's own
+Python first on its path, and its lines arrive while it runs. It ends with its worker, because the cluster runs the
+command of a lost worker again on another one. So a command must be safe to run again.
 """
 
 import importlib
@@ -29,7 +28,7 @@ from langladder.engine.base import LEAST, PROCESS, USED, Engine, Part, Result, f
 from langladder.ground.errors import InputError
 
 HERE = "this machine"
-RETRIES = 2  # of a part whose function raised an error, as a shared filesystem may for a moment
+RETRIES = 2  # of a part whose function raised an error, as a shared filesystem may cause for a moment
 SECONDS = 60  # until a cluster has to answer, and to have a worker
 INSTALL = "pip install 'langladder[cluster]'"
 CLUSTERS = {
@@ -54,8 +53,8 @@ class Dask(Engine):
         """Work on a cluster that `client` is connected to.
 
         Args:
-            cluster: what was started for it, to be stopped with it.
-            memory: bytes that the workers of one machine may hold together, on each machine.
+            cluster: a cluster started for it, stopped with it.
+            memory: bytes that the workers of one machine may use together.
             hosts: workers that may still join, by machine.
         """
         self.hosts = dict(hosts or {})
@@ -82,7 +81,7 @@ class Dask(Engine):
 
     @property
     def share(self) -> int:
-        """As `Engine.share`; on each other machine its workers share as much `memory` as it grants here."""
+        """As `Engine.share`; on each other machine its workers share the same `memory`."""
         local, remote = self.hosts.get(HERE, 0), [n for host, n in self.hosts.items() if host != HERE]
         shares = [self._room(1 if self.workers == 1 else local + 1)] if local else []
         if remote:
@@ -99,17 +98,17 @@ class Dask(Engine):
             yield result
 
     def close(self) -> None:
-        """Disconnect, and stop what was started."""
+        """Disconnect, and stop the cluster if it was started here."""
         self.client.close()
         if self._cluster is not None:
             self._cluster.close()
 
 
 def connect(address: str, memory: int | None = None) -> Dask:
-    """A cluster that runs already, e.g. `tcp://scheduler:8786`.
+    """A running cluster, e.g. `tcp://scheduler:8786`.
 
     Raises:
-        InputError: nobody answers there, it has no workers, or Dask is not installed.
+        InputError: nothing answers there, it has no workers, or Dask is not installed.
     """
     distributed = _distributed()
     try:
@@ -160,7 +159,7 @@ def start(
 
 
 def _started(kind: str, workers: int, options: dict[str, object]) -> Any:
-    """Dask's cluster of that kind, which has its own way to set the number of workers."""
+    """Dask's cluster of that kind, which has its own option for the number of workers."""
     module, _, name = CLUSTERS[kind].rpartition(".")
     cluster_class = getattr(importlib.import_module(module), name)
     match kind:
@@ -205,7 +204,7 @@ def _result(future: Any) -> Any:
 def _in_folder(
     folder: Path, call: Callable[[Part], tuple[Result, int, int]], part: Part
 ) -> tuple[Result, str, int, int]:
-    """A worker's call, in the project's folder: the result, the machine's name, and of `measured` the rest.
+    """A worker's call, in the project's folder: the result, the machine's name, and the rest of `measured`.
 
     Raises:
         InputError: it has no such folder.
@@ -224,20 +223,20 @@ def _in_folder(
 # ---- shell commands
 
 
-# Runs "$1". When the other end of its input closes (the worker has died, or has done with it), nothing of it is left.
+# Runs "$1". When its input closes (the worker has died or finished), all of its processes are ended.
 GUARDED = 'exec 3<&0; (read -r _ <&3; kill -KILL 0) >/dev/null 2>&1 & sh -c "$1" </dev/null 3<&-'
-LOOK = 0.5  # seconds between two looks whether the task is still wanted
-LOST = "the worker was lost; it begins again on another"
+LOOK = 0.5  # seconds between checks whether the task is cancelled
+LOST = "the worker was lost; the command starts again on another"
 
 Lines = Generator[str, None, int]
 
 
 def run(client: Any, name: str, command: str, folder: Path, environment: Mapping[str, str], **needs: float) -> Lines:
-    """Run a command on a worker; gives its lines as they come and returns its exit code.
+    """Run a command on a worker; yields its lines as they arrive and returns its exit code.
 
     Args:
         client: `distributed.Client`.
-        environment: what it finds set, beside the worker's own.
+        environment: variables in addition to the worker's own.
         needs: resources, as workers offer them: gpu=1.
     """
     from distributed.scheduler import KilledWorker
@@ -264,9 +263,9 @@ def run(client: Any, name: str, command: str, folder: Path, environment: Mapping
         return 2
     finally:
         client.unsubscribe_topic(topic)
-        if not future.done():  # the one who asked has gone
+        if not future.done():  # the caller has stopped
             future.cancel()
-    yield from lines[seen.get(attempt, 0) :]  # those that are still under way
+    yield from lines[seen.get(attempt, 0) :]  # lines that have not arrived yet
     return int(code)
 
 
@@ -305,13 +304,13 @@ def _run(command: str, folder: str, environment: dict[str, str], topic: str) -> 
     listener.start()
     while process.poll() is None and _wanted(worker, topic):
         time.sleep(LOOK if lines else LOOK / 5)
-    process.stdin.close()  # the end of what it has left, or of all of it
+    process.stdin.close()  # ends the rest of its processes, or all
     code = process.wait()
     listener.join(10)
     return attempt, code, lines
 
 
 def _wanted(worker: Any, key: str) -> bool:
-    """Whether the task has not been cancelled, as it is when the one who sent it goes away."""
+    """Whether the task has not been cancelled, as it is when the sender stops."""
     task = worker.state.tasks.get(key)
     return task is not None and task.state == "executing"

@@ -1,4 +1,4 @@
-"""The settings of engines, and the engine that they ask for."""
+"""The settings of engines, and the engine of some settings."""
 
 import re
 from typing import Annotated, Any, Literal, Self
@@ -15,7 +15,7 @@ Workers = Annotated[int, Field(ge=1, le=100_000)] | Literal["auto"]  # auto: as 
 
 
 class AdaptiveConfig(Config):
-    """Workers that Dask starts and stops as there is work (`Cluster.adapt`)."""
+    """Workers that Dask starts and stops with the amount of work (`Cluster.adapt`)."""
 
     minimum: int = Field(default=1, ge=0, le=100_000)
     maximum: int = Field(ge=1, le=100_000)
@@ -74,10 +74,10 @@ Memory = Annotated[str, AfterValidator(_is_amount)]
 
 
 def open_engine(config: LocalConfig | DaskConfig, memory: str | None, processors: int) -> Engine:
-    """The engine of these settings; Dask's is connected or started now, processes of this machine when they are needed.
+    """The engine of these settings; Dask's is connected or started now, processes of this machine when needed.
 
     Raises:
-        InputError: a cluster that cannot be had.
+        InputError: the cluster is not available.
     """
     least = config.workers.minimum if isinstance(config.workers, AdaptiveConfig) else None
     most = config.workers.maximum if isinstance(config.workers, AdaptiveConfig) else config.workers

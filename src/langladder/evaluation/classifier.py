@@ -41,7 +41,7 @@ from langladder.models.classification.classifier import (
     log_prob_of_sets,
     micro_f1,
 )
-from langladder.text.labelled.labelled import Example, named_together, read_tree
+from langladder.text.labelled.labelled import Example, joined_labels, read_tree
 
 EXAMPLES = 12
 """Texts, and mistakes, that a page has."""
@@ -365,7 +365,7 @@ def _judged(model: Classifier, test: Sequence[Example], log_probs: np.ndarray) -
     if model.multi_label:
         sets = label_sets(test, labels)  # (N, C)
         given = decided(log_probs)  # (N, C)
-        named = [named_together([labels[number] for number in np.flatnonzero(one)]) for one in given]
+        named = [joined_labels([labels[number] for number in np.flatnonzero(one)]) for one in given]
         right, sure = (sets == given).all(axis=1), np.exp(log_prob_of_sets(log_probs, given))
         return _Judged(labels, sets, given, named, right, sure, -log_prob_of_sets(log_probs, sets))
     gold, predicted = label_ids(test, labels), log_probs.argmax(axis=1)  # (N,)

@@ -52,7 +52,7 @@ from langladder.text.labelled.labelled import Example
 
 
 model = Classifier.load("{folder}")
-texts = [Example("not boring", tree="((not) (boring))")]  # the tree is for those alone that read trees
+texts = [Example("not boring", tree="((not) (boring))")]  # only classifiers of trees read the tree
 model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
     limits = (
         "The model gives every text one of its labels, whatever the text is about, and knows the words it has seen."
@@ -68,7 +68,7 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
         return parts
 
     def inputs(self, value: Values) -> dict[str, str]:
-        """The word vectors that it begins with, and the tokenizer of its subwords, where it has them."""
+        """The word vectors that it starts with, and the tokenizer of its subwords, if any."""
         return reading_inputs(value)
 
     def page(self) -> type[Page]:
@@ -82,7 +82,7 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
         return {"labels": LABELS} | ({"tokenizer": Path(TOKENIZER)} if hasattr(rung, "base") else {})
 
     def train(self, rung: CurvedRung, job: "Job", make: Make, root: Path = Path()) -> Trained:
-        """From the training texts, watched on the validation texts; from the rung that it starts from, where it does.
+        """Train on the training texts, validate on the validation texts; start from its base, if it has one.
 
         Args:
             root: the folder that holds data/.
@@ -112,13 +112,13 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
         )
 
     def evaluation_inputs(self, rung: CurvedRung, job: "Job") -> dict[str, Path]:
-        """The test texts; those of training, for which words are new. In folds all of them are tested."""
+        """The test texts, and the training texts for the known words. In folds all of them are tested."""
         if rung.folds > 1:
             return {"labels": LABELS}
         return {"test": LABELS / "test.parquet", "train": LABELS / "train.parquet"}
 
     def evaluate(self, rung: CurvedRung, job: "Job", folder: Path) -> Evaluated:
-        """Classify the test texts; count which labels are right, and how sure it was."""
+        """Classify the test texts; count correct labels, and measure the confidence."""
         from langladder.evaluation.classifier import evaluate_classifier, words_of
         from langladder.evaluation.folds import out_of_fold
         from langladder.models.classification.classifier import Classifier
@@ -146,7 +146,7 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
         return Evaluated(page.model_copy(update={"work": work}), message, predictions=table)
 
     def _more_labels(self, rung: CurvedRung, folder: Path, model: "Classifier") -> "MoreLabels | None":
-        """What more labels would give, by the models of the parts; None where there are none."""
+        """The effect of more labels, by the models of the parts; None if there are none."""
         import numpy as np
 
         from langladder.evaluation.more_labels import more_labels
@@ -167,7 +167,7 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
 
 
 def reading_inputs(value: Values) -> dict[str, str]:
-    """What the `input` of a network that reads whole texts names: vectors, the tokenizer of the text."""
+    """The inputs named in the `input` of a network that reads whole texts: vectors, the tokenizer of the text."""
     chosen = value.get("input") or {}
     found = {"vectors": chosen["vectors"]} if chosen.get("vectors") else {}
     return found | ({"tokenizer": TOKENIZER} if chosen.get("units") == "subwords" else {})

@@ -12,7 +12,7 @@ class ClassifierTransferFamily(ClassifierFamily):
 
     name = "classifier_transfer"
     listed = "classifier_transfers"
-    title = "Classifiers that grew from other rungs"
+    title = "Classifiers that start from other rungs"
     guide = "fine-tuning.md"
     position = 21
     default = "textcnn_skipgram"

@@ -1,4 +1,4 @@
-"""Prompts: tasks given in words to the trained language models of the ladder, with no, one or several examples.
+"""Prompts: tasks in words for the trained language models of the ladder, with no, one or several examples.
 
 `prompted` in params.yaml chooses the models: all `lms`, or also all `tunes`, which are then dependencies in DVC.
 """

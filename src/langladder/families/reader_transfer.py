@@ -13,7 +13,7 @@ class ReaderTransferFamily(ReaderFamily):
     name = "reader_transfer"
     listed = "reader_transfers"
     guide = "questions.md"
-    title = "Readers that grew from other rungs"
+    title = "Readers that start from other rungs"
     position = 28
     default = "bert_span"
     bases = ("encoder", "encoder_transfer", "lm", "tune", "given")

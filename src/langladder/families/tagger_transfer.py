@@ -13,7 +13,7 @@ class TaggerTransferFamily(TaggerFamily):
     name = "tagger_transfer"
     listed = "tagger_transfers"
     guide = "fine-tuning.md"
-    title = "Taggers that grew from other rungs"
+    title = "Taggers that start from other rungs"
     position = 26
     default = "bilstm_crf_skipgram"
     bases = ("embedding", "encoder", "encoder_transfer", "given")

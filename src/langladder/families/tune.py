@@ -28,7 +28,7 @@ class TunedFamily(LanguageModelFamily):
     name = "tune"
     listed = "tunes"
     guide = "language-models.md"
-    title = "Language models that grew from others"
+    title = "Language models that start from others"
     position = 11
     default = "gpt_longer"
     bases = ("lm", "tune", "embedding")

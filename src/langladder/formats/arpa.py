@@ -6,16 +6,15 @@ r"""ARPA files: the text form of back-off models that KenLM, SRILM and speech re
     -0.60206    the     -0.30103
     \end\
 
-BOS is `<s>`, EOS `</s>`, UNK `<unk>`; PAD is no word and is left out. Other tokens stand as they are, except that a
-word can hold no white space (a BPE token, or a character, may) and none may pass for one of these three (WikiText
-writes an ordinary `<unk>`): such characters, and every backslash, are written `\xHH`, and read back. A logarithm of 0
-is -99, as in SRILM. `.gz` files are compressed.
+BOS is `<s>`, EOS `</s>`, UNK `<unk>`; PAD is left out. Other tokens are unchanged, except that a word must not contain
+white space (a BPE token, or a character, may) and must not equal one of these three (WikiText has an ordinary `<unk>`):
+such characters, and every backslash, are written `\xHH`, and read back. A logarithm of 0 is -99, as in SRILM. `.gz`
+files are compressed.
 
-They are read as KenLM reads them, line by line into the trie of `langladder.counts.ngrams`: `<UNK>` is `<unk>`; a file
-without `<unk>` gets it with log10 p = -100, and a warning is logged. What KenLM takes is read: a byte-order mark, no
-blank line after the head, a back-off of 0 at the highest order. What KenLM refuses is refused: a back-off other than 0
-there, text after \end\, a file without `<s>` or `</s>`. Words with control characters are refused, too: such a file is
-damaged.
+Files are read as KenLM reads them, line by line into the trie of `langladder.counts.ngrams`: `<UNK>` is `<unk>`; a file
+without `<unk>` gets it with log10 p = -100, with a warning. Accepted, as by KenLM: a byte-order mark, no blank line
+after the head, a back-off of 0 at the highest order. Refused, as by KenLM: another back-off there, text after \end\, a
+file without `<s>` or `</s>`. Words with control characters are also refused, because such a file is damaged.
 """
 
 import codecs
@@ -42,8 +41,8 @@ from langladder.text.tokenize.specials import BOS, EOS, NAMES, PAD, UNK
 LONGEST_LINE = 1_000_000  # bytes
 HIGHEST_ORDER = 64
 ZERO = -99.0  # the logarithm of 0
-LARGEST = 1e30  # of numbers that are no mistake
-CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1b\x7f]")  # the others part fields
+LARGEST = 1e30  # larger numbers are errors
+CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1b\x7f]")  # the others separate fields
 
 
 class Section:
@@ -62,7 +61,7 @@ class Reader:
     def __init__(self, path: Path) -> None:
         self.path, self.number = path, 0
         self.lines = self._lines()
-        self.header = ""  # of order 1, where it ended the head
+        self.header = ""  # of order 1, if it ended the head
 
     def _lines(self) -> Iterator[bytes]:
         for number, line in byte_lines(self.path, LONGEST_LINE):
@@ -88,7 +87,7 @@ class Reader:
 
     def sizes(self) -> list[int]:
         """The number of n-grams of each order, from the header of the file."""
-        for line in self.lines:  # anything may stand before \data\
+        for line in self.lines:  # any text may come before \data\
             if line.strip() == b"\\data\\":
                 break
         else:
@@ -128,7 +127,7 @@ class Reader:
             if not section.log_probs[-1] <= 0 or not section.log_backoffs[-1] < LARGEST:
                 raise self.wrong(f"{self._text(line)[:60]!r}: log10 p must be at most 0, and log10 b a number")
             if n == 1:
-                self._text(line)  # longer n-grams hold words that order 1 has: so they can stay bytes
+                self._text(line)  # longer n-grams have only words of order 1, so they can stay bytes
                 if CONTROL.search(fields[1]):
                     raise self.wrong(f"the word {fields[1][:40]!r} has a control character: is the file damaged?")
             section.rows.append((fields[1 : n + 1], self.number))
@@ -136,7 +135,7 @@ class Reader:
 
     def _number(self, line: bytes, field: bytes) -> float:
         try:
-            if b"_" in field:  # which Python would read over: 1_5 as 15
+            if b"_" in field:  # Python would read 1_5 as 15
                 raise ValueError
             return float(field)
         except ValueError:
@@ -154,8 +153,8 @@ class Reader:
 def _has_backoff(line: bytes, last: bytes, highest: bool) -> bool:
     """Whether the last field of a line with one more than p and the words is a back-off, as KenLM would read it.
 
-    One tab stands before it (one space, where the line has no tabs): otherwise a word that is cut in two, or a number
-    that has lost its sign, could pass for one.
+    One tab comes before it (one space if the line has no tabs): otherwise a word that is cut in two, or a number
+    that has lost its sign, could be taken for one.
     """
     before = line.strip()[: -len(last)]
     separated = not before[-2:-1].isspace() and (before.endswith(b"\t") or b"\t" not in before)
@@ -179,7 +178,7 @@ class Tables:
             ids = np.array([[names[word] for word in words] for words, _ in section.rows], dtype=np.int64)
         except KeyError:
             word, line = next((w, line) for words, line in section.rows for w in words if w not in names)
-            known = "the vocabulary given" if len(self.levels) == 1 else "the words of order 1"
+            known = "the given vocabulary" if len(self.levels) == 1 else "the words of order 1"
             raise InputError(f"{section.path}:{line}: {as_text([word])[:60]!r} is not among {known}") from None
         if len(self.levels) == 1:
             self._add_words(section, ids.reshape(-1))
@@ -189,7 +188,7 @@ class Tables:
     def _add_words(self, section: Section, ids: np.ndarray) -> None:
         _refuse_repeats(section, ids, np.argsort(ids, kind="stable"))
         self.log_probs[0][ids] = _natural(section.log_probs)
-        self.log_probs[0][[PAD, BOS]] = -np.inf  # given, never predicted
+        self.log_probs[0][[PAD, BOS]] = -np.inf  # never predicted
         self.log_backoffs[0][ids] = _natural(section.log_backoffs)
         self.words = np.arange(self.vocab_size, dtype=np.int32)
         self.levels.append(self.vocab_size)
@@ -212,9 +211,9 @@ class Tables:
         self.levels.append(end + len(order))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """As `BackoffLanguageModel.set_arrays` takes them."""
+        """The arrays for `BackoffLanguageModel.set_arrays`."""
         lower = [np.zeros(0), *self.log_backoffs[:-1]]  # the highest order has none
-        with np.errstate(over="ignore"):  # what is too small for float32 is log 0
+        with np.errstate(over="ignore"):  # too small for float32: log 0
             log_probs, log_backoffs = (np.concatenate(part).astype(np.float32) for part in (self.log_probs, lower))
         return {
             "levels": np.array(self.levels, dtype=np.int64),
@@ -259,7 +258,7 @@ def spell(token: str) -> str:
 
 
 def unspell(word: str) -> str:
-    """What `spell` spelt."""
+    """The inverse of `spell`."""
     return re.sub(r"\\x([0-9a-f]{2})", lambda found: chr(int(found[1], 16)), word)
 
 
@@ -267,7 +266,7 @@ def write_arpa(path: Path, model: BackoffLanguageModel, tokens: Sequence[str]) -
     """Write a back-off model, atomically; the same model gives the same bytes.
 
     Args:
-        tokens: the V tokens by id, e.g. `tokenizer.name(id)`; what stands at PAD, UNK, BOS and EOS does not matter.
+        tokens: the V tokens by id, e.g. `tokenizer.name(id)`; those at PAD, UNK, BOS and EOS are ignored.
 
     Raises:
         InputError: the number of tokens is not the model's, or two tokens are the same.
@@ -286,7 +285,7 @@ def _write(file: IO[bytes], model: BackoffLanguageModel, spelt: pa.Array) -> Non
     sizes = [int(size) - (n == 0) for n, size in enumerate(np.diff(levels))]  # PAD is left out
     counts = "".join(f"ngram {n}={size}\n" for n, size in enumerate(sizes, start=1))
     file.write(f"\n\\data\\\n{counts}".encode())
-    texts = spelt  # of the n-grams of the order in hand
+    texts = spelt  # of the n-grams of the current order
     for n in range(1, order + 1):
         first, last = int(levels[n - 1]), int(levels[n])
         if n > 1:
@@ -303,7 +302,7 @@ def _write(file: IO[bytes], model: BackoffLanguageModel, spelt: pa.Array) -> Non
             if start == 0:
                 lines = lines.slice(PAD + 1)
             bounds = np.frombuffer(lines.buffers()[1], np.int64)[lines.offset : lines.offset + len(lines) + 1]
-            file.write(lines.buffers()[2][bounds[0] : bounds[-1]])  # the lines lie end to end in memory
+            file.write(lines.buffers()[2][bounds[0] : bounds[-1]])  # the lines are contiguous in memory
     file.write(b"\n\\end\\\n")
 
 
@@ -325,7 +324,7 @@ def read_arpa(path: Path, tokens: Sequence[str] | None = None) -> tuple[ArpaMode
     """Read a back-off model.
 
     Args:
-        tokens: the vocabulary by id, as `write_arpa` takes it; a token that the file lacks is impossible. None: ids are
+        tokens: the vocabulary by id, as `write_arpa` takes it; a token that the file lacks gets P = 0. None: ids are
             given in the file's order, after those of PAD, UNK, BOS and EOS.
 
     Returns:

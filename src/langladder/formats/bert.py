@@ -2,26 +2,26 @@
 
     config.json               settings under BERT's names; of a fine-tuned model also the labels
     model.safetensors         weights under BERT's names; Q, K and V, which are one matrix here, as three
-    tokenizer.json            the tokenizer, which here also puts `<cls>` before a text and `<sep>` behind each
+    tokenizer.json            the tokenizer, which here also puts `<cls>` before a text and `<sep>` after each
     tokenizer_config.json     names of the special tokens
 
-A model that was taught pairs is a `BertForPreTraining`, one that was not a `BertForMaskedLM`. What was fine-tuned is a
-`BertForSequenceClassification`, `…TokenClassification` or `…QuestionAnswering`. transformers reads the last layer: of a
-text its pooler, of a word the first piece (of the pieces of a word, the others' scores mean nothing), of a question
-every token (those of the question itself mean nothing). So such a folder holds neither a mix of layers nor a CRF. A
-reader's threshold stands in config.json as `null_score_diff_threshold`, as the scripts of transformers call it, with
-its sign: they say "no answer" where s_none − ŝ is above it.
+A model trained on pairs is a `BertForPreTraining`, any other a `BertForMaskedLM`. A fine-tuned model is a
+`BertForSequenceClassification`, `…TokenClassification` or `…QuestionAnswering`. Their heads read the last layer: for a
+text its pooler, for a word its first piece (ignore the scores of the others), for a question every token (ignore those
+of the question itself). So such a folder supports neither a mix of layers nor a CRF. A reader's threshold is
+`null_score_diff_threshold` in config.json, as in the scripts of transformers, with its sign: they answer "no answer" if
+s_none − ŝ is above it.
 
-Read are `BertForPreTraining`, `BertForMaskedLM`, `BertModel`, or a body with a classifier's, tagger's or reader's head,
-which is not read; a pickle is never read. A folder of this project comes back as it was. Of any other,
+`BertForPreTraining`, `BertForMaskedLM` and `BertModel` can be read, also with the head of a classifier, tagger or
+reader, which is ignored; a pickle is never read. A folder of this project is restored exactly. For any other,
 `import_foreign_bert` also reads the tokenizer (`text.tokenize.pretrained`; tokenizer.json or vocab.txt,
 tokenizer_config.json) and puts the rows of the table and of the output's bias in this project's order of ids. BOS and
-EOS, which BERT lacks, get a row of zeros and a bias that no softmax notices: hidden states and P(w | rest) stay the
+EOS, which BERT lacks, get a row of zeros and a bias that gives probability 0: hidden states and P(w | rest) stay the
 same.
 
-Layer norms may be called gamma and beta, as Google's first files have it, and half precision is read as single. The
-rows of a padded vocabulary that no token has are not read. What a `BertModel` lacks, the words' and the pairs' scores,
-becomes zeros: it tells no word from another, and serves as a body.
+Layer norms may be called gamma and beta, as in Google's first files; half precision is converted to single. Padding
+rows of the vocabulary are not read. A `BertModel` lacks the heads of words and pairs, which become zeros: it serves as
+a body only.
 """
 
 from collections.abc import Iterator, Mapping
@@ -122,7 +122,7 @@ def body_names(model: BERT) -> Iterator[tuple[str, torch.Tensor]]:
 
 
 def linear_names(modules: Mapping[str, nn.Module | None]) -> Iterator[tuple[str, torch.Tensor]]:
-    """(BERT's name, our tensor) of the weight and the bias of each module that there is."""
+    """(BERT's name, our tensor) of the weight and the bias of each existing module."""
     for name, module in modules.items():
         if module is not None:
             yield f"{name}.weight", module.get_parameter("weight")
@@ -143,7 +143,7 @@ def bert_names(model: BERT) -> Iterator[tuple[str, torch.Tensor]]:
     )
 
 
-# ---- writing what was fine-tuned
+# ---- writing fine-tuned models
 
 
 Fine = BERTClassifier | BERTTagger | BERTSpan

@@ -2,25 +2,25 @@
 
     config.json               settings under GPT-2's names
     model.safetensors         weights under GPT-2's names; its `Conv1D` computes x W + b, so W is that of nn.Linear,
-                              transposed, and Q, K, V stand side by side in one matrix (`c_attn`), as they do here
+                              transposed, and Q, K, V are side by side in one matrix (`c_attn`), as here
     tokenizer.json            the tokenizer, which here also puts BOS before a text, as the model expects
     tokenizer_config.json     names of the special tokens
     generation_config.json    how a text begins and ends
 
-GPT-2 is pre-norm with learned positions. Sinusoidal positions are written as a learned table, and √D · E beside E; no
-positions as a table of zeros. A model that follows instructions brings its chat template (`apply_chat_template`); the
-markers of the turns, which it reads and never says, are among the tokens that `generate` suppresses. Post-norm, banded
-layers, missing residual connections and other output layers than the full softmax are other architectures.
+GPT-2 is pre-norm with learned positions. Sinusoidal positions are written as a learned table, with √D · E as the word
+table; no positions as a table of zeros. A model that follows instructions has its chat template
+(`apply_chat_template`); `generate` suppresses the markers of turns, which the model only reads. Post-norm, banded
+layers, missing residual connections and output layers other than the full softmax are not supported.
 
-A folder of this project comes back as it was; a pickle is never read. Of any other, `import_foreign_gpt2` also reads
+A folder of this project is restored exactly; a pickle is never read. For any other, `import_foreign_gpt2` also reads
 the tokenizer (`text.tokenize.pretrained`; tokenizer.json, or vocab.json and merges.txt) and puts the rows of both
-tables in this project's order of ids. The one special of GPT-2, which ends a text and begins the next, is BOS where it
-is read and EOS where it is predicted; so input and output are no longer one table. PAD (where no special was added for
-it) and UNK, which GPT-2 lacks, and BOS as an output are the mean of all V rows: by Jensen's inequality each takes at
-most 1/V of the probability, and hidden states stay the same.
+tables in this project's order of ids. GPT-2's one special, which ends a text and begins the next, is BOS as an input
+and EOS as an output; so the two tables are no longer shared. PAD (unless a special was added for it) and UNK, which
+GPT-2 lacks, and BOS as an output are the mean of all V rows: by Jensen's inequality each gets at most 1/V of the
+probability, and hidden states stay the same.
 
-Half precision is read as single. The rows of a padded vocabulary that no token has, and the head of a classifier, a
-tagger or a reader on top of the body, are not read.
+Half precision is converted to single. Padding rows of the vocabulary, and the head of a classifier, a tagger or a
+reader, are not read.
 """
 
 from collections.abc import Callable, Iterator
@@ -109,11 +109,11 @@ def gpt2_arrays(model: GPT) -> dict[str, np.ndarray]:
 
 
 def output_array(model: GPT) -> dict[str, np.ndarray]:
-    """`lm_head.weight` (V, D) where it is not the input table; else nothing."""
+    """`lm_head.weight` (V, D) if it is not the input table."""
     output = model.head.get_parameter("weight")
     if output is model.embedding.weight and model.embedding_scale == 1:
         return {}
-    rows = torch.zeros(model.vocab_size - len(output), output.shape[1])  # of markers, which are never said
+    rows = torch.zeros(model.vocab_size - len(output), output.shape[1])  # of markers, which are never generated
     return {_OUTPUT: torch.cat([output.detach().float().cpu(), rows]).numpy()}
 
 
@@ -191,7 +191,7 @@ def _gpt2_config(config: GPTConfig, vocab_size: int, tied: bool) -> JSONObject:
 
 
 Allowed = dict[str, tuple[object, tuple[object, ...]]]
-"""A key of config.json → what it is where it is missing, and what it may be."""
+"""A key of config.json → its default, and its allowed values."""
 Targets = Callable[[GPT], dict[str, tuple[torch.Tensor, bool]]]
 """A network → the names of its weights in a file, and of each the tensor and whether it is stored transposed."""
 _MUST_BE: Allowed = {

@@ -5,8 +5,8 @@
 
     simple_evaluate(model=harness_model(Path("models/lm/gpt")), tasks=["lambada_openai"])
 
-The harness is no dependency of this project (`pip install lm-eval`), and nothing here imports it but `harness_model`.
-A line break of a prompt is the end of a line, as the models were trained: `EOS BOS`. A generation ends with its line.
+The harness is no dependency of this project (`pip install lm-eval`), and only `harness_model` imports it.
+A line break of a prompt is the end of a line, as the models were trained: `EOS BOS`. A generation ends with a line.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ class Answering:
         return list(zip(sums, greedy, strict=True))
 
     def whole_log_probs(self, texts: Sequence[str]) -> list[float]:
-        """log P of each text, the ends of its lines but the last included."""
+        """log P of each text, with the ends of its lines except the last."""
         rows = ids_of(self.tokenizer, texts)
         items = [OptionItem(row[:1], [row[1:]]) for row in rows if len(row) > 1]
         found = iter(score_options(self.model, items))

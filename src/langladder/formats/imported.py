@@ -1,9 +1,9 @@
-"""A network that was trained elsewhere, with its tokenizer, from a folder of any supported format.
+"""An imported network with its tokenizer, from a folder of any supported format.
 
 BERT for transformers      `formats.bert`; with its own tokens or with this project's
 GPT-2 for transformers     `formats.gpt2`; the same
 Llama for transformers     `formats.llama`; the same
-a model of this project    an encoder or a GPT with its tokenizer.json, as another checkout made it
+a model of this project    an encoder or a GPT with its tokenizer.json, from another checkout
 """
 
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def described(folder: Path) -> tuple[type[Network], Config]:
     """The class and the settings of the network in a folder, from its config.json only.
 
     Raises:
-        InputError: there is none, or one that nothing here starts from.
+        InputError: there is none, or one that no rung can start from.
     """
     path = Path(folder) / "config.json"
     found = read_json(path)
@@ -62,7 +62,7 @@ def described(folder: Path) -> tuple[type[Network], Config]:
 
 
 def format_of(folder: Path) -> Format:
-    """The format of another tool's folder, by its config.json. Raises InputError at a `model_type` that is none."""
+    """The format of another tool's folder, by its config.json. Raises InputError for an unknown `model_type`."""
     path = Path(folder) / "config.json"
     found = read_json(path)
     named = str(found.get("model_type") if isinstance(found, dict) else None)

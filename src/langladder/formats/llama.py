@@ -5,10 +5,10 @@
     and the files of the tokenizer, as beside GPT-2 (`formats.gpt2`)
 
 Llama is pre-norm with RMSNorm, rotary positions, SwiGLU, grouped queries or not, without biases. A folder of this
-project comes back as it was. Of any other, `import_foreign_llama` also reads the tokenizer, if it is byte-level BPE
-that cuts text as GPT-2 does (`text.tokenize.pretrained`); SentencePiece and other rules for cutting are refused, and so
-are scaled rotary positions, biases, and weights in several files. Rotary positions have no weights, so a context longer
-than this GPT's is cut to it.
+project is restored exactly. For any other, `import_foreign_llama` also reads the tokenizer, if it is byte-level BPE
+that cuts text as GPT-2 does (`text.tokenize.pretrained`). SentencePiece, other rules for cutting, scaled rotary
+positions, biases, and weights in several files are not supported. Rotary positions have no weights, so a longer context
+is cut to this GPT's maximum.
 """
 
 from collections.abc import Iterator

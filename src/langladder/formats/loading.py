@@ -1,6 +1,6 @@
 """How to load each foreign format: the example for its model card. `{folder}` is replaced by the folder.
 
-How a model of the house is loaded, its family says (`langladder.families`).
+Families say how models of this project are loaded (`langladder.families`).
 """
 
 LOADING = {
@@ -13,15 +13,15 @@ tokenizer = AutoTokenizer.from_pretrained("{folder}")  # puts `< bos >` before a
 model = GPT2LMHeadModel.from_pretrained("{folder}")
 tokenizer = AutoTokenizer.from_pretrained("{folder}")
 turns = [{"role": "user", "content": "what is the capital of france ?"}]
-given = tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_dict=True, return_tensors="pt")
-said = model.generate(**given, do_sample=False, max_new_tokens=40)[0, given["input_ids"].shape[1] :]
-print(tokenizer.decode(said, skip_special_tokens=True))""",
+inputs = tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_dict=True, return_tensors="pt")
+reply = model.generate(**inputs, do_sample=False, max_new_tokens=40)[0, inputs["input_ids"].shape[1] :]
+print(tokenizer.decode(reply, skip_special_tokens=True))""",
     "bert": """from transformers import AutoTokenizer, BertForMaskedLM
 
 model = BertForMaskedLM.from_pretrained("{folder}")
 tokenizer = AutoTokenizer.from_pretrained("{folder}")  # `< cls >` before a text, `< sep >` behind it, as it expects
-given = tokenizer("the cat < mask > .", return_tensors="pt")  # `< mask >` hides a token
-best = model(**given).logits[given["input_ids"] == tokenizer.mask_token_id].argmax(-1)
+inputs = tokenizer("the cat < mask > .", return_tensors="pt")  # `< mask >` hides a token
+best = model(**inputs).logits[inputs["input_ids"] == tokenizer.mask_token_id].argmax(-1)
 print(tokenizer.decode(best))""",
     "classifier": """from transformers import AutoTokenizer, BertForSequenceClassification
 
@@ -40,12 +40,12 @@ from transformers import AutoTokenizer, BertForQuestionAnswering
 
 model = BertForQuestionAnswering.from_pretrained("{folder}")
 tokenizer = AutoTokenizer.from_pretrained("{folder}")
-given = tokenizer("where does anna live ?", "anna lives in paris .", return_tensors="pt")
-scores = model(**given)
-inside = given["token_type_ids"][0].bool()  # the paragraph
+inputs = tokenizer("where does anna live ?", "anna lives in paris .", return_tensors="pt")
+scores = model(**inputs)
+inside = inputs["token_type_ids"][0].bool()  # the paragraph
 start = scores.start_logits[0].masked_fill(~inside, -torch.inf).argmax()
 end = start + scores.end_logits[0, start:].masked_fill(~inside[start:], -torch.inf).argmax()
-print(tokenizer.decode(given["input_ids"][0, start : end + 1]))""",
+print(tokenizer.decode(inputs["input_ids"][0, start : end + 1]))""",
     "marian": """from transformers import AutoTokenizer, MarianMTModel
 
 model = MarianMTModel.from_pretrained("{folder}")
@@ -88,10 +88,10 @@ from tokenizers import Tokenizer
 
 model = onnxruntime.InferenceSession("{folder}/model.onnx")
 tokenizer = Tokenizer.from_file("{folder}/tokenizer.json")  # `< cls >` before a text, `< sep >` behind it
-given = tokenizer.encode("the cat < mask > .")  # `< mask >` hides a token
-tokens, segments = numpy.array([given.ids]), numpy.array([given.type_ids])
+encoding = tokenizer.encode("the cat < mask > .")  # `< mask >` hides a token
+tokens, segments = numpy.array([encoding.ids]), numpy.array([encoding.type_ids])
 states, log_probs = model.run(None, {"tokens": tokens, "segments": segments})
-print(tokenizer.decode([log_probs[0, given.tokens.index("< mask >")].argmax()]))""",
+print(tokenizer.decode([log_probs[0, encoding.tokens.index("< mask >")].argmax()]))""",
     "onnx_classifier": """import json, numpy, onnxruntime
 from tokenizers import Tokenizer
 
@@ -109,9 +109,9 @@ model = onnxruntime.InferenceSession("{folder}/model.onnx")
 tokenizer = Tokenizer.from_file("{folder}/tokenizer.json")  # puts `< cls >` before a text, `< sep >` behind it
 tokenizer.encode_special_tokens = True  # `< sep >` in a text is text
 tags = json.load(open("{folder}/labels.json"))
-given = tokenizer.encode("the cat sleeps .")
-(log_probs,) = model.run(None, {"tokens": numpy.array([given.ids])})
-print([(piece, tags[best]) for piece, best in zip(given.tokens, log_probs[0].argmax(1))])  # a word: its first piece""",
+encoding = tokenizer.encode("the cat sleeps .")
+(log_probs,) = model.run(None, {"tokens": numpy.array([encoding.ids])})
+print([(piece, tags[best]) for piece, best in zip(encoding.tokens, log_probs[0].argmax(1))])  # words: first piece""",
     "onnx_transformer": """import numpy, onnxruntime
 
 encoder, step = (onnxruntime.InferenceSession(f"{folder}/{name}.onnx") for name in ("encoder", "decoder_step"))

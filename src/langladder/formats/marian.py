@@ -6,12 +6,12 @@
 
 Marian's model is that of Vaswani et al. 2017, and so is ours: post-norm, √D · E, sines and cosines. Two things differ.
 
-Order of the width: Marian's positions are all sines, then all cosines; ours alternate. A network does not care how its
-width is numbered, so D is numbered anew in every matrix that reads or writes it. (Writing our table instead would
-not do: `transformers` makes its own whenever it saves a model.)
+Order of the width: Marian's positions are all sines, then all cosines; ours alternate. The order of the width does not
+matter to a network, so D is permuted in every matrix that reads or writes it. (Writing our table instead would not
+work: `transformers` makes its own whenever it saves a model.)
 
 Layer norm's ε: Marian's 1e-5 is fixed, ours is 1e-6. Logits differ by some 1e-5 of their size, and by rounding alone
-once the loaded model's layer norms have `eps = 1e-6`. What Marian does not have is refused: pre-norm, learned
+once the loaded model's layer norms have `eps = 1e-6`. Not supported: pre-norm, learned
 positions or none.
 """
 
@@ -58,7 +58,7 @@ def export_marian(model: Transformer, source: Tokenizer, target: Tokenizer, fold
 
 
 def _weights(model: Transformer) -> Iterator[tuple[str, torch.Tensor]]:
-    """Every weight under Marian's name; a matrix that is shared only once."""
+    """Every weight under Marian's name; a shared matrix only once."""
     D = model.config.width
     order = torch.cat([torch.arange(0, D, 2), torch.arange(1, D, 2)])  # sines, then cosines
     source, target = model.source_embedding.word.weight, model.target_embedding.word.weight  # (V, D)

@@ -1,7 +1,7 @@
 """The model card of a saved model: description, training data, scores, how to load it (Mitchell et al. 2019).
 
-Language models, translators, word vectors and the rest alike. Everything stands in the model's own folder
-(config.json or words.json, tokenizers, provenance.json); the scores are given.
+One form for all families. All facts come from the model's folder (config.json or words.json, tokenizers,
+provenance.json), except the scores, which are an argument.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ model = {class}.load("{folder}")"""
 LIMITS = "The model knows what it was trained on, and is sure of itself elsewhere too."
 _BASES = {"LanguageModel": "lm", "Translator": "translator", "Classifier": "classifier", "Tagger": "tagger"}
 _BASES |= {"Encoder": "encoder"}
-_NAMED = 12  # labels that are named one by one
+_NAMED = 12  # labels that are listed
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,13 @@ def model_card(
     """The card of a saved model, as Markdown; the same folder gives the same text.
 
     Args:
-        folder: what `save` wrote; tokenizers and provenance.json are told of where present.
+        folder: what `save` wrote; tokenizers and provenance.json are described if present.
         scores: figures on the test text, as the pipeline writes them to metrics/.
-        titles: what those that the card has are called there: name of a figure → title, as its page declares it
+        titles: name of a figure → its title, as its page declares it
             (`evaluation.page.titles`).
         loading: Python that loads it, with the places {folder}, {module} and {class}.
-        limits: what not to expect of it.
-        name: the folder or file that is loaded, as the card's reader will call it.
+        limits: the limits of the model.
+        name: the folder or file that is loaded, as the reader of the card names it.
 
     Raises:
         InputError: no saved model there.
@@ -99,7 +99,7 @@ def _described(folder: Path, job: JSONObject) -> _Described:
         return _vectors(folder, job)
     if (folder / "config.json").exists() or "_target_" not in job:
         return _network(folder)
-    kind = located(folder / "provenance.json", job["_target_"])  # a family that saves in a way of its own
+    kind = located(folder / "provenance.json", job["_target_"])  # a family with its own way to save
     return _Described(kind, f"{_first_line(kind)}.", _object(folder / "provenance.json", job, "model"))
 
 
@@ -194,15 +194,15 @@ def _training(about: JSONObject, job: JSONObject) -> list[str]:
         return ["Not recorded: the folder holds no provenance.json."]
     settings = about.get("settings", {})
     lineage = about.get("lineage")
-    grown = [_base(base) for base in lineage] if isinstance(lineage, list) else []
+    chain = [_base(base) for base in lineage] if isinstance(lineage, list) else []
     inputs = {f"input `{name}`": fingerprint for name, fingerprint in about.get("inputs", {}).items()}
     traces = {"rung": job.get("name"), "seed": settings.get("seed"), "code": settings.get("code")} | inputs
     traces |= {"fingerprint": about.get("fingerprint")}
     how = _object(Path("provenance.json"), job, "training")
     table = _table("provenance", {name: value for name, value in traces.items() if value is not None})
-    chain = [f"It grew from {', which grew from '.join(grown)}."] if grown else []
+    started = [f"It starts from {', which starts from '.join(chain)}."] if chain else []
     read = [f"It learnt from {base['rung']} ({base['title']})." for base in about.get("beside", [])[:1]]
-    return [*chain, *read, table, _table("training setting", how)]
+    return [*started, *read, table, _table("training setting", how)]
 
 
 def _base(base: object) -> str:

@@ -4,9 +4,9 @@ Recurrent language models: model.onnx
 
     tokens (B, T) int64, state (k, L, B, H)  →  log_probs (B, T, V), next_state (k, L, B, H)
 
-begins with a state of zeros and BOS. GRU and LSTM read any number of tokens; ONNX knows no loop over Elman's cell, nor
-over those that run as a loop over steps here (see `nn.recurrent`): they read one token at a time, T is 1. The output
-layer is any but the hierarchical softmax, whose sparse product ONNX lacks.
+begins with a state of zeros and BOS. GRU and LSTM read any number of tokens. ONNX has no loop for Elman's cell, nor for
+cells that run as a loop over steps here (see `nn.recurrent`): they read one token at a time, T is 1. The hierarchical
+softmax is not supported, because ONNX lacks its sparse product.
 
 The Transformer: encoder.onnx is run once, decoder_step.onnx once a word
 
@@ -16,16 +16,16 @@ The Transformer: encoder.onnx is run once, decoder_step.onnx once a word
 
 prefix begins with BOS; the first past has no columns. Sentences are as long as the table of positions at most.
 
-BERT, and what was fine-tuned from BERT or GPT: model.onnx
+BERT, and models fine-tuned from BERT or GPT: model.onnx
 
     an encoder     tokens, segments (B, T) int64  →  states (N + 1, B, T, D) of every layer, log_probs (B, T, V)
     a classifier   tokens (B, T) int64            →  log_probs (B, C)
-    a tagger       tokens (B, T) int64            →  log_probs (B, T, K): of a word where its first piece stands
+    a tagger       tokens (B, T) int64            →  log_probs (B, T, K): a word's are at its first piece
 
-B and T are of any size, T up to the context of the body. Rows are right-padded with PAD, and framed as tokenizer.json
-beside the file frames them: `<cls> a <sep>`, of a GPT `start a extract`. log_probs of an encoder are those of the word
-that could stand at each position. What stands at padding means nothing. Layers mixed or side by side and every pooling
-are in the graph. A CRF is not: the best path goes by words, of which the graph knows nothing.
+B and T are of any size, T up to the context of the body. Rows are right-padded with PAD, and framed as by the
+tokenizer.json beside the file: `<cls> a <sep>`, for a GPT `start a extract`. log_probs of an encoder are those of the
+word at each position; values at padding are meaningless. Mixed or concatenated layers and every pooling are in the
+graph. A CRF is not: its best path needs words, which the graph does not know.
 
 Shape legend: B rows, T tokens, S source, t target positions so far, V vocabulary, L layers (N of a body), D width, h
 heads, d = D/h, C labels, K tags, k parts of the state (1: h; 2: h and c).
@@ -73,10 +73,10 @@ def export_onnx_recurrent(model: RecurrentLM, path: Path) -> None:
     free = isinstance(stack.layers[0], FusedLayer) and stack.gates > 1
     tokens = torch.full((2, 3 if free else 1), BOS)
     state = torch.zeros(stack.states, len(stack.layers), 2, stack.width)
-    model.head(model(tokens)[0])  # output layers that are built on counts derive their tables now, not in the trace
+    model.head(model(tokens)[0])  # output layers that depend on counts derive their tables before the trace
     shapes = [{0: "rows", 1: "tokens"} if free else {0: "rows"}, {2: "rows"}]
-    given, found = ("tokens", "state"), ("log_probs", "next_state")
-    write_program(RecurrentStep(model), (tokens, state), path, given, found, shapes, declared=shapes)
+    input_names, found = ("tokens", "state"), ("log_probs", "next_state")
+    write_program(RecurrentStep(model), (tokens, state), path, input_names, found, shapes, declared=shapes)
 
 
 def export_onnx_transformer(model: Transformer, folder: Path) -> None:
@@ -103,8 +103,8 @@ def export_onnx_transformer(model: Transformer, folder: Path) -> None:
     inputs = (prefix, state.source["mask"], kept, before)
     shapes = [rows | {1: "t"}, rows | {1: "S"}, [rows | {2: "S"}] * len(names), [rows | {2: "past"}] * len(names)]
     past, after = ([f"{when}_{name}" for name in names] for when in ("past", "next"))
-    given, found = ("prefix", "mask", *names, *past), ("log_probs", "attention", *after)
-    write_program(_TransformerStep(model, names), inputs, folder / "decoder_step.onnx", given, found, shapes)
+    input_names, found = ("prefix", "mask", *names, *past), ("log_probs", "attention", *after)
+    write_program(_TransformerStep(model, names), inputs, folder / "decoder_step.onnx", input_names, found, shapes)
 
 
 class _TransformerEncoder(nn.Module):
@@ -133,7 +133,7 @@ def write_program(
     module: nn.Module,
     inputs: tuple[object, ...],
     path: Path,
-    given: Sequence[str],
+    input_names: Sequence[str],
     found: Sequence[str],
     shapes: Sequence[object],
     declared: Sequence[Mapping[int, str]] = (),
@@ -142,8 +142,8 @@ def write_program(
 
     Args:
         shapes: names, for each input, the axes of any size.
-        declared: the same for each output, where the exporter takes the length of the example for a constant: PyTorch
-            does so with what an LSTM or GRU gives. What it notes of values inside the graph is left out then.
+        declared: the same for each output, if the exporter takes the length of the example for a constant: PyTorch
+            does so with the output of an LSTM or GRU. Its notes on values inside the graph are then left out.
 
     Raises:
         InputError: the packages that write ONNX are not installed.
@@ -157,7 +157,7 @@ def write_program(
             program: Any = torch.onnx.export(
                 module.eval(),
                 inputs,
-                input_names=[*given],
+                input_names=[*input_names],
                 output_names=[*found],
                 dynamic_shapes=tuple(shapes),
                 dynamo=True,
@@ -190,7 +190,7 @@ def _quiet() -> Iterator[None]:
         logger.setLevel(level)
 
 
-# ---- encoders and what was fine-tuned
+# ---- encoders and fine-tuned models
 
 
 _ROWS = {0: "rows", 1: "tokens"}
@@ -203,8 +203,8 @@ def export_onnx_encoder(model: BERT, path: Path) -> None:
         InputError: the packages that write ONNX are not installed.
     """
     tokens = _example(model.cls, model.separator)
-    given, found = ("tokens", "segments"), ("states", "log_probs")
-    write_program(_BERTEncoder(model), (tokens, torch.zeros_like(tokens)), path, given, found, [_ROWS, _ROWS])
+    input_names, found = ("tokens", "segments"), ("states", "log_probs")
+    write_program(_BERTEncoder(model), (tokens, torch.zeros_like(tokens)), path, input_names, found, [_ROWS, _ROWS])
 
 
 def export_onnx_reader(model: NeuralClassifier | BERTTagger, path: Path) -> None:

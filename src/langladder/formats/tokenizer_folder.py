@@ -1,9 +1,8 @@
 """Tokenizers as Hugging Face's `AutoTokenizer` reads them: tokenizer.json and tokenizer_config.json.
 
-tokenizer.json gets to know its specials, and what is put before and after a text; unless asked for specials, as this
-house never does, it cuts as before. The `tokenizers` library finds such specials in a text, `< eos >` among them,
-unless its `encode_special_tokens` is set, which no file can do; for transformers, `split_special_tokens` of
-tokenizer_config.json sets it.
+tokenizer.json gets the specials, and what comes before and after a text; it cuts text as before. The `tokenizers`
+library finds such specials in a text, also `< eos >`, unless its `encode_special_tokens` is set, which no file can do;
+for transformers, `split_special_tokens` of tokenizer_config.json sets it.
 """
 
 from collections.abc import Sequence
@@ -22,11 +21,11 @@ SPECIALS = {"bos_token_id": BOS, "eos_token_id": EOS, "pad_token_id": PAD}
 def chat_template(before: str) -> str:
     """The template of `text.labelled.templates` in Jinja, as `apply_chat_template` of transformers reads it.
 
-    transformers finds specials in a rendered text. One that stands in a message loses its first space, so that no
+    transformers finds specials in a rendered text. One in a message loses its first space, so that no
     message holds another turn.
 
     Args:
-        before: what turns begin with (`lead`).
+        before: the beginning of turns (`lead`).
     """
     plain = "".join(
         f" | replace('{special}', '{special.replace('< ', '<')}')"
@@ -80,8 +79,8 @@ def write_tokenizer_folder(
     Args:
         length: the longest text that the model reads, in tokens.
         first, last: as of `write_tokenizer`.
-        chats: with the markers of turns and the chat template. transformers then finds specials in a text; else it is
-            told not to, as nothing here does.
+        chats: with the markers of turns and the chat template. transformers then finds specials in a text, and
+            otherwise does not.
     """
     write_tokenizer(folder / "tokenizer.json", tokenizer, first=first, last=last, reserved=chats)
     about: JSONObject = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": length}
@@ -103,7 +102,7 @@ def write_encoder_tokenizer(
 
     Args:
         length: as of `write_tokenizer_folder`.
-        single, pair: what it makes of one text and of two; `:1` marks what is of segment 1.
+        single, pair: the template of one text and of two; `:1` marks segment 1.
         gaps: whether transformers finds specials in a text, so that `< mask >` hides a token.
     """
     from tokenizers import Tokenizer as Backend
@@ -127,6 +126,6 @@ def write_encoder_tokenizer(
 
 
 def _spelled(part: str) -> str:
-    """A part of a template with its special as it is spelt: `<sep>:1` → `< sep >:1`."""
+    """A part of a template with its special in its spelling: `<sep>:1` → `< sep >:1`."""
     name, colon, segment = part.partition(":")
     return f"{spelling(name) if name in RESERVED else name}{colon}{segment}"

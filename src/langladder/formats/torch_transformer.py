@@ -5,8 +5,8 @@
                         output.bias, and `transformer.…` under nn.Transformer's own names
     source.json         the source's tokenizer, which here also puts EOS after a text;  target.json, the target's
 
-Everything that `Transformer` computes is there: both norms, every kind of positions (none: a table of zeros), any
-sharing. nn.Transformer ends its stacks with a norm, post-norm stacks have none: the reader takes it out.
+All of `Transformer` is supported: both norms, every kind of positions (none: a table of zeros), any sharing.
+nn.Transformer ends its stacks with a norm, which post-norm stacks lack: the reader removes it.
 """
 
 from collections.abc import Iterator

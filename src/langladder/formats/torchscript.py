@@ -73,10 +73,10 @@ def export_torchscript(model: RecurrentLM, path: Path) -> None:
     tokens = torch.full((2, 3 if whole else 1), BOS)
     state = torch.zeros(stack.states, len(stack.layers), 2, stack.width)
     model.eval()
-    model.head(model(tokens)[0])  # output layers that are built on counts derive their tables now, not in the trace
+    model.head(model(tokens)[0])  # output layers that depend on counts derive their tables before the trace
     try:
         with warnings.catch_warnings():
-            # The trace holds the number of layers for constant, which it is; and PyTorch would rather have one use
+            # The trace takes the number of layers as constant, which it is; and PyTorch recommends
             # `torch.export`, whose files run in Python only.
             warnings.simplefilter("ignore", torch.jit.TracerWarning)  # type: ignore[attr-defined]
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -84,7 +84,7 @@ def export_torchscript(model: RecurrentLM, path: Path) -> None:
             reader = torch.jit.script(_Reader(step, stack.states, len(stack.layers), stack.width, whole))
     finally:
         model.train(training)
-    buffer = io.BytesIO()  # where the disk is full, PyTorch's own writer ends the whole process
+    buffer = io.BytesIO()  # if the disk is full, PyTorch's own writer ends the whole process
     torch.jit.save(cast(torch.jit.ScriptModule, reader), buffer)
     with atomic_file(Path(path)) as temporary:
         temporary.write_bytes(buffer.getvalue())

@@ -8,17 +8,16 @@
 | glove | text without header | gensim (`no_header=True`), torchtext |
 | projector | a folder: `vectors.tsv`, `metadata.tsv` | TensorBoard |
 
-The file formats may be gzipped. Reading goes by what is in a file, not by its name. Of damaged entries of the file
-formats and of the projector's tables (see `vector_formats`) `langladder.ground.errors.Damage` decides what becomes.
+The file formats may be gzipped. The format is recognised by the content of a file, not by its name.
+`langladder.ground.errors.Damage` decides about damaged entries of the file formats and the projector's tables.
 
 Projector: `vectors.tsv` has the numbers of one word a line, between tabs; `metadata.tsv` the words on the same lines
 (with their counts as a second column under a header, where they are known; a single column must have no header). Both
 load at projector.tensorflow.org; the third file, `projector_config.pbtxt`, is for `tensorboard --logdir <folder>`.
 
-The input embedding of a language model is read as words, too. The rows of its table belong to tokens. A word that is
-one token has that token's row; a word of several pieces the mean of their rows (as if it were a small bag of pieces;
-the network itself reads them one after the other). A word with a piece that the tokenizer does not know (UNK) has no
-vector.
+The input embedding of a language model can be read as word vectors. The rows of its table belong to tokens. A word that
+is one token has that token's row; a word of several pieces the mean of their rows (as a bag of pieces; the network
+itself reads them one after the other). A word with a piece that the tokenizer does not know (UNK) has no
 """
 
 import codecs
@@ -199,10 +198,10 @@ def _of_vocabulary(table: np.ndarray, tokenizer: "Tokenizer", vocabulary: Vocabu
 Format = Literal["safetensors", "word2vec", "word2vec-binary", "glove", "projector"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
-_FIRST_BYTES = 1 << 20  # of a file, to see what it is; the first line of a text format lies within
+_FIRST_BYTES = 1 << 20  # of a file, to recognise it; the first line of a text format is shorter
 _FASTTEXT = struct.pack("<i", 793712314)
 _SAFETENSORS = b'\0\0{"'  # bytes 6 to 9: the end of a length in eight bytes, then JSON
-_OTHERS = {  # first bytes of what people try, and what to do instead
+_OTHERS = {  # first bytes of unsupported formats, and what to do instead
     b"PK\x03\x04": "a zip archive: unpack it, and give one of the files inside",
     _FASTTEXT: "a fastText model: give the .vec file that fastText wrote beside it",
     b"\x80": "a pickle, which may run code and is never loaded; from gensim, write it with `save_word2vec_format`",
@@ -215,7 +214,7 @@ _OTHERS = {  # first bytes of what people try, and what to do instead
 def read_vectors(path: Path | str, damage: Damage | None = None) -> WordVectors:
     """Read word vectors of any format in the module's table, or the input embedding of a saved language model.
 
-    What is behind a URL is fetched first.
+    A URL is downloaded first.
 
     Of a model, the whole-word tokens are read; see `input_embedding` for the words of a vocabulary.
 
@@ -236,7 +235,7 @@ def read_vectors(path: Path | str, damage: Damage | None = None) -> WordVectors:
     except InputError as error:
         if str(path) in str(error):
             raise
-        raise InputError(f"{path}: {error}") from error  # what `WordVectors` refuses, such as a word that occurs twice
+        raise InputError(f"{path}: {error}") from error  # of `WordVectors`, such as a word that occurs twice
     if found.counts:
         logging.getLogger(__name__).warning("%s: %s", path, found.summary())
     values = vectors.matrix.data if vectors.is_sparse else vectors.matrix

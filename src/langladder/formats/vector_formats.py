@@ -1,21 +1,21 @@
 r"""The file formats of word vectors: those of word2vec and of GloVe, and the policy for damaged entries.
 
 A text entry is `word x_1 … x_D` on a line, plain or gzipped; spaces and tabs separate. Lines end with \n only: some
-published files hold words with other line-end characters (U+0085, U+2028), at which Python's text mode would cut. A
-word is what stands before the last D fields, so words with inner spaces (GloVe's 840B file has `. . .`) are read; they
-are not written, since most readers cannot take them.
+published files have words with other line-end characters (U+0085, U+2028), at which Python's text mode would cut. A
+word is the text before the last D fields, so words with inner spaces (GloVe's 840B file has `. . .`) are read; they are
+not written, because most readers do not support them.
 
 word2vec   a header line `V D`, then V entries. Text: an entry a line. Binary: the word, a space, D float32 values in
            little-endian order, and (from the original tool, not from gensim) a line end. Words are UTF-8 without
-           spaces. Neither form says which it is. A file is text where the first entry is a word with D numbers, or
-           where nearly all bytes are text; it is binary where all of it proves so: V entries reach exactly to the
-           file's end, with line ends after all vectors or after none, and no word is empty or holds a control character
+           spaces. Neither form is marked. A file is text if the first entry is a word with D numbers, or
+           if nearly all bytes are text; it is binary if V entries reach exactly to the
+           file's end, with line ends after all vectors or none, and no word is empty or has a control character
 GloVe      (Pennington et al. 2014) text entries, no header; the dimension is what most of the first lines have. gensim
            reads it with `KeyedVectors.load_word2vec_format(path, no_header=True)`
 
-Damaged entries, which `skip` leaves out: a word that occurs twice (the first stays), is empty, is not UTF-8 or
+Damaged entries, which `skip` leaves out: a word that occurs twice (the first is kept), is empty, is not UTF-8 or
 holds a control character, and a number that is not finite. A number that does not parse and a line of another width
-are always errors: they show that the format is another one.
+are always errors: they show another format.
 """
 
 import codecs
@@ -36,9 +36,9 @@ from langladder.text.read.lines import GZIP, reading, writing
 
 
 MOST_DIMENSIONS = 1_000_000
-LONGEST_WORD = 10_000  # bytes: what is longer is no word but a file of another format
+LONGEST_WORD = 10_000  # bytes: a longer word shows another format
 GZIP_RATIO = 1032  # no gzip file unpacks to more than so many times its length
-SPARE = 1 << 20  # bytes by which a header may be wrong, to be told later where the entries end
+SPARE = 1 << 20  # bytes by which a header may be wrong; the error then names the end of the entries
 LONGEST_NUMBER = 50  # bytes, the space before it included
 ROWS_AT_ONCE = 1024  # of a sparse matrix, made dense for writing
 BOM = codecs.BOM_UTF8
@@ -55,14 +55,14 @@ class Entries:
 
     def __init__(self, dim: int, damage: Damage) -> None:
         self.dim, self.damage = dim, damage
-        self._positions: dict[str, str | int] = {}  # word → where it stands, as messages say it
+        self._positions: dict[str, str | int] = {}  # word → its position, for messages
         self._numbers = array("f")
 
     def add(self, position: str, at: str | int, word: bytes, vector: np.ndarray) -> bool:
-        """One entry; whether it stays.
+        """Add an entry; returns whether it is kept.
 
         Args:
-            position: where it stands, as a message begins; `at`: within the file, for a word that comes again.
+            position: of the entry, for the beginning of a message; `at`: within the file, for a word that occurs again.
             vector: (D,) float32.
 
         Raises:
@@ -82,7 +82,7 @@ class Entries:
         return False
 
     def _sound(self, position: str, word: bytes) -> str | None:
-        """The word as text, None where it is damaged."""
+        """The word as text, None if it is damaged."""
         if not word or word[:1].isspace():
             self.damage.found(position, EMPTY)
             return None
@@ -158,13 +158,13 @@ def write_entries(file: IO[bytes], words: Sequence[str], matrix: Matrix) -> None
 
 
 def parse_entry(position: str, line: bytes, dim: int, expected: str) -> tuple[bytes, np.ndarray]:
-    """Word and vector (D,) float32 of one line; one space or tab stands between two fields.
+    """Word and vector (D,) float32 of one line; one space or tab separates two fields.
 
     Args:
-        position: file and line, for messages; `expected`: what says that there are `dim` numbers, likewise.
+        position: file and line, for messages; `expected`: the source of `dim`, likewise.
 
     Raises:
-        InputError: not `dim` numbers after the word, or what is none.
+        InputError: not `dim` numbers after the word, or not a number.
     """
     line = line.rstrip()
     word, *numbers = line.rsplit(None, dim) if line else [b""]
@@ -181,7 +181,7 @@ def parse_entry(position: str, line: bytes, dim: int, expected: str) -> tuple[by
 
 
 def _holds_numbers(fields: list[bytes], dim: int) -> bool:
-    """Whether numbers, or one that is cut in two, or a second entry on the line, would be read as part of a word.
+    """Whether numbers, a number cut in two, or a second entry on the line would be read as part of a word.
 
     Words with inner spaces are GloVe's `. . .` and `at name@domain.com`.
     """
@@ -198,7 +198,7 @@ def parse_numbers(position: str, fields: Sequence[bytes]) -> np.ndarray:
         InputError: one does not parse (names it).
     """
     try:
-        if b"_" in b"".join(fields):  # which Python would read over: 1_5 as 15
+        if b"_" in b"".join(fields):  # Python would read 1_5 as 15
             raise ValueError
         with np.errstate(over="ignore"):
             return np.array([float(field) for field in fields], dtype=np.float32)
@@ -227,7 +227,7 @@ def write_word2vec(path: Path, words: list[str], matrix: Matrix, *, binary: bool
     """Write words and their (V, D) vectors (dense or sparse), atomically; gzipped where the name ends in .gz.
 
     Raises:
-        InputError: a word is empty or holds a space or line end, which the format cannot say.
+        InputError: a word is empty or holds a space or line end, which the format does not support.
     """
     check_words(path, words)
     with writing(path) as file:
@@ -276,7 +276,7 @@ def _header(path: Path, file: IO[bytes]) -> tuple[int, int]:
 
 
 def _looks_binary(path: Path) -> bool:
-    """Whether the first entry is no line of text, and many bytes cannot be text (more than one: it may be damaged)."""
+    """Whether the first entry is not a line of text, and more than one byte (it may be damaged) cannot be text."""
     with reading(path) as file:
         size, dim = _header(path, file)
         refuse_empty_claims(path, size, dim, 2 * dim)
@@ -316,7 +316,7 @@ class _Binary:
         """All of them.
 
         Raises:
-            InputError: this is no such file, an entry is damaged and the policy is `strict`.
+            InputError: it is not such a file, an entry is damaged and the policy is `strict`.
         """
         before = word = b""
         values = b""
@@ -343,7 +343,7 @@ class _Binary:
         sign = self.next
         if self.entry > 1 and self.lines:
             if sign != b"\n":
-                self._wrong("no line end before it, as after the first vector")
+                self._wrong("there is no line end before it, unlike after the first vector")
             sign = self.file.read(1)
         word = bytearray()
         while sign != b" ":
@@ -364,7 +364,7 @@ class _Binary:
     def _refuse_shifted(self, before: bytes, values: bytes, word: bytes) -> None:
         """Raise InputError if the previous word had a space, so that its vector was read from a wrong position.
 
-        Then the last bytes of its vector stand before the next word. Read in the right place, the numbers are of one
+        Then the last bytes of its vector come before the next word. At the right position, the numbers are of one
         size; read k bytes too early, they are of any size.
         """
         if self.lines or b" " not in values[: len(word)]:
@@ -376,7 +376,7 @@ class _Binary:
             other = np.frombuffer(values[k:] + word[:k], dtype="<f4")
             if _spread(other) + 20 < _spread(np.frombuffer(values, dtype="<f4")):
                 spaced = before + b" " + values[: k - 1]
-                self._wrong(f"the word before it, {spaced[:40]!r}, holds a space, which this format cannot say")
+                self._wrong(f"the word before it, {spaced[:40]!r}, has a space, which this format does not support")
 
     def _wrong(self, what: str) -> NoReturn:
         raise InputError(
@@ -398,14 +398,14 @@ def _spread(vector: np.ndarray) -> float:
 
 
 LINES_LOOKED_AT = 100  # to find the dimension
-LONGEST_LINE = 100_000  # numbers; what is longer is no text of vectors
+LONGEST_LINE = 100_000  # numbers; a longer line shows another format
 
 
 def write_glove(path: Path, words: list[str], matrix: Matrix) -> None:
     """Write words and their (V, D) vectors (dense or sparse), atomically; gzipped where the name ends in .gz.
 
     Raises:
-        InputError: a word is empty or holds a space or line end, which the format cannot say.
+        InputError: a word is empty or holds a space or line end, which the format does not support.
     """
     check_words(path, words)
     with writing(path) as file:

@@ -1,1 +1,1 @@
-"""What everything else stands on: errors, checked settings, atomic writes, progress, memory, remote files."""
+"""The base of all other packages: errors, checked settings, atomic writes, progress, memory, remote files."""

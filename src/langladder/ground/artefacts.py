@@ -1,6 +1,6 @@
-"""Files in formats that hold no code, JSON and safetensors; every one is written whole or not at all (see `atomic`).
+"""Files in formats that hold no code, JSON and safetensors; written completely or not at all (see `atomic`).
 
-JSON cannot represent an infinite figure: it is null, and its key is in a list beside it.
+JSON cannot represent an infinite figure: it is null, and its key is listed under `infinite`.
 
     {"perplexity_per_word": null, "infinite": ["perplexity_per_word"]}      infinite: a result
     {"perplexity_per_word": null}                                           not measured
@@ -82,12 +82,12 @@ def count_list(path: Path, value: object) -> np.ndarray:
 
 
 def regular_file(path: Path) -> None:
-    """Raise InputError unless `path` is a file: missing, a folder, or a device (/dev/zero has no end) is none."""
+    """Raise InputError unless `path` is a file: not missing, a folder, or a device (/dev/zero has no end)."""
     try:
         mode = Path(path).stat().st_mode
     except (FileNotFoundError, NotADirectoryError) as error:
         raise InputError(f"{path}: no such file") from error
-    except (OSError, ValueError) as error:  # not allowed, a ring of links, a name that is too long or holds a NUL
+    except (OSError, ValueError) as error:  # not allowed, a cycle of links, a name that is too long or has a NUL
         raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
     if not stat.S_ISREG(mode):
         raise InputError(f"{path}: {'a folder' if stat.S_ISDIR(mode) else 'a device or pipe'}, but a file is needed")
@@ -111,7 +111,7 @@ def _no_number(name: str) -> None:
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], about: dict[str, str] | None = None) -> None:
     """Write named arrays as one safetensors file, atomically; same arrays, same bytes. `about`: for its header.
 
-    The bytes are those of safetensors' own `save_file`; of what was mapped from a file, a piece is held.
+    The bytes are those of safetensors' own `save_file`; mapped arrays are written in pieces.
     """
     whole = {name: np.atleast_1d(array) for name, array in arrays.items()}
     kinds = {name: array.dtype.name for name, array in whole.items()}
@@ -133,7 +133,7 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], about: dict[str, 
 
 
 class ArrayFacts(NamedTuple):
-    """What the head of a safetensors file says of an array: its type by safetensors' name (F32), and its shape."""
+    """Type (safetensors' name: F32) and shape of an array, from the header of a safetensors file."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -142,7 +142,7 @@ class ArrayFacts(NamedTuple):
 def read_array_facts(path: Path) -> dict[str, ArrayFacts]:
     """Types and shapes of the arrays of a safetensors file, by name; the arrays themselves are not read.
 
-    The file is as long as its arrays together, so what is made to these shapes takes no more memory than it has bytes.
+    The file is as long as its arrays together, so arrays of these shapes need no more memory than it has bytes.
 
     Raises:
         InputError: the file is missing or is not safetensors.
@@ -181,7 +181,7 @@ def read_weights(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
 
 
 def map_arrays(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a safetensors file as views of the file: nothing is read until it is looked at.
+    """The arrays of a safetensors file as views of the file: nothing is read before it is used.
 
     Writing to them changes the copy in memory only.
 
@@ -203,7 +203,7 @@ def map_arrays(path: Path) -> dict[str, np.ndarray]:
 
 @contextmanager
 def _arrays(path: Path, framework: str = "numpy") -> Iterator[Any]:
-    """A safetensors file, open for reading; its head is checked."""
+    """A safetensors file, open for reading; its header is checked."""
     from safetensors import SafetensorError, safe_open
 
     regular_file(path)
@@ -249,7 +249,7 @@ def figures_to_json(figures: Mapping[str, object]) -> dict[str, object]:
 
 
 def figures_from_json(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures as numbers again (`infinite` is taken off)."""
+    """The figures as numbers again (without `infinite`)."""
     values = {key: value for key, value in figures.items() if key != INFINITE}
     return values | dict.fromkeys(figures.get(INFINITE, ()), math.inf)
 

@@ -1,13 +1,13 @@
-"""What may be written where: the one door to the disk for everything that this project makes.
+"""What may be written where; all output of this project is written through this module.
 
-1. All or nothing. A file or folder is made under a temporary name beside its final path and renamed when it is
+1. All or nothing. A file or folder is written under a temporary name beside its final path and renamed when it is
    complete, so a reader sees the old one or the new one, never a part. After an error nothing has changed.
 2. A file replaces only a file, and a folder only a folder.
 3. A folder is replaced only by its `Owner`. It is not replaced if it has anything that the owner does not write, or
    if no owner is given (an empty folder is filled). Files are replaced without asking, as `open(…, "w")`
    does; the command line asks for `--overwrite` first (`langladder.faces.cli.output`).
 4. A link to a folder is followed. A link to a file is itself replaced, because DVC can link an output into its cache.
-   Anything else (/dev/null, a pipe) is written to and stays.
+   Anything else (/dev/null, a pipe) is written to, not replaced.
 5. New files and folders have the permissions of the umask; a replaced file keeps its permissions.
 6. The temporary name is unique and contains its process; leftovers of dead processes on this machine are removed.
 7. A full or read-only disk, or missing permissions, raise an `InputError` with the path.
@@ -34,7 +34,7 @@ from langladder.ground.errors import InputError
 LITTER = ("*.DS_Store", "*Thumbs.db", "*desktop.ini")  # files of file managers
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _REFUSED = {errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP, errno.EIO, errno.EBUSY}
-_LONGEST = 120  # bytes of a name that its temporary sibling repeats
+_LONGEST = 120  # bytes of a name that are repeated in its temporary name
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Owner:
     Attributes:
         what: its name in messages.
         names: patterns (fnmatch) of the paths that it can contain.
-        marked: whether a folder has the mark of this kind, such as a file that only it has.
+        marked: whether a folder is of this kind: has a file that only this kind has.
     """
 
     what: str
@@ -52,7 +52,7 @@ class Owner:
     marked: Callable[[Path], bool]
 
     def objection(self, folder: Path) -> str | None:
-        """Why this existing folder is not replaced; None where it may be."""
+        """Why this existing folder is not replaced; None if it may be."""
         inside = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if not _is_folder(path))
         for name in inside:
             if not any(fnmatch.fnmatchcase(name, pattern) for pattern in (*self.names, *LITTER)):
@@ -61,7 +61,7 @@ class Owner:
 
 
 STAGE = Owner("an output of a stage", ("*",), lambda _: True)
-"""A stage's own folder in dvc.yaml: DVC removes it before the stage runs, so whatever it holds is the stage's."""
+"""A stage's own folder in dvc.yaml: DVC removes it before the stage runs, so all of its content is the stage's."""
 
 
 @contextmanager
@@ -111,14 +111,14 @@ def atomic_folder(path: Path, owner: Owner | None = None) -> Iterator[Path]:
 
 
 def check_file(path: Path) -> None:
-    """Raise InputError where no file can go: a folder stands there, or what should be its folder is a file."""
+    """Raise InputError if no file can be written: a folder is there, or its parent is a file."""
     if path.is_dir():
         raise InputError(f"{path}: is a folder; name a file")
     _check_parents(path)
 
 
 def check_folder(path: Path, owner: Owner | None = None) -> None:
-    """Raise InputError where no folder of this owner can go: a file or another's folder stands there, or above it."""
+    """Raise InputError if this owner cannot write the folder: a file or another's folder is there or above."""
     if path.is_dir():
         objection = "it is not empty" if any(path.iterdir()) else None
         if objection and owner is not None:
@@ -139,7 +139,7 @@ def _check_parents(path: Path) -> None:
 
 
 def disk_error(error: BaseException) -> int | None:
-    """The errno of an error that is the disk's fault (full, read-only, no permission), else None."""
+    """The errno of an error of the disk (full, read-only, no permission), else None."""
     number = error.errno if isinstance(error, OSError) else None
     if number is None and type(error).__name__ == "SafetensorError":  # wraps the system's error
         found = re.search(r"\(os error (\d+)\)", str(error))
@@ -148,7 +148,7 @@ def disk_error(error: BaseException) -> int | None:
 
 
 def explain(path: Path, number: int) -> str:
-    """What is wrong with a place, in a sentence."""
+    """The message for an error of the disk."""
     if number in _FULL:
         near = next(parent for parent in path.absolute().parents if parent.exists())
         return f"{path}: the disk is full ({shutil.disk_usage(near).free:,} bytes free); nothing was written"
@@ -168,7 +168,7 @@ def _sibling(path: Path) -> Iterator[Path]:
     temporary = _beside(path, "partial")
     try:
         yield temporary
-    except InputError as error:  # told by what was written inside
+    except InputError as error:  # of a write inside the block
         if str(temporary) not in str(error):
             raise
         raise InputError(str(error).replace(str(temporary), str(path))) from error
@@ -185,7 +185,7 @@ def _sibling(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _through(path: Path) -> Iterator[Path]:
-    """A temporary file elsewhere, poured into a device or a pipe at the end."""
+    """A temporary file that is copied into a device or a pipe at the end."""
     if path.is_block_device() or path.is_socket():
         raise InputError(f"{path}: neither a file nor a pipe; name another")
     with tempfile.TemporaryDirectory() as folder:
@@ -202,7 +202,7 @@ def _through(path: Path) -> Iterator[Path]:
 
 
 def _put(temporary: Path, path: Path) -> None:
-    """Rename a folder to its place; the one that stood there goes when the new one stands."""
+    """Rename a folder to its final path; the old one is removed after that."""
     if not path.is_dir() or not any(path.iterdir()):
         temporary.replace(path)
         return
@@ -217,7 +217,7 @@ def _put(temporary: Path, path: Path) -> None:
 
 
 def _follow_umask(folder: Path) -> None:
-    """Give all inside the permissions that the umask gave the folder: some libraries write for the owner alone."""
+    """Give the content the permissions that the umask gave the folder: some libraries write for the owner only."""
     mode = stat.S_IMODE(folder.stat().st_mode)
     for path in folder.rglob("*"):
         if not path.is_symlink():
@@ -238,7 +238,7 @@ def _prefix(path: Path) -> str:
 
 @cache
 def _machine() -> str:
-    """Where process ids mean what they mean here: the machine and, on Linux, the namespace of its process ids."""
+    """Where process ids are those of this process: the machine and, on Linux, the namespace of process ids."""
     try:
         space = str(Path("/proc/self/ns/pid").readlink())
     except OSError:
@@ -247,7 +247,7 @@ def _machine() -> str:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove what dead processes of ours left beside `path`; one that was killed in `_put` gets its old folder back."""
+    """Remove leftovers of dead processes beside `path`; the old folder is restored if one was killed in `_put`."""
     ours = re.compile(re.escape(f"{_prefix(path)}{_machine()}-") + r"(\d+)-[0-9a-f]{8}\.(partial|replaced)")
     for entry in path.parent.iterdir():
         found = ours.fullmatch(entry.name)

@@ -1,4 +1,4 @@
-"""The error that users see (what is wrong, where, what is allowed, where to change it), and what a reader skipped."""
+"""The error for users (what is wrong, where, what is allowed, where to change it), and skipped entries."""
 
 import re
 from collections.abc import Iterator
@@ -9,9 +9,9 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def printable(text: str) -> str:
-    r"""A text as a terminal may show it: control characters but tab and line feed as `\x1b`.
+    r"""A text that is safe for a terminal: control characters except tab and line feed as `\x1b`.
 
-    A label, word or file name from elsewhere can contain escape sequences that move the cursor or set the clipboard.
+    A foreign label, word or file name can contain escape sequences that move the cursor or set the clipboard.
     """
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
@@ -29,7 +29,7 @@ class InputError(ValueError):
 
 @contextmanager
 def needs(extra: str, what: str) -> Iterator[None]:
-    """Imports of packages that only an extra of the wheel has: where one is absent, the message says how to get it.
+    """Import packages of an extra of the wheel: if one is absent, the message says how to install it.
 
     Args:
         what: the feature that needs it.
@@ -51,7 +51,7 @@ entry out, counts it and reports it."""
 
 
 class Damage:
-    """The damaged entries that one reader met in a foreign file: counted by kind, where the first of each kind is."""
+    """The damaged entries of a foreign file: counts by kind, and the position of the first of each."""
 
     def __init__(self, policy: Policy = "skip") -> None:
         self.policy = policy
@@ -75,7 +75,7 @@ class Damage:
         self.first.setdefault(kind, str(where))
 
     def report(self) -> dict[str, dict[str, int | str]]:
-        """Kind → {"count", "first"}, for the JSON reports; {} where nothing was skipped."""
+        """Kind → {"count", "first"}, for the JSON reports; {} if nothing was skipped."""
         return {kind: {"count": count, "first": self.first[kind]} for kind, count in self.counts.items()}
 
     def summary(self) -> str:

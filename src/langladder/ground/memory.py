@@ -1,9 +1,8 @@
-"""What this process does with memory: glibc keeps what was freed, pages of mapped files go when they were read.
+"""Memory of this process: glibc keeps freed memory, pages of mapped files are released after reading.
 
-Training makes and drops the same large arrays at every step.
-
-By default glibc maps a large block afresh each time and gives it back when freed, so the kernel zeroes the same pages
-again and again; with a large vocabulary that costs a good part of the step. On other systems this does nothing.
+Training allocates and frees the same large arrays at every step. By default glibc maps a large block again each time
+and unmaps it when freed, so the kernel zeroes the same pages again and again; with a large vocabulary that takes a good
+part of the step. On other systems this does nothing.
 """
 
 import ctypes
@@ -37,7 +36,7 @@ def keep_freed_memory() -> bool:
 
 
 def peak_bytes() -> int:
-    """Most memory this process has held so far: of the GPU where torch uses one, else of the machine."""
+    """Peak memory of this process: of the GPU if torch uses one, else of the machine."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         return int(torch.cuda.max_memory_allocated())
@@ -60,9 +59,9 @@ def held_bytes() -> int:
 
 
 def forget(array: np.ndarray) -> None:
-    """Take the pages of an array that was mapped from a file out of this process; they come back when they are read.
+    """Release the pages of an array that is mapped from a file; they are loaded again when they are read.
 
-    Pages of a mapping that were read count as memory of the process until then. Arrays in memory are not affected: only
+    Pages of a mapping count as memory of the process after they are read. Arrays in memory are not affected: only
     Linux distinguishes them; on other systems this does nothing.
     """
     if not sys.platform.startswith("linux") or array.nbytes < 1 << 20:

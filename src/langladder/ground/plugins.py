@@ -1,7 +1,7 @@
-"""Packages outside langladder whose classes a project's files may name: a rung, an optimiser, a callback of one's own.
+"""Packages outside langladder whose classes a project's files may name: your own rung, optimiser or callback.
 
 The user lists them: `plugins` in params.yaml, or the variable LANGLADDER_PLUGINS (names with commas between them) for
-the command line and for servers. A model's folder lists none: a class that it names is imported only where it is of
+the command line and for servers. A model's folder cannot list any: a class that it names is imported only if it is of
 langladder or of a package that the user has listed.
 """
 
@@ -28,7 +28,7 @@ def listed() -> tuple[str, ...]:
 
 
 def allow(packages: Iterable[str]) -> None:
-    """List packages for this process and those that it starts, beside what the variable names already."""
+    """List packages for this process and those that it starts, in addition to those of the variable."""
     if names := dict.fromkeys([*listed(), *packages]):
         os.environ[VARIABLE] = ",".join(names)
 
@@ -49,13 +49,13 @@ def checked_package(name: str) -> str:
 
 
 def package_of(target: str) -> str | None:
-    """The listed package that a dotted path leads into; None where it leads elsewhere."""
+    """The listed package that a dotted path leads into; None if there is none."""
     top = target.partition(".")[0] if isinstance(target, str) and _PATH.fullmatch(target) else None
     return top if top in listed() else None
 
 
 def folder_of(package: str) -> Path | None:
-    """Where an installed package's modules are; None where it is not installed or a single file."""
+    """Where an installed package's modules are; None if it is not installed or a single file."""
     spec = find_spec(package)
     return Path(next(iter(spec.submodule_search_locations))) if spec and spec.submodule_search_locations else None
 
@@ -81,7 +81,7 @@ def found(target: str, inside: tuple[str, ...], key: str = "_target_") -> Any:
 
 
 def advice(target: object) -> str:
-    """How to list the package of a dotted path that is not allowed; "" where that would not help."""
+    """How to list the package of a dotted path that is not allowed; "" if that would not help."""
     top = target.partition(".")[0] if isinstance(target, str) and _PATH.fullmatch(target) else ""
     if not top or top in OWN or top in sys.stdlib_module_names:
         return ""

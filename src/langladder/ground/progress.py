@@ -1,4 +1,4 @@
-"""What long work says of itself: bars on a terminal, elsewhere a line every few seconds of what is done and how far.
+"""Progress of long work: bars on a terminal, otherwise a line every few seconds.
 
     with working("counting words", total=len(lines), unit="lines") as task:
         for line in lines:
@@ -7,10 +7,10 @@
 
     for line in tracked(lines, "counting words", unit="lines"): …
 
-Tasks can be nested; a line names them all, from the outermost to the innermost. Nothing is shown
-until `show()` has been called, as the stages do, so that the library itself is silent; then `working` costs nothing. A
-separate thread writes the lines, so there is also output during long calls into other libraries. Tasks that take less
-than FIRST seconds print nothing.
+Tasks can be nested; a line names them all, from the outermost to the innermost. Nothing is shown before `show()` is
+called, as the stages do, so that the library itself is silent; `working` then costs nothing. A separate thread writes
+the lines, so there is also output during long calls of other libraries. Tasks that take less than FIRST seconds print
+nothing.
 """
 
 import sys
@@ -34,7 +34,7 @@ Item = TypeVar("Item")
 
 @dataclass
 class Piece:
-    """A piece of work under way."""
+    """A running piece of work."""
 
     what: str
     total: int | None = None
@@ -49,12 +49,12 @@ class Piece:
         self.done += steps
 
     def note(self, text: str) -> None:
-        """Set in words how far it is."""
+        """Set the status text."""
         self.status = text
 
     @property
     def state(self) -> str:
-        """What, how far, in words."""
+        """The line of this task."""
         unit = f" {self.unit}" if self.unit else ""
         far = f"{self.done:,}{unit}" if self.done else ""  # nothing yet: nothing to say
         if self.total:
@@ -64,7 +64,7 @@ class Piece:
 
 
 class Board:
-    """All that is under way in this process, and the thread that shows it."""
+    """The running tasks of this process, and the thread that shows them."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = stream
@@ -75,11 +75,11 @@ class Board:
 
     @property
     def terminal(self) -> bool:
-        """Whether there is one to draw bars on."""
+        """Whether there is a terminal for bars."""
         return bool(self._stream().isatty())
 
     def add(self, task: Piece) -> None:
-        """Show this one from now on."""
+        """Show this task."""
         with self.lock:
             self.tasks.append(task)
             if len(self.tasks) == 1:
@@ -88,7 +88,7 @@ class Board:
                 threading.Thread(target=show, args=(self.idle,), daemon=True, name="progress").start()
 
     def remove(self, task: Piece) -> None:
-        """It is over."""
+        """Remove a finished task."""
         with self.lock:
             self.tasks.remove(task)
             if task.bar is not None and self.bars is not None:
@@ -100,7 +100,7 @@ class Board:
                     self.bars = None
 
     def line(self, text: str) -> None:
-        """Write a line that stays, above the bars where there are some."""
+        """Write a permanent line, above the bars if there are any."""
         text = printable(text)
         with self.lock:
             if self.bars is not None:
@@ -153,14 +153,14 @@ _always = Board()
 
 
 def show(enabled: bool = True) -> None:
-    """Show from now on what is under way (or no longer)."""
+    """Show running tasks from now on (or no longer)."""
     global _board
     _board = _always if enabled else None
 
 
 @contextmanager
 def displayed() -> Iterator[None]:
-    """Show what is under way while the block runs."""
+    """Show running tasks while the block runs."""
     show()
     try:
         yield
@@ -174,7 +174,7 @@ def working(what: str, total: int | None = None, unit: str = "", *, always: bool
 
     Args:
         total: the number of units, if known.
-        always: show it without a call of `show()`; without a terminal, print only the end.
+        always: show it without a call of `show()`; without a terminal, print only the last line.
     """
     task = Piece(what, total, unit)
     board = _always if always else _board
@@ -185,7 +185,7 @@ def working(what: str, total: int | None = None, unit: str = "", *, always: bool
     try:
         yield task
         if always and not board.terminal:
-            board.line(f"{MARK}{task.state} · {time.monotonic() - task.began:.0f} s")  # how it ended
+            board.line(f"{MARK}{task.state} · {time.monotonic() - task.began:.0f} s")  # the final state
     finally:
         board.remove(task)
 
@@ -203,5 +203,5 @@ def tracked(
 
 
 def say(line: str) -> None:
-    """Write a line that stays, above the bars where there are some."""
+    """Write a permanent line, above the bars if there are any."""
     _always.line(line)

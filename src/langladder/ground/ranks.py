@@ -1,4 +1,4 @@
-"""Which of a training's processes this one is, and how they exchange values.
+"""The rank of this process in a training, and the exchange of values between processes.
 
 The launcher sets environment variables: torchrun and the stages of the pipeline set RANK, WORLD_SIZE, LOCAL_RANK,
 LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT; Slurm's srun sets its own variables. Without them a process is alone, and
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 PATIENCE = timedelta(minutes=30)
 """How long a process waits for the others."""
 PORT = 15_000
-"""Slurm sets no port: the first of those that follow from the number of its job."""
+"""Slurm sets no port: the first of those derived from the job number."""
 
 MACHINE = ("devices", "nodes", "strategy", "compile")
-"""Settings of a training on how many processes share it, and whether their kernels are compiled: sums differ in last
-bits. It is a matter of the machine, and a training that was interrupted may go on with others."""
+"""Settings of a training for the number of processes and compiled kernels: sums differ in the last bits. They belong to
+the machine, and an interrupted training may continue with others."""
 
 Value = TypeVar("Value")
 
@@ -41,7 +41,7 @@ class Ranks:
 
 
 def ranks() -> Ranks:
-    """What the environment says."""
+    """The ranks in the environment."""
     environment = os.environ
     if int(environment.get("WORLD_SIZE") or 1) > 1 and "RANK" in environment:
         size, local = int(environment["WORLD_SIZE"]), int(environment.get("LOCAL_RANK") or 0)
@@ -69,7 +69,7 @@ def address() -> tuple[str, int]:
 
 
 def join(backend: str) -> None:
-    """Meet the others, once a process; they part when it ends.
+    """Connect to the other processes, once; the connection ends with the process.
 
     Args:
         backend: nccl (GPUs) or gloo.
@@ -89,7 +89,7 @@ def join(backend: str) -> None:
 
 
 def part() -> None:
-    """Leave the others, where this process has met them."""
+    """Disconnect from the other processes, if connected."""
     import torch.distributed as dist
 
     if dist.is_available() and dist.is_initialized():
@@ -97,14 +97,14 @@ def part() -> None:
 
 
 def is_distributed() -> bool:
-    """Whether there are others, and they have met."""
+    """Whether other processes are connected."""
     import torch.distributed as dist
 
     return bool(dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1)
 
 
 def from_first(value: Value) -> Value:
-    """What the first process has."""
+    """The value of the first process."""
     if not is_distributed():
         return value
     import torch.distributed as dist
@@ -115,7 +115,7 @@ def from_first(value: Value) -> Value:
 
 
 def summed(values: "torch.Tensor") -> "torch.Tensor":
-    """Entry by entry over all processes; of equal shapes."""
+    """Reduced entry by entry over all processes; of equal shapes."""
     if not is_distributed():
         return values
     import torch.distributed as dist
@@ -126,7 +126,7 @@ def summed(values: "torch.Tensor") -> "torch.Tensor":
 
 
 def gathered(values: "torch.Tensor") -> "list[torch.Tensor]":
-    """Those of all processes, by rank; of equal shapes."""
+    """The tensors of all processes, by rank; of equal shapes."""
     if not is_distributed():
         return [values]
     import torch
@@ -139,7 +139,7 @@ def gathered(values: "torch.Tensor") -> "list[torch.Tensor]":
 
 
 def _device() -> "torch.device":
-    """Where tensors must lie to be sent."""
+    """The device that tensors must be on to be sent."""
     import torch
     import torch.distributed as dist
 

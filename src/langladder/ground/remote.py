@@ -43,19 +43,19 @@ _CREDENTIALS = {
 
 
 def without_secrets(text: str) -> str:
-    """A text whose URLs have lost what may be secret: user and password, the values of the query."""
+    """A text whose URLs are without secrets: user, password, values of the query."""
     text = re.sub(r"\b([a-z][a-z0-9+.-]*://)[^/?#\s]*@", r"\1", text, flags=re.IGNORECASE)
     return re.sub(r"\b([a-z][a-z0-9+.-]*://[^?\s'\"]*)\?[^\s'\")]+", r"\1?…", text, flags=re.IGNORECASE)
 
 
 def is_missing(error: BaseException) -> bool:
-    """Whether a server has reported that nothing exists there; for a web server that was not reached, see the cause."""
+    """Whether a server has reported that nothing exists there; an unreachable web server has not (see the cause)."""
     cause = error.__cause__
     return cause is None or getattr(cause, "status", getattr(cause, "errno", 404)) in (404, 410) or cause is error
 
 
 def remote_error(url: str, error: BaseException) -> InputError:
-    """What went wrong with a URL, in a sentence."""
+    """The message for an error of a URL."""
     if isinstance(error, InputError):
         return error
     scheme, url = url.partition("://")[0], without_secrets(url)
@@ -88,8 +88,8 @@ class RemoteBytes(io.RawIOBase):
 
     def __init__(self, url: str, system: Callable[[], tuple[Any, str]]) -> None:
         self._url, self._system = url, system  # the file system of fsspec, and the file's path there
-        self._at = 0  # where the reader is
-        self._file: Any = None  # what is open, and where that is
+        self._at = 0  # position of the reader
+        self._file: Any = None  # the open file, and its position
         self._file_at = 0
         self._size: int | None = None  # None: unknown
         self._parts = True  # whether the server supports ranges, as far as known
@@ -97,19 +97,19 @@ class RemoteBytes(io.RawIOBase):
         self._insist(self._open)
 
     def readable(self) -> bool:
-        """It is."""
+        """Always true."""
         return True
 
     def seekable(self) -> bool:
-        """It is, however the server takes it."""
+        """Always true, whatever the server supports."""
         return True
 
     def tell(self) -> int:
-        """Where the reader is."""
+        """The position of the reader."""
         return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go elsewhere; nothing is read yet. Raises InputError for the end of what says no length."""
+        """Set the position; nothing is read yet. Raises InputError for the end if the length is unknown."""
         if whence == io.SEEK_END and self._size is None:
             raise InputError(
                 f"{without_secrets(self._url)}: the server does not report its length; copy it first (langladder copy)"
@@ -118,14 +118,14 @@ class RemoteBytes(io.RawIOBase):
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        """Read what comes next. Raises InputError after `TRIES` tries."""
+        """Read the next bytes. Raises InputError after `TRIES` tries."""
         data = self._insist(lambda: self._read(len(buffer)))
         buffer[: len(data)] = data
         self._at += len(data)
         return len(data)
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         if self._file is not None:
             self._file.close()
         super().close()
@@ -151,7 +151,7 @@ class RemoteBytes(io.RawIOBase):
         return self._next(length)
 
     def _next(self, length: int) -> bytes:
-        """The next bytes of what is open; none at its end only."""
+        """The next bytes of the open file; empty only at its end."""
         try:
             data: bytes = self._file.read(length)
         except ValueError as error:
@@ -184,7 +184,7 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]+://")
 
 
 def is_url(path: object) -> bool:
-    """Whether a place is a URL; a path of this machine is none, nor is file://."""
+    """Whether a location is a URL; a path of this machine is not, nor is file://."""
     return isinstance(path, Remote) or (
         isinstance(path, str) and _URL.match(path) is not None and path[:7] != "file://"
     )
@@ -202,12 +202,12 @@ class Remote:
 
     @property
     def scheme(self) -> str:
-        """What stands before ://."""
+        """The part before ://."""
         return self.url.partition("://")[0]
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What stands between the slashes, the query of a web address aside."""
+        """The parts between slashes, without the query of a web address."""
         path = self.url.partition("://")[2]
         return tuple((path.partition("?")[0] if self.is_web else path).rstrip("/").split("/"))
 
@@ -222,7 +222,7 @@ class Remote:
         return Remote(f"{self.scheme}://{'/'.join(self.parts[:-1])}{'/' * self.is_web}")
 
     def exists(self) -> bool:
-        """Whether there is a file or a folder. Raises InputError where that cannot be found out."""
+        """Whether there is a file or a folder. Raises InputError if that is unknown."""
         return self._info() is not None
 
     def is_file(self) -> bool:
@@ -234,7 +234,7 @@ class Remote:
         return not self.listed and (self._info() or {}).get("type") == "directory"
 
     def glob(self, pattern: str) -> list["Remote"]:
-        """The files below that a pattern names. Raises InputError where nothing can be listed."""
+        """The files below that match a pattern. Raises InputError if nothing can be listed."""
         from fsspec.utils import glob_translate
 
         wanted = re.compile(glob_translate(pattern))
@@ -245,7 +245,7 @@ class Remote:
         return self.glob(f"**/{pattern}")
 
     def open(self, _mode: str = "rb") -> io.BufferedReader:
-        """Its bytes. Raises InputError where they cannot be read, also later."""
+        """Its bytes. Raises InputError if they cannot be read, also later."""
         return io.BufferedReader(RemoteBytes(self.url, self.system), BUFFER)
 
     @property
@@ -254,7 +254,7 @@ class Remote:
         return self.scheme in ("http", "https")
 
     def system(self) -> tuple[Any, str]:
-        """The file system of fsspec, and what it calls this place."""
+        """The file system of fsspec, and its name of this path."""
         import fsspec.core
 
         try:
@@ -305,7 +305,7 @@ def below(folder: File, file: File) -> PurePath:
 
 
 def in_order(files: Iterable[File]) -> list[File]:
-    """Files by their names, those of a URL as a copy of them here would be."""
+    """Files sorted by name, those of a URL as a local copy would be."""
     return sorted(files, key=lambda file: file.parts)
 
 
@@ -318,7 +318,7 @@ CACHED = re.compile(r"/files/md5/[0-9a-f]{2}/[0-9a-f]{30}$")  # a file in a cach
 
 @contextmanager
 def fetched(path: str | File) -> Iterator[Path]:
-    """A path as it is, or a temporary copy of what is behind a URL; errors name the URL.
+    """A path unchanged, or a temporary copy of a URL; errors name the URL.
 
     Raises:
         InputError: it does not exist, or cannot be read.
@@ -337,7 +337,7 @@ def fetched(path: str | File) -> Iterator[Path]:
 
 
 def copy(source: File, target: File, *, overwrite: bool = False) -> tuple[int, int]:
-    """Copy a file, or a folder with all that is below.
+    """Copy a file, or a folder with its content.
 
     Args:
         overwrite: whether to replace an existing file. At a URL, files with other names stay; locally, only an empty
@@ -369,7 +369,7 @@ def copy(source: File, target: File, *, overwrite: bool = False) -> tuple[int, i
 
 
 def _inside(target: File, source: File) -> bool:
-    """Whether the target is a folder that is copied, or anywhere below it, links followed."""
+    """Whether the target is the copied folder or below it, with links followed."""
     if isinstance(target, Path) and isinstance(source, Path):
         return source.is_dir() and target.resolve().is_relative_to(source.resolve())
     both = isinstance(target, Remote) and isinstance(source, Remote) and target.scheme == source.scheme
@@ -377,7 +377,7 @@ def _inside(target: File, source: File) -> bool:
 
 
 def _files_of(folder: File) -> dict[str, File]:
-    """The path of each file below a folder → the file. Raises InputError where a path leads elsewhere."""
+    """The path of each file below a folder → the file. Raises InputError if a path leads out of the folder."""
     if isinstance(folder, Path):
         return dict(sorted(_files_here(folder).items()))
     found: dict[str, File] = {}
@@ -400,8 +400,8 @@ def _files_here(folder: Path) -> dict[str, File]:
                 if not there.is_file() or not (there.is_relative_to(root) or CACHED.search(there.as_posix())):
                     what = "a file outside" if there.is_file() else "a folder" if there.is_dir() else "nothing"
                     raise InputError(
-                        f"{path}: a link to {what}; links are copied where they lead to a file in {folder} itself. "
-                        "Nothing was copied; remove the link or put what it means in its place"
+                        f"{path}: a link to {what}; only links to a file in {folder} itself are copied. "
+                        "Nothing was copied; remove the link, or replace it by its target"
                     )
             if path.is_file():
                 found[path.relative_to(folder).as_posix()] = path

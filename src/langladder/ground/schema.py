@@ -11,16 +11,16 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, mod
 from langladder.ground import plugins
 from langladder.ground.errors import InputError
 
-ROOMS = ("embeddings", "experiments", "families", "models", "tasks")
+PACKAGES = ("embeddings", "experiments", "families", "models", "tasks")
 """The packages whose classes and functions a file may name; and of `CORPORA`, functions."""
 CORPORA = ("corpora", "text")
 
 MOST = 10**10
-"""The largest integer of any setting."""
+"""The largest integer allowed in any setting."""
 
-_TARGET = re.compile(rf"langladder\.(?:{'|'.join(ROOMS)})(?:\.[a-z][a-z0-9_]*)+\.[A-Z][A-Za-z0-9]*")
+_TARGET = re.compile(rf"langladder\.(?:{'|'.join(PACKAGES)})(?:\.[a-z][a-z0-9_]*)+\.[A-Z][A-Za-z0-9]*")
 
-_FUNCTION = re.compile(rf"langladder\.(?:{'|'.join(ROOMS + CORPORA)})(?:\.[a-z][a-z0-9_]*)+")
+_FUNCTION = re.compile(rf"langladder\.(?:{'|'.join(PACKAGES + CORPORA)})(?:\.[a-z][a-z0-9_]*)+")
 
 
 class Config(BaseModel):
@@ -34,7 +34,7 @@ class Config(BaseModel):
 
     @model_validator(mode="after")
     def _counts_are_countable(self) -> Self:
-        """No steps, rows or widths beyond `MOST`, where a setting has no bound of its own: a slip of the hand."""
+        """No integer above `MOST`, if a setting has no bound of its own: probably a typing error."""
         fields = type(self).model_fields
         for name, value in self.__dict__.items():
             bounded = any(hasattr(one, "lt") or hasattr(one, "le") for one in getattr(fields.get(name), "metadata", ()))
@@ -75,8 +75,8 @@ Name = Annotated[str, AfterValidator(checked_name)]
 def locate(target: str) -> Any:
     """Class named by a dotted path inside this package, e.g. `langladder.models.language.gpt.GPT`.
 
-    A file can only name classes of `ROOMS`, whose modules only define things, and of the packages that the user
-    has listed (`plugins`): nothing else is imported, so no file runs code that it should not.
+    A file can only name classes of `PACKAGES`, whose modules only define things, and of the packages that the user has
+    listed (`plugins`): nothing else is imported, so no file runs other code.
 
     Raises:
         InputError: another path, or no such class.
@@ -86,7 +86,7 @@ def locate(target: str) -> Any:
         if not isinstance(kind, type):
             raise InputError(f"_target_: {target!r} is not a class")
         return kind
-    allowed = f"allowed: langladder.<{'|'.join(ROOMS)}>.<module>.<Class>"
+    allowed = f"allowed: langladder.<{'|'.join(PACKAGES)}>.<module>.<Class>"
     if not isinstance(target, str) or not _TARGET.fullmatch(target):
         raise InputError(
             f"_target_: {str(target)[:200]!r} is not a class of langladder that can be named "
@@ -97,13 +97,13 @@ def locate(target: str) -> Any:
         found = getattr(importlib.import_module(module_name), class_name)
     except (ImportError, AttributeError) as error:
         raise InputError(f"_target_: {target!r} does not exist ({error})") from error
-    if not isinstance(found, type) or not found.__module__.startswith(tuple(f"langladder.{room}." for room in ROOMS)):
+    if not isinstance(found, type) or not found.__module__.startswith(tuple(f"langladder.{one}." for one in PACKAGES)):
         raise InputError(f"_target_: {target!r} is not a class of langladder ({allowed})")
     return found
 
 
 def locate_function(name: str) -> Callable[..., Any]:
-    """Function that a class of ours names by its dotted path, e.g. `langladder.models.language.counted.make`.
+    """Function that a class of langladder names by its dotted path, e.g. `langladder.models.language.counted.make`.
 
     The module is imported here, so that Lightning is loaded only if it is needed.
 
@@ -141,7 +141,7 @@ def checked(kind: type[C], value: object, where: str) -> C:
 def _message_of(problem: Mapping[str, Any]) -> str:
     key = ".".join(map(str, problem["loc"]))
     message = problem["msg"].removeprefix("Value error, ")
-    if problem["type"] == "missing" or isinstance(problem["input"], dict):  # the message names keys and values itself
+    if problem["type"] == "missing" or isinstance(problem["input"], dict):  # the message already names keys and values
         return f"{key}: {message}" if key else message
     return f"{key[:60]}: {short(problem['input'])} is not allowed ({message})"
 

@@ -26,18 +26,18 @@ from langladder.ground.errors import InputError
 
 SAMPLES = 8  # of each run, for each range
 HASH = np.dtype("S16")  # of a digest of 16 bytes
-WORK = 6  # bytes that comparing takes for each byte that is compared
+WORK = 6  # bytes of memory per compared byte
 
 
 def save(path: Path, values: np.ndarray) -> None:
     """Write an array, whole or not at all.
 
     Raises:
-        InputError: the disk takes no more, or the folder cannot be written.
+        InputError: the disk is full, or the folder cannot be written.
     """
     with atomic_file(path) as temporary, temporary.open("wb") as file:
         _write_header(file, values.dtype, values.shape)
-        file.write(np.ascontiguousarray(values).data)  # `numpy.save` does not tell why it fails
+        file.write(np.ascontiguousarray(values).data)  # `numpy.save` does not report why it fails
 
 
 def mapped(path: Path) -> np.ndarray:
@@ -64,7 +64,7 @@ class GrowingArray:
         """Append a piece.
 
         Raises:
-            InputError: the disk takes no more.
+            InputError: the disk is full.
         """
         piece = piece.astype(self.dtype, copy=False)
         self.length += len(piece)
@@ -84,7 +84,7 @@ class GrowingArray:
                 _write_header(file, self.dtype, (self.length,))
 
     def array(self) -> np.ndarray:
-        """The whole array, after the last piece. A file loses its name and goes when the array goes."""
+        """The whole array, after the last piece. A file is unlinked and removed with the array."""
         if self.path is None:
             return self._pieces[-1] if len(self._pieces) <= 2 else np.concatenate(self._pieces)
         self.close()
@@ -100,13 +100,13 @@ def _write_header(file: BinaryIO, dtype: np.dtype, shape: tuple[int, ...]) -> No
 
 @contextmanager
 def temporary_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
-    """A folder for runs that is removed in the end.
+    """A folder for runs that is removed at the end.
 
     Args:
         parent: the folder above; None: the system's folder for temporary files, which TMPDIR names.
 
     Raises:
-        InputError: the disk takes no more; the message also names TMPDIR where `parent` is None.
+        InputError: the disk is full; the message also names TMPDIR if `parent` is None.
     """
     with tempfile.TemporaryDirectory(dir=parent, prefix=prefix) as name:
         try:
@@ -134,14 +134,14 @@ def key_ranges(runs: Sequence[Path], most: int) -> np.ndarray:
 
     Args:
         runs: files of K runs, N records in all.
-        most: records of all runs in one range. A key that more records have in common is a range of its own.
+        most: records of all runs in one range. A key of more records is a range of its own.
 
     Returns:
         (R + 1, K) int64: range r has the records `bounds[r, k]` … `bounds[r + 1, k] − 1` of run k. No range is empty.
     """
     lengths = np.array([len(mapped(run)) for run in runs], dtype=np.int64)
     cuts = np.zeros((0, len(runs)), dtype=np.int64)
-    if lengths.sum() > most:  # one run after the other: pages that are mapped count as memory of this process
+    if lengths.sum() > most:  # one run after the other: mapped pages count as memory of this process
         step = max(1, most // (SAMPLES * len(runs)))
         every = max(
             1, most // (2 * step)
@@ -167,7 +167,7 @@ def read_range(runs: Sequence[Path], first: np.ndarray, last: np.ndarray) -> np.
 
 
 def grouped(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Equal keys side by side.
+    """Group equal keys.
 
     Returns:
         (N,) int64, the order that sorts the keys, stably (fast for a few sorted runs one after the other); (N,) bool,
@@ -187,7 +187,7 @@ def add_up(records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         records: (N,) of `key`, `count`, and fields that are the same for equal keys.
 
     Returns:
-        (G,) records, keys ascending; (N,) int64, which of them each record went to.
+        (G,) records, keys ascending; (N,) int64, the new record of each.
     """
     order, new = grouped(records["key"])
     starts = np.flatnonzero(new)
@@ -238,7 +238,7 @@ def repeats(runs: Sequence[Path], memory: int) -> np.ndarray:
 
     Args:
         runs: a file for each part, `sorted_run` of its hashes.
-        memory: bytes that may be held.
+        memory: bytes of memory that may be used.
     """
     starts = np.cumsum([0, *(len(mapped(run)) for run in runs)])
     found = np.zeros(int(starts[-1]), dtype=bool)

@@ -173,7 +173,7 @@ def test_families_that_are_rungs_with_share_their_sections(inputs: ReportInputs)
     page = build_page(with_rungs(inputs, "tune", [grown]))
     ids = [attributes["id"] for _, attributes in Outline(page).tags if "id" in attributes]
     assert len(ids) == len(set(ids))
-    assert "Language models that grew from others" in page  # has a table, and curves, of its own
+    assert "Language models that start from others" in page  # has a table, and curves, of its own
     assert "is GPT, trained longer with 30.00" in page
     assert page.count("What the language models write</h2>") == 1 and page.count("Perplexity per word of every") == 1
 

@@ -1,1 +1,1 @@
-"""The explorer: pages that ask the models of a folder, live; the report's sibling."""
+"""The explorer: pages that query the models of a folder, live."""

@@ -1,11 +1,11 @@
 """The explorer's application: pages, their scripts and styles, their API, and a page that lists the API.
 
-Pages and styles are the report's own, made on this machine: nothing is loaded from elsewhere.
+Styles and scripts are those of the report; nothing is loaded from other hosts.
 
-What is refused, beside what `guard` refuses: requests of pages of other origins, too much at once, and what takes too
-long. A page elsewhere may send requests to this machine from the browser of whoever reads it. Its requests bear an
-Origin of its own (https://fetch.spec.whatwg.org/#origin-header), or its name as the Host: both are refused. What is
-sent says that it loads nothing from elsewhere and stands in no frame.
+In addition to what `guard` refuses, requests from pages of other origins, too many concurrent requests and long ones
+are refused. A foreign page may send requests to this machine from its reader's browser. They have another Origin
+(https://fetch.spec.whatwg.org/#origin-header) or Host; both are refused. The headers of responses forbid loading from
+other hosts and display in frames.
 """
 
 import asyncio
@@ -42,9 +42,9 @@ PAGES: tuple[Page, ...] = (
     reading.PAGE,
     writing.INSTRUCT,
 )
-"""In the order in which they are listed; a page more is a module, a template, a script and its line here."""
+"""The pages in the order of the list; a new page needs a module, a template, a script and a line here."""
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
-THREADS = 100  # more than all pages compute at once, so that a page is always shown
+THREADS = 100  # more than all concurrent computations, so that a page is always shown
 PATIENCE = 20.0  # seconds that a request waits for its turn
 LONGEST = 120.0  # seconds that an answer may take
 HEADERS = {
@@ -67,9 +67,9 @@ def create(
     """The application.
 
     Args:
-        shelf: the models; `shelf.project` has data/ and reports/ where there are any.
-        hosts: names by which it may be asked; ["*"] for any.
-        languages: text, source and target (of pairs), labels, tags, questions, instructions → BCP 47 tag, where known.
+        shelf: the models; `shelf.project` has data/ and reports/ if there are any.
+        hosts: accepted host names; ["*"] for any.
+        languages: text, source and target (of pairs), labels, tags, questions, instructions → BCP 47 tag, if known.
     """
     app = FastAPI(title="langladder explorer", docs_url=None, redoc_url=None, lifespan=_begin, responses=REFUSALS)
     app.add_middleware(
@@ -90,8 +90,8 @@ def create(
 
     def page_of(page: Page) -> HTMLResponse:
         shelf.refresh()
-        asked = {"models": partial(_models, shelf), "examples": partial(typed.examples, shelf)}
-        return render(page.template, page=page, shelf=shelf, **asked)
+        helpers = {"models": partial(_models, shelf), "examples": partial(typed.examples, shelf)}
+        return render(page.template, page=page, shelf=shelf, **helpers)
 
     @app.get("/", include_in_schema=False)
     def first() -> HTMLResponse:
@@ -113,7 +113,7 @@ def create(
     for page in pages:
         app.include_router(page.router(shelf), prefix=f"/api/{page.name}", tags=[page.title])
         app.get(f"/{page.name}", include_in_schema=False)(partial(page_of, page))
-    app.include_router(typed.router(shelf), prefix=f"/api/{typed.NAME}", tags=["What is typed"])
+    app.include_router(typed.router(shelf), prefix=f"/api/{typed.NAME}", tags=["Typed text"])
     return app
 
 
@@ -124,7 +124,7 @@ async def _begin(_: FastAPI) -> AsyncIterator[None]:
 
 
 def _models(shelf: Shelf, *kinds: str) -> list[tuple[str, str]]:
-    """Names and titles of the models of some kinds in order of history; two of one title have their names behind it."""
+    """Names and titles of the models of some kinds in order of history; equal titles are followed by the name."""
     found = [(name, title_of(folder)) for name, folder in in_order(shelf, *kinds).items()]
     titles = [title for _, title in found]
     return [(name, title if titles.count(title) == 1 else f"{title} ({name})") for name, title in found]
@@ -168,7 +168,7 @@ class SameOrigin:
             return
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         if scope["method"] not in ("GET", "HEAD") and _foreign(headers):
-            refusal = _refusal(403, "requests of pages elsewhere are refused; ask from the explorer's own page")
+            refusal = _refusal(403, "requests from other pages are refused; use the explorer's own page")
             await refusal(scope, receive, send)
             return
 
@@ -203,7 +203,7 @@ class Turns:
         try:
             await asyncio.wait_for(free.acquire(), PATIENCE)
         except TimeoutError:
-            refusal = _refusal(503, f"others have been asking for {PATIENCE:.0f} seconds; try again")
+            refusal = _refusal(503, f"other requests have taken {PATIENCE:.0f} seconds; try again")
             await refusal(scope, receive, send)
             return
         begun = False
@@ -218,7 +218,7 @@ class Turns:
                 await self.app(scope, receive, send_and_note)
         except TimeoutError:
             if not begun:
-                refusal = _refusal(503, f"this took longer than {LONGEST:.0f} seconds; ask for less at once")
+                refusal = _refusal(503, f"this took longer than {LONGEST:.0f} seconds; request less at once")
                 await refusal(scope, receive, send)
         finally:
             free.release()

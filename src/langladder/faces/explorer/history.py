@@ -1,7 +1,7 @@
-"""The order of history: which model came first, for every list of models that the explorer shows.
+"""The order of history: the historical order of every list of models in the explorer.
 
-The year of a rung comes from the last run's report (`reports/ladder.json`), which has it from the rung's file in conf/.
-A model that no report names, such as those of a models folder alone, stands where its approach began.
+The year of a rung comes from the last run's report (`reports/ladder.json`), which has it from the file in conf/.
+A model without a report, such as one of a models folder alone, has the year in which its approach began.
 """
 
 from pathlib import Path
@@ -27,12 +27,12 @@ BEGAN = {
     "trees": 2015,
     "Transformer": 2017,
 }
-"""Approach → the year from which it counts where a model's own is not known."""
+"""Approach → the year for a model whose own is unknown."""
 LAST = 9999
 
 
 def in_order(shelf: Shelf, *kinds: str) -> dict[str, Path]:
-    """The models of some kinds (of all, where none is named), name → folder, the oldest idea first.
+    """The models of some kinds (all, if none is named), name → folder, the oldest idea first.
 
     Kinds follow one another in the order of `answers.kinds`, word vectors first; models of one year keep the order of
     the report.

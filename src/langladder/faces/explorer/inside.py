@@ -1,7 +1,7 @@
-"""Inside one model: what it computes on the way to one token of a sentence, with the numbers of each step.
+"""Inside one model: the computation of one token of a sentence, with the numbers of each step.
 
-n-gram models, GPT, recurrent language models, BERT and translators have each a picture of their own; other models are
-not listed. What a request may ask is bounded by the numbers that its answer would hold.
+n-gram models, GPT, recurrent language models, BERT and translators each have their own picture; other models are
+not listed. The size of a request is limited by the numbers of its answer.
 """
 
 import threading
@@ -41,7 +41,7 @@ from langladder.text.tokenize.tokenizers import Tokenizer
 MOST_CHARACTERS = 2_000
 MOST_TOKENS = 64  # of a text
 MOST_NUMBERS = 600_000  # of an answer
-UNITS = 32  # of a recurrent layer that are shown one by one
+UNITS = 32  # of a recurrent layer that are shown individually
 GROUPS = (
     ("n-gram models", BackoffLanguageModel),
     ("recurrent networks", RecurrentLM),
@@ -52,7 +52,7 @@ GROUPS = (
 
 
 class LookRequest(BaseModel):
-    """A text, and which of its tokens is looked at, from 0; null: one near the end. For translators it is ignored."""
+    """A text, and the position of the token to show, from 0; null: one near the end. For translators it is ignored."""
 
     model: ModelName
     text: str = Field(max_length=MOST_CHARACTERS)
@@ -67,12 +67,12 @@ class LockedEncoder(NamedTuple):
 
 
 def router(shelf: Shelf) -> APIRouter:
-    """What answers the page's script."""
+    """The API of the page."""
     routes = APIRouter()
 
     @routes.post("/models")
     def models() -> list[Json]:
-        """The models that can be looked into: groups with name and title of each."""
+        """The models that can be shown: groups with name and title of each."""
         shelf.refresh()
         found = {name: group for name, folder in in_order(shelf).items() if (group := _group(folder))}
         return [
@@ -88,11 +88,11 @@ def router(shelf: Shelf) -> APIRouter:
 
     @routes.post("/look")
     def look(request: LookRequest) -> Json:
-        """What one model computes for one token; which keys there are, `kind` says."""
+        """The computation of one model for one token; the keys depend on `kind`."""
         folder = shelf.find(request.model)
         group = _group(folder)
         if group is None:
-            raise InputError(f"model: {request.model[:80]!r} cannot be looked into; `/api/inside/models` lists those")
+            raise InputError(f"model: {request.model[:80]!r} cannot be shown; `/api/inside/models` lists the others")
         if not request.text.strip():
             raise InputError("text: empty; write a sentence")
         if group == "translators":
@@ -111,7 +111,7 @@ def router(shelf: Shelf) -> APIRouter:
 
 
 def _group(folder: Path) -> str | None:
-    """Which of `GROUPS` the model of a folder belongs to; None where it cannot be looked into."""
+    """The group (of `GROUPS`) of the model in a folder; None if it cannot be shown."""
     kind = class_of(folder)
     if kind is None or issubclass(kind, InstructedGPT):
         return None
@@ -129,7 +129,7 @@ def _language_model(shelf: Shelf, rung: Rung, request: LookRequest) -> Json:
     row = row_of(rung.tokenizer, request.text)
     predicted = [at for at, token in enumerate(row.ids) if token != BOS]
     _check_length(len(predicted))
-    place = _place(request.place, len(predicted), max(0, len(predicted) - 3))
+    place = _position(request.place, len(predicted), max(0, len(predicted) - 3))
     at = predicted[place]
     prefix, token = row.ids[:at], row.ids[at]
     answer = guess(rung.model, rung.tokenizer, request.text, place)
@@ -175,7 +175,7 @@ def _ngrams(shelf: Shelf, rung: Rung, model: BackoffLanguageModel, prefix: list[
 
 
 def _training_ids(shelf: Shelf, tokenizer: Tokenizer) -> np.ndarray | None:
-    """The training tokens of the language models; None where they are not at hand, or cut by another tokenizer."""
+    """The training tokens of the language models; None if they are missing, or of another tokenizer."""
     folder = shelf.project / "data" / "tokens" / "text"
     try:
         own = shelf.load("tokenizer", folder / "tokenizer.json", Tokenizer.load)
@@ -240,13 +240,13 @@ def _recurrent(model: RecurrentLM, prefix: list[int]) -> Json:
 
 
 def _encoder(encoder: LoadedEncoder, text: str, place: int | None) -> Json:
-    """A gap of the text, or a token of it that is made one."""
+    """A gap of the text, or a token of it that is masked."""
     model, tokenizer = encoder.model, encoder.tokenizer
     gap = tokenizer.special_id(GAP)
     ids = (gapped(tokenizer, text) if GAP in text else tokenizer.encode(text)).tolist()
     _check_length(len(ids))
     gaps = [at for at, token in enumerate(ids) if token == gap]
-    chosen = _place(place, len(ids), max(0, len(ids) - 2))
+    chosen = _position(place, len(ids), max(0, len(ids) - 2))
     if gaps:
         chosen = chosen if chosen in gaps else gaps[0]
     row = model.framed(np.array(ids))[0]
@@ -277,15 +277,15 @@ def _translator(loaded: LoadedTranslator, text: str) -> Json:
     source = np.append(loaded.source.encode(text), EOS).astype(np.int64)
     _check_length(len(source))
     ((best, *_),) = translate(loaded.model, [source], BeamConfig(width=1, n_best=1))
-    taken = best.tokens
-    steps = translators.steps(loaded.model, source.tolist(), taken)
-    shown = weights(loaded, source, taken)
-    _check_numbers(sum(np.array(layer["weights"]).size for layer in shown["layers"]))
+    output = best.tokens
+    steps = translators.steps(loaded.model, source.tolist(), output)
+    attention = weights(loaded, source, output)
+    _check_numbers(sum(np.array(layer["weights"]).size for layer in attention["layers"]))
     return {
         "kind": "translator",
-        "translation": loaded.target.decode(taken),
+        "translation": loaded.target.decode(output),
         "log_prob": best.log_prob,
-        "source": shown["source"],
+        "source": attention["source"],
         "steps": [
             {
                 "token": name,
@@ -294,39 +294,39 @@ def _translator(loaded: LoadedTranslator, text: str) -> Json:
                 "likeliest": _likeliest(step.likeliest, loaded.target),
                 "weights": step.weights,
             }
-            for name, step in zip(shown["target"], steps, strict=True)
+            for name, step in zip(attention["target"], steps, strict=True)
         ],
-        "layers": shown["layers"],
+        "layers": attention["layers"],
     }
 
 
-def _place(asked: int | None, length: int, otherwise: int) -> int:
-    """The place that is looked at.
+def _position(position: int | None, length: int, otherwise: int) -> int:
+    """The position that is shown.
 
     Raises:
         InputError: the text has no such token.
     """
-    if asked is None:
+    if position is None:
         return otherwise
-    if asked >= length:
-        raise InputError(f"place: {asked}; the text has tokens 0 to {length - 1} for this model")
-    return asked
+    if position >= length:
+        raise InputError(f"place: {position}; the text has tokens 0 to {length - 1} for this model")
+    return position
 
 
 def _check_length(length: int) -> None:
-    """Raise InputError where a text is empty or too long to be shown."""
+    """Raise InputError if a text is empty or too long."""
     if not 0 < length <= MOST_TOKENS:
         raise InputError(f"text: {length:,} tokens for this model; 1 to {MOST_TOKENS} are shown here: cut it")
 
 
 def _check_numbers(numbers: int) -> None:
-    """Raise InputError where an answer would be too large."""
+    """Raise InputError if an answer would be too large."""
     if numbers > MOST_NUMBERS:
         raise InputError(f"text: {numbers:,} numbers inside this model; at most {MOST_NUMBERS:,} are sent: shorten it")
 
 
 def _rounded(values: torch.Tensor, digits: int = 4) -> list[Any]:
-    """As JSON has it."""
+    """As JSON."""
     found: list[Any] = values.double().cpu().numpy().round(digits).tolist()
     return found
 
@@ -334,7 +334,7 @@ def _rounded(values: torch.Tensor, digits: int = 4) -> list[Any]:
 PAGE = Page(
     "inside",
     "Inside",
-    "What one model computes on the way to one token, step by step, with the numbers of each step.",
+    "The computation of one token in one model, step by step, with the numbers of each step.",
     "inside.html.j2",
     "inside.js",
     router,

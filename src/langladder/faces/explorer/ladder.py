@@ -1,4 +1,4 @@
-"""The ladder of the last run: its tables, which run made a rung, what it grew from, how it learnt.
+"""The ladder of the last run: its tables, and the run, base and learning curve of each rung.
 
 Scores and lineage come from `reports/ladder.json`, times and runs of MLflow from `reports/timings.json`, if it belongs
 to that ladder, learning curves from `curves/`. All but the first may be missing.
@@ -34,7 +34,7 @@ _RUN = re.compile(r"[0-9a-zA-Z_-]{1,64}")
 
 
 def router(shelf: Shelf) -> APIRouter:
-    """What answers the page's script."""
+    """The API of the page."""
     routes = APIRouter()
 
     def last_run() -> ReportInputs | None:
@@ -45,7 +45,7 @@ def router(shelf: Shelf) -> APIRouter:
 
     @routes.post("/run")
     def run() -> Json:
-        """Tables and family tree of the last run, or the models on the shelf where there is no report."""
+        """Tables and family tree of the last run, or the models on the shelf if there is no report."""
         shelf.refresh()
         models = [
             {"name": name, "title": title_of(folder), "kind": kind_of(folder)}
@@ -105,7 +105,7 @@ def _table(table: LadderTable, runs: Mapping[tuple[str, str], str | None], track
 
 
 def link(run: str | None, tracking: str) -> str | None:
-    """Where a run is shown: its own address, or below that of MLflow's UI; None where neither is known."""
+    """The address of a run: its own, or below that of MLflow's UI; None if neither is known."""
     if run and run.startswith(("http://", "https://")):
         return run
     return f"{tracking.rstrip('/')}/#/runs/{run}" if run and tracking and _RUN.fullmatch(run) else None
@@ -133,7 +133,7 @@ def _points(curve: Iterable[CurvePoint], measure: str) -> list[list[float]]:
 PAGE = Page(
     "ladder",
     "Ladder",
-    "Every rung of the last run in the same units: what it scored and cost, what it grew from, how it learnt.",
+    "Every rung of the last run in the same units: scores, cost, base and learning curve.",
     "ladder.html.j2",
     "ladder.js",
     router,

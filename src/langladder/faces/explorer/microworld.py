@@ -1,6 +1,6 @@
-"""What is true on microworld: each next word's probability, and how good an answer is by its gold judge.
+"""The truth about microworld: the probability of each next word, and the gold judge's score of an answer.
 
-The judge knows microworld's requests alone: an instruction is looked up among those that its grammar draws.
+The judge only knows microworld's requests: an instruction is looked up among those that its grammar draws.
 """
 
 import heapq
@@ -30,14 +30,14 @@ SIZES: dict[str, Size] = {"tiny": "tiny", "small": "small", "medium": "small", "
 CORPORA = {"microworld": True, "microworld_sentences": False}
 """Corpora whose truth is known; whether they are documents."""
 MOST_WORDS = 120  # of a sentence
-MOST_SYMBOLS = 60_000  # of the grammar that are kept expanded, some 250 MB (sentences), before all are forgotten
+MOST_SYMBOLS = 60_000  # cached expansions of the grammar, about 250 MB (sentences); then the cache is cleared
 END = "<eos>"
 DRAWN = {"train": 8_000, "unseen": 800}
-"""Requests of each split that the judge is ready for."""
+"""Requests of each split that the judge knows."""
 EXAMPLES = 3
 """Number of examples of each kind."""
 UNKNOWN = (
-    "The gold judge reads the requests that microworld's grammar draws, and this is none of those it has drawn: "
+    "The gold judge reads the requests that microworld's grammar draws, and this is not one of them: "
     "choose an example to see an answer judged."
 )
 _lock = threading.Lock()
@@ -65,11 +65,11 @@ def learnt(project: Path) -> Learnt | None:
 def true_words(world: Learnt, text: str) -> list[Json]:
     """Each word of a text, the ends of its lines included: {"text", "bits", "entropy", "likeliest"}.
 
-    Where documents were learnt the text is the beginning of one, a line a sentence; else its lines are independent.
+    If documents were learnt, the text is the beginning of one, one sentence per line; else its lines are independent.
 
-    `bits` is None for a word that nothing drawn has in this place; what follows it in its line has no entropy either,
-    nor have the lines after it in a document.
-    `likeliest`: the five likeliest next words in its place, with their probabilities.
+    `bits` is None for a word that the grammar cannot draw there; then the rest of its line has no entropy, nor have the
+    lines after it in a document.
+    `likeliest`: the five likeliest words there, with their probabilities.
     """
     lines = [line.split() for line in text.splitlines() if line.strip()] or [[]]
     found: list[Json] = []
@@ -85,7 +85,7 @@ def _of_a_document(size: Size, lines: Sequence[list[str]]) -> Iterator[list[dict
     """The distributions of the next words of each line, given the lines before."""
     reader: Reader | None = Reader()
     for line in lines:
-        if reader is None:  # the line before cannot be
+        if reader is None:  # the line before is impossible
             yield []
             continue
         with _lock:
@@ -99,7 +99,7 @@ def _of_a_document(size: Size, lines: Sequence[list[str]]) -> Iterator[list[dict
 
 
 def _of_sentences(size: Size, lines: Sequence[list[str]]) -> Iterator[list[dict[str, float]]]:
-    """The distributions of the next words of each line, as if it stood alone."""
+    """The distributions of the next words of each line, as if it were alone."""
     for line in lines:
         with _lock:
             yield _next_words(size).after(line[:MOST_WORDS])
@@ -121,21 +121,21 @@ def _word(word: str, truth: dict[str, float]) -> Json:
 
 @lru_cache(maxsize=1)
 def _next_words(size: Size) -> NextWords:
-    """With a grammar of its own, so that what it keeps goes with it."""
+    """With its own grammar, so that its cache is freed with it."""
     shared = grammar(size)
     return NextWords(Grammar(shared.start, shared.expand))
 
 
 @lru_cache(maxsize=len(get_args(Size)))
 def requests(size: Size) -> dict[str, Dialogue]:
-    """Instruction → the dialogue that demonstrates it, as the grammar draws them; seconds at the first time."""
+    """Instruction → its dialogue, as the grammar draws them; takes seconds the first time."""
     config = InstructionsConfig(size=size)
     found = [one for split, count in DRAWN.items() for one in demonstrations(config, split, count)]
     return {_one_line(one.prompt[-1].text): one for one in found}
 
 
 def examples(size: Size) -> list[dict[str, str]]:
-    """A few instructions of each kind, each with a right answer; a kind says whether training shows it."""
+    """A few instructions of each kind, each with a right answer; a kind says whether it occurs in training."""
     config = InstructionsConfig(size=size)
     found: list[dict[str, str]] = []
     for split, most in (("train", 12 * EXAMPLES), ("unseen", 6 * EXAMPLES)):
@@ -149,7 +149,7 @@ def examples(size: Size) -> list[dict[str, str]]:
 
 
 def evaluate_answer(size: Size, instruction: str, answer: str) -> Json:
-    """What the gold judge says of an answer: its parts, its reward, a right answer; why not, where it cannot."""
+    """The gold judge's result for an answer: its parts, its reward, a right answer; or the reason why there is none."""
     known = requests(size).get(_one_line(instruction))
     if known is None:
         return {"known": False, "why": UNKNOWN}

@@ -1,4 +1,4 @@
-"""What a page of the explorer is, and how answers of several models to one question are streamed."""
+"""A page of the explorer, and the streaming of several models' answers to one question."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -18,14 +18,14 @@ class Page(NamedTuple):
     """One page, found at `/<name>`.
 
     Attributes:
-        name: in the address, and of its API: its router answers below `/api/<name>`.
+        name: in the address; its router answers below `/api/<name>`.
         title: in the list of pages, and above the page.
         about: one sentence, below the title.
         template: of `templates/`; it extends `base.html.j2` and fills its block `main`.
         script: of `static/`, a module.
-        router: what answers the script; called once.
-        needs: kinds of models; where there is none of them, the page is not listed (and explains itself).
-        at_once: how many of its requests are computed at a time; others wait.
+        router: makes the router of its API; called once.
+        needs: kinds of models; if there are none, the page is not listed (and says why).
+        at_once: maximum number of concurrent requests; others wait.
     """
 
     name: str
@@ -39,12 +39,12 @@ class Page(NamedTuple):
 
 
 def without_styles(svg: str) -> str:
-    """A drawing for the explorer, whose markup may bear no styles: its script (`graft` of common.js) sets them."""
+    """A drawing for the explorer, whose markup must not have styles: its script (`graft` of common.js) sets them."""
     return re.sub(r"<style.*?</style>", "", str(svg), flags=re.DOTALL).replace(' style="', ' data-style="')
 
 
 def each_model(names: Iterable[str], answer: Callable[[str], Json]) -> Iterator[Json]:
-    """An event a model, one after the other; of a model that cannot answer its error."""
+    """One event per model, one after the other; its error if it cannot answer."""
     for name in dict.fromkeys(names):
         try:
             yield {"model": name} | answer(name)
@@ -53,7 +53,7 @@ def each_model(names: Iterable[str], answer: Callable[[str], Json]) -> Iterator[
 
 
 def in_turn(names: Iterable[str], events: Callable[[str], Iterator[Json]]) -> Iterator[Json]:
-    """The models take turns, an event each, so that all columns grow at once; a model's last event has `end`."""
+    """Events of the models in turn, so that all columns grow together; a model's last event has `end`."""
     growing = {name: events(name) for name in dict.fromkeys(names)}
     while growing:
         for name, own in list(growing.items()):

@@ -80,7 +80,7 @@ class Labelling(BaseModel):
 
 
 class Tagging(BaseModel):
-    """A sentence; `words` says what a word is, as for `langladder tag`."""
+    """A sentence; `words` says how words are split, as for `langladder tag`."""
 
     text: Text
     words: WordChoice = "whitespace"
@@ -88,7 +88,7 @@ class Tagging(BaseModel):
 
 
 class Answering(BaseModel):
-    """A paragraph, a question about it, the answers to choose from for those readers that choose."""
+    """A paragraph, a question about it, the options for readers that choose."""
 
     context: Text
     question: Annotated[str, Field(max_length=2_000)]
@@ -97,22 +97,22 @@ class Answering(BaseModel):
 
 
 def router(shelf: Shelf) -> APIRouter:
-    """What answers the page's script."""
+    """The API of the page."""
     routes = APIRouter()
 
     @routes.post("/labels", response_class=StreamingResponse)
     def labels(request: Labelling) -> StreamingResponse:
-        """What each classifier says: an event a model, with labels, weighed words, attention and the tree's nodes."""
+        """The result of each classifier, one event per model: labels, weights of words, attention, nodes of trees."""
         return _each(shelf, request.models, read_classifier, lambda model: label_text(model, request.text))
 
     @routes.post("/tags", response_class=StreamingResponse)
     def tags(request: Tagging) -> StreamingResponse:
-        """What each tagger says of each word: an event a model, with the second best tags and what tags mean."""
+        """The tags of each tagger, one event per model, with the second best tags and the meaning of tags."""
         return _each(shelf, request.models, read_tagger, lambda model: tag_text(model, request.text, request.words))
 
     @routes.post("/answers", response_class=StreamingResponse)
     def answers(request: Answering) -> StreamingResponse:
-        """The best answers of each reader, an event a model; `start` is −1 where no span was found."""
+        """The best answers of each reader, one event per model; `start` is −1 if no span was found."""
         return _each(
             shelf,
             request.models,
@@ -126,7 +126,7 @@ def router(shelf: Shelf) -> APIRouter:
 def _each(
     shelf: Shelf, names: Sequence[str], load: Callable[[Path], Model], question: Callable[[Model], Json]
 ) -> StreamingResponse:
-    """An event a model; each answers one question at a time, since weights of words come from its gradients."""
+    """One event per model; each answers one question at a time, because weights of words come from its gradients."""
 
     def read(folder: Path) -> tuple[Model, threading.Lock]:
         return load(folder), threading.Lock()
@@ -140,14 +140,14 @@ def _each(
 
 
 def label_text(model: Classifier, text: str) -> Json:
-    """The probability of each label, how much each word speaks for the likeliest, what is said of the nodes of a tree.
+    """The probability of each label, the weight of each word for the likeliest, and the labels of a tree's nodes.
 
     Args:
         text: a text, two with a tab between them, or a bracketed tree. A classifier that reads no trees reads its
             words; one that does reads a text without brackets as a tree that branches to the right.
 
     Raises:
-        InputError: it is none of these, or too long.
+        InputError: another text, or too long.
     """
     if len(text.split()) > MOST_WORDS:
         raise InputError(f"a text of {len(text.split()):,} words; the explorer reads {MOST_WORDS:,}: cut it")
@@ -181,10 +181,10 @@ def _drawn(why: Decision, names: Sequence[str]) -> Json:
 
 
 def tag_text(model: Tagger, sentence: str, mode: WordChoice) -> Json:
-    """A tag for each word with its probability, given the whole sentence, and the second best.
+    """A tag for each word with its probability given the whole sentence, and the second best.
 
     Args:
-        mode: what is a word, as for `langladder tag`.
+        mode: how words are split, as for `langladder tag`.
 
     Raises:
         InputError: there is no word, or there are too many.
@@ -200,7 +200,7 @@ def tag_text(model: Tagger, sentence: str, mode: WordChoice) -> Json:
 
 
 def tag_in_words(tag: str) -> str:
-    """What a tag means, "" where that is not known: NOUN is a noun, B-PER the first word of a person."""
+    """The meaning of a tag, "" if unknown: NOUN is a noun, B-PER the first word of a person."""
     if tag == "O":
         return "no name"
     position, dash, kind = tag.partition("-")
@@ -210,13 +210,13 @@ def tag_in_words(tag: str) -> str:
 
 
 def answer_question(model: Reader, context: str, question: str, options: Sequence[str], best: int = 5) -> Json:
-    """The best answers to a question about a paragraph, with where they stand in it.
+    """The best answers to a question about a paragraph, with their positions.
 
     Args:
         options: the answers to choose from, for a reader that chooses.
 
     Raises:
-        InputError: nothing is asked, of nothing, too much is read, or there is nothing to choose from.
+        InputError: the question or paragraph is empty or too long, or options are missing.
     """
     context, question = " ".join(context.split()), " ".join(question.split())
     if not context or not question:
@@ -224,7 +224,7 @@ def answer_question(model: Reader, context: str, question: str, options: Sequenc
     if len(context.split()) > MOST_WORDS:
         raise InputError(f"a paragraph of {len(context.split()):,} words; the explorer reads {MOST_WORDS:,}: cut it")
     if model.chooses and len(set(options)) < 2:
-        raise InputError("this reader chooses among options: type two or more different ones, one a line")
+        raise InputError("this reader chooses among options: type two or more different ones, one per line")
     choices = tuple(dict.fromkeys(options)) if model.chooses else ()
     (found,) = answer(model, [Question(context, question, (), choices)], AnswerRequest(best=best))
     return {"context": context, "chooses": model.chooses, "answers": [one._asdict() for one in found]}

@@ -1,4 +1,4 @@
-"""One text under every language model: how surprising each token and word is, beside the truth where it is known."""
+"""One text under every language model: the surprisal of each token and word, with the truth if it is known."""
 
 import json
 from itertools import groupby, islice
@@ -29,7 +29,7 @@ class Scoring(BaseModel):
 
 
 class Place(BaseModel):
-    """A token of a text, by its number for this model."""
+    """A token of a text, by its position for this model."""
 
     model: ModelName
     text: Text
@@ -37,23 +37,23 @@ class Place(BaseModel):
 
 
 class Truth(BaseModel):
-    """Texts whose truth is asked for."""
+    """Texts to compare with the truth."""
 
     texts: list[Text] = Field(min_length=1, max_length=2)
 
 
 def router(shelf: Shelf) -> APIRouter:
-    """What answers the page's script."""
+    """The API of the page."""
     routes = APIRouter()
 
     @routes.post("/score", response_class=StreamingResponse)
     def score(request: Scoring) -> StreamingResponse:
-        """Surprisal of each token and word, an event a model; tokens: [white space before, text, bits, word, known]."""
+        """Surprisal of each token and word, one event per model; tokens: [space before, text, bits, word, known]."""
         return streamed(each_model(request.models, lambda name: {"texts": _scores(shelf, name, request.texts)}))
 
     @routes.post("/next")
     def likeliest(request: Place) -> Json:
-        """The five likeliest tokens in the place of one, and the entropy of what the model expects there."""
+        """The five likeliest tokens at one position, and the entropy of the model's distribution there."""
         rung = shelf.language_model(request.model)
         with rung.lock:
             return guess(rung.model, rung.tokenizer, request.text, request.place)._asdict()
@@ -68,7 +68,7 @@ def router(shelf: Shelf) -> APIRouter:
 
     @routes.post("/probes")
     def probes() -> list[Json]:
-        """Some pairs of sentences of which one is grammatical, where the corpus brings such."""
+        """Some pairs of a grammatical and an ungrammatical sentence, if the corpus has them."""
         return _probes(shelf)
 
     return routes

@@ -1,4 +1,4 @@
-"""Tokenize: one text in every tokenizer of the shelf, and how each arrives at its tokens."""
+"""Tokenize: one text in every tokenizer of the shelf, and the steps of each."""
 
 import hashlib
 from collections.abc import Sequence
@@ -39,24 +39,24 @@ class Text(BaseModel):
 
 
 class Followed(BaseModel):
-    """A text that one tokenizer cuts, step by step; `tokenizer` is an id of the list."""
+    """A text to tokenize step by step; `tokenizer` is an id of the list."""
 
     tokenizer: Annotated[str, Field(max_length=64)]
     text: str = Field(max_length=MOST_STEPPED)
 
 
 def router(shelf: Shelf) -> APIRouter:
-    """What answers the page's script."""
+    """The API of the page."""
     routes = APIRouter()
 
     @routes.post("/list")
     def listed() -> list[Json]:
-        """The different tokenizers: what kind each is, how large, whose; `error` where it cannot be read."""
+        """The different tokenizers: kind, size, models of each; `error` if it cannot be read."""
         return [_about(shelf, key, files) for key, files in _files(shelf).items()]
 
     @routes.post("/cut")
     def cut(request: Text) -> list[Json]:
-        """The tokens of every tokenizer, a list a line: [text, id]; the id is null where a word has none."""
+        """The tokens of every tokenizer, one list per line: [text, id]; the id is null if a word has none."""
         if not request.text.strip():
             raise InputError("text: empty; write a text")
         found = []
@@ -69,7 +69,7 @@ def router(shelf: Shelf) -> APIRouter:
 
     @routes.post("/steps")
     def steps(request: Followed) -> Json:
-        """How one tokenizer cuts a text; which keys there are, `how` says."""
+        """The steps of one tokenizer on a text; the keys depend on `how`."""
         if not request.text.strip():
             raise InputError("text: empty; write a text")
         files = _files(shelf)
@@ -81,7 +81,7 @@ def router(shelf: Shelf) -> APIRouter:
 
 
 def _files(shelf: Shelf) -> dict[str, list[Path]]:
-    """The different tokenizers by their hash, and the files that hold each."""
+    """The different tokenizers by their hash, and the files with each."""
     found: dict[str, list[Path]] = {}
     for folder in in_order(shelf).values():
         for name in FILES:
@@ -91,7 +91,7 @@ def _files(shelf: Shelf) -> dict[str, list[Path]]:
 
 
 def _hash(file: Path) -> str:
-    """Of what decides on tokens: of vectors the words alone."""
+    """The hash of what decides the tokens: for vectors, only the words."""
     if file.name == "words.json":
         return hashlib.sha256("\n".join(read_words(file).rows).encode()).hexdigest()[:16]
     return hashlib.sha256(file.read_bytes()).hexdigest()[:16]
@@ -104,7 +104,7 @@ def _read(shelf: Shelf, file: Path) -> Steps | Words:
 
 
 def _about(shelf: Shelf, key: str, files: Sequence[Path]) -> Json:
-    """One of the list."""
+    """An entry of the list."""
     names = {folder: name for name, folder in shelf.folders.items()}
     sides = {"source.json": " (source)", "target.json": " (target)"}
     users = [names[file.parent] + sides.get(file.name, "") for file in files]
@@ -120,7 +120,7 @@ def _about(shelf: Shelf, key: str, files: Sequence[Path]) -> Json:
 PAGE = Page(
     "tokenize",
     "Tokenize",
-    "One text as every tokenizer cuts it, and how it arrives there.",
+    "One text as every tokenizer cuts it, and its steps.",
     "tokenize.html.j2",
     "tokenize.js",
     router,

@@ -1,4 +1,4 @@
-"""Translate: what every translator makes of a sentence, what it reads meanwhile, and how the search went."""
+"""Translate: the translations of every translator, its attention, and its search."""
 
 import threading
 from pathlib import Path
@@ -25,7 +25,7 @@ WIDEST = 16
 
 
 class Search(BaseModel):
-    """A sentence, and how its translations are looked for."""
+    """A sentence, and the settings of the search."""
 
     text: str = Field(max_length=MOST_CHARACTERS)
     width: int = Field(default=5, ge=1, le=WIDEST)
@@ -67,12 +67,12 @@ class LockedTranslator(NamedTuple):
 
 
 def router(shelf: Shelf) -> APIRouter:
-    """What answers the page's script."""
+    """The API of the page."""
     routes = APIRouter()
 
     @routes.post("/search", response_class=StreamingResponse)
     def search(request: SearchAll) -> StreamingResponse:
-        """The best translations of each model and its greedy one, an event a model."""
+        """The best translations of each model and its greedy one, one event per model."""
         text = one_line(request.text)
 
         def translations(name: str) -> Json:
@@ -84,14 +84,14 @@ def router(shelf: Shelf) -> APIRouter:
 
     @routes.post("/attention")
     def attention(request: Reading) -> Json:
-        """What was read for each token: `weights` of every layer and head, (heads, tokens, tokens)."""
+        """The attention for each token: `weights` of every layer and head, (heads, tokens, tokens)."""
         loaded, lock = locked_translator(shelf, request.model)
         with lock:
             return {**translating.weights(loaded, _source(loaded, one_line(request.text)), request.ids)}
 
     @routes.post("/tree")
     def tree(request: SearchOne) -> Json:
-        """The search, step by step: a node is a token behind its parent, with what became of it."""
+        """The search, step by step: a node is a token after its parent, with its outcome."""
         loaded, lock = locked_translator(shelf, request.model)
         with lock:
             return {**translating.search_tree(loaded, _source(loaded, one_line(request.text)), request.config())}
@@ -140,7 +140,7 @@ def _source(loaded: LoadedTranslator, text: str) -> np.ndarray:
 PAGE = Page(
     "translate",
     "Translate",
-    "A sentence through every translator: the best it finds, what it reads for each token, and the search as a tree.",
+    "A sentence through every translator: its best translations, its attention, and the search as a tree.",
     "translate.html.j2",
     "translate.js",
     router,

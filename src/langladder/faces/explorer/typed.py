@@ -1,7 +1,7 @@
-"""What is typed on a page: which of its words the models have never met, and sentences of the run's own test data.
+"""Typed texts: their words that models do not know; and example sentences from the run's own test data.
 
-Both come from `data/clean/` of the folder that is explored: the words from the training split of the text that a kind
-of model learns from, the sentences from its test split. Where a folder has no data, a word is unknown if the model
+Both come from `data/clean/` of the explored folder: the words from the training split of the text that a kind
+of model learns from, the sentences from its test split. If a folder has no data, a word is unknown if the model
 itself has no token for it, and pages begin with a sentence of microworld.
 """
 
@@ -36,7 +36,7 @@ MOST_CHARACTERS = 20_000
 MOST_MODELS = 60
 MOST_ROWS = 1_000_000  # of the training texts that are read: about ten seconds
 LOOKED_AT = 2_000  # rows of the test split among which examples are looked for
-SIZE = 10**7  # bytes of memory that words, a tokenizer or examples take, about
+SIZE = 10**7  # approximate bytes of memory of words, a tokenizer or examples
 EXAMPLES = 4
 LONGEST = 110  # characters of an example
 LONGEST_LABELLED = 300
@@ -58,7 +58,7 @@ AS_WRITTEN = Lexicon(None, None)
 
 
 class Example(NamedTuple):
-    """A sentence of the test data; `about`: what is known of it, such as its label."""
+    """A sentence of the test data; `about`: metadata, such as its label."""
 
     text: str
     about: str = ""
@@ -77,7 +77,7 @@ CASES = {
         Example("olga follows the sad gentleman that helped anna in paris .", "names"),
     ),
 }
-"""Side → texts for the page Read that show what is hard for models of it."""
+"""Side → texts for the page Read that are hard for its models."""
 
 
 class TypedText(BaseModel):
@@ -94,16 +94,16 @@ class UnknownRequest(BaseModel):
 
 
 def router(shelf: Shelf) -> APIRouter:
-    """What answers the pages' scripts."""
+    """The API of the pages."""
     routes = APIRouter()
 
     @routes.post("/unknown")
     def unknown(request: UnknownRequest) -> list[Json]:
-        """The words of each text that some models have never met, an object for those that read them alike.
+        """The words of each text that some models do not know; one object for models that read them alike.
 
         `models`; `words` of the text, `count` of them unknown; `unknown`, each with the `pieces` that are read instead
-        and the spelling `written` that was met, if there is one; `by`: what says so, the `training` text, the model's
-        own `list` of words, or its `tokenizer` alone, where the training text is not at hand.
+        and the known spelling `written`, if there is one; `by`: the source, the `training` text, the model's
+        own `list` of words, or only its `tokenizer`, if the training text is missing.
         """
         return [found for asked in request.asked for found in _unknown_of(shelf, asked)]
 
@@ -128,7 +128,7 @@ def _unknown_of(shelf: Shelf, asked: TypedText) -> list[Json]:
 
 
 def _lexicon(shelf: Shelf, folder: Path) -> Lexicon:
-    """What a model reads; what a word is says its training text, where the model does not."""
+    """The lexicon of a model; its training text defines words if the model does not."""
     lexicon = shelf.load("lexicon", folder, lexicon_of, SIZE)
     side = SIDES.get(kind_of(folder) or "")
     if lexicon.tokenizer is None or side is None or (folder / CONVENTIONS).is_file():
@@ -138,9 +138,9 @@ def _lexicon(shelf: Shelf, folder: Path) -> Lexicon:
 
 
 def _training_words(shelf: Shelf, folder: Path, lexicon: Lexicon) -> frozenset[str] | None:
-    """The words of the training texts of a model, as it folds them; None where they are not at hand.
+    """The words of the training texts of a model, as it folds them; None if they are missing.
 
-    A model that keeps a list of its words needs none: it says itself what it has.
+    A model with a list of its words needs none.
     """
     kind = kind_of(folder)
     if kind is None or lexicon.listed is not None:
@@ -151,7 +151,7 @@ def _training_words(shelf: Shelf, folder: Path, lexicon: Lexicon) -> frozenset[s
 
 
 def _words_of_side(shelf: Shelf, side: str, lexicon: Lexicon = AS_WRITTEN) -> frozenset[str] | None:
-    """The words of the training texts of a side, as a lexicon folds them; None where they are not at hand."""
+    """The words of the training texts of a side, as a lexicon folds them; None if they are missing."""
     table = _table(shelf.project, side, "train")
     if table is None:
         return None
@@ -164,12 +164,12 @@ def _words_of_side(shelf: Shelf, side: str, lexicon: Lexicon = AS_WRITTEN) -> fr
 
 
 def examples(shelf: Shelf, side: str) -> list[Example]:
-    """A few short texts of a side's test split whose every word was met in training; none where there is no data.
+    """A few short texts of a side's test split whose words all occur in training; none if there is no data.
 
     Args:
         side: a folder of data/clean/; `documents` and `beginnings`: the first lines of documents of `text`, the first
-            half of its lines; `instructions`: what microworld's grammar draws, where that was learnt; `cases`: `CASES`
-            whose words were met.
+            half of its lines; `instructions`: drawn by microworld's grammar, if that was learnt; `cases`: `CASES`
+            whose words are known.
     """
     if side == "instructions":
         world = microworld.learnt(shelf.project)
@@ -223,7 +223,7 @@ def _first_half(text: str, words: list[str]) -> str:
 
 
 def _cases(shelf: Shelf) -> list[Example]:
-    """Those of `CASES` whose every word was met in the training text of their side; all where there is none."""
+    """Those of `CASES` whose words all occur in the training text of their side; all if there is none."""
     found = []
     for side, cases in CASES.items():
         known = _words_of_side(shelf, side)
@@ -232,7 +232,7 @@ def _cases(shelf: Shelf) -> list[Example]:
 
 
 def _one_each(found: Iterable[Example]) -> list[Example]:
-    """The examples by turns of their labels, so that the first few have different ones."""
+    """The examples with alternating labels, so that the first few have different ones."""
     turns: dict[str, int] = {}
     numbered = []
     for one in found:
@@ -257,7 +257,7 @@ COLUMNS = {
 
 
 def _rows(table: Path, side: str, most: int) -> Iterator[Row]:
-    """The first rows of a table, the columns that are read of a side."""
+    """The first rows of a table, with the columns that the side needs."""
     batches = read_batches(table, COLUMNS[side])
     return islice((row for batch in batches for row in batch.to_pylist()), most)
 

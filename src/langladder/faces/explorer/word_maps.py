@@ -1,12 +1,11 @@
-"""Maps of words: computed once, in the background, and kept; whoever asks meanwhile hears how far they are.
+"""Maps of words: computed once, in the background, and cached; requests get the progress meanwhile.
 
-PCA takes part of a second and runs here; t-SNE and UMAP take up to a minute and run in a process of their own, one at a
-time: it takes no time from the server's, and what it held is given back when it ends. The points are those of
-`langladder map`.
+PCA takes part of a second and runs here; t-SNE and UMAP take up to a minute and run in their own process, one at a
+time, so that they do not block the server and their memory is freed. The points are those of `langladder map`.
 
     python -m langladder.faces.explorer.word_maps METHOD FOLDER
 
-is that process: it reads `rows.safetensors` of the folder, (W, D) vectors, prints how far it is and writes
+is that process: it reads `rows.safetensors` of the folder, (W, D) vectors, prints its progress and writes
 `points.safetensors`, (W, 2).
 """
 
@@ -35,16 +34,16 @@ from langladder.ground.errors import InputError
 MOST_WORDS = 5000
 MOST_NUMBERS = 2 * 10**7  # words × dimensions: more would take minutes, and gigabytes
 KEPT = 24  # maps
-PATIENCE = 25.0  # seconds that one answer lasts; then whoever asked asks again, and goes on listening
+PATIENCE = 25.0  # seconds that one answer lasts; then the client sends its request again
 _ITERATION = re.compile(r"Iteration (\d+)")
 
 
 @dataclass
 class Job:
-    """One map on its way.
+    """A map that is being computed.
 
     Attributes:
-        share: done so far, from 0 to 1. doing: what is being done, in words.
+        share: progress from 0 to 1. doing: the current step, in words.
     """
 
     words: list[str]
@@ -61,7 +60,7 @@ class Job:
         found: WordMap | None = None,
         error: str | None = None,
     ) -> None:
-        """Change what is known, and wake whoever listens."""
+        """Change the state, and notify waiting requests."""
         with self.changed:
             self.doing = self.doing if doing is None else doing
             self.share = self.share if share is None else share
@@ -70,7 +69,7 @@ class Job:
 
     @property
     def over(self) -> bool:
-        """Whether there is a map, or none will come."""
+        """Whether the map is complete or has failed."""
         return self.found is not None or self.error is not None
 
 
@@ -83,10 +82,10 @@ class Maps:
         self._turn = threading.Lock()
 
     def job(self, vectors: WordVectors, count: int, method: MapMethod) -> Job:
-        """The map of the most frequent words, begun if it is not there yet.
+        """The map of the most frequent words, started if it is not there yet.
 
         Raises:
-            InputError: it would take too much, or needs a package that is not installed.
+            InputError: the map is too large, or needs a package that is not installed.
         """
         check_method(method)
         words = vectors.words[: min(count, MOST_WORDS)]
@@ -118,11 +117,11 @@ class Maps:
         except InputError as error:
             job.update(error=str(error))
         except Exception as error:
-            job.update(error=f"the map could not be made ({type(error).__name__}); ask again, or for fewer words")
+            job.update(error=f"the map could not be made ({type(error).__name__}); try again, or with fewer words")
 
 
 def _in_a_process(job: Job, rows: np.ndarray, method: MapMethod) -> np.ndarray:
-    """Points found by a process of its own, (W, 2)."""
+    """Points from its own process, (W, 2)."""
     job.update("starting")
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -146,7 +145,7 @@ def _in_a_process(job: Job, rows: np.ndarray, method: MapMethod) -> np.ndarray:
 
 
 def events(job: Job, patience: float = PATIENCE) -> Iterator[Json]:
-    """How far a map is, and in the end the map; {"again": true} where `patience` ends before that.
+    """The progress of a map, and at the end the map; {"again": true} if `patience` ends before that.
 
     Raises:
         InputError: it could not be made.
@@ -165,7 +164,7 @@ def events(job: Job, patience: float = PATIENCE) -> Iterator[Json]:
 
 
 def _as_json(found: WordMap) -> Json:
-    """Points between −1 and 1, both axes by one measure."""
+    """Points between −1 and 1, with one scale for both axes."""
     points = found.points
     if len(points):
         points = points - (points.max(axis=0) + points.min(axis=0)) / 2
@@ -176,7 +175,7 @@ def _as_json(found: WordMap) -> Json:
 
 
 def place_words(method: MapMethod, folder: Path) -> None:
-    """What that process does."""
+    """The main function of that process."""
     rows = artefacts.read_arrays(folder / "rows.safetensors")["rows"]
     words = [str(row) for row in range(len(rows))]
     found = word_map(WordVectors(words, rows), words, method, verbose=True)

@@ -21,7 +21,7 @@ from langladder.faces.http.shelf import Shelf
 from langladder.ground.errors import InputError
 
 LONGEST_WORD = 200  # characters
-MOST_TRIED = 8  # words that are offered
+MOST_TRIED = 8  # suggested words
 MOST_ANSWERS = 100  # neighbours, answers
 MOST_LISTED = 5_000  # characters of a list of words
 MOST_DEBIASED = 50_000  # the most frequent words; more would take gigabytes
@@ -30,7 +30,7 @@ Word = Annotated[str, Field(max_length=LONGEST_WORD)]
 Words = Annotated[str, Field(max_length=MOST_LISTED)]
 Count = Annotated[int, Field(ge=1, le=MOST_ANSWERS)]
 
-EXAMPLES = (  # a : b :: c, a group with one that does not belong, pairs, and what may lean
+EXAMPLES = (  # a : b :: c, a group with one that does not belong, pairs, and words that may be biased
     (("man", "woman", "king"), "dog cat paris horse", "she he, woman man", "doctor nurse teacher king queen actor"),
     (("mann", "frau", "könig"), "hund katze berlin pferd", "sie er, frau mann", "arzt lehrer könig königin"),
     (("homme", "femme", "roi"), "chien chat paris cheval", "elle il, femme homme", "docteur roi reine acteur"),
@@ -44,7 +44,7 @@ class Vectors(BaseModel):
 
 
 class Neighbours(Vectors):
-    """A word whose neighbours are asked for."""
+    """A word, for its neighbours."""
 
     word: Word
     count: Count = 10
@@ -68,13 +68,13 @@ class Pair(Vectors):
 
 
 class Group(Vectors):
-    """Words, apart by spaces or commas, of which one may not belong."""
+    """Words, separated by spaces or commas, of which one may not belong."""
 
     words: Words
 
 
 class Bias(Vectors):
-    """Pairs that differ in the bias alone (`she he, woman man`), and words that should be neutral."""
+    """Pairs that differ only in the bias (`she he, woman man`), and words that should be neutral."""
 
     pairs: Words
     words: Words
@@ -96,13 +96,13 @@ class Map(Vectors):
 
 
 def router(shelf: Shelf) -> APIRouter:
-    """What answers the page's script."""
+    """The API of the page."""
     routes = APIRouter()
     maps = Maps()
 
     @routes.post("/about")
     def about(request: Vectors) -> Json:
-        """How many words and dimensions, words to begin with, and some more to try."""
+        """Numbers of words and dimensions, first words, and some more to try."""
         vectors = shelf.vectors(request.model)
         size = {"words": len(vectors), "dimension": int(vectors.matrix.shape[1])}
         lines = {method: line for method in METHODS if (line := missing_package(method))}
@@ -138,17 +138,17 @@ def router(shelf: Shelf) -> APIRouter:
 
     @routes.post("/odd")
     def odd(request: Group) -> list[Json]:
-        """How alike the others are without each word, the odd one out first."""
+        """The similarity of the others without each word, the odd one out first."""
         return [dict(one) for one in odd_one_out(shelf.vectors(request.model), _listed(request.words))]
 
     @routes.post("/bias")
     def bias(request: Bias) -> Json:
-        """How words lean along a bias, before and after hard debiasing."""
+        """The projections of words on a bias, before and after hard debiasing."""
         return _bias(shelf.vectors(request.model), request)
 
     @routes.post("/rungs", response_class=StreamingResponse)
     def rungs(request: Everywhere) -> StreamingResponse:
-        """The nearest words in every rung, an event a rung."""
+        """The nearest words in every rung, one event per rung."""
         word = _word(request.word)
         return streamed(
             each_model(request.models, lambda name: {"nearest": nearest(shelf.vectors(name), word, request.count)})
@@ -156,7 +156,7 @@ def router(shelf: Shelf) -> APIRouter:
 
     @routes.post("/map", response_class=StreamingResponse)
     def plane(request: Map) -> StreamingResponse:
-        """How far the map is (`share`, `said`), then its words and places; `again`: ask again to go on listening."""
+        """The progress of the map (`share`, `said`), then its words and positions; `again`: send the request again."""
         return streamed(events(maps.job(shelf.vectors(request.model), request.count, request.method)))
 
     return routes
@@ -165,7 +165,7 @@ def router(shelf: Shelf) -> APIRouter:
 def _word(text: str) -> str:
     """Raises InputError where it is empty."""
     if not text.strip():
-        raise InputError("no word is given: write one into each field")
+        raise InputError("a word is missing: write one into each field")
     return text.strip()
 
 
@@ -174,7 +174,7 @@ def _listed(text: str) -> list[str]:
 
 
 def examples(vectors: WordVectors) -> dict[str, str]:
-    """Words of these vectors that show something; of a text in another language just frequent ones."""
+    """Example words of these vectors; frequent ones if the text is in another language."""
     for (a, b, c), group, pairs, leaning in EXAMPLES:
         if all(word in vectors for word in (a, b, c)):
             first = {"word": c, "a": a, "b": b, "c": c, "first": b, "second": a}
@@ -224,7 +224,7 @@ def _bias(vectors: WordVectors, request: Bias) -> Json:
 
 
 def _first(vectors: WordVectors, wanted: list[str]) -> WordVectors:
-    """The most frequent words, and those that are asked about."""
+    """The most frequent words, and the requested ones."""
     if len(vectors) <= MOST_DEBIASED or vectors.is_sparse:
         return vectors
     rows = sorted({*range(MOST_DEBIASED), *(vectors.index[word] for word in wanted if word in vectors)})
@@ -234,7 +234,7 @@ def _first(vectors: WordVectors, wanted: list[str]) -> WordVectors:
 PAGE = Page(
     "words",
     "Words",
-    "What lies near what in word vectors and in the input embeddings of language models.",
+    "Neighbours, analogies and maps in word vectors and in the input embeddings of language models.",
     "words.html.j2",
     "words.js",
     router,

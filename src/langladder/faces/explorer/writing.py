@@ -1,8 +1,8 @@
-"""Texts as models write them: one prompt continued by every language model, one instruction answered by two.
+"""Generated texts: one prompt continued by every language model, one instruction answered by two.
 
-Both are streamed token by token, the models in turn. Of an instruction microworld's gold judge says how well it was
-answered. A model that learnt to answer reads the chat template; any other language model reads the instruction as a
-text and goes on, which is what it grew from.
+Both are streamed token by token, the models in turn. Microworld's gold judge scores answers to its instructions. A
+model that learnt to answer reads the chat template; any other language model reads the instruction as a text and
+continues it.
 """
 
 import hashlib
@@ -50,12 +50,12 @@ class Continuing(BaseModel):
 
 
 def continue_router(shelf: Shelf) -> APIRouter:
-    """What answers the page's script."""
+    """The API of the page."""
     routes = APIRouter()
 
     @routes.post("/text", response_class=StreamingResponse)
     def text(request: Continuing) -> StreamingResponse:
-        """What each model says after the prompt: an event a token, {"model", "text" so far}.
+        """The continuation of each model: one event per token, {"model", "text" so far}.
 
         The last has the `end` and the model's own `seed`, with which `langladder generate` draws the same.
         """
@@ -65,16 +65,16 @@ def continue_router(shelf: Shelf) -> APIRouter:
 
 
 def own_seed(seed: int, name: str) -> int:
-    """The seed by which one model draws: from the page's, and from the model's name.
+    """The seed of one model: from the page's seed and the model's name.
 
-    With the same random numbers two models draw nearly the same text as long as their probabilities are alike, and the
-    worse one borrows the other's luck.
+    With the same random numbers, two models draw nearly the same text while their probabilities are similar, which
+    hides the difference between them.
     """
     return int.from_bytes(hashlib.blake2b(f"{seed} {name}".encode(), digest_size=4).digest())
 
 
 def _continued(shelf: Shelf, name: str, request: Continuing) -> Iterator[Json]:
-    """What one model says; it is locked for a token at a time, so that nobody waits for a whole text."""
+    """The continuation of one model, which is locked for one token at a time: nobody waits for a whole text."""
     rung = shelf.language_model(name)
     config = sampling_at(
         request.temperature,
@@ -99,7 +99,7 @@ def _continued(shelf: Shelf, name: str, request: Continuing) -> Iterator[Json]:
 CONTINUE = Page(
     "continue",
     "Continue",
-    "How each language model goes on from the same words.",
+    "How each language model continues the same words.",
     "continue.html.j2",
     "continue.js",
     continue_router,
@@ -107,7 +107,7 @@ CONTINUE = Page(
 
 
 class Instructing(BaseModel):
-    """An instruction, who answers it, and how: temperature 0 takes the likeliest token."""
+    """An instruction, the models that answer it, and the sampling: temperature 0 takes the likeliest token."""
 
     instruction: str = Field(max_length=LONGEST_INSTRUCTION)
     models: list[ModelName] = Field(max_length=4)
@@ -117,12 +117,12 @@ class Instructing(BaseModel):
 
 
 def instruct_router(shelf: Shelf) -> APIRouter:
-    """What answers the page's script."""
+    """The API of the page."""
     routes = APIRouter()
 
     @routes.post("/examples")
     def examples() -> list[dict[str, str]]:
-        """Some instructions of each kind, with a right answer; `shown`: unseen where training has none of the kind."""
+        """Some instructions of each kind, with a right answer; `shown`: unseen if training has none of the kind."""
         return microworld.examples(_size(shelf))
 
     @routes.post("/answer", response_class=StreamingResponse)
@@ -154,7 +154,7 @@ def _answered(shelf: Shelf, name: str, request: Instructing) -> Iterator[Json]:
 
 
 def check_instruction(model: LanguageModel, tokenizer: Tokenizer, instruction: str) -> None:
-    """Raise InputError where there is nothing to answer, or no room for an answer."""
+    """Raise InputError if the instruction is empty, or there is no room for an answer."""
     if not instruction.strip():
         raise InputError("no instruction; type one, or choose an example")
     if isinstance(model, InstructedGPT):
@@ -169,10 +169,10 @@ def answer_as_it_grows(
     config: SamplingConfig,
     chooser: Chooser | None = None,
 ) -> Iterator[str]:
-    """The answer as it grows: each text holds the one before it, as far as its characters are whole.
+    """The answer as it grows: each text continues the one before it, up to its last complete character.
 
     Args:
-        chooser: of a best-of-n, whose answer comes all at once.
+        chooser: for a best-of-n, whose answer is sent at once.
 
     Raises:
         InputError: as `check_instruction`.
@@ -189,8 +189,8 @@ def answer_as_it_grows(
         yield chosen_answer(model, template, dialogue, config, chooser)
         return
     row = template.prompt(dialogue).tolist()
-    room = config.model_copy(update={"max_tokens": min(config.max_tokens, model.context - len(row))})
-    yield from _drawn(model, tokenizer, row, room)
+    shortened = config.model_copy(update={"max_tokens": min(config.max_tokens, model.context - len(row))})
+    yield from _drawn(model, tokenizer, row, shortened)
 
 
 def _drawn(model: LanguageModel, tokenizer: Tokenizer, prompt: list[int], config: SamplingConfig) -> Iterator[str]:
@@ -210,7 +210,7 @@ def _drawn(model: LanguageModel, tokenizer: Tokenizer, prompt: list[int], config
 INSTRUCT = Page(
     "instruct",
     "Instruct",
-    "Two models answer one instruction, and a judge that knows microworld says how well.",
+    "Two models answer one instruction, and microworld's gold judge scores the answers.",
     "instruct.html.j2",
     "instruct.js",
     instruct_router,

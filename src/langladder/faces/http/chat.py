@@ -119,8 +119,8 @@ def answers(shelf: Shelf, request: ChatRequest) -> tuple[threading.Lock, list[Ch
     messages = tuple(one.message() for one in request.messages)
     prompt = ChatTemplate(tokenizer).prompt(messages)
     check_prompt(prompt, model.context, "messages", messages)
-    room = model.context - len(prompt)
-    config = request.sampling(min(request.max_completion_tokens or request.max_tokens or room, room))
+    free = model.context - len(prompt)
+    config = request.sampling(min(request.max_completion_tokens or request.max_tokens or free, free))
     check_bias(config.logit_bias, model.number_of_words)
     rung = Rung(model, tokenizer, lock)
     found: list[Choice] = [

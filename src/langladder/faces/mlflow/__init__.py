@@ -1,8 +1,8 @@
 """Every model as an MLflow Python function, in an environment with only the wheel.
 
-MLflow imports this package by its name, which its MLmodel file gives as `loader_module`, and calls `_load_pyfunc`. What
-it gets answers `predict(data, params)`; that rows have the columns of the signature MLflow has seen to. The package
-itself imports nothing of MLflow: data are rows by name, answers too.
+MLflow imports this package by its name, which its MLmodel file gives as `loader_module`, and calls `_load_pyfunc`. The
+result has `predict(data, params)`; MLflow checks the columns of rows against the signature. The package itself does not
+import MLflow: data and answers are rows by name.
 """
 
 from langladder.faces.mlflow.functions import load as _load_pyfunc

@@ -1,8 +1,8 @@
 """Every kind of model as a Python function: its input and output columns; and how to load it from a folder.
 
-MLflow's folder has `langladder.json` beside its MLmodel: {"model", where in it the model lies, "place", where that was
-written, "fingerprint"}. A registered model is a copy and lies in the folder. One that was only logged stays where the
-pipeline wrote it, and is found there as long as it is the same; where the project was moved, beside `mlartifacts/`.
+MLflow's folder has `langladder.json` beside its MLmodel: {"model": path of the model in the folder, "place": where that
+was written, "fingerprint"}. A registered model is a copy and is in the folder. A logged model stays where the pipeline
+wrote it, and is found there as long as it is the same; if the project was moved, beside `mlartifacts/`.
 """
 
 from pathlib import Path, PurePosixPath
@@ -417,7 +417,7 @@ def load(path: str | Path, _: Any = None) -> ModelFunction[Any]:
     """The function for a model's folder, or for one that MLflow has downloaded.
 
     Raises:
-        InputError: it has no model, or one that is not here any more.
+        InputError: it has no model, or one that no longer exists.
     """
     folder = lies_in(Path(path))
     kind = function_of(folder)
@@ -427,10 +427,10 @@ def load(path: str | Path, _: Any = None) -> ModelFunction[Any]:
 
 
 def function_of(folder: Path) -> type[ModelFunction[Any]] | None:
-    """What answers for the model in a folder, by its files alone; None where it holds none that could answer.
+    """The kind of function for a model's folder, from its files alone; None if it cannot predict.
 
     Raises:
-        InputError: its config.json is damaged, or names no class of the house.
+        InputError: its config.json is damaged, or names no class of langladder.
     """
     if (folder / "words.json").is_file() and (folder / "vectors.safetensors").is_file():
         return FUNCTIONS["embedding"]

@@ -22,7 +22,7 @@ Model = TypeVar("Model")
 
 
 class SchemaColumn(NamedTuple):
-    """A column of MLflow's schema; `depth` lists around the type: 0 a value, 1 a list, 2 a list of lists."""
+    """A column of MLflow's schema; `depth`: 0 for a value, 1 for a list, 2 for a list of lists."""
 
     name: str
     type: str = "string"
@@ -76,18 +76,18 @@ class ModelFunction(ABC, Generic[Model]):
         """
 
     def predict(self, data: Any, params: Parameters | None = None) -> Any:
-        """What MLflow calls.
+        """Predict; MLflow calls this.
 
         Args:
-            data: a data frame with the columns `inputs`, a dictionary of columns, or a list of rows. A value where a
+            data: a data frame with the columns `inputs`, a dictionary of columns, or a list of rows. A value if a
                 column is expected is one row; a column inside a row, as MLflow makes of dictionaries, is many.
-            params: those of `parameters` that shall differ.
+            params: those of `parameters` that differ from the defaults.
 
         Returns:
             A row of `outputs` for each row: a data frame for a data frame, else a list of dictionaries.
 
         Raises:
-            InputError: a row or a parameter is not as it should be; a text is too long.
+            InputError: a row or a parameter is invalid; a text is too long.
         """
         if strange := sorted((params or {}).keys() - self.parameters.keys()):
             raise InputError(
@@ -105,7 +105,7 @@ class ModelFunction(ABC, Generic[Model]):
         return self._frame(data, answers) if frame else answers
 
     def _spread(self, record: Row) -> Rows:
-        """The rows of a record, of which each value may be a row's or a list of those of many rows."""
+        """The rows of a record whose values belong to one row, or are lists for many rows."""
         values: dict[SchemaColumn, Any] = {column: record.get(column.name) for column in self.inputs}
         sizes = {one.name: len(value) for one, value in values.items() if _depth(value) > one.depth}
         if not sizes:
@@ -120,10 +120,10 @@ class ModelFunction(ABC, Generic[Model]):
         ]
 
     def _frame(self, data: Any, answers: Rows) -> Any:
-        """The answers as a data frame of the same class, with the index of `data` where it has as many rows."""
+        """The answers as a data frame of the same class, with the index of `data` if it has as many rows."""
         frame = type(data)({one.name: [row[one.name] for row in answers] for one in self.outputs})
         for column in self.outputs:
-            if any(row[column.name] is None for row in answers):  # pandas would make it NaN, which is no JSON
+            if any(row[column.name] is None for row in answers):  # pandas would make it NaN, which is not JSON
                 values = np.empty(len(answers), dtype=object)
                 values[:] = [row[column.name] for row in answers]
                 frame[column.name] = values
@@ -146,7 +146,7 @@ class ModelFunction(ABC, Generic[Model]):
 
     @staticmethod
     def _check_texts(where: str, column: SchemaColumn, value: Any) -> None:
-        """Refuse what is no text where text is read, a text that is too long, and half characters (lone surrogates)."""
+        """Refuse values that are not text in a column of text, long texts, and half characters (lone surrogates)."""
         if column.type != "string" or value is None:
             return
         texts = [value]
@@ -180,7 +180,7 @@ class ModelFunction(ABC, Generic[Model]):
 
 
 def _records(data: Any, frame: bool) -> Rows:
-    """What `data` holds by name: a row each, or many (see `ModelFunction._spread`)."""
+    """`data` as records by name, each with one row or many (see `ModelFunction._spread`)."""
     if isinstance(data, Mapping):
         return [dict(data)]
     if frame:
@@ -192,12 +192,12 @@ def _records(data: Any, frame: bool) -> Rows:
 
 
 def _depth(value: object) -> int:
-    """How many lists stand inside each other: 0 of a value."""
+    """The depth of nested lists: 0 for a value."""
     if not isinstance(value, list | tuple | np.ndarray):
         return 0
     return 1 + max((_depth(one) for one in value), default=0)
 
 
 def _is_none(value: object) -> bool:
-    """Whether a value stands for none, as NaN does in a data frame."""
+    """Whether a value is missing, such as NaN in a data frame."""
     return value is None or isinstance(value, float)

@@ -1,9 +1,9 @@
 """Cleaning parallel text: both sides of a pair, and the pair as a whole.
 
-A pair goes when either side is empty or outside the limits, when one side is many times longer than the other, or
-when the same pair was there before. Splits are cut by the hash of the source sentence, so that all translations of
-one sentence fall together; a training pair that shares its source *or* its target with held-out text is dropped, for
-else the test would ask for sentences that were seen.
+A pair is dropped if a side is empty or outside the limits, if one side is many times longer than the other, or if the
+same pair occurred before. Splits are cut by the hash of the source sentence, so that all translations of a sentence are
+in one split. A training pair that shares its source *or* its target with held-out text is dropped: the test must not
+contain sentences that were seen.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,24 +35,24 @@ from langladder.text.words.segmentation import (
 
 
 class CleanPairsConfig(CleanRowsConfig):
-    """How parallel text is cleaned. limits: of either side; held_out_never_in_train: no source and no target of it."""
+    """How parallel text is cleaned. `limits` hold for each side, `held_out_never_in_train` for sources and targets."""
 
     source: StepsConfig = StepsConfig()
     target: StepsConfig = StepsConfig()
     source_language: Language | None = None
     target_language: Language | None = None
-    # Characters of the longer side over those of the shorter, after those of the target are divided by how many the
-    # target has in the whole corpus for one of the source: the same bound for every pair of scripts.
+    # Characters of the longer side over those of the shorter, after the target's are divided by the corpus' mean ratio
+    # of target to source: one bound fits every pair of scripts.
     max_length_ratio: float | None = Field(default=None, gt=1)
     leakage_words: int = Field(default=13, ge=1)
 
 
 class PairRules(CleanPairsConfig):
-    """The settings, with what the corpus decides; `words` are those of the source.
+    """The settings, completed by the corpus; `words` is that of the source.
 
     Attributes:
-        target_words: what a word of the target is.
-        characters: of the target for one of the source.
+        target_words: how the target is split into words.
+        characters: target characters per source character.
     """
 
     target_words: WordChoice = "auto"
@@ -76,7 +76,7 @@ class PairRules(CleanPairsConfig):
         return cls.model_validate(config.model_dump() | more | {"characters": characters})
 
     def length_ratio(self, source: str, target: str) -> float:
-        """How many times longer one side is than the other, beside the mean of the corpus."""
+        """How many times longer one side is than the other, relative to the mean of the corpus."""
         shorter, longer = sorted((len(source) * self.characters, len(target)))
         return longer / shorter
 
@@ -105,7 +105,7 @@ def clean_parallel(raw_folder: Path, out_folder: Path, config: CleanPairsConfig,
     Returns and raises: as `cleaning.clean_text`, with a report for each side.
     """
     names = present_splits(raw_folder)
-    # Held-out pairs first: of two equal pairs, the one in the training text goes.
+    # Held-out pairs first: of two equal pairs, the one in train is dropped.
     ordered = sorted(names, key=("test", "validation", "train", "all").index)
     first = raw_folder / f"{names[0]}.parquet"
     config = config.model_copy(

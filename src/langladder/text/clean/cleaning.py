@@ -3,9 +3,9 @@
     raw shards ─ clean_shard ─┬─ duplicates, cut ─┬─ write_tables ─ clean shards ─ measure → report
                  of each      └─ of the corpus    └─                               of each
 
-What is done to each shard runs on an engine. The text is never in memory as a whole: here are a few numbers of each
-document, while it is decided which documents go and which split each one belongs to. Splits that the corpus brings
-itself stay as they are; missing ones are cut from train.
+The work on each shard runs on an engine. The text is never in memory as a whole: this process holds a few numbers per
+document while it decides which documents are dropped and which split each belongs to. Splits that the corpus has are
+kept; missing ones are cut from train.
 """
 
 import hashlib
@@ -80,12 +80,12 @@ class CleanConfig(Config):
     # Lines are independent samples of one source: a repeated one is data, so none is dropped, overlap is only counted.
     iid: bool = False
     leakage_words: int = Field(default=13, ge=1)  # n of the n-grams counted across splits
-    words: InstalledWords = "auto"  # what a word is: in limits and statistics here, and in every figure per word later
+    words: InstalledWords = "auto"  # how words are split: in limits, statistics and all figures per word
     language: Language | None = None
 
 
 class CutReport(TypedDict, total=False):
-    """How splits were cut, where the corpus does not bring all of them; warnings."""
+    """How missing splits were cut; warnings."""
 
     cut_by: str
     warnings: list[str]
@@ -144,7 +144,7 @@ def clean_text(raw_folder: Path, out_folder: Path, config: CleanConfig, seed: in
     with atomic_folder(out_folder, SHARDED) as folder:
         scratch = folder / "work"
         scratch.mkdir()
-        # Held-out text first: of two equal documents, the one in the training text goes.
+        # Held-out text first: of two equal documents, the one in train is dropped.
         ordered = sorted(names, key=("test", "validation", "train", "all").index)
         shards = Shard.all_of({name: raw_folder / name for name in ordered}, scratch)
         book = _clean(shards, rules, scratch, engine)
@@ -171,7 +171,7 @@ def clean_text(raw_folder: Path, out_folder: Path, config: CleanConfig, seed: in
 
 
 def cut_report(cuts: list[Cut], more: list[str]) -> CutReport:
-    """How splits were cut, for the data report, where the corpus does not bring all of them; warnings, and `more`."""
+    """For the data report: how missing splits were cut; warnings, and `more`."""
     report: CutReport = {"cut_by": cuts[-1].by} if cuts else {}
     if warnings := [line for found in cuts for line in found.warnings] + more:
         report["warnings"] = warnings
@@ -196,7 +196,7 @@ def _clean(shards: Sequence[Shard], rules: Rules, scratch: Path, engine: Engine)
 def _duplicates(
     shards: Sequence[Shard], starts: np.ndarray, config: DuplicatesConfig, book: Book, engine: Engine
 ) -> np.ndarray:
-    """Which documents go as duplicates; noted with the first line of some of them.
+    """Find duplicate documents, and note them with the first line of some.
 
     Args:
         starts: (S + 1,) documents of the corpus before each shard, and all.
@@ -225,7 +225,7 @@ def _split(
     """The split of each document.
 
     Returns:
-        (D,) int8 positions in SPLITS, -1 where the document goes; how splits were cut, [] where none was.
+        (D,) int8 positions in SPLITS, -1 for a dropped document; how splits were cut, [] if none was.
 
     Raises:
         InputError: a table is left empty, or has too few documents to cut.
@@ -250,7 +250,7 @@ def _split(
 
 
 def _noted(shards: Sequence[Shard], kind: str) -> np.ndarray:
-    """(D,) what the shards noted of each document."""
+    """(D,) what the shards noted for each document."""
     return np.concatenate([np.array(mapped(shard.path(kind))) for shard in shards])
 
 
@@ -264,11 +264,11 @@ def clean_rows(
 
     Args:
         book: notes what is changed and dropped.
-        gone: of each line within the limits, a position in DUPLICATE_KINDS; 0: it stays.
+        gone: for each line within the limits, a position in DUPLICATE_KINDS; 0: it is kept.
 
     Yields:
-        The lines that stay. A line that was changed, and those of its document after it or after one that is dropped,
-        have no known log-probability any more: it may depend on the lines before.
+        The lines that are kept. A changed line, and the lines of its document after a changed or dropped one, lose
+        their log-probability, because it may depend on the lines before.
     """
     steps, split = build_steps(rules.steps), splitter_of(rules.words)
     kinds, altered = repeat(0) if gone is None else gone, -1  # a document
@@ -287,7 +287,7 @@ def clean_rows(
 
 
 def note_lines(shard: Shard, rules: Rules) -> None:
-    """Save what tells duplicates among the cleaned lines of the corpus."""
+    """Save the hashes that find duplicates among the cleaned lines."""
     notes = TextHashes(rules.duplicates, "lines")
     for _, line, _ in clean_rows(read_text_rows(shard.file), rules, Book()):
         notes.note(line)
@@ -298,7 +298,7 @@ def clean_shard(shard_and_start: tuple[Shard, int], rules: Rules, gone: Path | N
     """Clean a shard into its file `rows`, and note its documents.
 
     Args:
-        shard_and_start: a shard, and the number of its first cleaned line in the corpus, which counts only with `gone`.
+        shard_and_start: a shard, and the number of its first cleaned line in the corpus, used only with `gone`.
         gone: file of the positions in DUPLICATE_KINDS of all cleaned lines of the corpus.
     """
     shard, start = shard_and_start

@@ -1,15 +1,15 @@
-"""Duplicates: lines or documents that the corpus already had, exactly or nearly.
+"""Exact and near duplicates of lines and documents.
 
-Exact ones are found by a hash of the text. Two texts are near where the share of shingles (word n-grams; character
-n-grams where a script writes no spaces) that they have in common, their Jaccard similarity s, is at least a threshold
-(Broder 1997). MinHash finds the candidates without comparing all pairs (library datasketch): a signature has P random
-minima of hashed shingles, which is cut into B bands of R rows; two texts whose signatures agree in all rows of a band
-are candidates, with probability
+Exact duplicates have the same hash. Two texts are near duplicates if their sets of shingles (word n-grams; character
+n-grams where a script writes no spaces) have a Jaccard similarity s of at least a threshold (Broder 1997). MinHash
+finds candidates without comparing all pairs (library datasketch): a signature has P random minima of hashed shingles
+and is cut into B bands of R rows; two texts whose signatures agree in all rows of a band are candidates, with
+probability
 
     1 − (1 − s^R)^B        (Leskovec, Rajaraman & Ullman 2014, section 3.4)
 
-A candidate goes only where the two sets of shingles themselves are so similar: the estimate from two signatures has a
-standard deviation of √(s(1 − s)/P), 0.035 at s = 0.8 with 128 permutations.
+A candidate is dropped only if the exact similarity of the two sets reaches the threshold: an estimate from signatures
+has a standard deviation of √(s(1 − s)/P), 0.035 at s = 0.8 with 128 permutations.
 
 Each part of a corpus saves hashes of its texts (`TextHashes`), and `decided` compares them in the order of the corpus,
 however it is cut into parts. A shingle is 32 bits of its hash; between two texts of 1,000 shingles the expected error
@@ -32,9 +32,9 @@ from langladder.text.words.segmentation import has_unspaced_script
 
 Scope = Literal["keep", "lines", "documents"]
 RECALL = 0.95  # of pairs whose similarity is the threshold
-DUPLICATE_KINDS = ("", "duplicate", "near_duplicate")  # why a line or a document goes, by number
+DUPLICATE_KINDS = ("", "duplicate", "near_duplicate")  # why a line or a document is dropped, by number
 Files = Callable[[str], Path]
-"""From an ending to the file with it that a part saves."""
+"""Ending → the file that a part saves with it."""
 
 
 class NearDuplicates(TypedDict):
@@ -53,7 +53,7 @@ class NearDuplicatesReport(TypedDict, total=False):
 
 
 class DuplicatesConfig(Config):
-    """Which duplicates go. The first of several stays; those held out are looked at before the training text."""
+    """Which duplicates are dropped. The first of several is kept; held-out texts come before the training text."""
 
     exact: Scope = "documents"
     near: Scope = "keep"  # "documents" costs about 2 ms a document of 350 words
@@ -64,9 +64,9 @@ class DuplicatesConfig(Config):
 
     @property
     def bands(self) -> tuple[int, int]:
-        """B bands of R rows: as few candidates as possible (large R) of bands that find 95 % of pairs at the threshold.
+        """B bands of R rows: the largest R (fewest candidates) that finds 95 % of pairs at the threshold.
 
-        Where none does (a low threshold, few permutations), the bands of one row, which find the most.
+        If none does (a low threshold, few permutations), R = 1, which finds the most.
         """
         for rows in range(self.permutations, 1, -1):
             if recall(self.near_threshold, self.permutations // rows, rows) >= RECALL:
@@ -153,12 +153,14 @@ class TextHashes:
             save(file(f"{self.scope}.sizes"), np.array([len(one) for one in self._shingles], dtype=np.int64))
 
 
-def decided(parts: Sequence[Files], config: DuplicatesConfig, scope: Scope, room: int) -> tuple[np.ndarray, np.ndarray]:
-    """Which texts go as duplicates, where `scope` is looked at.
+def decided(
+    parts: Sequence[Files], config: DuplicatesConfig, scope: Scope, memory: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find the duplicates among texts, if `scope` is compared.
 
     Args:
-        parts: of which `TextHashes` were saved, in the order of the corpus.
-        room: bytes that may be held.
+        parts: those with saved `TextHashes`, in the order of the corpus.
+        memory: bytes of memory that may be used.
 
     Returns:
         (N,) int8, positions in KINDS, of all texts; where those of each part begin, and the end.
@@ -167,7 +169,7 @@ def decided(parts: Sequence[Files], config: DuplicatesConfig, scope: Scope, room
     bounds = np.cumsum([0, *(len(mapped(part(f"{scope}.{noted}"))) for part in parts)])
     gone = np.zeros(int(bounds[-1]), dtype=np.int8)
     if config.exact == scope:
-        gone[repeats([part(f"{scope}.hashes") for part in parts], room)] = 1
+        gone[repeats([part(f"{scope}.hashes") for part in parts], memory)] = 1
     if config.near == scope:
         gone[_near(parts, config, scope, np.flatnonzero(gone == 0), bounds)] = 2
     return gone, bounds
@@ -181,13 +183,13 @@ def duplicate_kinds(texts: Iterable[str], config: DuplicatesConfig, scope: Scope
         return np.zeros(count, dtype=np.int8)
     with TemporaryDirectory() as folder:
         notes.save(Path(folder).joinpath)
-        return decided([Path(folder).joinpath], config, scope, room=2**30)[0]
+        return decided([Path(folder).joinpath], config, scope, memory=2**30)[0]
 
 
 def _near(
     parts: Sequence[Files], config: DuplicatesConfig, scope: Scope, texts: np.ndarray, bounds: np.ndarray
 ) -> list[int]:
-    """Those of the texts, (T,) int64 ascending, that are near one before them that stays."""
+    """The texts, (T,) int64 ascending, that are near duplicates of an earlier one that is kept."""
     bands = [mapped(part(f"{scope}.bands")) for part in parts]
     sets = _Sets(parts, scope, bounds)
     groups = np.zeros((len(texts), config.bands[0]), dtype=np.int32)  # texts that agree in a band have one number there

@@ -33,21 +33,21 @@ from langladder.text.storage.tables import Row, group_rows, read_group, read_tab
 from langladder.text.words.segmentation import InstalledWords
 
 DROPPED = -1  # instead of a split
-ROWS = 4096  # that are cleaned at a time
-GROUP_ROWS = 16_384  # of a row group that is written, at most
+ROWS = 4096  # cleaned at a time
+GROUP_ROWS = 16_384  # of a written row group, at most
 GROUP_BYTES = 32 * 2**20  # likewise, about
 SCRATCH = "work"  # folder of the cleaned rows, below that of the tables
-EXAMPLE = pa.field("example", pa.string())  # beside the columns of a cleaned row: the raw row in a report
+EXAMPLE = pa.field("example", pa.string())  # an extra column of a cleaned row: the raw row, for reports
 
 
 class CleanRowsConfig(Config):
     """How rows of any kind are cleaned."""
 
     limits: LimitsConfig = LimitsConfig()
-    drop_duplicates: bool = True  # a row that was there before
+    drop_duplicates: bool = True  # rows that occurred before
     held_out_never_in_train: bool = True
     split: SplitConfig = SplitConfig()
-    words: InstalledWords = "auto"  # what a word is, in limits and statistics
+    words: InstalledWords = "auto"  # how words are split, in limits and statistics
     iid: bool = False  # rows are independent samples: nothing repeated is dropped, overlap is only counted
 
 
@@ -73,7 +73,7 @@ Settings = TypeVar("Settings", bound=CleanRowsConfig)
 
 
 class RowType(NamedTuple, Generic[Settings]):
-    """The columns of rows, and how a batch of them is cleaned. Workers get its functions, which a module must have.
+    """The columns of rows, and how a batch of them is cleaned. Its functions, which workers get, belong to a module.
 
     Attributes:
         schema: columns of the tables.
@@ -149,7 +149,7 @@ def digest(value: object) -> int:
 
 
 def repeated(hashes: np.ndarray) -> np.ndarray:
-    """(N,) bool: whether a hash stood before."""
+    """(N,) bool: whether a hash occurred before."""
     found = np.ones(len(hashes), dtype=np.bool_)
     found[np.unique(hashes, return_index=True)[1]] = False
     return found
@@ -212,7 +212,7 @@ class CleanedRows(Generic[Settings]):
         self.split = np.full(len(self.fractions), TRAIN, dtype=np.int8)
 
     def drop_duplicates(self, reason: str = "duplicate", *, across_tables: bool = False) -> None:
-        """Drop each row that stood before, in its own table or in any; none where the settings keep them.
+        """Drop each row that occurred before, in any table, unless the settings keep them.
 
         Args:
             reason: its name in the report.
@@ -230,7 +230,7 @@ class CleanedRows(Generic[Settings]):
         """Give each row its split: that of its table, or one that is cut by hash where the corpus lacks splits.
 
         Args:
-            cut: (these rows, which of them (N,) bool, splits that the corpus has) → the splits of those.
+            cut: (this object, the rows to cut (N,) bool, splits that the corpus has) → their splits.
 
         Raises:
             InputError: no row of a table is left, or too few to cut. A table whose name is neither in SPLITS nor `all`
@@ -251,7 +251,7 @@ class CleanedRows(Generic[Settings]):
                 self.split[rows] = TRAIN if name == "all" else self.splits.index(name)
 
     def drop_held_out(self, none_left: str) -> None:
-        """Drop training rows that share something with held-out ones; none where the settings keep them.
+        """Drop training rows that share something with held-out ones, unless the settings keep them.
 
         Args:
             none_left: the message where no training row is left.

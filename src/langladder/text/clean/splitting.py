@@ -1,7 +1,7 @@
 """Splits by hash: whole documents to train, validation and test, the same way on every machine.
 
-A document's hash with the seed is read as a fraction u in [0, 1). So no order of files matters, and
-two equal documents are never on both sides of a split. Two cuts:
+A document's hash with the seed is read as a fraction u in [0, 1). So the order of files does not matter, and equal
+documents are in the same split. Two ways to cut:
 
 documents   test where u < f_test, validation where u < f_test + f_validation, else train: a document keeps its split
             when others are added. Of few documents, or very unequal ones, the splits are of another size than asked.
@@ -9,7 +9,7 @@ words       in the order of u: test takes each document that brings its words ne
             tenth of them is missing; then validation likewise; the rest is train. When documents are added, those
             move whose turn comes sooner or later by that.
 
-`auto` cuts by documents, and by words where that misses an asked share by more than half (a factor of 1.5).
+`auto` cuts by documents, or by words if that misses a requested share by a factor of more than 1.5.
 """
 
 import hashlib
@@ -24,13 +24,13 @@ from langladder.ground.schema import Config
 from langladder.text.storage.shards import SPLITS
 
 TRAIN, VALIDATION, TEST = range(3)  # positions in SPLITS
-NEAR = 1.5  # a cut by documents within this factor of every asked share is kept
-OFF = 2.0  # a share that is off by more than this factor is warned of
+NEAR = 1.5  # a cut by documents within this factor of every requested share is kept
+OFF = 2.0  # a share that is off by more than this factor gives a warning
 MISSING = 0.1  # of the words of a split that is cut by words
 
 
 class SplitConfig(Config):
-    """How much is held out where the corpus brings no split of its own."""
+    """How much is held out where the corpus has no splits."""
 
     validation: float = Field(default=0.05, gt=0, lt=1)  # share of the documents, or of the words
     test: float = Field(default=0.05, gt=0, lt=1)
@@ -94,10 +94,10 @@ def cut(
         return Cut(splits, by, [])
     held = ", ".join(
         f"{SPLITS[split]} {int(words[splits == split].sum()):,} words in {int((splits == split).sum()):,} {unit} "
-        f"({_share(splits, words, split):.1%}{f' of {share:.1%} asked' if share else ''})"
+        f"({_share(splits, words, split):.1%}{f' of {share:.1%} requested' if share else ''})"
         for split, share in ((TRAIN, None), *_held_out(config, own))
     )
-    return Cut(splits, by, [f"the splits are not as large as asked (conf/split/hash.yaml): {held}"])
+    return Cut(splits, by, [f"the splits do not have the requested sizes (conf/split/hash.yaml): {held}"])
 
 
 def _held_out(config: SplitConfig, own: Sequence[str]) -> list[tuple[int, float]]:
@@ -128,7 +128,7 @@ def _by_words(fractions: np.ndarray, words: np.ndarray, config: SplitConfig, own
         for document in free:
             if held >= (1 - MISSING) * wanted or spare == 0:
                 break
-            if sizes[document] < 2 * (wanted - held):  # else the split were further off with it than without
+            if sizes[document] < 2 * (wanted - held):  # otherwise the split would be further off with it
                 chosen[document] = split
                 held += sizes[document]
                 spare -= 1
@@ -144,11 +144,11 @@ def assign(fractions: np.ndarray, config: SplitConfig, own: Sequence[str] = (), 
     Args:
         fractions: (D,) float64, of `hash_fraction`.
         config: shares held out.
-        own: splits the corpus brings itself, which are then not cut: any of train, validation, test.
+        own: splits that the corpus has, which are not cut: any of train, validation, test.
 
     Returns:
-        (D,) int8: positions in SPLITS. No wanted split is empty: where chance left one so, it gets the document whose
-        fraction comes next after its share.
+        (D,) int8: positions in SPLITS. No wanted split is empty: one that would be gets the document with the next
+        fraction after its share.
 
     Raises:
         InputError: fewer different documents than splits.

@@ -1,10 +1,9 @@
-"""Figures of clean text: what every split consists of, and leakage, the share of held-out text that train has, too.
+"""Figures of clean text: the content of each split, and leakage, the share of held-out text that is in train.
 
-All figures are exact and go to the data report as they are. Leakage is measured on word n-grams (13 by default, as in
-the GPT-3 paper, Brown et al. 2020, appendix C; a shorter line counts as one n-gram, whole) and on whole lines. Both are
-compared by 64-bit hashes on disk. Held-out shards are hashed first; then each training shard saves those of its hashes
-that the held-out text has. Of g held-out n-grams, one in 2⁶⁴ / g different ones of the training text is taken for one
-of them.
+All figures are exact and go to the data report. Leakage is measured on word n-grams (13 by default, as in the GPT-3
+paper, Brown et al. 2020, appendix C; a shorter line counts as one n-gram) and on whole lines. Both are compared by
+64-bit hashes on disk: held-out shards are hashed first; then each training shard saves those of its hashes that the
+held-out text has. With g held-out n-grams, one in 2⁶⁴ / g distinct training n-grams is wrongly counted as one of them.
 """
 
 import hashlib
@@ -44,7 +43,7 @@ _RIGHT_TO_LEFT = {"Arabic", "Hebrew", "Nko", "Syriac", "Thaana"}
 _BELONGS = {"\u200b": {"Khmer", "Lao", "Myanmar", "Thai", "Tibetan"}, "\u200c": _JOINED, "\u200d": _JOINED}
 _BELONGS |= {"\u200e": _RIGHT_TO_LEFT, "\u200f": _RIGHT_TO_LEFT}
 NAMED = 4  # kinds of invisible characters that a warning names
-PRESENT = 0.01  # share of the letters from which a script is part of a text
+PRESENT = 0.01  # minimum share of the letters for a script to be part of a text
 PERCENTILES = (0, 1, 5, 25, 50, 75, 95, 99, 100)
 KINDS = ("ngrams", "lines")  # what is compared between splits
 
@@ -185,9 +184,9 @@ def scripts(characters: Counter[str]) -> dict[str, float]:
 
 
 def invisible(characters: Counter[str]) -> dict[str, int]:
-    """How often each character stands there that shows nothing (zero-width, bidirectional controls), commonest first.
+    """How often each invisible character (zero-width, bidirectional control) occurs, commonest first.
 
-    Those that a script of the text is written with are left out: joiners in Arabic and Indic scripts, the zero-width
+    Those that a script of the text needs are left out: joiners in Arabic and Indic scripts, the zero-width
     space in Thai, marks of direction in Hebrew; and joiners where there are as many emoji as they could join.
     """
     found = {character: count for character, count in characters.items() if _INVISIBLE.match(character)}
@@ -203,7 +202,7 @@ def invisible(characters: Counter[str]) -> dict[str, int]:
 
 
 def character_warnings(reports: Iterable[CharacterFigures], what: str) -> list[str]:
-    """What to say of invisible and replacement characters.
+    """Warnings about invisible and replacement characters.
 
     Args:
         reports: of the splits of a text, as `TextStatistics.report` gives them.
@@ -218,13 +217,13 @@ def character_warnings(reports: Iterable[CharacterFigures], what: str) -> list[s
         kinds = ", ".join(f"{count:,} {name}" for name, count in unseen.most_common(NAMED))
         more = f" and {len(unseen) - NAMED} kinds more" if len(unseen) > NAMED else ""
         warnings.append(
-            f"{what} has {unseen.total():,} invisible character(s) ({kinds}{more}): a word with one is another word; "
-            "if they are not meant, take them out of the files (`invisible` in conf/clean takes out all but joiners)"
+            f"{what} has {unseen.total():,} invisible character(s) ({kinds}{more}): a word with one is another; "
+            "if they are not intended, remove them (`invisible` in conf/clean removes all but joiners)"
         )
     if lost:
         warnings.append(
-            f"{what} has {lost:,} replacement character(s) (U+FFFD): a program before this one could not decode what "
-            "stood there; make the files anew from their source, in the right encoding"
+            f"{what} has {lost:,} replacement character(s) (U+FFFD): an earlier program could not decode what "
+            "was there; create the files again from their source, in the right encoding"
         )
     return warnings
 

@@ -1,11 +1,11 @@
 """Cleaning lines: steps from a line to a line, limits on its length, and counts of what both did.
 
-The steps run in the order of the fields below, which matters: characters are repaired before anything is matched, what
-is invisible goes before Unicode's form joins what it parted, markup goes before addresses (an address may stand inside
-a link), contractions are expanded while their apostrophes are still there, and white space comes last, tidying after
-the others. Nothing here assumes spaces between words.
+The steps run in the order of the fields below: characters are repaired before anything is matched, invisible ones are
+removed before Unicode normalisation joins what they separated, markup is removed before addresses (a link may contain
+one), contractions are expanded while their apostrophes are still there, and white space comes last. No step assumes
+spaces between words.
 
-The steps of `text.words.normalisation` say how words are written, and travel with what is trained on the text.
+The steps of `text.words.normalisation` change how words are written, and are saved with every model of the text.
 """
 
 import html
@@ -30,15 +30,15 @@ Arabic = Literal["tatweel", "harakat", "alef", "yeh"]
 ARABIC: tuple[Arabic, ...] = get_args(Arabic)
 EXAMPLES = 3
 EXAMPLE_CHARACTERS = 120
-MUCH = 0.1  # share of the lines that a reason drops, from which on it is a warning
+MUCH = 0.1  # a reason that drops a larger share of the lines gives a warning
 
 
 class StepsConfig(Config):
     """Which steps run. The defaults repair and tidy, and leave the words of the text alone."""
 
     fix_encoding: bool = True  # undo mojibake ("â€™" for "’") where ftfy is sure of it
-    control_characters: bool = True  # take out control characters, byte-order marks and non-characters
-    invisible: bool = True  # take out what shows nothing: soft hyphens, zero-width spaces, marks of direction
+    control_characters: bool = True  # remove control characters, byte-order marks and non-characters
+    invisible: bool = True  # remove invisible ones: soft hyphens, zero-width spaces, marks of direction
     unicode: Literal["none", "NFC", "NFKC"] = "NFC"  # NFKC also folds full-width letters, ligatures, superscripts
     html: bool = False  # strip tags, decode entities; "<unk>" and "a < b" are text, not tags
     url: str | None = None  # null: keep; "": remove; else the token put in its place, e.g. "<url>"
@@ -57,7 +57,7 @@ class StepsConfig(Config):
     whitespace: bool = Field(default=True)  # one space between words, none at the ends
 
     def in_language(self, language: str | None) -> Self:
-        """The same of a corpus in this language, unless they name one themselves."""
+        """The same steps with the language of the corpus, unless they set one."""
         return self if self.language is not None else self.model_copy(update={"language": language})
 
     @model_validator(mode="after")
@@ -71,7 +71,7 @@ class StepsConfig(Config):
 
 
 def normalisation_of(config: StepsConfig) -> Normalisation:
-    """The steps that what is asked of a model gets, too: of `text.words.normalisation`, in their order."""
+    """The steps of `text.words.normalisation`, in order; a model's input gets them, too."""
     names: dict[str, bool] = {
         "invisible": config.invisible,
         config.unicode: config.unicode != "none",
@@ -109,7 +109,7 @@ def _fix_encoding(config: StepsConfig) -> Step | None:
     import ftfy
     from ftfy.badness import is_bad
 
-    # Only what is broken: curly quotes, ligatures and full-width letters are the author's, or the `unicode` step's.
+    # Only broken characters: curly quotes, ligatures and full-width letters are left to the `unicode` step.
     repair = ftfy.TextFixerConfig(
         unescape_html=False,
         remove_terminal_escapes=False,
@@ -148,7 +148,7 @@ def _control_characters(config: StepsConfig) -> Step | None:
 
 
 def has_control_characters(text: str) -> bool:
-    """True where the text has characters that `control_characters` takes out."""
+    """True where the text has characters that `control_characters` removes."""
     return not text.isprintable() and _CONTROL.search(text) is not None
 
 
@@ -175,7 +175,7 @@ def _html(config: StepsConfig) -> Step | None:
     def step(line: str) -> str:
         if "<" not in line and "&" not in line:
             return line
-        marked = _BREAKING.sub(r" \g<0>", _NOT_A_TAG.sub("&lt;", line))  # a tag that breaks the line parts words
+        marked = _BREAKING.sub(r" \g<0>", _NOT_A_TAG.sub("&lt;", line))  # a tag that breaks the line separates words
         line = html.unescape(nh3.clean(marked, tags=set()))
         for repair in after:
             line = repair(line)
@@ -184,7 +184,7 @@ def _html(config: StepsConfig) -> Step | None:
     return step
 
 
-# Addresses are ASCII, so that one ends where Chinese text goes on without a space.
+# Addresses are ASCII, so one ends where Chinese text follows without a space.
 _URL = re.compile(r"""(?<![A-Za-z0-9])(?:(?:https?|ftp)://|www\.)[!-~]*[A-Za-z0-9/#=&_~-]""", re.IGNORECASE)
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.ASCII)
 _HANDLE = re.compile(r"(?<![\w@.])@\w{2,}", re.ASCII)
@@ -297,7 +297,7 @@ class LimitsConfig(Config):
 
 
 def outside(line: str, limits: LimitsConfig, split: Split) -> str | None:
-    """Why a cleaned line goes: `empty`, `too_short`, `too_long`, or None. split: a line → its words."""
+    """Why a cleaned line is dropped: `empty`, `too_short`, `too_long`, or None. split: a line → its words."""
     if not line:
         return "empty"
     if len(line) < limits.min_characters:
@@ -354,7 +354,7 @@ class Book:
             examples.append(text[:EXAMPLE_CHARACTERS])
 
     def add(self, other: "Book") -> None:
-        """What another notes of the text that follows."""
+        """Add the counts of another, of the text that follows."""
         self.read += other.read
         self.changed.update(other.changed)
         self.dropped.update(other.dropped)

@@ -100,8 +100,8 @@ class FitReport:
         if max(good, raw) <= MAX_LENGTH_RATIO * min(good, raw):
             return []
         return [
-            f"the median document has {good:,.0f} words of good text and {raw:,.0f} of raw text, by which a model "
-            "tells them; set `documents` so that both are cut alike (conf/filter/quality.yaml)"
+            f"the median document has {good:,.0f} words of good text and {raw:,.0f} of raw text, so a model can "
+            "separate them by length; set `documents` so that both are cut alike (conf/filter/quality.yaml)"
         ]
 
     def report(self, settings: QualitySettings) -> QualityReport:

@@ -1,7 +1,7 @@
-"""Cleaning dialogues: steps, limits, no copies, no held-out prompt in train, splits where the corpus has none.
+"""Cleaning dialogues: steps, limits, duplicates, held-out prompts, missing splits.
 
-A dialogue whose request a gold judge reads stays as it is: its judge would not know it again. Splits are cut by the
-hash of the prompt; those that the corpus brings, `unseen` among them, stay.
+A dialogue with a request for a gold judge is not changed: its judge would not recognise it. Splits are cut by the hash
+of the prompt; those that the corpus has, also `unseen`, are kept.
 """
 
 from collections import Counter
@@ -68,7 +68,7 @@ def clean_instructions(
     """Clean dialogues from `raw_folder` into `out_folder`/{train,validation,test,unseen}.parquet.
 
     Args:
-        raw_folder: train (and validation, test) or all.parquet, and unseen.parquet where some are.
+        raw_folder: train (and validation, test) or all.parquet, and unseen.parquet, if any.
         seed: salts the hash that cuts splits.
 
     Returns:

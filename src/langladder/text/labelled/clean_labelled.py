@@ -1,13 +1,13 @@
-"""Cleaning labelled text: steps, limits, no copies of held-out texts in train, splits, its labels numbered.
+"""Cleaning labelled text: steps, limits, overlap with held-out texts, splits, numbers of the labels.
 
-Cleaning is light: a text keeps its label, and a word its tag. Where words have a tag, a head or a place in a tree, the
-steps work on each word alone, and one that they would remove or split stays as it is. A text with two labels is
-kept and reported; a multi-label text has a set of labels, which is one thing.
+A text keeps its label, and a word its tag. Where words have tags, heads or a tree, the steps work on each word alone,
+and a word that they would remove or split is not changed. A text with two labels is kept and reported; a multi-label
+text has one set of labels.
 
 Splits that the corpus lacks are cut by the hash of the text, stratified: each has about the same share of every label.
-Of each label, the texts with the lowest hashes go to test, the next to validation, the rest to train; what a share
-leaves over goes to the labels with the largest remainders (Hamilton's method), and no label leaves train. A multi-label
-text goes by its rarest label.
+Of each label, the texts with the lowest hashes go to test, the next to validation, the rest to train; what remains of a
+share goes to the labels with the largest remainders (Hamilton's method), and every label stays in train. A multi-label
+text counts for its rarest label.
 """
 
 from collections import Counter
@@ -60,12 +60,12 @@ from langladder.text.words.segmentation import (
     write_conventions,
 )
 
-FEW = 20  # so many labels are never too many
+FEW = 20  # up to this many labels give no warning
 EXAMPLES = 3  # texts with several labels that the report names
 
 
 class CleanLabelledConfig(CleanRowsConfig):
-    """How labelled text is cleaned. drop_duplicates: a text that was there before with the same label."""
+    """How labelled text is cleaned. drop_duplicates: texts that occurred before with the same label."""
 
     steps: StepsConfig = StepsConfig()
     language: Language | None = None
@@ -116,7 +116,7 @@ def clean_labels(raw_folder: Path, out_folder: Path, config: CleanLabelledConfig
 
 
 def clean_tags(raw_folder: Path, out_folder: Path, config: CleanLabelledConfig, seed: int) -> LabelledReport:
-    """Clean tagged sentences, whose words are given; otherwise as `clean_labels`."""
+    """Clean tagged sentences, which are already split into words; otherwise as `clean_labels`."""
     rows = read_batches(raw_folder / f"{present_splits(raw_folder)[0]}.parquet", TAGGED)
     sentences = (" ".join(words) for batch in rows for words in batch.column("words").to_pylist())
     config = config.model_copy(update={"steps": config.steps.in_language(config.language)})
@@ -180,7 +180,7 @@ def text_of(row: Row) -> str:
 
 
 def words_of(row: Row, split: Split) -> Sequence[str]:
-    """The words of a row. split: cuts a text whose words are not given."""
+    """The words of a row. split: for a text that is not split into words."""
     if "words" in row:
         words: list[str] = row["words"]
         return words
@@ -262,7 +262,7 @@ TAGGED_SENTENCE = RowType(TAGGED, ("text",), clean_sentences, text_of)
 
 def _cut(rows: CleanedRows[CleanLabelledConfig], chosen: np.ndarray, own: Sequence[str]) -> Cut:
     """Cut splits by label, multi-label texts by their rarest one; tagged sentences without strata."""
-    known: dict[frozenset[str], frozenset[str]] = {}  # each set of labels is held once
+    known: dict[frozenset[str], frozenset[str]] = {}  # each set of labels is stored once
     (column,) = {"label", "labels", "tags"} & {*rows.row_type.schema.names}
     sets = (frozenset([value] if column == "label" else value) for value in rows.column(column, chosen))
     labels = [known.setdefault(found, found) for found in sets]
@@ -272,7 +272,7 @@ def _cut(rows: CleanedRows[CleanLabelledConfig], chosen: np.ndarray, own: Sequen
     ]
     fractions = rows.fractions[chosen]
     splits = cut_by_label(fractions, strata, rows.config.split, own)
-    # Held-out rows whose labels train lacks go to train: what only they have cannot be learnt.
+    # Held-out rows with a label that train lacks go to train, because it could not be learnt.
     in_train = frozenset[str]().union(*{labels[row] for row in np.flatnonzero(splits == TRAIN)})
     for row in np.flatnonzero(splits != TRAIN):
         if not labels[row] <= in_train:
@@ -288,9 +288,9 @@ def cut_by_label(
 
     Args:
         fractions: (N,) float64, equal for equal texts.
-        labels: of each example; a text with several goes by its first.
+        labels: of each example; a text with several counts for its first.
         config: shares held out.
-        own: splits that the corpus brings itself, which are then not cut.
+        own: splits that the corpus has, which are not cut.
 
     Returns:
         (N,) int8: positions in SPLITS.
@@ -320,7 +320,7 @@ def cut_by_label(
 
 
 def _quotas(sizes: dict[str, int], most: dict[str, int], part: float) -> dict[str, int]:
-    """How many texts of each label a split gets: `part` of all together, none more than `most`."""
+    """How many texts of each label a split gets: `part` of all texts, at most `most` of a label."""
     exact = {name: part * size for name, size in sizes.items()}
     counts = {name: max(0, min(int(value), most[name])) for name, value in exact.items()}
     missing = max(1, round(sum(exact.values()))) - sum(counts.values())
@@ -420,7 +420,7 @@ def _several_labels(
 
 
 def _warnings(found: dict[str, _Figures], book: Book) -> list[str]:
-    """Of what was dropped, and of the characters of all splits."""
+    """Warnings about dropped rows and about the characters of all splits."""
     characters = Counter[str]()
     for figures in found.values():
         for word, count in figures.words.items():

@@ -1,9 +1,9 @@
-"""Cross-validation: all labelled examples dealt to K folds, each of them the test once.
+"""Cross-validation: all labelled examples are divided into K folds, each of which is the test once.
 
-The examples of all splits are dealt, whatever the corpus holds out: of each label those with the lowest hashes first,
-one after the other, so that every fold has about the same share of every label. Equal texts share a fold. The model of
-fold k is trained on all but fold k, its test, and fold k + 1 (1 after the last), by which it is validated. The folds
-follow from the texts alone: they are the same for every rung and every seed, so that rungs can be compared in pairs.
+The examples of all splits are divided, also those held out: those of each label in the order of their hashes, one fold
+after the other, so that every fold has about the same share of every label. Equal texts share a fold. The model of fold
+k is tested on fold k, validated on fold k + 1 (1 after the last) and trained on all others. Folds depend on the texts
+alone: they are the same for every rung and seed, so that rungs can be compared in pairs.
 
 Shape legend: N examples.
 """
@@ -23,7 +23,7 @@ T = TypeVar("T")
 LEAST = 3  # texts of a label: one to test, one to validate, one to train on
 Read = Callable[[Path], list[T]]
 DealtBy = Callable[[T], tuple[str, str]]
-"""Of an example its text, and the label by which it is dealt."""
+"""The text of an example, and the label by which it is stratified."""
 
 
 class Number(Protocol):
@@ -42,7 +42,7 @@ class Folds(NamedTuple, Generic[T]):
 
     @classmethod
     def read(cls, folder: Path, read: Read[T], dealt_by: DealtBy[T], count: int) -> "Folds[T]":
-        """Deal the examples of a clean corpus.
+        """Divide the examples of a clean corpus.
 
         Raises:
             InputError: fewer texts than folds, or a label with fewer than `LEAST` texts.
@@ -61,7 +61,7 @@ class Folds(NamedTuple, Generic[T]):
         return cls(rows, deal(map(dealt_by, rows), count), count)
 
     def splits(self, number: int) -> tuple[list[T], list[T]]:
-        """What the model of a fold is trained on, and validated by."""
+        """The training and validation examples of a fold."""
         validates = number % self.of + 1
         train = ~np.isin(self.fold, (number, validates))
         return self._of(train), self._of(self.fold == validates)
@@ -73,9 +73,9 @@ class Folds(NamedTuple, Generic[T]):
 def training_splits(
     folder: Path, read: Read[T], dealt_by: DealtBy[T], fold: Number | None, part: Number | None = None
 ) -> tuple[list[T], list[T]]:
-    """What a model is trained on, and validated by: of the corpus' own splits, of a fold, or of a part of both splits.
+    """Training and validation examples: of the corpus' own splits, of a fold, or of a part of both splits.
 
-    Who has fewer labels has fewer to validate by, too.
+    A part has fewer validation examples, too.
     """
     if fold is not None:
         return Folds.read(folder, read, dealt_by, fold.of).splits(fold.number)

@@ -4,7 +4,7 @@
     messages   role (system, user, assistant) and text of each turn
     kind       the sort of the instruction; the report counts each sort
     asked      the request as JSON, which a gold judge reads; null where no judge knows it
-    rejected   a worse response than the last one, where a file of one's own has one; else null
+    rejected   a worse response than the last one, if your own file has one; else null
 
     rankings (`RANKINGS`)
     prompt     the messages up to the last user turn
@@ -13,7 +13,7 @@
 
 A ranking of K answers gives K(K−1)/2 pairs, fewer with ties (Ouyang et al. 2022, section 3.5).
 
-Files of one's own are JSON Lines (or one JSON list) in several forms:
+Your own files are JSON Lines (or one JSON list) in several forms:
 
 messages                          [{"role": "user", "content": …}, {"role": "assistant", "content": …}], or `text`;
                                   content may be a list of parts, {"type": "text", "text": …} (OpenAI)
@@ -23,7 +23,7 @@ instruction, input, output        Alpaca (Taori et al. 2023): the input is put b
 instruction, instances            self-instruct (Wang et al. 2022): a dialogue for each {"input", "output"}
 … with chosen and rejected        a preference; its chosen response is a demonstration, too
 
-Beside them a field may name the kind of each instruction, and some kinds may be kept from training as unseen.
+Another field may name the kind of each instruction; some kinds may be excluded from training as unseen.
 """
 
 import re
@@ -72,7 +72,7 @@ Prompt = tuple[Message, ...]
 class Dialogue(NamedTuple):
     """Turns of a user and an assistant.
 
-    asked: JSON of the request that a gold judge reads, None of one's own files. rejected: a response that is worse than
+    asked: JSON of the request that a gold judge reads, None for your own files. rejected: a response that is worse than
     the last one, None where there is none.
     """
 
@@ -162,11 +162,11 @@ def rankings_of(dialogues: Iterable[Dialogue]) -> list[Ranking]:
     ]
 
 
-# -- what a dialogue must be -------------------------------------------------------------------------------------
+# -- checks of dialogues -----------------------------------------------------------------------------------------
 
 
 def check_messages(messages: Sequence[Message], where: str) -> None:
-    """See that a dialogue can be learnt from: system first if at all, then user and assistant in turn.
+    """Check a dialogue: a system message only at the beginning, then user and assistant in turn.
 
     Args:
         where: "file:line", for the message.
@@ -177,7 +177,7 @@ def check_messages(messages: Sequence[Message], where: str) -> None:
     for number, (role, text) in enumerate(messages, start=1):
         if role not in ROLES:
             raise InputError(f"{where}: message {number}: unknown role {str(role)[:60]!r}; allowed: {', '.join(ROLES)}")
-        if not (text or "").strip():  # null in a table that others wrote
+        if not (text or "").strip():  # null in a table of another program
             name = "response" if role == ASSISTANT else f"{role} message"
             raise InputError(f"{where}: message {number}: an empty {name}; fill it in, or remove the line")
     turns = [message.role for message in messages]
@@ -235,7 +235,7 @@ def read_rankings(path: Path) -> list[Ranking]:
     """The rankings of a table.
 
     Raises:
-        InputError: as `read_table` and `check_messages`; also ranks that are not one a response, an empty response, or
+        InputError: as `read_table` and `check_messages`; also not one rank per response, an empty response, or
             two equal responses of different rank.
     """
     rankings = []
@@ -250,7 +250,7 @@ def read_rankings(path: Path) -> list[Ranking]:
         )
         check_messages(one.prompt, where)
         if len(one.ranks) != len(one.responses):
-            raise InputError(f"{where}: {len(one.responses)} responses, but {len(one.ranks)} ranks; one a response")
+            raise InputError(f"{where}: {len(one.responses)} responses, but {len(one.ranks)} ranks; one each is needed")
         for pair in one.preferences():
             check_preference(pair.chosen, pair.rejected, where)
         rankings.append(one)
@@ -278,7 +278,7 @@ _LISTS = ("messages", "conversations")
 
 
 class InstructionSource(FileSource):
-    """Dialogues of one's own."""
+    """Your own dialogues."""
 
     endings: ClassVar[tuple[str, ...]] = ("jsonl", "ndjson", "json")
 
@@ -296,10 +296,10 @@ def read_instructions(source: InstructionSource, out_folder: Path) -> ReadReport
     """Read dialogues into `out_folder`: train, validation, test.parquet, or all.parquet; and unseen.parquet.
 
     Returns:
-        Counts by split, files read, what was put right in reading them, and which dialogues were left out.
+        Counts by split, files read, what was corrected while reading them, and which dialogues were left out.
 
     Raises:
-        InputError: missing path, empty glob, a file or line that is not what it should be, a split without dialogues.
+        InputError: missing path, empty glob, a bad file or line, a split without dialogues.
     """
     facts, files, damage = FileFacts(), files_of(source, source.files), Damage(source.damaged)
     counts: dict[str, dict[str, int]] = {}

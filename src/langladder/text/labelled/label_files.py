@@ -1,14 +1,14 @@
-"""Readers of labelled text: from files in their many layouts to raw tables, a text, or two, and its label a row.
+"""Readers of labelled text: from files in several layouts to raw tables, one or two texts and a label per row.
 
 columns     text TAB label                       first_word  DESC:manner How did serfdom develop ?
 fields      {"text": …, "label": …}              trees       (4 (2 a) (4 (3 lovely) (2 film)))
 folders     positive/17.txt                      conllu      # label = positive, then a word a line with its head
-files       pos.txt, a text a line
+files       pos.txt, one text per line
 
-Of columns and fields a text may have none, one or several labels (`multi_label`): a list, or names with a separator.
+In columns and fields a text may have none, one or several labels (`multi_label`): a list, or names with a separator.
 
-The training split is read first: a label that only a held-out split has cannot be learnt, and is an error where it
-stands. Nothing is written when any file is bad.
+The training split is read first: a label that only a held-out split has cannot be learnt, and is an error at its line.
+If any file is bad, nothing is written.
 """
 
 import csv
@@ -51,7 +51,7 @@ _CONFIG = "(conf/labels)"
 LIST = "list"
 """As `multi_label`: labels are a list in their field."""
 _MULTI_LABEL = "(params.yaml: data: {{labels: {{multi_label: {}}}}}, or conf/labels)"
-DELIMITERS = (",", ";", "\t", "|")  # that a table may have instead of the one that is expected
+DELIMITERS = (",", ";", "\t", "|")  # tried if a table does not have the expected one
 
 
 class LabelledSource(FoldedSource):
@@ -109,10 +109,10 @@ def read_labels(source: LabelledSource, out_folder: Path) -> ReadReport:
     """Read a labelled corpus into `out_folder`: train, validation, test.parquet, or all.parquet.
 
     Returns:
-        Counts by split, files read, and what was put right in reading them.
+        Counts by split, files read, and what was corrected while reading them.
 
     Raises:
-        InputError: missing path, empty glob, a file or line that is not what it should be, a label of a held-out split
+        InputError: missing path, empty glob, a bad file or line, a label of a held-out split
             that train does not have.
     """
     facts, found = FileFacts(), files_of(source, source.files)
@@ -192,7 +192,7 @@ def rows(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Label
     """The rows of a file, texts and labels without outer space, each on one line.
 
     Raises:
-        InputError: the file, or a line of it, is not what its layout wants; a text or a label is empty.
+        InputError: the file, or a line of it, does not fit its layout; a text or a label is empty.
     """
     layout = _layout(file, source)
     if source.multi_label is not None and layout not in ("columns", "fields"):
@@ -274,7 +274,7 @@ def _columns(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[L
 
 
 def _ended(lines: Iterator[str], head: list[str]) -> Iterator[str]:
-    """Lines with their ends, as `csv` wants them; the first that is not blank is put into `head`."""
+    """Lines with their ends, as `csv` needs them; the first that is not blank is put into `head`."""
     for line in lines:
         if not head and line.strip():
             head.append(line)
@@ -282,7 +282,7 @@ def _ended(lines: Iterator[str], head: list[str]) -> Iterator[str]:
 
 
 def _check_delimiter(where: str, line: str, cells: list[str], wanted: list[Column], delimiter: str) -> None:
-    """Raise InputError where the first line has the wanted columns if it is cut at another character."""
+    """Raise InputError if the first line has the wanted columns with another delimiter."""
     if cells and not _lacking(cells, wanted):
         return
     for other in DELIMITERS:
@@ -329,7 +329,7 @@ def _fields(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[La
     wanted = [source.text, source.label, *([] if source.second is None else [source.second])]
     names = [name for name in wanted if isinstance(name, str)]
     if len(names) < len(wanted):
-        raise InputError(f"{file}: has fields, not columns; text: and label: are to be their names {_CONFIG}")
+        raise InputError(f"{file}: has fields, not columns; set text: and label: to their names {_CONFIG}")
     found: Iterator[tuple[str, Any]]
     if format_of(file, source.format) == "parquet":
         found = ((f"{file}, row {number}", row) for number, row in parquet_rows(file, names, facts))
@@ -351,7 +351,7 @@ def _fields(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[La
 
 
 def _mixed(label: object, field: str, where: str, source: LabelledSource) -> str:
-    """The error of a label that is a list and must not be, or is not and must be."""
+    """The error for a label that must not be a list but is one, or must be one but is not."""
     if isinstance(label, list):
         set_to = "null, one label per text" if source.multi_label is None else repr(source.multi_label)
         return (
@@ -403,7 +403,7 @@ def _bracketed(file: File, source: LabelledSource, facts: FileFacts) -> Iterator
     """Each tree as one line, with the number of its first line: lines go on while brackets are open."""
     open_, start, parts = 0, 0, list[str]()
     for number, line in numbered_lines(file, source, facts):
-        if open_ > 0 and line.startswith("("):  # a line that goes on is indented
+        if open_ > 0 and line.startswith("("):  # a continued line is indented
             break
         start = start if parts else number
         parts.append(_SPACE_IN_WORD.sub("_", line).replace("\\/", "/").strip())

@@ -1,4 +1,4 @@
-"""Labelled text as tables: text → label, and word → tag, with what a grammar knows of them.
+"""Labelled text as tables: text → label, and word → tag, with the probabilities of a grammar.
 
 | column | what |
 | --- | --- |
@@ -7,12 +7,12 @@
 | labels | instead of `label` where texts are multi-label: none, one or several names, each once, sorted |
 | tree, heads | one bracketed tree over the words, or the head of each word (1-based, 0 = root), where there is one |
 | words, tags | a sentence and the tag of each of its words |
-| log_prob | ln P(label | text), ln P(tags | words) under the grammar that drew them, where that is known |
+| log_prob | ln P(label | text), ln P(tags | words) under the grammar that drew them, if known |
 | ceiling(s) | how often the best guess of the label (of each tag) is right under that grammar |
 
 Tags may bracket phrases, such as names in a text; then not every tag may follow every other:
 
-    IOB2     B-X opens a phrase of kind X, I-X goes on with it, O is outside (Tjong Kim Sang & Veenstra 1999)
+    IOB2     B-X opens a phrase of kind X, I-X continues it, O is outside (Tjong Kim Sang & Veenstra 1999)
     IOBES    E-X is a phrase's last word, S-X a phrase of one word; a phrase of several is B-X (I-X …) E-X
 
 Any other tags, such as parts of speech, may follow one another freely.
@@ -90,11 +90,11 @@ class Example(NamedTuple):
 
     @property
     def truth(self) -> str:
-        """Its label, or its labels, as people read them."""
-        return str(self.label) if self.labels is None else named_together(self.labels)
+        """Its label, or its labels, for display."""
+        return str(self.label) if self.labels is None else joined_labels(self.labels)
 
     def dealt_by(self) -> tuple[str, str]:
-        """Its text, and the label by which it is dealt to folds; multi-label texts are dealt whatever their labels."""
+        """Its text, and the label by which folds are stratified; multi-label texts are not stratified."""
         text = self.text if self.second is None else f"{self.text}\t{self.second}"
         return text, str(self.label) if self.labels is None else ""
 
@@ -109,7 +109,7 @@ class Tagged(NamedTuple):
     ceilings: tuple[float, ...] | None = None
 
     def dealt_by(self) -> tuple[str, str]:
-        """Its text; sentences are dealt to folds whatever their tags."""
+        """Its text; folds of sentences are not stratified."""
         return " ".join(self.words), ""
 
 
@@ -128,10 +128,10 @@ def labelled_schema(path: Path) -> pa.Schema:
     return LABELLED
 
 
-def named_together(labels: Sequence[str]) -> str:
-    """The labels of a multi-label text, as people read them.
+def joined_labels(labels: Sequence[str]) -> str:
+    """The labels of a multi-label text, for display.
 
-    >>> named_together(["animals", "food"]), named_together([])
+    >>> joined_labels(["animals", "food"]), joined_labels([])
     ('animals, food', '(none)')
     """
     return ", ".join(labels) or "(none)"
@@ -186,7 +186,7 @@ def bayes_accuracy(path: Path) -> float | None:
 
 
 def scheme_of(tags: Iterable[str]) -> Scheme | None:
-    """The scheme that the names of a tag set speak of; None where they bracket nothing."""
+    """The scheme of a tag set, by its names; None if they bracket nothing."""
     names = set(tags)
     if not all(_TAG.fullmatch(name) for name in names) or names <= {"O"}:
         return None
@@ -220,12 +220,12 @@ class Phrase(NamedTuple):
 
 
 def phrases_of(tags: Sequence[str]) -> list[Phrase]:
-    """The phrases that the tags of a sentence bracket, as conlleval counts them: where tags break their scheme, too.
+    """The phrases that the tags of a sentence bracket, as conlleval counts them, even if tags break their scheme.
 
     >>> phrases_of(["B-PER", "I-PER", "O", "I-LOC"])
     [Phrase(kind='PER', first=0, last=1), Phrase(kind='LOC', first=3, last=3)]
     """
-    if not any(len(tag) > 1 and tag[0] in "BIES" for tag in tags):  # most sentences of rare phrases
+    if not any(len(tag) > 1 and tag[0] in "BIES" for tag in tags):  # fast for sentences without phrases
         return []
     from seqeval.metrics.sequence_labeling import get_entities
 
@@ -236,7 +236,7 @@ def phrases_of(tags: Sequence[str]) -> list[Phrase]:
 
 
 _TOKEN = regex.compile(r"[()]|[^\s()]+")
-DEEPEST = 2000  # parts within parts; more is no sentence
+DEEPEST = 2000  # nested parts; more is not a sentence
 
 
 class Tree(NamedTuple):
@@ -252,7 +252,7 @@ class Tree(NamedTuple):
 
     @property
     def heights(self) -> list[int]:
-        """Of each node: 0 without children, else 1 above the highest child."""
+        """The height of each node: 0 without children, else 1 above its highest child."""
         heights: list[int] = []
         for below in self.children:
             heights.append(1 + max((heights[child] for child in below), default=-1))
@@ -263,7 +263,7 @@ def parse_tree(text: str) -> Tree:
     """A bracketed tree.
 
     Raises:
-        ValueError: brackets that do not match, an empty node, text before or behind the tree (says at which character).
+        ValueError: brackets that do not match, an empty node, text outside the tree (names the character).
     """
     children: list[tuple[int, ...]] = []
     word: list[int] = []
@@ -331,7 +331,7 @@ def tree_of_heads(words: Sequence[str], heads: Sequence[int]) -> Tree:
     """The dependency tree of a sentence; `heads` 1-based, 0 for the root.
 
     Raises:
-        ValueError: a head that is no word, no root or two, a cycle (says of which words).
+        ValueError: a head that is no word, no root or two, a cycle (names the words).
     """
     if len(words) != len(heads):
         raise ValueError(f"{len(words)} words, but {len(heads)} heads")
@@ -363,7 +363,7 @@ def read_tree(example: Example) -> Tree:
     """The tree of an example.
 
     Raises:
-        InputError: it has none, or one that is none.
+        InputError: it has none, or an invalid one.
     """
     try:
         if example.tree is not None:
@@ -379,10 +379,10 @@ def read_tree(example: Example) -> Tree:
 
 
 def joined_heads(heads: Sequence[int], counts: Sequence[int]) -> list[int]:
-    """The heads of words that are made of so many words each, in order: of each, that of its word nearest to the root.
+    """The heads after runs of words are joined: each joined word has the head of its word nearest to the root.
 
     Args:
-        heads: 1-based, 0 for the root; a tree, which they stay.
+        heads: 1-based, 0 for the root; a tree before and after.
 
     >>> joined_heads([3, 3, 0], [2, 1])
     [2, 0]

@@ -3,9 +3,9 @@
 | column | what |
 | --- | --- |
 | id | of the question, where it has one |
-| context, question | the paragraph, and what is asked of it |
-| answers, starts | what is right, and the character of the paragraph at which each begins; none: no answer there |
-| options | the answers to choose from, where the corpus offers some; "" among them: that there is none |
+| context, question | the paragraph, and the question about it |
+| answers, starts | the right answers, and the character at which each begins; none: no answer in the paragraph |
+| options | the answers to choose from, if the corpus has them; "": there is no answer |
 
 An answer is right as SQuAD's own script counts it, by exact match or by the F₁ of its words:
 
@@ -23,7 +23,7 @@ Files are SQuAD's JSON, or JSON lines of a question each:
              "answer_start": …}], "id": …, "options": […]}]}]}]}
     .jsonl   {"context": …, "question": …, "answers": [{"text": …, "start": …}], "id": …, "options": […]}
 
-`start` and `answer_start` are one thing, and {"text": […], "start": […]} is read as well. Without answers (`[]`, or
+`start` and `answer_start` are the same, and {"text": […], "start": […]} is read as well. Without answers (`[]`, or
 `is_impossible`) a question has none in its paragraph. Errors name file and line, in SQuAD's JSON the path to the
 question. A paragraph is in one split only: a corpus without splits is cut by the hash of the paragraph, and training
 questions about a held-out paragraph are left out.
@@ -107,11 +107,11 @@ class Question(NamedTuple):
         }
 
     def gold(self) -> list[str]:
-        """What is right: the answers' texts; "" where there is none."""
+        """The right answers; "" if there is none."""
         return [answer.text for answer in self.answers] or [""]
 
     def wrong(self) -> str | None:
-        """What is wrong with it, in words; None where nothing is."""
+        """The error in this question; None if it is valid."""
         for name, text in (("context", self.context), ("question", self.question)):
             if not text or not text.strip():
                 return f"the {name} is empty"
@@ -235,7 +235,7 @@ def best_threshold(scores: np.ndarray, answered: np.ndarray, silent: np.ndarray)
     return float(ranked[-1]) - 1.0 if number == len(ranked) else float(ranked[number - 1] + ranked[number]) / 2
 
 
-LONGEST = 2**31 - 1  # bytes of a line: SQuAD is one
+LONGEST = 2**31 - 1  # bytes of a line: SQuAD is a single line
 
 
 # ---- files

@@ -1,14 +1,14 @@
 """Readers of tagged sentences: from CoNLL columns to raw tables, one sentence a row.
 
 A word a line with its columns, a blank line between sentences, comments that begin with #. Columns are separated by
-tabs where the first word's line has one, else by spaces; a line that this gives another number of columns is cut the
-other way. Only tabs and ASCII spaces separate columns, so that a word may be any other space (U+3000 in Chinese text by
-the character); such a word, and a space inside a word, is read as _. "-DOCSTART-" lines (Tjong Kim Sang &
-De Meulder 2003) separate documents.
+tabs where the first word's line has one, else by spaces; a line with another number of columns is cut the other way.
+Only tabs and ASCII spaces separate columns, so a word may be another space (U+3000 in Chinese text by the character);
+such a word, and a space inside a word, is read as _. "-DOCSTART-" lines (Tjong Kim Sang & De Meulder 2003) separate
+documents.
 
-Words of CoNLL-U (Nivre et al. 2020) are those of the text, since a tagger is asked about text: a range (3-4, French
-`du` of the syntactic words `de` and `le`) is one word, tagged ADP+DET unless it has a tag of its own. Its head is that
-of its syntactic word next to the root, and the others' dependents are its own. Empty nodes (5.1) are no words.
+Words of CoNLL-U (Nivre et al. 2020) are those of the text, because a tagger gets text: a range (3-4, French `du` of the
+syntactic words `de` and `le`) is one word, tagged ADP+DET unless it has a tag of its own. Its head is that of its
+syntactic word nearest to the root, and it gets the dependents of the others. Empty nodes (5.1) are ignored.
 
 A line that begins with # is a comment where words are numbered (CoNLL-U), where "# " opens the first of several columns
 separated by tabs, or where the line has another number of columns; else its word is #.
@@ -46,7 +46,7 @@ _FIRST = re.compile(r"1(-\d+)?")
 _SPACE = re.compile(r"\s+")
 _BETWEEN = re.compile(r"[ \t]+")
 _NO_MODEL = ("#", "-DOCSTART-")  # begin lines that do not show how columns are separated
-LOOKED_AT = 1000  # lines, for one that does
+LOOKED_AT = 1000  # lines searched for one that does
 MOST_WORDS = 10_000  # of a sentence
 NO_BLANK_LINE = "a sentence with no blank line before it, read as one of its own"
 EMPTY = "an empty word or tag"
@@ -95,7 +95,7 @@ class FoldedSource(FileSource):
 
 
 class TaggedSource(FoldedSource):
-    """Sentences with a tag a word: a word a line, a blank line between sentences."""
+    """Sentences with a tag per word: a word per line, a blank line between sentences."""
 
     endings: ClassVar[tuple[str, ...]] = ("conll", "conllu", "iob", "bio", "tsv", "txt")
 
@@ -132,7 +132,7 @@ def read_tags(source: TaggedSource, out_folder: Path) -> ReadReport:
     """Read a tagged corpus into `out_folder`: train, validation, test.parquet, or all.parquet.
 
     Returns:
-        Counts by split, the scheme of the tags, files read, what was put right in reading them, and what was left out.
+        Counts by split, the scheme of the tags, files read, what was corrected while reading, and what was left out.
 
     Raises:
         InputError: missing path, empty glob, ragged columns, a tag that must not follow the one before it, heads that
@@ -232,7 +232,7 @@ def checked_tags(sentence: Sentence, tags: Sequence[str], scheme: str) -> tuple[
     """The tags of a sentence, those of IOB1 as IOB2, of BILOU and BMES as IOBES.
 
     Raises:
-        InputError: one that the scheme does not have, or not there (names file and line).
+        InputError: a tag that the scheme does not have, or that is not allowed there (names file and line).
     """
     if scheme == "none":
         return tuple(tags)
@@ -306,7 +306,7 @@ class _Cut(NamedTuple):
         return whole._replace(width=len(whole.cells(line)))
 
     def cells(self, line: str) -> list[str]:
-        """The columns; those at the end that are empty only as far as the width asks for them."""
+        """The columns of a line; empty ones at the end only up to the expected width."""
         if not self.tabs:
             cells = _BETWEEN.split(line.strip(" \t"))
             missing = line.startswith(" ") and self.form == 0 and len(cells) == self.width - 1
@@ -459,10 +459,10 @@ def heads_of(sentence: Sentence, columns: TagColumns) -> tuple[int, ...] | None:
 
 
 def read_scheme(tags: Iterable[str]) -> str | None:
-    """The scheme of the tags in somebody's files, which may also be IOB1, BILOU or BMES; None where they are of none.
+    """The scheme of tags in files, also IOB1, BILOU or BMES; None if they follow none.
 
     Letters alone (B, M, E, S, as in word segmentation) are tags of BILOU or BMES only where a phrase of several words
-    can be written with them, so that parts of speech of one letter are none.
+    can be written with them, so one-letter parts of speech are not.
     """
     names = set(tags)
     if {name.partition("-")[0] for name in names} == {"I", "O"} and all("-" in name for name in names - {"O"}):
@@ -489,7 +489,7 @@ def as_iobes(tag: str, scheme: str) -> str:
 
 
 def look_like_phrases(tags: Iterable[str]) -> list[str]:
-    """Those of some tags that look as if they bracket phrases (B_PER, i-loc, PER-B), where the others are O or none."""
+    """The tags that look as if they bracket phrases (B_PER, i-loc, PER-B), if all others are O."""
     names = set(tags)
     looks = sorted(name for name in names if _PREFIX.fullmatch(name))
     return looks if len(looks) > 1 and names & {"O", "o"} else []

@@ -5,18 +5,17 @@ Dialogues (`ChatTemplate`):
     BOS [SYSTEM s…] USER t… ASSISTANT r… EOS [USER t… ASSISTANT r… EOS …]
 
 A marker says who speaks next. The markers have the reserved ids behind the vocabulary (`text.tokenize.specials`), which
-no text encodes to: no user can write another turn than their own. USER is `<cls>`, ASSISTANT `<sep>`, SYSTEM `<mask>`.
-What is learnt are the responses, each with the EOS that ends it (Ouyang et al. 2022, section 3.5; Alpaca, LIMA and most
-since learn on responses alone).
+no text encodes to: no user can write a turn of another role. USER is `<cls>`, ASSISTANT `<sep>`, SYSTEM `<mask>`. Only
+the responses are learnt, each with its EOS (Ouyang et al. 2022, section 3.5; Alpaca, LIMA and most since do the same).
 
-To a byte-level tokenizer the space before a word is part of its token: " paris" is one, "paris" at the beginning of a
-line is "p", "ar", "is", of which a model of the text knows nothing. So each turn begins with a space (`lead`), and the
-first word of a question or an answer is the token that the text has taught.
+In a byte-level tokenizer the space before a word is part of its token: " paris" is one token, "paris" at the beginning
+of a line is "p", "ar", "is", which a model of the text has not learnt. So each turn begins with a space (`lead`), and
+the first word of a question or an answer is the token that occurs in the text.
 
 Prompts (`Template`): `{premise} so {hypothesis} {answer} .`, with an example's fields in their places. A template has
 one place `{answer}`. The text before it is the context of an answer; the text after it belongs to the answer, because
 it is likelier after one answer than after another. A line break ends a line, as in the text that language models are
-trained on (`ids_of`). Braces that are no places are written twice.
+trained on (`ids_of`). Literal braces are doubled.
 
 Shape legend: T tokens of a row.
 """
@@ -51,12 +50,12 @@ class Markers(NamedTuple):
 
     @classmethod
     def behind(cls, words: int) -> Self:
-        """Those behind a vocabulary of so many words."""
+        """The markers behind a vocabulary of this size."""
         return cls(words + 2, words + 1, words)
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> Self:
-        """Those of a tokenizer.
+        """The markers of a tokenizer.
 
         Raises:
             InputError: its reserved ids are inside its vocabulary, as in older ones.
@@ -77,7 +76,7 @@ class DialogueIds(NamedTuple):
 
 
 def lead(tokenizer: Tokenizer) -> str:
-    """What stands before a turn, so that its first word is the token that it is inside a line."""
+    """The text before a turn: with it, the first word is the same token as inside a line."""
     return " " if tokenizer.kind == "bpe_bytes" else ""
 
 
@@ -95,22 +94,22 @@ class ChatTemplate:
         """Dialogues as rows; every response is learnt.
 
         Raises:
-            InputError: a role that is none.
+            InputError: an unknown role.
         """
-        said = [message.text for dialogue in dialogues for message in dialogue]
+        contents = [message.text for dialogue in dialogues for message in dialogue]
         # empty turns stay empty, and one that begins with white space has it
-        texts = iter(self.tokenizer.encode_lines([self.lead + text if text[:1].strip() else text for text in said]))
+        texts = iter(self.tokenizer.encode_lines([self.lead + text if text[:1].strip() else text for text in contents]))
         return [self._row([(message.role, next(texts)) for message in dialogue]) for dialogue in dialogues]
 
     def prompt(self, messages: Sequence[Message]) -> np.ndarray:
-        """What the assistant answers to, (T,) int32. Raises InputError as `prompts`."""
+        """The prompt of the assistant, (T,) int32. Raises InputError as `prompts`."""
         return self.prompts([messages])[0]
 
     def prompts(self, dialogues: Sequence[Sequence[Message]]) -> list[np.ndarray]:
         """Rows that end with ASSISTANT: the response begins behind it.
 
         Raises:
-            InputError: a role that is none, or the last word is not the user's.
+            InputError: an unknown role, or the last turn is not the user's.
         """
         for dialogue in dialogues:
             if not dialogue or dialogue[-1].role != USER:
@@ -142,7 +141,7 @@ class Template:
     """A text with places.
 
     Attributes:
-        fields: the places but `{answer}`, each once, in their order.
+        fields: the places except `{answer}`, each once, in their order.
         fields_after: those of them after the answer.
 
     Raises:
@@ -203,7 +202,7 @@ def ids_of(tokenizer: Tokenizer, texts: Sequence[str], *, closed: bool = False) 
     """Texts as a language model reads them, (length,) int32 each: `BOS ids… EOS` for every line.
 
     Args:
-        closed: whether the last line has its end; else it is still open.
+        closed: whether the last line ends with EOS.
     """
     lines = [text.split("\n") for text in texts]
     encoded = iter(tokenizer.encode_lines([line for some in lines for line in some]))

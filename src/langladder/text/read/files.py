@@ -8,8 +8,7 @@ which it begins. Files that are gzipped, Parquet, UTF-16 or behind a URL are not
 memory. The raw folder is written as a whole: if any file is bad, nothing is written. Blank lines are dropped; white
 space around lines is removed.
 
-The settings of sources of files, and the rule which files are read, serve readers of pairs, labels, tags, questions and
-dialogues, too.
+The settings of sources and the choice of files also serve the readers of pairs, labels, tags, questions and dialogues.
 """
 
 import re
@@ -427,19 +426,19 @@ def _sizes_file(rows: Path) -> Path:
 def parts_of(files: Sequence[File], source: TextSource, scratch: Path) -> list[FilePart]:
     """The files in parts, whose lines are written to the folder `scratch`."""
     groups: list[list[FileSpan]] = []
-    room = -1  # bytes that the last group may still take; −1: none
+    free = -1  # bytes that the last group may still take; −1: none
     for file in files:
         size = file.stat().st_size if isinstance(file, Path) else PART_BYTES
         if isinstance(file, Path) and size > PART_BYTES and _is_plain(file, source):
             spans = [Span(start, min(start + PART_BYTES, size)) for start in range(0, size, PART_BYTES)]
             groups += [[FileSpan(file, span)] for span in spans]
-            room = -1
+            free = -1
             continue
-        if size > room:
+        if size > free:
             groups.append([])
-            room = PART_BYTES
+            free = PART_BYTES
         groups[-1].append(FileSpan(file))
-        room -= min(size, room)
+        free -= min(size, free)
     return [FilePart(tuple(group), source, scratch / f"{number:06d}") for number, group in enumerate(groups)]
 
 

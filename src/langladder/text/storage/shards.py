@@ -7,7 +7,7 @@ A folder of tables (data/clean/text) and one of its tables (train):
     train/dataset_info.json, state.json   the columns; the names of the shards, a fingerprint of their content
 
 A shard holds whole documents and closes after the document with which it reaches SHARD_BYTES of text; a record batch
-holds at most ROWS lines. So the bytes depend on the rows alone, not on how they came.
+holds at most ROWS lines. So the bytes depend on the rows alone.
 
 The readers and the cleaning write their text in parts, which are joined into shards: workers write the parts and the
 shards, the driver decides where shards end. It holds a few bytes of each document, no text.
@@ -75,7 +75,7 @@ SHARDED = Owner(
 
 
 def shard_files(table: Path) -> list[Path]:
-    """The shards of a table in the order of its rows; of what is one file (Parquet, a shard), that file.
+    """The shards of a table in the order of its rows; for a single file (Parquet, a shard), that file.
 
     Raises:
         InputError: there is no such table, it is of an earlier layout, or a shard is missing.
@@ -169,7 +169,7 @@ def read_shard(path: Path, schema: pa.Schema, rows: int = ROWS) -> Iterator[pa.R
             _check_columns(path, stream.schema, schema)
             for batch in stream:
                 found = batch.select(schema.names)
-                found.validate(full=True)  # else a damaged offset would read what is not the file's
+                found.validate(full=True)  # else a damaged offset would read outside the file
                 if any(found.column(name).null_count for name in schema.names if name != "log_prob"):
                     raise InputError(f"{path}: damaged shard (a line or its document is missing)")
                 found = found.replace_schema_metadata(None)
@@ -183,14 +183,14 @@ def _check_columns(path: Path, have: pa.Schema, wanted: pa.Schema) -> None:
         raise InputError(f"{path}: has no column {', '.join(missing)!r}; its columns are {', '.join(have.names)}")
     for field in wanted:
         if have.names.count(field.name) > 1 or have.field(field.name).type != field.type:
-            raise InputError(f"{path}: column {field.name!r} is not one of {field.type}; make it again")
+            raise InputError(f"{path}: column {field.name!r} is not of type {field.type}; make it again")
 
 
 class ShardWriter:
     """Writes a table of shards into an empty folder; close it, or leave its `with` block, to finish.
 
     Args:
-        folder: the table's own, or where it stands until it is whole.
+        folder: the table's, or a temporary one until it is complete.
         schema: its columns, `document` and `text` among them.
         name: of the table.
         limits: SHARD_BYTES and ROWS of the process that plans the shards, where another one writes them.
@@ -277,7 +277,7 @@ class ShardWriter:
         return self.folder / f"{number}.open"  # how many there are in all is known in the end
 
     def close(self) -> None:
-        """Finish the last shard; name all, and describe the table."""
+        """Finish the last shard; rename all, and describe the table."""
         self._end_shard()
         if not self.digests:  # a table without rows
             pa.ipc.new_stream(str(self._path(0)), self._marked).close()

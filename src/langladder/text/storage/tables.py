@@ -220,9 +220,9 @@ class Document(NamedTuple):
         return sum(len(line.split()) for line in self.lines)
 
     def select(self, keep: Sequence[bool]) -> Self:
-        """The document with those lines alone for which `keep` is true.
+        """The document with only the lines for which `keep` is true.
 
-        What follows a line that is left out has no known log-probability any more: it may depend on the lines before.
+        Lines after a dropped one lose their log-probability, which may depend on the lines before.
         """
         known = [p if whole else None for p, whole in zip(self.log_probs, accumulate(keep, and_), strict=True)]
         return type(self)(list(compress(self.lines, keep)), list(compress(known, keep)))

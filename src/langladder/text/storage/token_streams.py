@@ -31,8 +31,8 @@ from langladder.ground.memory import forget
 # ---- writing
 
 
-INT32_IDS = (1 << 31) - 1  # ids of a column, up to which offsets of 32 bits serve
-LARGE = pa.ipc.IpcWriteOptions(allow_64bit=True)  # a batch of more than that; Arrow asks whoever writes it
+INT32_IDS = (1 << 31) - 1  # ids of a column with 32-bit offsets, at most
+LARGE = pa.ipc.IpcWriteOptions(allow_64bit=True)  # for larger batches
 STEP = 1 << 24  # bytes, or offsets, that are in memory at once
 
 
@@ -103,11 +103,11 @@ class StreamJoiner:
     def _column(self, stem: Path, maps: "_Maps") -> pa.Array:
         """A column as Arrow sees it in mapped files; offsets take the place of the lengths."""
         ids, lengths = _names(stem)
-        wide = ids.stat().st_size // 4 > INT32_IDS
+        large = ids.stat().st_size // 4 > INT32_IDS
         offsets = stem.with_name(f"{stem.name}.offsets")
-        rows = _write_offsets(lengths, offsets, np.int64 if wide else np.int32)
+        rows = _write_offsets(lengths, offsets, np.int64 if large else np.int32)
         values = pa.Array.from_buffers(pa.int32(), ids.stat().st_size // 4, [None, maps.buffer(ids)])
-        kind = pa.large_list(pa.int32()) if wide else pa.list_(pa.int32())
+        kind = pa.large_list(pa.int32()) if large else pa.list_(pa.int32())
         array = pa.Array.from_buffers(kind, rows, [None, maps.buffer(offsets)], children=[values])
         offsets.unlink()  # the mapping keeps it
         return array
@@ -126,7 +126,7 @@ def _write_offsets(lengths: Path, offsets: Path, kind: type[np.int32 | np.int64]
 
 
 class _Maps:
-    """Mapped files, which are let go when the block ends."""
+    """Mapped files, which are closed when the block ends."""
 
     def __init__(self) -> None:
         self._maps: list[mmap.mmap] = []
@@ -146,14 +146,14 @@ class _Maps:
         return pa.py_buffer(self._maps[-1])
 
     def forget(self) -> None:
-        """Take the pages that were read out of this process's memory; the file has them."""
+        """Release the pages of a mapped file from memory."""
         if hasattr(mmap, "MADV_DONTNEED"):
             for one in self._maps:
                 one.madvise(mmap.MADV_DONTNEED)
 
 
 class _Paged:
-    """A file that is given a mapping to write, and writes it step by step, so that it is never in memory as a whole."""
+    """A file that writes a mapping step by step, so that it is never in memory as a whole."""
 
     closed = False
 

@@ -23,7 +23,7 @@ from langladder.text.tokenize.tokenizers import Tokenizer
 from langladder.text.words.segmentation import Split, conventions_of, write_conventions
 
 ROWS = 16_384
-LINES = 1024  # that the library encodes at a time; it takes about 100 bytes a token
+LINES = 1024  # encoded in one call, which takes about 100 bytes per token
 Part = tuple[int, Path]
 
 
@@ -33,9 +33,9 @@ class TextSize:
     character, bits per byte.
 
     Attributes:
-        words: as the conventions of the text cut them, and one end a line.
-        characters: Unicode code points, and one newline a line.
-        bytes: of UTF-8, and one newline a line.
+        words: as the conventions of the text split them, and one end per line.
+        characters: Unicode code points, and one newline per line.
+        bytes: of UTF-8, and one newline per line.
         log_prob: sum of the lines' exact natural-log probabilities, None where any is unknown.
         words_by_position, log_prob_by_position: the same of each group of `POSITIONS`.
     """
@@ -158,7 +158,7 @@ def _encode(
 ) -> dict[str, list[Encoded]]:
     """Encode all splits and join the shards of each. Returns what each shard was encoded to, by split."""
     shards = [(split, shard) for split, table in tables.items() for shard in shard_files(table)]
-    engine = current() if len(shards) > len(tables) else Serial()  # a shard a split is not worth other processes
+    engine = current() if len(shards) > len(tables) else Serial()  # one shard per split is not worth other processes
     results = engine.map(encode, list(enumerate(shard for _, shard in shards)), "encoding")
     encoded: dict[str, list[Encoded]] = {split: [] for split in tables}
     for split, parts in encoded.items():

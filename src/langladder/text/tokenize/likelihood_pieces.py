@@ -1,14 +1,14 @@
 """The pieces of WordPiece by likelihood (Schuster and Nakajima 2012, "Japanese and Korean Voice Search", section 4).
 
-They begin with characters and merge the pair that makes the text likelier under a unigram model of the pieces: an
-occurrence of the pair becomes more probable by the factor
+Training begins with characters and merges pairs. Under a unigram model of the pieces, a merge makes each occurrence of
+the pair more probable by the factor
 
     count(ab) / ( count(a) · count(b) ) · N,    N = running pieces
 
-and the pair with the highest is merged; of equal ones the most frequent, then the first by the ids of its pieces. All
-counts are of the running text as it is cut by then. A pair of rare pieces that occur only together comes first, so it
-matters how often a pair must occur (`min_frequency`). The paper asks for the highest gain of the whole text, in which
-frequent pairs count more; here each occurrence counts the same, the form that most descriptions of WordPiece have.
+The pair with the highest factor is merged; of equal ones the most frequent, then the first by the ids of its pieces.
+Counts are those of the running text as it is cut at that step. A pair of rare pieces that occur only together comes
+first, so `min_frequency` matters. The paper maximises the gain of the whole text, which favours frequent pairs; here
+the gain is per occurrence, as in most descriptions of WordPiece.
 """
 
 from collections import Counter

@@ -71,7 +71,7 @@ def gpt2_tokens(folder: Path, *, end: object, begin: object = None, pad: object 
     Args:
         end: id of the token that ends a text, as config.json has it.
         begin: id of the token that begins one; None: the same.
-        pad: id of the token that pads, where config.json has one; an added special, or it is not looked at.
+        pad: id of the padding token in config.json, if any; ignored unless it is an added special.
 
     Raises:
         InputError: files are missing, or it is no byte-level BPE.
@@ -111,7 +111,7 @@ def gpt2_tokens(folder: Path, *, end: object, begin: object = None, pad: object 
 
 
 def _in_bytes(text: str) -> str:
-    """An added token as byte-level BPE writes bytes; its merges do not lead there, so no text is cut into it."""
+    """An added token in byte-level spelling; no merges lead to it, so no text is cut into it."""
     visible = {byte: character for character, byte in BYTES.items()}
     return "".join(visible[byte] for byte in text.encode())
 
@@ -194,7 +194,7 @@ def _bert_tokenizer(path: Path, vocabulary: list[str], cleaning: Mapping[str, bo
 
 
 def _vocabulary_lines(path: Path) -> list[str]:
-    """The tokens of vocab.txt: what stands between line ends, and nothing else that ends a line elsewhere."""
+    """The tokens of vocab.txt, split at newlines only, not at Unicode's other line ends."""
     regular_file(path)
     try:
         tokens = path.read_text(encoding="utf-8").split("\n")
@@ -335,9 +335,9 @@ def _number(path: Path, text: str) -> int:
 
 
 def check_rows(folder: Path, rows: int, tokens: int) -> None:
-    """Raise InputError unless a network of so many rows is one of so many tokens, or padded to a multiple of 2ⁿ ≥ 8.
+    """Raise InputError unless a network has a row per token, or is padded to a multiple of 2ⁿ ≥ 8 rows.
 
-    The rows that no token has are not read.
+    Padding rows are not read.
     """
     multiple = min(rows & -rows, 1024)  # the largest power of two that divides it
     if rows == tokens or (rows > tokens and multiple >= 8 and rows - tokens < multiple):

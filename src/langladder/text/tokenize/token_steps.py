@@ -1,11 +1,11 @@
-"""How a tokenizer arrives at its tokens, step by step; the `tokenizers` library only says where it arrives.
+"""The steps by which a tokenizer finds its tokens; the `tokenizers` library only returns the result.
 
-    BPE        symbols are merged in pairs, of all pairs that stand there the one that was learnt first, until none was
+    BPE        of all neighbouring pairs, the one that was learnt first is merged, until none was learnt
                (Sennrich et al. 2016, algorithm 1; Radford et al. 2019, section 2.2)
     WordPiece  from the left, the longest piece that the vocabulary has (Schuster & Nakajima 2012)
     unigram    of all ways to cut a piece the one of the highest probability, ∏ P(token) (Kudo 2018, section 3.2)
 
-A tokenizer's own cutter parts a text first; none of this crosses such a border. Tested against the library.
+The pre-tokenizer cuts a text first; no token crosses its cuts. Tested against the library.
 
 Shape legend: N characters of a piece.
 """
@@ -29,7 +29,7 @@ UNKNOWN_PENALTY = 10.0  # what the library takes off the worst score for a chara
 
 
 class Merge(NamedTuple):
-    """One merge, wherever in the text it is made next.
+    """One merge, at all positions where it applies.
 
     Attributes:
         rank: from 0, the order in which merges were learnt.
@@ -47,7 +47,7 @@ class Match(NamedTuple):
     """One piece that WordPiece takes.
 
     Attributes:
-        rest: what of the word was not cut yet. tried: how many longer beginnings of it were none.
+        rest: the part of the word not cut yet. tried: how many longer beginnings were not in the vocabulary.
     """
 
     word: int
@@ -66,7 +66,7 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True)
 class Steps:
-    """A tokenizer, opened."""
+    """The steps of one tokenizer."""
 
     tokenizer: Tokenizer
     _backend: hf.Tokenizer = field(init=False)
@@ -95,7 +95,7 @@ class Steps:
 
     @property
     def merges(self) -> int:
-        """How many BPE learnt."""
+        """The number of merges that BPE learnt."""
         return len(self._ranks)
 
     def pieces(self, text: str) -> list[str]:

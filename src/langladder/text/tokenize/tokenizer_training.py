@@ -8,7 +8,7 @@ scores in that order to characters that lost their piece: scores are rounded, th
 
 Text beyond `sample_bytes` is sampled: every k-th line of it, from the beginning to the end.
 
-What differs from the papers, because the library's trainers do. WordPiece merges the most frequent pair, as BPE does,
+Differences from the papers are those of the library's trainers. WordPiece merges the most frequent pair, as BPE does,
 where Schuster and Nakajima choose by likelihood (kind `wordpiece_likelihood`, `text.tokenize.likelihood_pieces`); its
 longest-match encoding is theirs. Unigram
 finds its first pieces among distinct words, not running text as SentencePiece does, so a short frequent word that is
@@ -28,7 +28,7 @@ morph, punctuation among them, are pieces with a low score. Where there are more
 frequent are kept. W are the different words, each once, which is the default of Morfessor's command: of running words,
 frequent ones would stay whole. 8,300 different words take about half a minute.
 
-`Alphabet` tells whether a vocabulary has room for the characters of a text. Byte-level BPE can write any character, but
+`Alphabet` tells whether a vocabulary suffices for the characters of a text. Byte-level BPE can write any character, but
 one that it learned no token for is two to four tokens, which alone show as bytes and which a model has to put together.
 A vocabulary below the alphabet's size is therefore mostly bytes: in Chinese thousands of tokens go to characters before
 the first word gets one.
@@ -119,14 +119,14 @@ class Alphabet:
         return cls(len(counts), common)
 
     def warning(self, vocab_size: int) -> str | None:
-        """What to say of a byte-level vocabulary of this size; None where it is large enough."""
+        """The warning about a byte-level vocabulary of this size; None if it is large enough."""
         reserved = BYTES + len(SPELLINGS)
         if self.size <= vocab_size and self.common + reserved <= vocab_size:
             return None
         serves = -(-(2 * self.common + reserved) // 500) * 500
         return (
             f"vocab_size {vocab_size:,} is small for the {self.size:,} characters of this text ({self.common:,} of "
-            f"them make up 99.9 % of it): most are cut into bytes, words have no tokens. About {serves:,} would serve: "
+            f"them make up 99.9 % of it): most are cut into bytes, words have no tokens. Set it to about {serves:,}: "
             "vocab_size in conf/tokenizer/bpe.yaml"
         )
 
@@ -178,7 +178,7 @@ def train_tokenizer(
 
     Args:
         lines: training text, a list or another thing that can be iterated again.
-        normalisation: how it was written by cleaning; every text that is encoded is written so first.
+        normalisation: steps of its cleaning, which every text gets before it is encoded.
 
     Raises:
         InputError: no text, or the characters alone are more than `vocab_size`.
@@ -196,7 +196,7 @@ def train_tokenizer(
 
 
 def _check_room(size: int, characters: int, config: TokenizerConfig) -> None:
-    """Raise InputError where the smallest vocabulary of some characters has more tokens than were asked for."""
+    """Raise InputError if the characters alone need more tokens than `vocab_size`."""
     if config.vocab_size is not None and size > config.vocab_size:
         raise InputError(
             f"tokenizer.vocab_size: {config.vocab_size:,} is less than the {size:,} tokens that the text's "
@@ -224,7 +224,7 @@ def train_pair_tokenizers(
 
 
 def few_tokens(tokenizer: Tokenizer, config: TokenizerConfig) -> str | None:
-    """What to say where fewer tokens came out than were asked for; None where all did or `vocab_size` is a cap."""
+    """The warning that fewer tokens were learnt than requested; None if not, or if `vocab_size` is a cap."""
     got, requested = tokenizer.vocab_size, config.vocab_size
     if requested is None or got >= requested or config.kind in ("word", "character"):
         return None
@@ -235,7 +235,7 @@ def few_tokens(tokenizer: Tokenizer, config: TokenizerConfig) -> str | None:
     lower = " or a lower min_frequency" if pairs and config.min_frequency > 1 else ""
     marks = "; cutting: marks finds more in scripts with combining marks" if config.cutting == "gpt2" else ""
     return (
-        f"vocab_size {requested:,} was asked for, {got:,} tokens came out: {why}. Use more text{lower}, or set "
+        f"vocab_size is {requested:,}, but {got:,} tokens were learnt: {why}. Use more text{lower}, or set "
         f"vocab_size to {got:,} in conf/tokenizer{marks}"
     )
 
@@ -295,14 +295,14 @@ def _numbered(tokens: list[str]) -> dict[str, int]:
 def _with_text(counts: Counter[str], config: TokenizerConfig) -> Counter[str]:
     if not counts or (config.kind != "character" and all(one.isspace() for one in counts)):
         raise InputError("tokenizer: the training split has no text")
-    return Counter() if config.kind == "word" else counts  # the alphabet of words is not asked for
+    return Counter() if config.kind == "word" else counts  # words need no alphabet
 
 
 def _steady(pieces: list[list[str | float]], specials: int) -> list[list[str | float]]:
     """Unigram pieces (token, log-probability) in an order and with scores that do not depend on chance.
 
-    Characters that lost their piece were given the lowest score, plus 1e-4, plus 2e-4, … in chance order: they get
-    these scores in alphabetical order. The rest differ between runs in the last bits only, which rounding takes off.
+    Characters that lost their piece get the lowest score, plus 1e-4, plus 2e-4, … in random order: here they get these
+    scores in alphabetical order. Other scores differ between runs in the last bits only, which rounding removes.
     """
     ordinary = [(str(piece), float(score)) for piece, score in pieces[specials:]]
     lowest = min((score for _, score in ordinary), default=0.0)
@@ -378,7 +378,7 @@ def morph_pieces(parts: Iterable[str], alphabet: Sequence[str], most: int, min_c
     Args:
         parts: what stands between spaces in the training text, `▁` before each word.
         alphabet: characters that get a piece.
-        min_count: rarer words teach nothing.
+        min_count: rarer words are ignored.
 
     Raises:
         InputError: as `learn_morphs`; no word is left.
@@ -398,7 +398,7 @@ def morph_pieces(parts: Iterable[str], alphabet: Sequence[str], most: int, min_c
     for part, count in running.items():
         mark = SPACE if part.startswith(SPACE) else ""
         for word in _MORPH_RUN.findall(part.removeprefix(SPACE)):
-            for morph in cut.get(word, word):  # a word that teaches nothing is spelled
+            for morph in cut.get(word, word):  # an ignored word is spelled
                 uses[mark + morph] += count
                 mark = ""
     for piece, _ in sorted(uses.items(), key=lambda pair: (-pair[1], pair[0])):

@@ -8,9 +8,9 @@
 | unigram | a part of a line, `▁` for a space (Kudo 2018) | up to white space |
 | word | what stands between white space | up to white space |
 | character | one character | always |
-| bert | as wordpiece, after BERT's own cleaning (`text.tokenize.pretrained`); from elsewhere, not trained here | no |
+| bert | as wordpiece, after BERT's own cleaning (`text.tokenize.pretrained`); imported, not trained here | no |
 
-bpe_bytes cuts a text into words, numbers, marks and white space before it merges (`CUTTING`); GPT-2's own rule parts
+bpe_bytes cuts a text into words, numbers, marks and white space before it merges (`CUTTING`); GPT-2's rule separates
 letters from their combining marks, so that Hindi, Thai or vocalised Arabic hardly get a merge.
 `morphemes` and `wordpiece_likelihood` are trained as `text.tokenize.tokenizer_training` has it, and are tokenizers of
 kind unigram and wordpiece from then on.
@@ -72,7 +72,7 @@ class TokenizerConfig(Config):
     """Which tokenizer, and how large."""
 
     kind: Trained = "bpe_bytes"
-    cutting: Cutting = "marks"  # of bpe_bytes: gpt2 parts letters from their combining marks, as GPT-2 does
+    cutting: Cutting = "marks"  # of bpe_bytes: gpt2 separates letters from their combining marks, as GPT-2 does
     vocab_size: int | None = Field(
         default=8000, ge=1, le=10_000_000
     )  # specials included; null (word, character): all there are
@@ -80,7 +80,7 @@ class TokenizerConfig(Config):
     # Share of the running characters that get a token; the rarest of a large script become unknown below 1.
     # For bpe_words, wordpiece, wordpiece_likelihood, unigram and morphemes.
     character_coverage: float = Field(default=1.0, gt=0.5, le=1.0)
-    sample_bytes: int = Field(default=1_000_000_000, ge=1)  # of a longer text, lines evenly spread are learnt from
+    sample_bytes: int = Field(default=1_000_000_000, ge=1)  # a longer text is sampled by evenly spaced lines
 
     @model_validator(mode="before")
     @classmethod
@@ -148,7 +148,7 @@ class Tokenizer:
 
     @property
     def ordinary(self) -> list[int]:
-        """Ids of what stands for text, without the specials."""
+        """Ids of tokens of text, without the specials."""
         return [token for token in range(self.vocab_size) if token not in self._specials]
 
     def special_id(self, name: str) -> int:
@@ -210,7 +210,7 @@ class Tokenizer:
         return self.decode([token]) or self.name(token)
 
     def name(self, token: int) -> str:
-        """How one token is written in the vocabulary; specials as people know them."""
+        """How one token is written in the vocabulary; specials by name."""
         return self._specials[token] if token in self._specials else self._tokens[token]
 
     def save(self, path: Path, *, reserved: bool = True) -> None:
@@ -231,7 +231,7 @@ class Tokenizer:
         return text
 
     def _rules(self) -> tuple[JSONObject, JSONObject | None, JSONObject | None]:
-        """What makes ids of texts: the model with its vocabulary, and how text is cut before it."""
+        """What decides the ids of a text: the model with its vocabulary, and how text is cut before it."""
         settings = json.loads(self._backend.to_str())
         return settings["model"], settings["pre_tokenizer"], settings["normalizer"]
 
@@ -240,7 +240,7 @@ class Tokenizer:
         """Read `tokenizer.json`.
 
         Raises:
-            InputError: the file is missing, or holds no tokenizer of this house.
+            InputError: the file is missing, or holds no tokenizer of this project.
         """
         if not Path(path).exists():
             raise InputError(f"{path}: no such file; train the tokenizer first (stage `tokenize`)")
@@ -249,7 +249,7 @@ class Tokenizer:
             _check_ids(settings)
             backend = hf.Tokenizer.from_str(Path(path).read_text(encoding="utf-8"))
             kind = _kind_of(settings)
-            # What cuts and joins text is ours: rules from elsewhere may never end, padding may fill all memory.
+            # Only this project's rules cut and join text: others may never end, and padding may fill all memory.
             normalizer = settings.get("normalizer")
             steps = Normalisation() if kind == "bert" else Normalisation.read_normalizer(normalizer)
             rules = {"cutting": _cutting_of(settings), "cleaning": normalizer, "normalisation": steps}
@@ -269,8 +269,8 @@ class Tokenizer:
 def _check_ids(settings: object) -> None:
     """Raise InputError unless the ids of tokenizer.json are 0, 1, 2, …
 
-    The library makes room for every id up to the largest, and ends the process where there is none: one id of 2³¹ is
-    enough. So this is checked before it reads the file.
+    The library allocates memory for every id up to the largest: one id of 2³¹ can end the process. So ids are checked
+    before it reads the file.
     """
     model = settings.get("model") if isinstance(settings, dict) else None
     vocabulary = model.get("vocab") if isinstance(model, dict) else None
@@ -287,8 +287,8 @@ def _check_ids(settings: object) -> None:
 def _reserve(backend: hf.Tokenizer) -> dict[int, str]:
     """Give the reserved specials their ids, where the file that was read does not (older ones); id → name of each.
 
-    "Added" tokens are looked for in every text before it is cut; `encode_special_tokens` sees to it that those which
-    are special, as all are here, are not: `< mask >` in a text is five characters and two spaces.
+    The library looks for "added" tokens in every text before it is cut, unless they are special and
+    `encode_special_tokens` is set, as here: `< mask >` in a text is ordinary text.
 
     Raises:
         InputError: other tokens are added, or they have other ids.
@@ -365,10 +365,10 @@ def assemble(
 
 
 def of_words(tokens: Sequence[str], source: Path) -> Tokenizer:
-    """A tokenizer of kind `word` for a vocabulary made elsewhere.
+    """A tokenizer of kind `word` for an imported vocabulary.
 
     Args:
-        tokens: by id; the first stand for the four specials, whatever they are. source: where from, for messages.
+        tokens: by id; the first stand for the four specials, whatever they are. source: its origin, for messages.
 
     Raises:
         InputError: a word occurs twice, or looks like a special inside a tokenizer.

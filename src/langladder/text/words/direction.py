@@ -1,8 +1,8 @@
-"""Which way a text runs, and what its script alone says of its language.
+"""The direction of a text, and its language where the script has only one.
 
 The direction is that of most strong letters, by Unicode's bidirectional classes (UAX 9): L runs to the right, R and AL
-to the left. The first strong letter, which `dir="auto"` goes by, would turn an Arabic sentence that begins with a
-foreign name. Where both are equal, the first letter decides.
+to the left. `dir="auto"` uses the first strong letter, which would reverse an Arabic sentence that begins with a
+foreign name. In a tie, the first letter decides.
 """
 
 import unicodedata
@@ -41,7 +41,7 @@ def direction(text: str) -> Direction:
 
 
 def has_right_to_left(text: str) -> bool:
-    """True where a letter of the text runs to the left, and would take what stands beside it along."""
+    """True if the text has a right-to-left letter, which would affect the text beside it."""
     return not text.isascii() and any(unicodedata.bidirectional(char) in ("R", "AL") for char in text)
 
 
@@ -60,6 +60,6 @@ def language_of(text: str) -> str | None:
 
 
 def clusters(text: str) -> Sequence[str]:
-    """What a reader takes for single characters: letters with their marks (grapheme clusters, UAX 29)."""
+    """The characters as a reader sees them: letters with their marks (grapheme clusters, UAX 29)."""
     found: list[str] = _CLUSTER.findall(text)
     return found

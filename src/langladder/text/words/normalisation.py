@@ -1,13 +1,13 @@
-r"""Normalisation: the steps of cleaning that say how words are written, in training texts and in what a model is asked.
+r"""Normalisation: the steps of cleaning that change how words are written, in training texts and in a model's input.
 
-A model knows the words of its training text as cleaning left them. So the names of those steps travel with it: inside
-tokenizer.json, as the `normalizer` of the `tokenizers` library, and beside the words of models without a tokenizer.
+A model knows the words of its training text after cleaning. So the names of those steps are saved with it: in
+tokenizer.json, as the `normalizer` of the `tokenizers` library, or beside the words of a model without a tokenizer.
 
 Each step is a list of rules, from which both are made: the Python function that cleans, and the library's normalizer.
 Patterns are written in the syntax that `regex` and Oniguruma share, and hold no class of Unicode that a later version
 of Python would make larger.
 
-    invisible       what shows nothing goes: zero-width spaces, soft hyphens, word joiners, marks of direction. Joiners
+    invisible       removes zero-width spaces, soft hyphens, word joiners, marks of direction. Joiners
                     (U+200C, U+200D) and variation selectors stay: scripts and emoji need them. So do zero-width spaces
                     between letters of scripts without spaces (Khmer, Burmese, Thai): they separate words
     NFC, NFKC       Unicode's forms (UAX 15). NFKC would cut Thai ำ and Lao ຳ in two; here they stay whole
@@ -15,8 +15,8 @@ of Python would make larger.
                     language Unicode makes `i` and U+0307 of it, which is no letter of any text
     lowercase_tr    of Turkish and Azeri: İ → i, I → ı
     lowercase_lt    of Lithuanian: i and j keep their dot under an accent
-    tatweel         Arabic: the letter that only lengthens a word goes
-    harakat         Arabic: vowel signs and marks of recitation go; hamza and madda stay
+    tatweel         Arabic: the letter that only lengthens a word is removed
+    harakat         Arabic: vowel signs and marks of recitation are removed; hamza and madda stay
     alef            Arabic: أ إ آ ٱ → ا
     yeh             Arabic: ى → ي, as Lucene's ArabicNormalizer has it
     digits_…        of every script: all to 0 (zero), out (remove), or to 0 … 9 (ascii)
@@ -180,7 +180,7 @@ class Normalisation:
         return list(map(self.normalise, texts)) if self.names else list(texts)
 
     def word(self, word: str) -> str:
-        """A word, as cleaning has it where words have tags: one that would be removed or split stays as it is."""
+        """A word, as cleaning writes tagged words: one that would be removed or split is not changed."""
         after = self.normalise(word)
         return after if len(after.split()) == 1 else word
 
@@ -197,7 +197,7 @@ class Normalisation:
         return changed, [name for name in self.names if name in names]
 
     def note(self, texts: Sequence[str], what: str, known: Container[str] = frozenset()) -> str | None:
-        """That some texts are not written as the training text was, and are read as if they were; None where all are.
+        """The message that some texts were changed to be written as the training text; None if none was.
 
         Args:
             what: such texts in the plural: `lines`, `words`.

@@ -1,6 +1,6 @@
 """How a text is read: its words and sentences, how it is written, in which language, and how it was normalised.
 
-Readings of a line. `whitespace` takes the spaces at their word (right for text whose tokens are already separated).
+Readings of a line. `whitespace` splits at white space (for text whose tokens are already separated).
 `auto` is `whitespace`, except that in scripts that write no spaces between words a word is a grapheme: a character of
 Chinese or Japanese, a letter of Thai, Lao, Khmer or Burmese with its signs. In Tibetan it is a syllable; the tsheg
 between syllables (་) is read as a space. `apart` is `auto` with the punctuation at a word's ends taken off: `(horse,`
@@ -20,12 +20,12 @@ or one of ABBREVIATIONS. Text that has no such marks, as most of Thai, stays who
 Strunk 2006), so a sentence that ends with an abbreviation goes on.
 
 Segmenters. Where one word ends and the next begins in Chinese, Japanese or Thai, only a dictionary or a model can tell.
-Three libraries do, each where it is installed; without one, a grapheme counts as a word. What is between spaces and in
-another script is read as `apart` has it.
+Three libraries do, each if it is installed; without one, a grapheme counts as a word. Words in other scripts are split
+as by `apart`.
 
-Scripts. The letters say whether a text is written with spaces, each by its Unicode script, and of mixed text the
-majority: a Chinese sentence with an English name in it is Chinese. Han characters with at least a tenth of kana among
-them are Japanese, where every ending is kana; Korean parts its words with spaces.
+Scripts. Whether a text is written with spaces depends on the Unicode scripts of its letters; in mixed text the majority
+decides: a Chinese sentence with an English name is Chinese. Han characters with at least a tenth of kana among them are
+Japanese, where every ending is kana; Korean separates words with spaces.
 
 Conventions. The stage `clean` decides all this once for each text (of pairs: for `source` and `target`) and writes it
 beside the clean tables. All counts of words use it: limits, statistics, leakage, perplexity per word, the vocabulary of
@@ -66,7 +66,7 @@ _SYLLABLE = r"[\p{Tibetan}&&[\p{L}\p{M}\p{N}]]+"
 _GRAPHEME = rf"(?=[{UNSPACED}{SPACELESS_CLASS}])(?:\p{{Logical_Order_Exception}}(?=\p{{L}}))?\X\p{{M}}*[ะาๅະາ]?"
 _WORD = regex.compile(rf"(?V1){_LETTER}+(?:['’]{_LETTER}+)*|{_SYLLABLE}|(?![་༌]){_GRAPHEME}|[^\s\u200b་༌]")
 _UNSPACED = regex.compile(f"[{UNSPACED}{SPACELESS_CLASS}]")
-# What stands whole: `<unk>`, tokens without a letter or digit (`--`, `@-@`), English clitics on their own.
+# Kept whole: `<unk>`, tokens without a letter or digit (`--`, `@-@`), English clitics on their own.
 _WHOLE = regex.compile(r"<\w+>|[^\p{L}\p{N}]+|['’](?:s|t|m|d|ll|re|ve|em|tis|twas|cause)", regex.IGNORECASE)
 _ENDS = regex.compile(r"((?:(?![@#&%‰])\p{P})*)(.*?)(\p{P}*)", regex.DOTALL)
 _DOTTED = regex.compile(r"(?:\w+\.)+\w+|\p{Lu}")  # U.S. and J. keep the dot that follows
@@ -140,16 +140,16 @@ def separates_words(lines: Iterable[str]) -> bool:
     >>> separates_words(["我 爱 北京 天安门 。"]), separates_words(["我爱 Apple 公司。 他也爱。"])
     (True, False)
     """
-    stretches, gaps, letters, room = 0, 0, 0, 0.0
+    stretches, gaps, letters, limit = 0, 0, 0, 0.0
     for line in lines:
         if not has_unspaced_script(line):
             continue
         for stretch, longest in _STRETCHES:
             for found in stretch.findall(line):
                 words = _GAP.split(found)
-                stretches, gaps, room = stretches + 1, gaps + len(words) - 1, room + longest * len(words)
+                stretches, gaps, limit = stretches + 1, gaps + len(words) - 1, limit + longest * len(words)
                 letters += sum(unicodedata.category(letter)[0] == "L" for word in words for letter in word)
-    return 0 < stretches <= gaps and letters <= room
+    return 0 < stretches <= gaps and letters <= limit
 
 
 def reading_of(lines: Sequence[str]) -> WordMode:
@@ -168,7 +168,7 @@ ABBREVIATIONS = (
     *("St", "Mt", "Mme", "Mlle", "Sr", "Sra", "Srta", "Dra", "Ud", "Uds", "Sig", "Dott", "Hr", "Fr", "Frl", "Dipl"),
     *("Ing", "Dhr", "Mevr", "vs", "cf", "ca", "approx", "bzw", "vgl", "sog"),
 )
-"""Those that names and other capitals follow; what is before numbers (No. 5) needs no entry."""
+"""Abbreviations before names and other capitals; those before numbers (No. 5) need no entry."""
 MAX_ABBREVIATION = 30  # characters of an abbreviation
 _OWN_MARKS = "。｡！？؟۔।॥።፧፨။។៕།༎։"  # not ၊: a comma
 _SENTENCE_START = r"[\p{Lu}\p{Lt}\p{Lo}\p{Georgian}]"  # of a sentence; Georgian writes no capitals there
@@ -194,7 +194,7 @@ def split_sentences(line: str) -> list[str]:
     for marks in _SENTENCE_ENDS.finditer(line):
         end = marks.end()
         if marks["own"]:
-            if line[end : end + 1] == '"' and line.count('"', start, end) % 2:  # it closes what was opened before
+            if line[end : end + 1] == '"' and line.count('"', start, end) % 2:  # a closing quote
                 end += 1
             if _QUOTE_GOES_ON.match(line, end - 1):
                 continue
@@ -243,7 +243,7 @@ def reading(choice: WordChoice, lines: Iterable[str]) -> WordChoice:
     """The mode or segmenter that a choice means for a text.
 
     Of `auto` see `words.reading_of`: where punctuation stands apart already, white space separates words; otherwise
-    punctuation is taken off. Scripts without spaces are cut into graphemes unless the text separates words.
+    punctuation is split off. Scripts without spaces are cut into graphemes unless the text separates words.
 
     Args:
         lines: the training text, of which the first 20,000 are looked at.
@@ -276,7 +276,7 @@ def _parts(line: str, cut: Split) -> Iterator[str]:
 
 
 def _jieba() -> Split:
-    """Chinese. Its dictionary is read afresh: the cache that it keeps in a folder of all users is not trusted."""
+    """Chinese. Its dictionary is read again: its cache, in a folder of all users, is not trusted."""
     import jieba  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     jieba.setLogLevel("WARNING")
@@ -308,7 +308,7 @@ def _pythainlp() -> Split:
 Writing = Literal["spaced", "chinese", "japanese", "unspaced"]
 """unspaced: the other scripts without spaces between words, such as Thai."""
 
-KANA_SHARE = 0.1  # of Han and kana together, from which on a text is Japanese
+KANA_SHARE = 0.1  # minimum share of kana among Han and kana in Japanese
 _HAN = regex.compile(f"[{HAN}]")
 _KANA = regex.compile(f"[{KANA}]")
 _SPACELESS = regex.compile(f"[{SPACELESS_CLASS}]")
@@ -378,7 +378,7 @@ class Conventions(Config):
         words: what a word is; `auto` with no look at the text any more.
         writing: with or without spaces between words.
         language: BCP 47 tag such as `tr` or `zh-Hant`; None: not stated.
-        steps: of `text.words.normalisation`, by name: what is asked of a model is written so, too.
+        steps: of `text.words.normalisation`, by name: a model's input gets them, too.
     """
 
     words: WordChoice = "auto"

@@ -128,7 +128,7 @@ class Vocabulary:
 
 
 def no_word_left(config: VocabularyConfig, types: int) -> InputError:
-    """What to say where no word is frequent enough."""
+    """The message if no word is frequent enough."""
     return InputError(
         f"vocabulary.min_count: {config.min_count} leaves none of the {types:,} words of the training text; lower it"
     )
@@ -145,8 +145,8 @@ class WordCorpus:
         stream: rows are lines (sentences); `stream.ids` (T,) int32 memory-mapped, `stream.offsets` (R + 1,) int64.
         vocabulary: V words, most frequent first, with their counts in this text.
         documents: (D + 1,) int64 bounds of the documents in `stream.ids`; None: each line is a document.
-        counts: folder of what was counted in this text before (see `langladder.counts.stored`); None: count anew.
-        path: the file of `stream`, so that other processes find it; None: it stands in memory alone.
+        counts: folder of stored counts of this text (see `langladder.counts.stored`); None: count again.
+        path: the file of `stream`, so that other processes find it; None: it is in memory only.
     """
 
     stream: TokenStream
@@ -337,7 +337,7 @@ def _read_words(path: Path, start: int = 0, stop: int | None = None) -> dict[str
 
 
 def _last_lines(documents: np.ndarray) -> np.ndarray:
-    """(D,) int64: behind which line each document ends; lines of one stand together."""
+    """(D,) int64: the line after which each document ends."""
     return np.flatnonzero(np.append(documents[1:] != documents[:-1], [True] * bool(len(documents)))) + 1
 
 
