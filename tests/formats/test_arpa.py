@@ -244,7 +244,7 @@ def test_missing_history_and_foreign_vocabulary_are_refused(tmp_path: Path) -> N
     with pytest.raises(InputError, match=f"{path}:18: .*not its history"):
         read_arpa(path)
     path.write_text(SMALL)
-    with pytest.raises(InputError, match=f"{path}:9: 'the' is not among the vocabulary given"):
+    with pytest.raises(InputError, match=f"{path}:9: 'the' is not among the given vocabulary"):
         read_arpa(path, [*SPELLINGS, "cat"])
     with pytest.raises(InputError, match="different tokens"):
         write_arpa(path, fitted(KneserNey), TOKENS[:-1])

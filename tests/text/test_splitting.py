@@ -89,7 +89,7 @@ def test_what_the_cut_by_documents_made_of_novels() -> None:
     for split, name in ((VALIDATION, "validation"), (TEST, "test")):
         mine = found.splits == split
         assert f"{name} {words[mine].sum():,} words in {mine.sum()} documents" in warning
-    assert "of 5.0% asked" in warning and "conf/split/hash.yaml" in warning
+    assert "of 5.0% requested" in warning and "conf/split/hash.yaml" in warning
 
 
 def test_many_small_documents_are_cut_as_ever() -> None:

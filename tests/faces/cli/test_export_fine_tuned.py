@@ -72,7 +72,7 @@ def test_a_fine_tuned_bert_goes_out_by_the_command(kind: type, head: str, tmp_pa
     assert config["architectures"] == [f"BertFor{head}"]
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert f"BertFor{head}.from_pretrained" in card
-    assert "It grew from encoder/bert_mini (BERT-mini, `ab`, made of tokens `cd`)." in card  # down to its corpus
+    assert "It starts from encoder/bert_mini (BERT-mini, `ab`, made of tokens `cd`)." in card  # down to its corpus
     assert "| input `labels` | 01 |" in card
 
 

@@ -80,9 +80,9 @@ def test_answers_are_those_of_the_commands(asked, folder: Path) -> None:
     [
         ("neighbours", {"word": "kng"}, "did you mean king"),
         ("neighbours", {"word": "King"}, "did you mean king"),
-        ("neighbours", {"word": "  "}, "no word is given"),
+        ("neighbours", {"word": "  "}, "a word is missing"),
         ("neighbours", {"word": "x" * 100_000}, "200 characters"),
-        ("analogy", {"a": "man", "b": "", "c": "king"}, "no word is given"),
+        ("analogy", {"a": "man", "b": "", "c": "king"}, "a word is missing"),
         ("odd", {"words": "king, queen king"}, "2 different;"),
         ("odd", {"words": ""}, "0 different;"),
         ("bias", {"pairs": "she, he", "words": "king"}, "two words a pair"),

@@ -107,7 +107,7 @@ def test_a_translation_is_that_of_greedy_search(look: Any) -> None:
         ("bert", "the " * 30, None, "reads 22: cut it"),
         ("bert", TEXT, 50, "place: 50"),
         ("attention", "a " * 70, None, "1 to 64"),
-        ("svd", TEXT, None, "cannot be looked into"),
+        ("svd", TEXT, None, "cannot be shown"),
         ("gpt", "x" * 2_001, None, "text"),
     ],
 )
