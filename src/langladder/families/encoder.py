@@ -70,7 +70,7 @@ model.hidden(tokens, segments)  # (B, T) ids, (B, T) 0 or 1 → states of every 
         return {"tokens": TOKENS}
 
     def train(self, rung: "EncoderRung", job: "Job", make: Make, root: Path = Path()) -> Trained:
-        """On text with gaps.
+        """Train on text with gaps.
 
         Args:
             root: the folder that holds data/.
