@@ -107,7 +107,7 @@ class Agreement:
         """Draw a sentence whose verb has the wrong number."""
         clause = draw_clause(world, rng)
         tense = rng.choice(("present", "progressive"))
-        answer, wrong = clause.sentence(tense), clause.said(tense, OTHER[clause.number])
+        answer, wrong = clause.sentence(tense), clause.sentence(tense, OTHER[clause.number])
         return Request({"sentence": wrong}, {"answer": answer}, (answer,), answer)
 
     def judge(self, world: World, fields: Fields, words: Words) -> Judgement:
