@@ -23,7 +23,8 @@ ABOVE = {  # a base class of `langladder.models` → the kind of what derives fr
     "tagging.tagger.Tagger": "tagger",
     "reading.reader.Reader": "reader",
 }
-OWN = {"InstructedGPT": "instruct", "Captioner": "captioner", "RewardModel": "reward", "CTCRecognizer": "transcriber"}
+OWN = {"InstructedGPT": "instruct", "Captioner": "captioner", "RewardModel": "reward"}
+OWN |= {"CTCRecognizer": "transcriber", "AttentionRecognizer": "transcriber"}
 
 
 def _saved(folder: Path, target: str) -> Path:
