@@ -214,10 +214,10 @@ def _as_listed(family: str) -> Any:
 
 
 def _sized(config: Any) -> dict[str, str | int]:
-    """Dotted key → the number of conf/size that it is; of `${steps:2000}` 2000.
+    """Dotted key → the number of conf/size that its value refers to; for `${steps:2000}`, 2000.
 
     Raises:
-        InputError: a number of conf/size stands inside another value.
+        InputError: a number of conf/size is part of another value.
     """
     from omegaconf import OmegaConf
 

@@ -1,4 +1,4 @@
-"""Stage `take`: import a network that was trained elsewhere, with its tokenizer, so that rungs can start from it."""
+"""Stage `take`: import a network with its tokenizer, so that rungs can start from it."""
 
 from pathlib import Path
 

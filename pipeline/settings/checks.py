@@ -1,7 +1,7 @@
 """Checks of params.yaml and conf/ beyond the schema. They run before anything else and report all problems at once.
 
 They find names without a file in conf/, rungs with a missing or unfit base, and broken links. A
-base is another rung, family/name, or given/name: a network that was trained elsewhere.
+base is another rung, family/name, or given/name: an imported network.
 """
 
 import os

@@ -22,7 +22,7 @@ ASIDE = "aside"
 """The folder beside a stage's resolved files for settings that DVC does not track because they change no result."""
 COMMAND = re.compile(r"python -m pipeline\.(?P<module>\w+)(?: (?P<family>\w+))? -cd ")
 IMPORTED = "${given}"
-"""The list for the stage that imports networks from elsewhere; not a family, because none of them is trained here."""
+"""The list for the stage that imports networks; not a family, because none of them is trained here."""
 CORPORA = "${corpora}"
 """The list for stages that make a corpus only if a rung reads it."""
 
@@ -173,7 +173,7 @@ def resolved(folder: Path, job: str) -> Values:
 
 
 def training(settings: Values) -> Values:
-    """The training settings of the rung in such settings; {} if it is not trained by gradient, or there is none."""
+    """The training settings of the rung in these settings; {} if it is not trained by gradient, or there is none."""
     trainings = ((settings[family] or {}).get("training") for family in families() if family in settings)
     return next(trainings, None) or {}
 

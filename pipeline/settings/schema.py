@@ -81,7 +81,7 @@ class RungTitle(Config):
 
 
 class ImportedModel(Config):
-    """A network that was trained elsewhere: its name here, and its folder."""
+    """An imported network: its name here, and its folder."""
 
     name: Name
     path: str

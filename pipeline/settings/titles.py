@@ -111,7 +111,7 @@ def in_order(rungs: Mapping[str, Iterable[str]]) -> dict[str, dict[str, Descript
 
 
 def title_of(rung: str) -> str:
-    """The title of a rung, `family/name`; for a network from elsewhere, its name."""
+    """The title of a rung, `family/name`; for an imported network, its name."""
     family, _, name = rung.partition("/")
     with suppress(InputError):
         return description(family, name).title

@@ -22,7 +22,7 @@ class CurveLogger(Logger):
 
     @property
     def version(self) -> str:
-        """Nothing: the run has its own number."""
+        """Empty: the run has its own id."""
         return ""
 
     def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:

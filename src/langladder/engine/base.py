@@ -107,7 +107,7 @@ class Engine(ABC):
 
 
 class Serial(Engine):
-    """Everything in this process, one part after the other."""
+    """Runs all parts in this process, one after the other."""
 
     def _map(self, function: Callable[[Part], Result], parts: Sequence[Part]) -> Iterator[Result]:
         return map(function, parts)
@@ -140,7 +140,7 @@ def used(engine: Engine) -> Iterator[Engine]:
 
 
 def fitting(workers: int, memory: int | None) -> int:
-    """How many worker processes of one machine `memory` has room for, beside the main process: at least one.
+    """The number of worker processes of one machine that fit into `memory` beside the main process: at least one.
 
     Each gets twice the memory of a process that has read nothing.
     """

@@ -198,7 +198,7 @@ def fine_tuned_arrays(model: Fine) -> dict[str, np.ndarray]:
 
 
 def fine_tuned_config(model: Fine) -> JSONObject:
-    """The settings under transformers' names, labels with them."""
+    """The settings under transformers' names, with the labels."""
     if isinstance(model, BERTSpan):
         found = bert_config(model.features.encoder) | {"architectures": ["BertForQuestionAnswering"]}
         threshold = model.threshold

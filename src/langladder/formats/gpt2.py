@@ -285,7 +285,7 @@ def read_config(path: Path, allowed: Allowed) -> JSONObject:
 
 
 def check_allowed(found: JSONObject, allowed: Allowed, path: Path) -> None:
-    """Raise InputError where a key of config.json has another value than is supported."""
+    """Raise InputError for an unsupported value of a key of config.json."""
     for name, (default, values) in allowed.items():
         value = found.get(name, default)
         if value not in values:

@@ -37,7 +37,7 @@ from langladder.text.read.lines import GZIP, reading, writing
 
 MOST_DIMENSIONS = 1_000_000
 LONGEST_WORD = 10_000  # bytes: a longer word shows another format
-GZIP_RATIO = 1032  # no gzip file unpacks to more than so many times its length
+GZIP_RATIO = 1032  # the largest ratio of a gzip file's content to its length
 SPARE = 1 << 20  # bytes by which a header may be wrong; the error then names the end of the entries
 LONGEST_NUMBER = 50  # bytes, the space before it included
 ROWS_AT_ONCE = 1024  # of a sparse matrix, made dense for writing
@@ -110,7 +110,7 @@ def entry_line(path: Path, file: IO[bytes], number: int, dim: int) -> bytes:
     """The next line, as long as one of `dim` numbers can be; empty at the end of the file.
 
     Raises:
-        InputError: it goes on.
+        InputError: it is longer.
     """
     most = LONGEST_WORD + LONGEST_NUMBER * dim
     line = file.readline(most + 1)

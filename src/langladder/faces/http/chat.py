@@ -82,7 +82,7 @@ class ChatChoice(Choice):
         return found
 
     def pieces(self) -> Iterator[Json]:
-        """First who speaks."""
+        """First the role."""
         yield self.more(0) | {"delta": {"role": "assistant", "content": ""}}
         yield from super().pieces()
 

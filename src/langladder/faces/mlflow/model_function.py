@@ -91,7 +91,7 @@ class ModelFunction(ABC, Generic[Model]):
         """
         if strange := sorted((params or {}).keys() - self.parameters.keys()):
             raise InputError(
-                f"params: {strange[0]!r} is not one of {', '.join(self.parameters) or 'those, of which there are none'}"
+                f"params: {strange[0]!r} is not supported; allowed: {', '.join(self.parameters) or 'none'}"
             )
         for name, value in (params or {}).items():
             wanted = {bool: bool, int: Integral, float: Real, str: str}[type(self.parameters[name])]

@@ -5,7 +5,7 @@ documents are in the same split. Two ways to cut:
 
 documents   test where u < f_test, validation where u < f_test + f_validation, else train: a document keeps its split
             when others are added. Of few documents, or very unequal ones, the splits are of another size than asked.
-words       in the order of u: test takes each document that brings its words nearer to f_test of all, until at most a
+words       in the order of u: test takes each document that moves its words nearer to f_test of all, until at most a
             tenth of them is missing; then validation likewise; the rest is train. When documents are added, those
             move whose turn comes sooner or later by that.
 

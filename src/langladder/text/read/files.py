@@ -253,7 +253,7 @@ class LineFile(NamedTuple):
     """Lines on disk: a file of rows whose documents are numbered from 0.
 
     Attributes:
-        rows: the file. Beside it stands the size of each document (`_sizes_file`).
+        rows: the file. Beside it is the size of each document (`_sizes_file`).
         documents, lines: how many; 0: there is no file.
         opens: whether the first line is the first of a document; else it continues the last document before.
         opens_next: whether the next line, whatever file it is in, is the first of a document.

@@ -1,7 +1,7 @@
 """Tables on disk, written atomically, the same bytes for the same rows.
 
 A table whose name ends in .parquet is one Parquet file; any other is a folder of shards (see `shards`), or one of them.
-Raw, filtered and clean text has the columns of `TEXT` and stands in shards; parallel text has those of `PAIRS` and is
+Raw, filtered and clean text has the columns of `TEXT` and is in shards; parallel text has those of `PAIRS` and is
 Parquet, as all other tables are. One row is one line of text; the lines of one document follow one another.
 """
 

@@ -178,7 +178,7 @@ class _Paged:
         self._file.flush()
 
     def close(self) -> None:
-        """The file is closed by whoever opened it."""
+        """The file is closed where it was opened."""
 
 
 PIECE = 1 << 22  # ids that are counted at once
@@ -226,7 +226,7 @@ class TokenStream(Rows):
         return self.row(index)
 
     def beginning(self, tokens: int) -> Self:
-        """Its first documents: views of at least so many tokens, where there are as many."""
+        """Its first documents, as views, with at least so many tokens if it has them."""
         documents = min(int(np.searchsorted(self.offsets, tokens)), len(self))
         return type(self)(self.ids[: self.offsets[documents]], self.offsets[: documents + 1])
 
@@ -318,7 +318,7 @@ def count_ids(ids: np.ndarray) -> np.ndarray:
 
 
 def counts_file(stream: Path) -> Path:
-    """The file of a stream's counts, which stands beside it."""
+    """The file of a stream's counts, which is beside it."""
     return stream.with_name(f"{stream.stem}_counts.safetensors")
 
 

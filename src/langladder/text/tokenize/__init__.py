@@ -1,1 +1,1 @@
-"""Tokenizers: trained, applied, taken from elsewhere."""
+"""Tokenizers: trained, applied, imported."""

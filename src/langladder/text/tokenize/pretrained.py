@@ -17,7 +17,7 @@ BERT (Devlin et al. 2019, section 3) has either of
 
 and tokenizer_config.json, which has the settings of the cleaning that tokenizer.json does not have. Text is cleaned
 (control characters removed; Chinese characters separated; lower case and accents removed, if so set), cut at white
-space and punctuation, and each word into the longest pieces that the vocabulary has, `##` where a word goes on. Only
+space and punctuation, and each word into the longest pieces that the vocabulary has, `##` inside a word. Only
 tokens and four settings are read, so no rules of the folder are run. Ids: [PAD] → 0, [UNK] → 1; 2 and 3 are BOS and
 EOS, which BERT does not have; then all others in their order; [SEP], [CLS], [MASK] → V, V + 1, V + 2. `[MASK]` in a
 text is five pieces here, not the special.
@@ -291,7 +291,7 @@ def with_added_tokens(path: Path, vocabulary: JSONObject, added: object, known: 
 
     Args:
         added: of tokenizer.json, `added_tokens`.
-        known: the model's own specials, whatever the file says of them.
+        known: the model's own specials, independent of the file.
 
     Raises:
         InputError: one is no special, or has another id than in the vocabulary.
@@ -315,7 +315,7 @@ def added_beside(folder: Path) -> list[JSONObject]:
     """The tokens that tokenizer_config.json adds where there is no tokenizer.json, as that file would have them.
 
     Raises:
-        InputError: they stand in added_tokens.json, which does not say which of them are specials.
+        InputError: they are in added_tokens.json, which does not mark specials.
     """
     path = folder / "tokenizer_config.json"
     settings = json_object(path, read_json(path)) if path.exists() else {}

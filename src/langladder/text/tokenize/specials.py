@@ -19,7 +19,7 @@ RESERVED: tuple[str, ...] = ("<sep>", "<cls>", "<mask>")  # separates two texts;
 
 
 def spelling(name: str) -> str:
-    """The string that stands for a special inside `tokenizer.json`: `<eos>` → `< eos >`."""
+    """The spelling of a special inside `tokenizer.json`: `<eos>` → `< eos >`."""
     return f"< {name.strip('<>')} >"
 
 

@@ -376,7 +376,7 @@ def morph_pieces(parts: Iterable[str], alphabet: Sequence[str], most: int, min_c
     """The pieces of a unigram model with their scores, at most `most` unless the characters alone are more.
 
     Args:
-        parts: what stands between spaces in the training text, `▁` before each word.
+        parts: the text between spaces in the training text, `▁` before each word.
         alphabet: characters that get a piece.
         min_count: rarer words are ignored.
 

@@ -6,7 +6,7 @@
 | bpe_words | a part of a word, `</w>` at its end (Sennrich et al. 2016, section 3.2) | up to white space |
 | wordpiece | a part of a word, `##` where it goes on (Schuster, Nakajima 2012) | up to white space, not Chinese |
 | unigram | a part of a line, `▁` for a space (Kudo 2018) | up to white space |
-| word | what stands between white space | up to white space |
+| word | the text between white space | up to white space |
 | character | one character | always |
 | bert | as wordpiece, after BERT's own cleaning (`text.tokenize.pretrained`); imported, not trained here | no |
 
@@ -115,7 +115,7 @@ class TokenizerConfig(Config):
 class Tokenizer:
     """Text to ids and back. Ids 0 to 3 are PAD, UNK, BOS, EOS; encoding adds none of PAD, BOS, EOS itself.
 
-    Behind the V tokens of the vocabulary stand `<sep>`, `<cls>`, `<mask>`, which no text encodes to (see `specials`).
+    After the V tokens of the vocabulary come `<sep>`, `<cls>`, `<mask>`, which no text encodes to (see `specials`).
 
     Args:
         backend: the library's tokenizer; where `normalisation` has steps, its normalizer is set to them.
@@ -186,7 +186,7 @@ class Tokenizer:
         return self.encode_lines([line])[0]
 
     def encode_with_spans(self, text: str) -> tuple[np.ndarray, np.ndarray]:
-        """(length,) int32 ids, and (length, 2) int64: the characters of the text that each stands for, from and to.
+        """(length,) int32 ids, and (length, 2) int64: the characters of the text that each covers, from and to.
 
         White space at the ends of a token is left out of its characters; several tokens may share one character.
         """
@@ -285,7 +285,7 @@ def _check_ids(settings: object) -> None:
 
 
 def _reserve(backend: hf.Tokenizer) -> dict[int, str]:
-    """Give the reserved specials their ids, where the file that was read does not (older ones); id → name of each.
+    """Give the reserved specials their ids, if the file does not (older ones); id → name of each.
 
     The library looks for "added" tokens in every text before it is cut, unless they are special and
     `encode_special_tokens` is set, as here: `< mask >` in a text is ordinary text.
@@ -368,7 +368,7 @@ def of_words(tokens: Sequence[str], source: Path) -> Tokenizer:
     """A tokenizer of kind `word` for an imported vocabulary.
 
     Args:
-        tokens: by id; the first stand for the four specials, whatever they are. source: its origin, for messages.
+        tokens: by id; the first four are the specials, whatever their names. source: its origin, for messages.
 
     Raises:
         InputError: a word occurs twice, or looks like a special inside a tokenizer.
@@ -432,7 +432,7 @@ def word_starts(tokenizer: Tokenizer) -> WordStarts:
 
 
 def word_pieces(tokenizer: Tokenizer, words: Sequence[str]) -> list[np.ndarray]:
-    """The tokens of each word as it stands inside a line: (length,) int32 ids each.
+    """The tokens of each word inside a line: (length,) int32 ids each.
 
     Byte-level BPE writes it with the space before it (`Ġcat`), Unigram with its mark (`▁cat`), word BPE with its end
     (`cat</w>`).

@@ -12,12 +12,12 @@ visible character is one by itself.
 "Grapheme" is Unicode's cluster (UAX 29) with, in addition, the vowels that Thai and Lao write as letters before or
 after their consonant, and every combining mark.
 
-Sentences. Marks that some scripts have of their own (。 ؟ । ། ። and their like) end a sentence wherever they stand,
+Sentences. Marks that some scripts have of their own (。 ؟ । ། ። and their like) end a sentence in any position,
 together with the closing quotes and brackets behind them. The marks . ! ? … and, behind a Greek letter, ; end one only
 before white space and a capital letter, or a letter of a script without capitals. A full stop does not after a single
 capital (J. Smith), a number of one or two digits (German: am 3. Oktober), an abbreviation with inner dots (e.g., U.S.)
 or one of ABBREVIATIONS. Text that has no such marks, as most of Thai, stays whole. No model is trained (unlike Kiss &
-Strunk 2006), so a sentence that ends with an abbreviation goes on.
+Strunk 2006), so an abbreviation never ends a sentence.
 
 Segmenters. Where one word ends and the next begins in Chinese, Japanese or Thai, only a dictionary or a model can tell.
 Three libraries do, each if it is installed; without one, a grapheme counts as a word. Words in other scripts are split
@@ -242,7 +242,7 @@ InstalledWords = Annotated[WordChoice, AfterValidator(installed)]
 def reading(choice: WordChoice, lines: Iterable[str]) -> WordChoice:
     """The mode or segmenter that a choice means for a text.
 
-    Of `auto` see `words.reading_of`: where punctuation stands apart already, white space separates words; otherwise
+    Of `auto` see `words.reading_of`: where punctuation is already separate, white space separates words; otherwise
     punctuation is split off. Scripts without spaces are cut into graphemes unless the text separates words.
 
     Args:
@@ -455,7 +455,7 @@ def write_conventions(folder: Path, texts: Mapping[str, Conventions]) -> None:
 def conventions_of(folder: Path, name: str = TEXT) -> Conventions:
     """The conventions of one text of a folder of clean text, of tokens, or of a model.
 
-    A folder without conventions.json (a model from elsewhere) has the default ones.
+    A folder without conventions.json (an imported model) has the default ones.
 
     Raises:
         InputError: the file holds something else.
