@@ -77,7 +77,7 @@ model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EO
         model = self.begin(rung, tokenizers, root)
         pairs = [PairStream.open(tokens / f"{split}.arrow") for split in ("train", "validation")]
         bleu = bleu_config(tokens, job.bleu_tokenize or "auto").tokenize
-        more = self.made_with(rung, tokens)
+        more = self.maker_arguments(rung, tokens)
         result = make(model, tokenizers, *pairs, settings=rung, bleu_tokenize=bleu, **more)
         return Trained(model, result, *validated(model, result), copies_of(*files, tokens / CONVENTIONS))
 
@@ -86,8 +86,8 @@ model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EO
         model: Translator = locate(rung.target)(rung.model, *(tokenizer.vocab_size for tokenizer in tokenizers))
         return model
 
-    def made_with(self, rung: "Rung", tokens: Path) -> dict[str, Any]:
-        """What its maker gets beside; tokens: the folder of the encoded pairs."""
+    def maker_arguments(self, rung: "Rung", tokens: Path) -> dict[str, Any]:
+        """Further arguments of its maker; tokens: the folder of the encoded pairs."""
         return {}
 
     def evaluation_inputs(self, rung: "Rung", job: "Job") -> dict[str, Path]:

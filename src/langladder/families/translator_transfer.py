@@ -51,7 +51,7 @@ class TranslatorTransferFamily(TranslatorFamily):
         assert base is not None
         return Translator.load(root / base)
 
-    def made_with(self, rung: "Rung", tokens: Path) -> dict[str, Any]:
+    def maker_arguments(self, rung: "Rung", tokens: Path) -> dict[str, Any]:
         """The score of a translation."""
         from langladder.evaluation.bleu import sentence_bleu
         from langladder.text.words.segmentation import conventions_of
