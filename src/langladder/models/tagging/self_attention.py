@@ -64,7 +64,7 @@ class SelfAttentionTagger(NeuralTagger):
                 heads=config.heads,
                 inner=config.expansion * D,
                 dropout=config.layer_dropout,
-                pre_norm=config.norm == "pre",
+                norm=config.norm,
                 scaled=True,
             )
             for _ in range(config.layers)
