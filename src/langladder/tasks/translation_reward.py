@@ -11,8 +11,8 @@ of bigrams and longer (Lin & Och 2004), because an unsmoothed one is mostly 0.
                     (Rennie et al. 2017, equation 8):
                         L = −mean_x mean_m (R(y^m) − R(ŷ)) log P(y^m | x)
 
-Samples are drawn from P itself, without dropout; log P has the dropout of training. No gradient passes through R or
-through what is drawn. Differences from Shen et al.: no model but P defines the samples, and 1 − R is never negative.
+Samples are drawn from P itself, and nothing here has dropout: log P of another network than the one that drew them has
+a mean gradient that is not 0, which drives P away. No gradient passes through R or through what is drawn. Differences from Shen et al.: no model but P defines the samples, and 1 − R is never negative.
 
 Shape legend: B sentences, K candidates of one, R all candidates, T target positions, N their tokens, D width.
 """
@@ -22,6 +22,7 @@ from functools import partial
 
 import numpy as np
 import torch
+from torch import nn
 from torch.nn import functional
 
 from langladder.data.batches import generator
@@ -88,7 +89,9 @@ class RewardTask(TranslationTask):
         self.model.eval()
         samples = self._samples(batch.source)
         best = self._greedy(batch.source) if self.how.method == "self_critical" else references
-        self.model.train()
+        for layers in self.model.modules():
+            if isinstance(layers, nn.RNNBase):
+                layers.train()  # else cuDNN refuses to differentiate
         if self.how.method == "risk":  # each of S(x) once
             samples = [
                 [list(one) for one in dict.fromkeys(map(tuple, (reference, *several)))]
