@@ -12,7 +12,9 @@ of bigrams and longer (Lin & Och 2004), because an unsmoothed one is mostly 0.
                         L = −mean_x mean_m (R(y^m) − R(ŷ)) log P(y^m | x)
 
 Samples are drawn from P itself, and nothing here has dropout: log P of another network than the one that drew them has
-a mean gradient that is not 0, which drives P away. No gradient passes through R or through what is drawn. Differences from Shen et al.: no model but P defines the samples, and 1 − R is never negative.
+a mean gradient that is not 0, which drives P away. No gradient passes through R or through what is drawn.
+
+Differences from Shen et al.: no dropout, and 1 − R is never negative.
 
 Shape legend: B sentences, K candidates of one, R all candidates, T target positions, N their tokens, D width.
 """
