@@ -11,7 +11,7 @@ from mkdocs.structure.files import File, Files
 
 sys.path.insert(0, str(Path(__file__).absolute().parents[1]))
 
-from pipeline.site import lessons, pages
+from pipeline.site import equations, lessons, pages
 
 failed: dict[str, str] = {}
 """Lesson → the error that it raised."""
@@ -35,6 +35,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path, content in lessons.pictures().items():
         files.append(File.generated(config, path, content=content))
     return files
+
+
+def on_page_content(html: str, **_: object) -> str:
+    """Typeset the equations."""
+    return equations.typeset_blocks(html)
 
 
 @event_priority(-100)  # after the search has written its index

@@ -50,6 +50,8 @@ def test_a_docstring_is_taken_apart() -> None:
     assert sentences(prose(text)) == ["Counting.", "It is fast.", "Smoothed by Chen et al. (2000).", "`x` stays."]
     assert papers(prose(text)) == "Markov 1913; Shannon 1948, section 3"
     assert "softmax(W h_t + b)" in equations(docstring(RECURRENT))
+    led = "The scores sum to 1, whatever is left out:\n\n    p = 1\n\nNey 1994, section 2:\n\n    q = 2\n\nThe losses:"
+    assert sentences(prose(led)) == ["The scores sum to 1, whatever is left out."]
     assert docstring("langladder.no.such") == docstring("no_such_package.module") == equations("") == ""
 
 

@@ -15,6 +15,7 @@ LEGEND = "Shape legend"
 """Begins the paragraph on the letters of shapes: the rest of the docstring is for readers of the code."""
 _CITED = re.compile(r"\s*\(([^()]*[A-Z][^()]*\b(?:1[89]|20)\d\d[^()]*)\)")
 _END = re.compile(r"(?<=[.!?])\s+(?=[A-ZÀ-Þ\"“`])(?<!et al\. )(?<!vs\. )(?<!e\.g\. )")
+_LEADS = re.compile(r"(\S+ ){0,2}\S+:|.*\b(?:1[89]|20)\d\d\b.*:", re.DOTALL)
 
 
 @cache
@@ -40,9 +41,13 @@ def prose(text: str) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a prose without its papers; one that leads to an equation, or follows one, is left out."""
+    """The sentences of a prose without its papers; what goes on after an equation is left out.
+
+    One that leads to an equation ends here with a full stop, unless it only leads there (`It sees:`) or names a paper.
+    """
     found = [one.strip() for line in text.splitlines() for one in _END.split(_CITED.sub("", line))]
-    return [one for one in found if one and not one.endswith(":") and not one[0].islower()]
+    whole = [one for one in found if one and not one[0].islower() and not _LEADS.fullmatch(one)]
+    return [f"{one[:-1]}." if one.endswith(":") else one for one in whole]
 
 
 def papers(text: str) -> str:

@@ -26,6 +26,7 @@ from langladder.faces.report.advice import NEAR, Advice, advice
 from langladder.faces.report.bidi import enclosing, isolated, plain
 from langladder.faces.report.graphs import draw_pipeline, family_tree_sections, grouped
 from langladder.faces.report.inputs import MARK, ReportInputs
+from langladder.faces.report.mathml import typeset
 from langladder.faces.report.numbers import DASH, significant, whole
 from langladder.faces.report.plots import bleu_curves_plot, curves_plot, reward_curves_plot
 from langladder.faces.report.section import (
@@ -53,6 +54,7 @@ def build_page(inputs: ReportInputs) -> str:
         lstrip_blocks=True,
     )
     environment.filters["code"] = code
+    environment.filters["typeset"] = typeset
     loader = environment.loader
     assert loader is not None
     style, *scripts = (loader.get_source(environment, name)[0] for name in ("page.css", *SCRIPTS))
