@@ -53,6 +53,12 @@ class Loads(HTMLParser):
             self.found.append(values.get(LOADED[tag]) or "")
 
 
+def test_equations_are_typeset_and_code_stays(site: Path) -> None:
+    pages = {page: page.read_text(encoding="utf-8") for page in sorted(site.rglob("*.html"))}
+    assert len([page for page, text in pages.items() if '<div class="equations"' in text]) > 50
+    assert "make repro" in pages[site / "README.html"] or "make repro" in pages[site / "index.html"]
+
+
 def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
     pages = sorted(site.rglob("*.html"))
     assert len(pages) > 100

@@ -14,7 +14,7 @@ from langladder.families import families
 from pipeline import ROOT
 from pipeline.settings import titles
 from pipeline.settings.params import conf_names
-from pipeline.site import figures, lessons, links, pages, reference, story
+from pipeline.site import equations, figures, lessons, links, pages, reference, story
 
 LESSONS = sorted((ROOT / "lessons").glob("*.py"))
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)#\s]*)(?:#[^)\s]*)?\)")
@@ -187,3 +187,10 @@ def test_the_gpt_of_the_lesson_has_at_most_100_lines() -> None:
 def test_the_lessons_stand_in_their_order() -> None:
     titles = [lessons.title(name) for name in lessons.names()]
     assert [title.partition(":")[0] for title in titles] == [f"Lesson {n}" for n in range(1, len(titles) + 1)]
+
+
+def test_of_code_blocks_only_equations_are_typeset() -> None:
+    block = '<div class="highlight"><pre><span></span><code>{}</code></pre></div>'
+    found = equations.typeset_blocks(block.format("p_t = a / (b + c)\n") + block.format("make repro &amp;&amp; echo x_1"))
+    assert found.count("<mfrac>") == 1
+    assert found.endswith(block.format("make repro &amp;&amp; echo x_1"))
