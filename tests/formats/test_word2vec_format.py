@@ -80,8 +80,8 @@ LINES = binary(["the", "king", "queen"], MATRIX, end=b"\n")
         (BINARY.replace(b"king", b"\x1bing"), r"entry 2 of 3: b'\\x1bing' is no word"),
         (BINARY.replace(b"king", b"k\xffng"), "entry 2 of 3: the word .* is not UTF-8"),
         (BINARY.replace(b"king", b""), "entry 2 of 3: b'' is no word"),
-        (BINARY.replace(b"king", b"\nking"), "entry 3 of 3: no line end before it"),
-        (LINES.replace(b"\nqueen", b"Xqueen"), "entry 3 of 3: no line end before it, as after the first"),
+        (BINARY.replace(b"king", b"\nking"), "entry 3 of 3: there is no line end before it"),
+        (LINES.replace(b"\nqueen", b"Xqueen"), "entry 3 of 3: there is no line end before it, unlike after the first"),
         (LINES.replace(b"king", b"ki g"), "not word2vec's binary format"),
     ],
 )
@@ -135,7 +135,7 @@ def test_a_shift_that_leaves_words_intact_shows_in_the_numbers(tmp_path: Path) -
     matrix[0, -1] = np.frombuffer(b"abc>", dtype="<f4")[0]
     for word in ("New a", "New ab", "New abc"):
         (tmp_path / "v.bin").write_bytes(binary([word, "king", "queen"], matrix))
-        with pytest.raises(InputError, match=f"entry 2 of 3: the word before it, b'{word}', holds a space"):
+        with pytest.raises(InputError, match=f"entry 2 of 3: the word before it, b'{word}', has a space"):
             vector_formats.read_word2vec(tmp_path / "v.bin")
 
 

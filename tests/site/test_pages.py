@@ -191,6 +191,8 @@ def test_the_lessons_stand_in_their_order() -> None:
 
 def test_of_code_blocks_only_equations_are_typeset() -> None:
     block = '<div class="highlight"><pre><span></span><code>{}</code></pre></div>'
-    found = equations.typeset_blocks(block.format("p_t = a / (b + c)\n") + block.format("make repro &amp;&amp; echo x_1"))
+    found = equations.typeset_blocks(
+        block.format("p_t = a / (b + c)\n") + block.format("make repro &amp;&amp; echo x_1")
+    )
     assert found.count("<mfrac>") == 1
     assert found.endswith(block.format("make repro &amp;&amp; echo x_1"))

@@ -135,7 +135,7 @@ def test_missing_shards_and_columns_are_told(tmp_path: Path) -> None:
     files = shard_files(tmp_path / "train")
     with pytest.raises(InputError, match="has no column 'other'"):
         list(tables.read_column(tmp_path / "train", "other"))
-    with pytest.raises(InputError, match="column 'text' is not one of int64"):
+    with pytest.raises(InputError, match="column 'text' is not of type int64"):
         list(tables.read_batches(tmp_path / "train", pa.schema([("text", pa.int64())])))
     for gone in (files[-1], files[0]):
         gone.rename(tmp_path / "aside")

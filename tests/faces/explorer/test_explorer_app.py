@@ -64,7 +64,7 @@ def test_other_hosts_and_origins_are_refused(client) -> None:
     for headers in ({"origin": "https://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"}):
         answer = client.post("/api/surprisal/score", json=body, headers=headers)
         assert answer.status_code == 403
-        assert "elsewhere" in answer.json()["error"]["message"]
+        assert "other pages" in answer.json()["error"]["message"]
     assert client.post("/api/surprisal/score", json=body, headers={"origin": "http://testserver"}).status_code == 200
 
 
