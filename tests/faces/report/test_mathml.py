@@ -92,5 +92,7 @@ def test_what_is_no_equation_stays_code() -> None:
         "def f(x) -> int:",
         "a = b",
         "x = run(y, rungs=['a'])\nx == 1",
+        "made = maker(kind, train, seed=…)",
+        "rows = Rows(β)\nrows.write()",
     ):
         assert not is_equation(block)

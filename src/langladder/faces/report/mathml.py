@@ -52,13 +52,14 @@ _TOKEN = re.compile(
 )
 _SUBSCRIPT = re.compile(r"_(?:<[a-z]+>|(?P<index>[<>≤]?[A-Za-zΑ-ωℓ0-9]+['′]?[A-Za-z]*(?:\+(?=[\s(])|[+−]\d+\b)?))")
 _POWER = re.compile(r"\^(?P<index>[−+]?(?:\d+(?:/\d+)?|[½¼¾]|[A-Za-zΑ-ω]))")
-_SIGNS = re.compile(r"[_^ΣΠ∏√Α-ωᵀ·⊙…←∝]|\w\(")
+_SIGNS = re.compile(r"[_^ΣΠ∏√Α-ωᵀ·⊙←∝]|\w\(")
+_CODE = re.compile(r"->|==|\$ |>>>|\bimport\b|\) *:$|--|\w\.[a-z_]+\(|\b[a-z_]{3,}=\S|\.(?:tsv|txt)\b")
 
 
 def is_equation(block: str) -> bool:
     """Whether an indented block of a document is an equation; others are code, commands, tables."""
     related = re.search(r"(?m)\S +[=←∝≈∈] ", block)
-    return bool(related and _SIGNS.search(block) and not re.search(r"->|==|\$ |>>>|\bimport\b|\) *:$|--", block))
+    return bool(related and _SIGNS.search(block) and not _CODE.search(block))
 
 
 def typeset(text: str) -> Markup:
