@@ -148,9 +148,9 @@ def test_parity_of_the_cards_example_in_onnx(kind: type, tmp_path: Path, capsys:
     assert capsys.readouterr().out
     if kind is BERTTagger:
         pieces = model.tokenizer.encode("a dog sleeps").tolist()
-        assert names["given"].ids == framed(pieces, model.vocab_size)
+        assert names["encoding"].ids == framed(pieces, model.vocab_size)
         with torch.no_grad():
-            found = torch.log_softmax(model.head(model.features(torch.tensor([names["given"].ids]))), dim=-1)
+            found = torch.log_softmax(model.head(model.features(torch.tensor([names["encoding"].ids]))), dim=-1)
     else:
         found = torch.from_numpy(model.log_probs([Example("a dog sleeps", None, LABELS[0])])).float()
     np.testing.assert_allclose(names["log_probs"], found.numpy(), atol=1e-5)
@@ -165,9 +165,9 @@ def test_parity_of_an_encoders_example_in_onnx(tmp_path: Path) -> None:
     names: dict[str, Any] = {}
     exec(example.replace("./", f"{out}/").replace("the cat < mask > .", "the < mask > sees"), names)
     encoder = Encoder.load(folder)
-    assert encoder.mask in names["given"].ids
+    assert encoder.mask in names["encoding"].ids
     with torch.no_grad():
-        (last,) = encoder.hidden(torch.tensor([names["given"].ids]), layers=(-1,))
+        (last,) = encoder.hidden(torch.tensor([names["encoding"].ids]), layers=(-1,))
     np.testing.assert_allclose(names["states"][-1], last.numpy(), atol=1e-5)
 
 
