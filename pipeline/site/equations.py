@@ -15,8 +15,8 @@ BLOCK = re.compile(
 def typeset_blocks(html: str) -> str:
     """A page with its equations as MathML; other blocks stay code."""
 
-    def shown(match: re.Match[str]) -> str:
+    def replaced(match: re.Match[str]) -> str:
         text = unescape(match[2])
         return f'<div class="equations">{typeset(text)}</div>' if not match[1] and is_equation(text) else match[0]
 
-    return BLOCK.sub(shown, html)
+    return BLOCK.sub(replaced, html)

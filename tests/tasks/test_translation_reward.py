@@ -145,6 +145,12 @@ def test_the_same_step_draws_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seen == [((4, 5), (4, 5)), ((4,), (4, 5)), ((6,), (6,)), ((5,), (6,))]
 
 
+def test_nothing_has_dropout_not_even_between_the_layers_of_a_stack() -> None:
+    config = AttentionSeq2Seq.Config(width=6, embedding_dim=6, layers=2, dropout=0.5)
+    learn = task(AttentionSeq2Seq(config, V, V).train(), fours, samples=6)
+    assert_close(learn.loss(BATCH), learn.loss(BATCH), rtol=0.0, atol=0.0)
+
+
 def test_only_one_loss_is_allowed() -> None:
     for other in ({"label_smoothing": 0.1}, {"scheduled_sampling": 0.2}, {"guided_attention": {"weight": 1.0}}):
         with pytest.raises(ValidationError, match="belongs to cross-entropy, which training by a reward replaces"):

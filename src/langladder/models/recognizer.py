@@ -8,7 +8,7 @@ from langladder.models.network import Network
 class Recognizer(Network):
     """Built as `cls(config, dimensions, labels)`: D, the numbers of a frame, and A, the letters of the alphabet.
 
-    Its labels are 1 … A. How it is trained is said by its `maker`, how it is searched by `evaluation.transcripts`.
+    Its labels are 1 … A. `maker` trains it, and `evaluation.transcripts` searches it.
     """
 
     SIZES: ClassVar[tuple[str, ...]] = ("dimensions", "labels")

@@ -93,6 +93,21 @@ class EncoderLayer(nn.Module):
         return self.around_feed.add(x, self.feed(self.around_feed.read(x)))
 
 
+def encoder_layers(
+    number: int, *, width: int, heads: int, inner: int, dropout: float, norm: Norm, scaled: bool = True
+) -> nn.ModuleList:
+    """A stack of layers without its last norm. For arguments see `EncoderLayer`."""
+    return nn.ModuleList(
+        EncoderLayer(width=width, heads=heads, inner=inner, dropout=dropout, norm=norm, scaled=scaled)
+        for _ in range(number)
+    )
+
+
+def last_norm(width: int, norm: Norm) -> nn.Module:
+    """The norm behind a stack: that of pre-norm; else none."""
+    return nn.LayerNorm(width, NORM_EPS) if norm == "pre" else nn.Identity()
+
+
 class DecoderLayer(nn.Module):
     """Causal self-attention, attention to the source, feed-forward network. For arguments see `EncoderLayer`."""
 

@@ -185,6 +185,7 @@ def make(
     settings: TrainingSettings[TranslationTraining],
     run: Run,
     bleu_tokenize: str = "13a",
+    task: Callable[..., TranslationTask] = TranslationTask,
 ) -> TrainingResult:
     """Train a translator or a captioner; see `models.making` and `train_translator`.
 
@@ -199,4 +200,5 @@ def make(
         run,
         target_tokenizer=tokenizers[1] if tokenizers else None,
         bleu_tokenize=bleu_tokenize,
+        task=task,
     )

@@ -24,7 +24,6 @@ from functools import partial
 
 import numpy as np
 import torch
-from torch import nn
 from torch.nn import functional
 
 from langladder.data.batches import generator
@@ -33,8 +32,9 @@ from langladder.decoding.beam_search import BeamConfig, beam_search
 from langladder.decoding.sample_translations import SampleConfig, sample_translations
 from langladder.models.making import Run, TrainingResult, TrainingSettings
 from langladder.models.translation.translator import Translator
+from langladder.tasks import translation
 from langladder.tasks.settings import TranslationTuning
-from langladder.tasks.translation import BleuSample, TranslationTask, train_translator
+from langladder.tasks.translation import BleuSample, TranslationTask
 from langladder.text.storage.token_streams import PairStream
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 from langladder.text.tokenize.tokenizers import Tokenizer
@@ -78,7 +78,7 @@ class RewardTask(TranslationTask):
     ) -> None:
         super().__init__(model, config, sample)
         assert config.reward is not None
-        self.how, self.reward = config.reward, reward
+        self.settings, self.reward = config.reward, reward
 
     @property
     def one_graph(self) -> bool:
@@ -90,21 +90,19 @@ class RewardTask(TranslationTask):
         references = [row[(row != PAD) & (row != BOS) & (row != EOS)].tolist() for row in batch.target]
         self.model.eval()
         samples = self._samples(batch.source)
-        best = self._greedy(batch.source) if self.how.method == "self_critical" else references
-        for layers in self.model.modules():
-            if isinstance(layers, nn.RNNBase):
-                layers.train()  # else cuDNN refuses to differentiate
-        if self.how.method == "risk":  # each of S(x) once
+        best = self._greedy(batch.source) if self.settings.method == "self_critical" else references
+        if self.settings.method == "risk":  # each of S(x) once
             samples = [
                 [list(one) for one in dict.fromkeys(map(tuple, (reference, *several)))]
                 for reference, several in zip(references, samples, strict=True)
             ]
-        found = candidate_log_probs(self.model, batch.source, samples)
+        with torch.backends.cudnn.flags(enabled=False):  # cuDNN does not differentiate a network without dropout
+            found = candidate_log_probs(self.model, batch.source, samples)
         losses = []
         for log_probs, several, reference, greedy in zip(found, samples, references, best, strict=True):
             rewards = log_probs.new_tensor([self.reward(ids, reference) for ids in several])  # (K,)
-            if self.how.method == "risk":
-                losses.append(expected_cost(log_probs, 1 - rewards, self.how.alpha))
+            if self.settings.method == "risk":
+                losses.append(expected_cost(log_probs, 1 - rewards, self.settings.alpha))
             else:
                 losses.append(self_critical(log_probs, rewards, self.reward(greedy, reference)))
         return torch.stack(losses).mean()
@@ -112,11 +110,11 @@ class RewardTask(TranslationTask):
     def _samples(self, source: torch.Tensor) -> list[list[list[int]]]:
         """M samples of each sentence, a function of the seed, the step and the sentence."""
         seed = int(generator(self.seed, self.steps_done).integers(2**63))
-        config = SampleConfig(samples=self.how.samples, max_ratio=self.how.max_ratio, seed=seed)
+        config = SampleConfig(samples=self.settings.samples, max_ratio=self.settings.max_ratio, seed=seed)
         return [[one.tokens for one in several] for several in sample_translations(self.model, source, config)]
 
     def _greedy(self, source: torch.Tensor) -> list[list[int]]:
-        found = beam_search(self.model, source, BeamConfig(width=1, max_ratio=self.how.max_ratio))
+        found = beam_search(self.model, source, BeamConfig(width=1, max_ratio=self.settings.max_ratio))
         return [hypotheses[0].tokens for hypotheses in found]
 
 
@@ -131,7 +129,7 @@ def make(
     score: Callable[[str, str], float],
     bleu_tokenize: str = "13a",
 ) -> TrainingResult:
-    """Train a trained translator further by a reward; see `models.making` and `train_translator`.
+    """Train a trained translator further by a reward; see `translation.make`.
 
     Args:
         score: R of a text against its reference.
@@ -141,13 +139,7 @@ def make(
     def reward(ids: Sequence[int], reference: Sequence[int]) -> float:
         return score(target.decode(ids), target.decode(reference))
 
-    return train_translator(
-        model,
-        train,
-        validation,
-        settings.training,
-        run,
-        target_tokenizer=target,
-        bleu_tokenize=bleu_tokenize,
-        task=partial(RewardTask, reward=reward),
+    task = partial(RewardTask, reward=reward)
+    return translation.make(
+        model, tokenizers, train, validation, settings=settings, run=run, bleu_tokenize=bleu_tokenize, task=task
     )

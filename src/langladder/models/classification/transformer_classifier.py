@@ -23,7 +23,7 @@ from langladder.nn.dropout import embed_with_word_dropout
 from langladder.nn.packing import Layout
 from langladder.nn.pooling import mean_pool
 from langladder.nn.token_embedding import sinusoidal
-from langladder.nn.transformer_layers import NORM_EPS, EncoderLayer
+from langladder.nn.transformer_layers import encoder_layers, last_norm
 
 
 class TransformerClassifierConfig(ReadingConfig):
@@ -57,18 +57,11 @@ class TransformerClassifier(ReadingNetwork):
         D = config.embedding_dim
         self.scale = D**0.5 if config.scaled else 1.0
         self.first = nn.Parameter(torch.empty(D).normal_()) if config.pooling == "cls" else None  # x_0
-        self.layers = nn.ModuleList(
-            EncoderLayer(
-                width=D,
-                heads=config.heads,
-                inner=config.expansion * D,
-                dropout=config.layer_dropout,
-                norm=config.norm,
-                scaled=True,
-            )
-            for _ in range(config.layers)
+        inner, dropout = config.expansion * D, config.layer_dropout
+        self.layers = encoder_layers(
+            config.layers, width=D, heads=config.heads, inner=inner, dropout=dropout, norm=config.norm
         )
-        self.norm = nn.LayerNorm(D, NORM_EPS) if config.norm == "pre" else nn.Identity()
+        self.norm = last_norm(D, config.norm)
         self.position_dropout = nn.Dropout(config.layer_dropout)
         self.finish(D)
 

@@ -24,7 +24,7 @@ from langladder.models.tagging.neural_tagger import NeuralTagger, NeuralTaggerCo
 from langladder.nn import packing
 from langladder.nn.packing import Layout
 from langladder.nn.token_embedding import sinusoidal
-from langladder.nn.transformer_layers import NORM_EPS, EncoderLayer
+from langladder.nn.transformer_layers import encoder_layers, last_norm
 
 
 class SelfAttentionTaggerConfig(NeuralTaggerConfig):
@@ -58,18 +58,11 @@ class SelfAttentionTagger(NeuralTagger):
         """See `NeuralTagger.make_reader`."""
         config, D = self.config, self.config.width
         self.enter = nn.Linear(width, D)
-        self.layers = nn.ModuleList(
-            EncoderLayer(
-                width=D,
-                heads=config.heads,
-                inner=config.expansion * D,
-                dropout=config.layer_dropout,
-                norm=config.norm,
-                scaled=True,
-            )
-            for _ in range(config.layers)
+        inner, dropout = config.expansion * D, config.layer_dropout
+        self.layers = encoder_layers(
+            config.layers, width=D, heads=config.heads, inner=inner, dropout=dropout, norm=config.norm
         )
-        self.norm = nn.LayerNorm(D, NORM_EPS) if config.norm == "pre" else nn.Identity()
+        self.norm = last_norm(D, config.norm)
         return D
 
     def read(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:

@@ -34,7 +34,7 @@ from langladder.nn.multi_head_attention import source_mask
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.packing import Layout
 from langladder.nn.token_embedding import Positions, TokenEmbedding
-from langladder.nn.transformer_layers import NORM_EPS, DecoderLayer, EncoderLayer, Norm
+from langladder.nn.transformer_layers import DecoderLayer, Norm, encoder_layers, last_norm
 from langladder.text.tokenize.specials import PAD
 
 PRESETS: dict[str, dict[str, object]] = {
@@ -107,11 +107,9 @@ class Transformer(Translator):
             "norm": config.norm,
             "scaled": config.scale_scores,
         }
-        self.encoder = nn.ModuleList(EncoderLayer(**layer) for _ in range(config.layers))
+        self.encoder = encoder_layers(config.layers, **layer)
         self.decoder = nn.ModuleList(DecoderLayer(**layer) for _ in range(config.layers))
-        self.encoder_norm, self.decoder_norm = (
-            nn.LayerNorm(D, NORM_EPS) if config.norm == "pre" else nn.Identity() for _ in range(2)
-        )
+        self.encoder_norm, self.decoder_norm = last_norm(D, config.norm), last_norm(D, config.norm)
         tied = None if config.tie == "none" else self.target_embedding.word.weight
         self.head = SoftmaxOutput(width=D, vocab_size=target_vocab_size, tied=tied)
 
