@@ -49,7 +49,7 @@ class Job:
     """A stage's job on one rung.
 
     Attributes:
-        inputs: inputs: name → (path, hash of the content).
+        inputs: name → (path, hash of the content).
     """
 
     family: str

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from langladder.evaluation.attention_maps import AttentionMaps
@@ -28,6 +27,7 @@ from langladder.faces.report.plots import (
     drawing,
     line_plot,
     new_figure,
+    shaded,
     to_file,
     to_svg,
     visible,
@@ -267,9 +267,7 @@ def heads_plot(tokens: Sequence[str], heads: Sequence[Sequence[Sequence[float]]]
             if number >= len(heads):
                 axes.remove()
                 continue
-            picture = np.empty((T, T, 4))
-            picture[..., :3], picture[..., 3] = to_rgb(SERIES[0]), np.clip(np.array(heads[number]), 0.0, 1.0)
-            axes.imshow(picture, aspect="equal")
+            axes.imshow(shaded(np.array(heads[number])), aspect="equal")
             axes.set_title(f"head {number + 1}", fontsize=8)
             axes.set_xticks(range(T), [visible(token) for token in tokens], rotation=90, fontsize=6)
             axes.set_yticks(range(T), [visible(token) for token in tokens] if number % each == 0 else [], fontsize=6)

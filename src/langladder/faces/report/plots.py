@@ -24,8 +24,10 @@ from typing import Any
 from xml.sax.saxutils import escape, unescape
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
@@ -119,6 +121,13 @@ def text_width(text: str, size: float, *, bold: bool = False) -> float:
 def visible(text: str) -> str:
     """Text fit for a label: line ends and control characters as marks, since SVG must not hold them."""
     return "".join("⏎" if char == "\n" else char if char.isprintable() or char in _JOINING else "�" for char in text)
+
+
+def shaded(weights: np.ndarray) -> np.ndarray:
+    """Weights (rows, columns) as the pixels of a heat map, (rows, columns, 4): 0 is clear, 1 is full colour."""
+    pixels = np.empty((*weights.shape, 4))
+    pixels[..., :3], pixels[..., 3] = to_rgb(SERIES[0]), np.clip(weights, 0.0, 1.0)
+    return pixels
 
 
 def line_of(rung: str, part: str = "") -> str:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
 
 from langladder.evaluation.captions import CaptionPage
 from langladder.evaluation.page import Page, declared
@@ -15,7 +14,7 @@ from langladder.evaluation.transcripts import Transcript, TranscriptPage
 from langladder.faces.report import numbers
 from langladder.faces.report.bidi import isolated
 from langladder.faces.report.inputs import Entry, ReportInputs
-from langladder.faces.report.plots import GRID, INK, SERIES, drawing, hues, new_figure, to_svg, visible
+from langladder.faces.report.plots import GRID, INK, drawing, hues, new_figure, shaded, to_svg, visible
 from langladder.faces.report.section import Column, Picture, Section
 
 DRAWN = 3  # pictures of utterances
@@ -134,10 +133,8 @@ def attended_plot(example: Transcript, name: str) -> str:
     letters = [*(visible(letter) if letter.strip() else SPACE for letter in example.beam), "end"]
     with drawing():
         figure, axes = new_figure(10.4, 1.0 + 0.16 * len(letters))
-        picture = np.empty((*np.shape(example.attention), 4))  # (letter, source position)
-        picture[..., :3] = to_rgb(SERIES[0])
-        picture[..., 3] = np.clip(example.attention, 0.0, 1.0)
-        axes.imshow(picture, aspect="auto", extent=(-0.5, example.frames - 0.5, len(letters) - 0.5, -0.5))
+        weights = np.array(example.attention)  # (letter, source position)
+        axes.imshow(shaded(weights), aspect="auto", extent=(-0.5, example.frames - 0.5, len(letters) - 0.5, -0.5))
         axes.set_yticks(range(len(letters)), letters)
         _sounding(axes, example)
         axes.set_xlabel("frame")

@@ -5,19 +5,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
 
 from langladder.evaluation.translation import Translation, TranslatorPage, WidthResult
 from langladder.faces.report.bidi import isolated, plain
 from langladder.faces.report.inputs import Entry, ReportInputs
 from langladder.faces.report.plots import (
     GRID,
-    SERIES,
     LinePlot,
     draw_line,
     drawing,
     line_plot,
     new_figure,
+    shaded,
     to_file,
     to_svg,
     visible,
@@ -152,14 +151,11 @@ def attention_plot(example: Translation, name: str, title: str, *, standalone: b
     """
     if not example.attention:
         return None
-    weights = np.clip(np.array(example.attention), 0.0, 1.0)  # (output, source)
+    weights = np.array(example.attention)  # (output, source)
     rows, columns = weights.shape
-    picture = np.empty((rows, columns, 4))
-    picture[..., :3] = to_rgb(SERIES[0])
-    picture[..., 3] = weights
     with drawing():
         figure, axes = new_figure(1.2 + 0.22 * columns, 1.0 + 0.22 * rows)
-        axes.imshow(picture, aspect="equal")
+        axes.imshow(shaded(weights), aspect="equal")
         axes.set_xticks(range(columns), [visible(token) for token in example.source_tokens], rotation=55, ha="left")
         axes.set_yticks(range(rows), [visible(token) for token in example.output_tokens])
         if direction(example.source) == "rtl":
