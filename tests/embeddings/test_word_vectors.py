@@ -30,6 +30,14 @@ def test_similarity_golden() -> None:
     assert vectors.similarity("v", "o") == 0  # a zero vector is like nothing
 
 
+@pytest.mark.parametrize("scale", [1e-25, 1.0, 1e25])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_cosines_of_vectors_of_any_size(scale: float, sparse: bool) -> None:
+    matrix = (np.array([[3.0, 4.0], [0.0, 2.0], [0.0, 0.0]]) * scale).astype(np.float32)
+    unit = WordVectors(["a", "b", "none"], csr_matrix(matrix) if sparse else matrix).dense([0, 1, 2])
+    assert unit.dtype == np.float32 and unit == pytest.approx(np.array([[0.6, 0.8], [0, 1], [0, 0]]), abs=1e-6)
+
+
 def test_analogy_answers_and_leaves_the_question_out() -> None:
     vectors = royal()
     assert vectors.analogy("man", "woman", "king")[0][0] == "queen"

@@ -47,7 +47,10 @@ def test_figures_by_hand_golden(tmp_path: Path) -> None:
     figures = evaluate_analogies(exact_vectors(), path)
     assert figures.overall.model_dump() == {
         "accuracy": 0.8,
-        "interval": (0.4, 1.0),  # Binomial(5, 0.8): P(≤ 1) = .007, P(≤ 2) = .058; P(5) = .33
+        "interval": (
+            0.375535,
+            0.963776,
+        ),  # (.8 + .384 ± √(.8 · .2 · .768 + .768²/4)) / 1.768, z²/n = .768
         "correct": 4,
         "answered": 5,
         "questions": 6,
@@ -64,7 +67,7 @@ def test_figures_by_hand_golden(tmp_path: Path) -> None:
     restricted = evaluate_analogies(exact_vectors(), path, restrict_vocabulary=4)
     assert restricted.overall.model_dump() | {"coverage": None} == {
         "accuracy": 1.0,
-        "interval": (1.0, 1.0),
+        "interval": (0.34238, 1.0),  # 1 / (1 + z²/2)
         "correct": 2,
         "answered": 2,
         "questions": 6,

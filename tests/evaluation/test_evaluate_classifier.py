@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, permutation_test
 from sklearn.metrics import confusion_matrix, f1_score, precision_recall_fscore_support
 from stated_answers import Says
 
@@ -16,7 +16,7 @@ from langladder.evaluation.label_scores import (
     per_label,
     reliability,
 )
-from langladder.evaluation.significance import holm, mcnemar, paired_bootstrap
+from langladder.evaluation.significance import holm, mcnemar, paired_randomisation
 from langladder.ground.errors import InputError
 from langladder.text.labelled.labelled import Example
 
@@ -31,6 +31,12 @@ def test_parity_of_confusion_and_f1_with_scikit_learn() -> None:
     for place, name in enumerate(("precision", "recall", "f1", "support")):
         assert [getattr(score, name) for score in scores] == pytest.approx(wanted[place], abs=1e-6)
     assert macro_f1(scores) == pytest.approx(f1_score(gold, said, average="macro"), abs=1e-6)
+
+
+def test_macro_f1_counts_labels_that_are_only_predicted() -> None:
+    gold, said = np.array([0, 0, 1, 1]), np.array([0, 2, 1, 1])
+    found = macro_f1(per_label(confusion(gold, said, 4), ["a", "b", "c", "never"]))
+    assert found == pytest.approx(f1_score(gold, said, average="macro"), abs=1e-6)  # (2/3 + 1 + 0) / 3
 
 
 def test_golden_calibration_by_hand() -> None:
@@ -48,29 +54,34 @@ def test_parity_of_mcnemar_with_the_binomial_test() -> None:
     assert mcnemar(first, first) == 1.0
 
 
-def test_paired_bootstrap_tells_a_difference_from_none() -> None:
+def test_paired_randomisation_tells_a_difference_from_none() -> None:
     rng = np.random.default_rng(2)
     first = rng.random(400) < 0.8
-    assert paired_bootstrap(first, first & (rng.random(400) < 0.8)) < 0.01
-    assert paired_bootstrap(first, rng.permutation(first)) > 0.05
+    assert paired_randomisation(first, first & (rng.random(400) < 0.8)) < 0.01
+    assert paired_randomisation(first, rng.permutation(first)) > 0.05
+    assert paired_randomisation(first, first) == 1.0
 
 
-def test_parity_of_the_bootstrap_with_drawing_item_by_item() -> None:
+@pytest.mark.parametrize("n", [1, 2, 5, 16])
+def test_golden_randomisation_gives_no_verdict_that_n_cannot(n: int) -> None:
+    """Of 2ⁿ choices of signs, two are as far from 0 as n equal differences of one sign."""
+    assert paired_randomisation(np.full(n, 0.3), np.full(n, 0.1)) == pytest.approx(2 / 2**n)
+    assert paired_randomisation(np.array([3, 1, 0]), np.array([0, 2, 0])) == 1.0  # 3 − 1: of ±2, ±4 none is nearer
+
+
+def test_parity_of_the_randomisation_test_with_scipy() -> None:
     rng = np.random.default_rng(3)
-    first, second = rng.integers(0, 9, 150), rng.integers(0, 9, 150)
-    d = first - second
-    drawn = d[rng.integers(0, len(d), (20_000, len(d)))].mean(axis=1)
-    assert paired_bootstrap(first, second) == pytest.approx(
-        (np.abs(drawn - d.mean()) >= abs(d.mean())).mean(), abs=0.01
-    )
+    for size in (12, 150):
+        first, second = rng.integers(0, 9, size), rng.integers(0, 8, size)
+        theirs = permutation_test((first, second), lambda a, b: (a - b).mean(), permutation_type="samples", rng=1)
+        assert paired_randomisation(first, second) == pytest.approx(theirs.pvalue, abs=0.01)
 
 
 def test_a_clear_difference_stands_among_many_rungs() -> None:
-    """Of 30 rungs, 435 pairs: the least p that the bootstrap can give must be below 0.05 / 435."""
+    """Of 30 rungs, 435 pairs: the least p that drawn signs can give must be below 0.05 / 435."""
     first, second = np.ones(400), np.zeros(400)
     found = {(str(i), "other"): 1.0 for i in range(434)}
-    assert holm(found | {("best", "worst"): paired_bootstrap(first, second)}) == {("best", "worst")}
-    assert paired_bootstrap(first, first) == 1.0
+    assert holm(found | {("best", "worst"): paired_randomisation(first, second)}) == {("best", "worst")}
 
 
 def test_golden_holm() -> None:

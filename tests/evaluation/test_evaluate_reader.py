@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from langladder.evaluation.reader import ReaderPage, evaluate_reader, scores_of
+from langladder.evaluation.significance import share_interval
 from langladder.ground.errors import InputError
 from langladder.models.reading.reader import Found, Reader
 from langladder.models.reading.sliding_window import SlidingWindow, make
@@ -67,7 +68,7 @@ def test_golden_scores_of_four_questions() -> None:
 def test_golden_f1_beside_exact_match() -> None:
     scores = scores_of(np.array([1.0, 0.0]), np.array([1.0, 0.8]), np.array([True, True]))
     assert (scores.exact, scores.f1, scores.no_answer) == (0.5, 0.9, None)
-    assert scores.exact_interval == (0.0, 1.0) and scores.f1_interval == (0.8, 1.0)
+    assert scores.exact_interval == share_interval(1, 2) and scores.f1_interval == share_interval(1.8, 2)
 
 
 def test_a_threshold_turns_answers_into_none() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from langladder.evaluation.reward import RewardPage, evaluate_reward, judge_rewards, rewards_of
+from langladder.evaluation.significance import share_interval
 from langladder.ground.errors import InputError
 from langladder.models.reward import RewardModel, begin_reward
 from langladder.text.labelled.instructions import Message, Ranking
@@ -32,8 +33,8 @@ def test_golden_figures_of_two_rankings() -> None:
     ece = (2 * abs(0.5 - sigmoid(1)) + (1 - sigmoid(2)) + (1 - sigmoid(3))) / 4
     assert found.calibration_error == pytest.approx(ece, abs=1e-6)
     assert [(one.kind, one.pairs, one.accuracy) for one in found.per_kind] == [("dogs", 1, 0.0), ("say", 3, 1.0)]
-    low, high = found.accuracy_interval
-    assert low == 0.0 and high == 1.0  # two prompts
+    # two prompts: V = 2 (0.75² + 0.75²) / 4², n = 0.75 · 0.25 / V = 4/3
+    assert found.accuracy_interval == share_interval(1, 4 / 3)
 
 
 def test_equal_rewards_are_no_preference() -> None:

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from langladder.evaluation.significance import ratio_interval
 from langladder.evaluation.tagger import FEWEST, TaggerPage, evaluate_tagger
 from langladder.ground.errors import InputError
 from langladder.models.tagging.tagger import Tagger
@@ -88,14 +87,6 @@ def test_golden_entities():
         ("X", 1, 2, pytest.approx(2 / 3, abs=1e-6)),
         ("Y", 1, 1, 0.0),
     ]
-
-
-def test_interval_of_words_is_drawn_by_sentences():
-    """Sentences that are right or wrong as a whole tell as much as so many items, not as so many words."""
-    right, whole = np.repeat([0, 10], 50), np.full(100, 10)
-    low, high = ratio_interval(right, whole)
-    assert high - low == pytest.approx(2 * 1.96 * 0.05, rel=0.1)
-    assert ratio_interval(np.zeros(3), np.zeros(3)) is None
 
 
 def test_what_cannot_be_judged():

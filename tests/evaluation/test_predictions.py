@@ -125,7 +125,7 @@ def test_words_of_one_sentence_are_no_items_of_their_own() -> None:
     """Eight sentences of five words: in five of them one model has all words right, in three the other."""
     first, second = "1" * 25 + "0" * 15, "0" * 25 + "1" * 15
     alone, together = (compare(rows(first, items), rows(second, items), ("a", "b")) for items in (None, SENTENCES))
-    assert alone.test == "McNemar's exact test" and together.test == "paired bootstrap over items"
+    assert alone.test == "McNemar's exact test" and together.test == "paired randomisation test over items"
     assert (alone.items, together.items, together.rows) == (40, 8, 40) and together.first_only == 25
     assert alone.p < 0.2 < 0.4 < together.p
     assert compare(rows("11", [0, 0]), rows("00", [0, 0]), ("a", "b")).p == 1.0

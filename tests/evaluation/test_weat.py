@@ -44,6 +44,18 @@ def test_figures_by_hand_golden(tmp_path: Path) -> None:
     json.dumps(found)
 
 
+def test_associations_of_rounding_errors_are_none() -> None:
+    """Debiased targets, as near to either attribute but for float32's last digits."""
+    rows = np.array(
+        [[1, 0, 0], [-1, 0, 0], *([side * 4e-9, 1, height] for side in (1, 2, -1, -2) for height in (0, 1))]
+    )
+    vectors = WordVectors([str(row) for row in range(10)], rows.astype(np.float32))
+    found = weat(vectors, np.arange(2, 6), np.arange(6, 10), np.array([0]), np.array([1]))
+    assert found == {"effect_size": None, "p_value": None, "exact": None}
+    seen = WordVectors(vectors.words, np.concatenate([rows[:2], rows[2:] * [1e6, 1, 1]]).astype(np.float32))
+    assert (weat(seen, np.arange(2, 6), np.arange(6, 10), np.array([0]), np.array([1]))["effect_size"] or 0) > 1
+
+
 @pytest.mark.parametrize("sparse", [False, True])
 def test_p_value_counts_every_division(sparse: bool) -> None:
     rng = np.random.default_rng(3)

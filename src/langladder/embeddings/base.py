@@ -106,9 +106,11 @@ class WordVectors:
     def unit(self) -> Matrix:
         """(V, D) float32: the vectors scaled to length 1 (dense or sparse as `matrix`); a zero vector stays zero."""
         if self.is_sparse:
-            lengths = np.sqrt(np.asarray(self.matrix.multiply(self.matrix).sum(axis=1)).ravel())
+            squares = self.matrix.astype(np.float64).power(2)
+            lengths = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
             return csr_matrix(diags_array(1 / np.where(lengths == 0, 1, lengths)) @ self.matrix).astype(np.float32)
-        lengths = np.linalg.norm(self.matrix, axis=1, keepdims=True)
+        # in float64: the squares of 1e-25 and 1e25 are no float32
+        lengths = np.sqrt(np.einsum("vd,vd->v", self.matrix, self.matrix, dtype=np.float64)).astype(np.float32)[:, None]
         return self.matrix / np.where(lengths == 0, 1, lengths)
 
     def dense(self, rows: np.ndarray | list[int]) -> np.ndarray:

@@ -75,7 +75,7 @@ OVERALL = {
     ),
     "interval": Metric(
         "±",
-        "half the width of the analogies' 95 % interval, by resampling the questions (bootstrap)",
+        "half the width of the analogies' 95 % interval, over the choice of questions (Wilson)",
         unit="share",
         brief=True,
         after="analogies",

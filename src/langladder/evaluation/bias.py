@@ -289,6 +289,9 @@ PERMUTATIONS = 20_000  # if there are more divisions, this many are drawn
 
 SEED = 0
 
+ROUNDING = 1e-6
+"""Associations that differ by less are equal: unit vectors are float32, and so are their cosines up to about 1e-7."""
+
 # The paper's tests, by the names of their sets in WEAT.json (of the WEFE library): X, Y, A, B.
 CALISKAN = {
     "1 flowers, insects": ("flowers", "insects", "pleasant_5", "unpleasant_5a"),
@@ -371,7 +374,8 @@ def evaluate_weat(vectors: WordVectors, path: Path, *, permutations: int = PERMU
 
     Returns:
         {"tests": [{"name", "effect_size", "p_value", "exact", "sets": [{"name", "words", "covered"}], "coverage"}]}.
-        The figures are null if an attribute has no known word, a target fewer than two, or all are equal.
+        The figures are null if an attribute has no known word, a target fewer than two, or all associations are equal
+        up to the arithmetic's rounding (debiased vectors).
 
     Raises:
         InputError: see `read_weat`.
@@ -429,7 +433,7 @@ def weat(
     association = _cosines(vectors, targets, A).mean(axis=1) - _cosines(vectors, targets, B).mean(axis=1)  # (X + Y,)
     of_X, of_Y = association[: len(X)], association[len(X) :]
     deviation = float(association.std(ddof=1))
-    if deviation == 0:
+    if deviation < ROUNDING:
         return nothing
     found = permutation_test(
         (of_X, of_Y),

@@ -74,7 +74,7 @@ class ClassifierScores(Measured):
         Interval | None,
         Metric(
             "accuracy ±",
-            "half the width of its 95 % interval, in points, by resampling the test texts (bootstrap)",
+            "half the width of its 95 % interval, in points, over the choice of test texts (Wilson)",
             unit="points",
             digits=1,
             brief=True,

@@ -35,7 +35,7 @@ from langladder.evaluation.page import (
     parameter_count,
 )
 from langladder.evaluation.perplexity import TextScores
-from langladder.evaluation.significance import ratio_interval
+from langladder.evaluation.significance import crossed_interval
 from langladder.ground.errors import InputError
 from langladder.models.language.instructed import InstructedGPT
 from langladder.models.reward import RewardModel
@@ -348,7 +348,7 @@ def gold_scores(judgements: np.ndarray | None) -> GoldScores | None:
     if judgements is None or not len(judgements):
         return None
     means = dict(zip(PARTS, map(rounded, judgements.mean(axis=0)), strict=True))
-    return GoldScores(reward_interval=ratio_interval(judgements[:, 0], np.ones(len(judgements))), **means)
+    return GoldScores(reward_interval=crossed_interval(judgements[None, :, 0]), **means)
 
 
 def samples_of(

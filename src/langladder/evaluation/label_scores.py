@@ -1,6 +1,7 @@
 """Scores of predicted labels: confusions, F₁ of each label, and calibration.
 
-    P = n_yy / Σ_g n_gy,   R = n_yy / Σ_s n_ys,   F₁ = 2PR / (P + R);   macro-F₁: the mean over the labels of the test
+    P = n_yy / Σ_g n_gy,   R = n_yy / Σ_s n_ys,   F₁ = 2PR / (P + R);
+    macro-F₁: the mean over the labels of the test and of the predictions, as scikit-learn's
 
 Calibration asks whether a model knows how sure it may be. Answers are put into ten bins by the probability that the
 model gives them (Guo et al. 2017, section 2):
@@ -63,8 +64,8 @@ def scores_of(
 
 
 def macro_f1(scores: Sequence[LabelScores]) -> float:
-    """Mean F₁ over the labels that the test has."""
-    present = [score.f1 for score in scores if score.support]
+    """Mean F₁ over the labels that the test or the predictions have."""
+    present = [score.f1 for score in scores if score.support or score.said]
     return round(sum(present) / max(1, len(present)), 6)
 
 

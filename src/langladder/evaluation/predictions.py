@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from langladder.evaluation.significance import mcnemar, paired_bootstrap
+from langladder.evaluation.significance import mcnemar, paired_randomisation
 from langladder.ground.atomic import atomic_file
 from langladder.ground.errors import InputError
 from langladder.text.storage.tables import read_table, write_table
@@ -136,7 +136,7 @@ class Compared(NamedTuple):
 
     Attributes:
         both, first_only, second_only, neither: rows that are right by these; of language models rows by loss.
-        test: what p is of: McNemar's exact test, or the paired bootstrap over items, where an item has several rows
+        test: what p is of: McNemar's exact test, or the paired randomisation test, where an item has several rows
             or is more than right or wrong.
         means: what each gets on average: its share of right, its score, or its loss.
         differences: rows on which they differ, the largest difference first.
@@ -183,7 +183,7 @@ def compare(first: Sequence[Prediction], second: Sequence[Prediction], names: tu
         test, p = "McNemar's exact test", mcnemar(*rights)
     else:
         sums = [np.bincount(items, weights=one, minlength=count) for one in values]
-        test, p = "paired bootstrap over items", paired_bootstrap(*sums) if count > 1 else 1.0  # of one item
+        test, p = "paired randomisation test over items", paired_randomisation(*sums)
     better = gap != 0
     order = sorted(np.flatnonzero(better).tolist(), key=lambda row: -abs(gap[row]))
     wins = rights if by_right else [gap > 0, gap < 0]

@@ -36,7 +36,7 @@ class ReaderScores(Measured):
 
     Attributes:
         exact: share whose answer is one of the right ones; f1: mean F₁ of its words. Both with intervals by the
-            bootstrap over questions.
+            Wilson's, over questions.
         answerable: questions that have an answer; answered_exact, answered_f1: of these alone.
         no_answer: share of the others that get none.
     """
@@ -58,7 +58,7 @@ class ReaderScores(Measured):
         Interval | None,
         Metric(
             "±",
-            "half the width of its 95 % interval, by resampling the test questions (bootstrap)",
+            "half the width of its 95 % interval, over the choice of test questions (Wilson)",
             unit="points",
             digits=1,
             brief=True,

@@ -69,7 +69,7 @@ class RewardScores(Measured):
         Interval | None,
         Metric(
             "±",
-            "half the width of its 95 % interval, in points, by resampling the prompts (bootstrap)",
+            "half the width of its 95 % interval, in points, over the choice of prompts (Wilson)",
             unit="points",
             digits=1,
             after="accuracy",

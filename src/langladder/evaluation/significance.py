@@ -1,16 +1,26 @@
 """How sure a score is, and whether two rungs differ on the same test.
 
-Intervals of 95 % by the percentile bootstrap (Efron & Tibshirani 1993, chapter 13): the items of a set are drawn again
-and again with replacement, and the middle 95 % of the scores so found are the interval. It shows how much the *choice
-of items* moves the score; not how much another training seed would.
+The interval of a share p of n items is Wilson's (1927), at 95 %, z = 1.96:
+
+    (p + z²/2n ± z √(p (1 − p)/n + z²/4n²)) / (1 + z²/n)
+
+It has a width where all items are right, too: 6 of 6 is [0.61, 1]. Where the n words (pairs, …) of a share come in N
+sentences (prompts, …), n is the effective sample size, p (1 − p) / V, with V the variance of the share between the
+sentences (Korn & Graubard 1998, for Clopper and Pearson's interval). Other scores have the percentile bootstrap (Efron
+& Tibshirani 1993, chapter 13): the items of a set are drawn again and again with replacement, and the middle 95 % of
+the scores so found are the interval. Both show how much the *choice of items* moves the score; not how much another
+training seed would.
 
 Two rungs: McNemar's exact test (1947). Of the items on which just one of them is right, half should fall to each if
 they were equally good: with b and c such items, p = 2 P(Binomial(b + c, ½) ≤ min(b, c)), at most 1. Where an item has
-more than two outcomes, the bootstrap over test items. Where many pairs are compared, p is held against a level that
-falls with their number (Holm 1979).
+more than two outcomes, the paired randomisation test (Fisher 1935; Riezler & Maxwell 2005): if the rungs were equally
+good, each item's difference could as well have the other sign. p is the share of all choices of signs whose sum is as
+far from 0 as the observed one. Where many pairs are compared, p is held against a level that falls with their number
+(Holm 1979).
 """
 
 from collections.abc import Mapping
+from math import sqrt
 
 import numpy as np
 
@@ -22,36 +32,50 @@ SEED = 0
 
 TAILS = (0.025, 0.975)
 
+Z = 1.959964
+"""The 97.5 % quantile of the normal distribution."""
 
-def share_interval(right: int, total: int) -> Interval | None:
-    """The interval of a share, (low, high); None where the total is 0.
 
-    Of `total` items drawn with replacement, Binomial(total, right / total) are right: the bootstrap's distribution is
-    known in closed form, so that nothing need be drawn. Items that share words are taken as independent.
+def share_interval(right: float, total: float) -> Interval | None:
+    """The interval of a share, (low, high), by Wilson; None where the total is 0.
+
+    Args:
+        right, total: numbers of items. Items that share words are taken as independent.
     """
-    from scipy.stats import binom  # takes time to load
-
     if total == 0:
         return None
-    low, high = (float(binom.ppf(tail, total, right / total)) / total for tail in TAILS)
-    return round(low, 6), round(high, 6)
+    p, z2 = right / total, Z * Z
+    centre, half = p + z2 / (2 * total), Z * sqrt(p * (1 - p) / total + z2 / (4 * total * total))
+    low, high = ((centre + side) / (1 + z2 / total) for side in (-half, half))
+    return round(max(0.0, low), 6), round(min(1.0, high), 6)
 
 
-def ratio_interval(part: np.ndarray, whole: np.ndarray, resamples: int = RESAMPLES) -> Interval | None:
-    """The interval of Σ part / Σ whole over items that are drawn together, e.g. words of a sentence; (N,) each.
+def ratio_interval(part: np.ndarray, whole: np.ndarray) -> Interval | None:
+    """The interval of the share Σ part / Σ whole over N items, e.g. words of a sentence; (N,) each, 0 ≤ part ≤ whole.
 
-    None where there is nothing to divide by. Samples without anything to divide by are left out.
+    The effective sample size is at most Σ whole. Where all is right, or nothing, nothing shows how much the words of a
+    sentence have in common: each sentence then counts once. None where there is nothing to divide by.
     """
-    if not whole.sum():
+    part, whole = part[whole > 0], whole[whole > 0]
+    N, n = len(whole), float(whole.sum())
+    if N == 0:
         return None
-    rng = np.random.default_rng(SEED)
-    found = []
-    for some in np.array_split(np.arange(resamples), max(1, resamples * len(part) // 2_000_000)):  # bounds the memory
-        drawn = rng.integers(0, len(part), (len(some), len(part)))  # (R, N)
-        below = whole[drawn].sum(axis=1)
-        found.append((part[drawn].sum(axis=1) / np.maximum(below, 1))[below > 0])
-    low, high = np.quantile(np.concatenate(found), TAILS)
-    return round(float(low), 6), round(float(high), 6)
+    p = float(part.sum()) / n
+    # V = N / (N − 1) Σ (part_i − p whole_i)² / (Σ whole)²
+    variance = N / max(1, N - 1) * float(np.square(part - p * whole).sum()) / n**2
+    size = float(N) if p in (0.0, 1.0) or N == 1 else min(n, p * (1 - p) / variance) if variance else n
+    return share_interval(p * size, size)
+
+
+def crossed_share_interval(right: np.ndarray) -> Interval:
+    """The interval of the share of (S, N) answers that are right, of S orders of examples and N items.
+
+    Orders and items are drawn anew, as in `crossed_interval`; where all or none are right, each item counts once.
+    """
+    N, p = right.shape[1], float(right.mean())
+    interval = share_interval(p * N, N) if p in (0.0, 1.0) else crossed_interval(right)
+    assert interval is not None
+    return interval
 
 
 def crossed_interval(values: np.ndarray, resamples: int = RESAMPLES) -> Interval:
@@ -101,8 +125,11 @@ def _correlations(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 LEVEL = 0.05
 
+EXACT = 16
+"""Items that differ, up to which all 2ⁿ choices of signs are counted."""
+
 PAIRED_RESAMPLES = 20_000
-"""Of the bootstrap: the least p is 1 / (this + 1), and Holm's level for the first of m pairs is 0.05 / m."""
+"""Drawn where more items differ: the least p is 1 / (this + 1), and Holm's level for the first of m pairs 0.05 / m."""
 
 
 def mcnemar(first: np.ndarray, second: np.ndarray) -> float:
@@ -114,19 +141,26 @@ def mcnemar(first: np.ndarray, second: np.ndarray) -> float:
     return min(1.0, 2.0 * float(binom.cdf(min(b, c), b + c, 0.5)))
 
 
-def paired_bootstrap(first: np.ndarray, second: np.ndarray) -> float:
-    """p that the better of two rungs is better by chance, two-sided (Berg-Kirkpatrick et al. 2012, section 3).
+def paired_randomisation(first: np.ndarray, second: np.ndarray) -> float:
+    """p of the two-sided paired randomisation test; exact where at most `EXACT` items differ.
 
     Args:
         first, second: (N,) how much each rung gets right of each item (of a sentence, so many words).
     """
     difference = first.astype(np.float64) - second  # (N,)
-    N, observed = len(difference), difference.mean()
-    # N items drawn with replacement: how many have each of the K values that differences take is Multinomial(N, shares)
-    values, counts = np.unique(difference, return_counts=True)  # (K,) each
-    drawn = np.random.default_rng(SEED).multinomial(N, counts / N, PAIRED_RESAMPLES) @ values / N  # (PAIRED_RESAMPLES,)
-    # centred on the observed difference: how often is a difference this large only chance
-    more = int((np.abs(drawn - observed) >= abs(observed) - 1e-12).sum())
+    size = np.abs(difference[difference != 0])  # (n,); the sign of 0 changes nothing
+    if not len(size):
+        return 1.0
+    reached = abs(float(difference.sum())) - 1e-9 * float(size.sum())  # ties, for all rounding
+    if len(size) <= EXACT:
+        negative = np.arange(2 ** len(size))[:, None] >> np.arange(len(size)) & 1  # (2ⁿ, n)
+        return float((np.abs(size.sum() - 2 * negative @ size) >= reached).mean())
+    rng = np.random.default_rng(SEED)
+    more = 0
+    for some in np.array_split(np.arange(PAIRED_RESAMPLES), 1 + PAIRED_RESAMPLES * len(size) // 20_000_000):
+        bits = rng.integers(0, 256, (len(some), len(size) // 8 + 1), dtype=np.uint8)
+        negative = np.unpackbits(bits, axis=1, count=len(size))  # (R, n)
+        more += int((np.abs(size.sum() - 2 * negative @ size) >= reached).sum())
     return (more + 1) / (PAIRED_RESAMPLES + 1)
 
 

@@ -48,13 +48,13 @@ class TaggerScores(Measured):
     """Of all test words.
 
     Attributes:
-        accuracy: share of the words that get their tag; its interval by the bootstrap over sentences.
+        accuracy: share of the words that get their tag; its interval by Wilson, over sentences.
         sentences_right: share of the sentences whose words all get theirs.
         unknown_words: words that the training text lacks; unknown_accuracy: share of them that get their tag,
             None where there are too few of them (`FEWEST`).
         macro_f1: mean over tags. cross_entropy: nats per word. calibration_error: ECE.
         invalid_sequences: sentences whose tags break their scheme; entity_*: of whole phrases, by seqeval, and the
-            interval of their F₁ by the bootstrap over sentences. None where tags bracket nothing.
+            interval of their F₁ by Wilson, over sentences. None where tags bracket nothing.
     """
 
     accuracy: Annotated[
@@ -73,7 +73,7 @@ class TaggerScores(Measured):
         Interval | None,
         Metric(
             "±",
-            "half the width of its 95 % interval, by resampling the test sentences (bootstrap)",
+            "half the width of its 95 % interval, over the choice of test sentences (Wilson)",
             unit="points",
             digits=2,
             brief=True,
@@ -155,7 +155,7 @@ class TaggerScores(Measured):
         Interval | None,
         Metric(
             "F₁ ±",
-            "half the width of the entity F₁'s 95 % interval, by resampling the test sentences (bootstrap); not over "
+            "half the width of the entity F₁'s 95 % interval, over the choice of test sentences (Wilson); not over "
             "seeds",
             unit="points",
             digits=1,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from langladder.evaluation.page import Interval
-from langladder.evaluation.significance import SEED, TAILS
+from langladder.evaluation.significance import SEED, TAILS, ratio_interval
 from langladder.ground.errors import InputError
 
 PRIOR = 1.0
@@ -35,7 +35,7 @@ class Standing:
     Attributes:
         rating: Elo points; interval: its middle 95 % when prompts are resampled.
         wins: of each rung, the share of the prompts on which this one wins, draws half; None of itself.
-        intervals: of each of them.
+        intervals: of each of them, over prompts (Wilson).
     """
 
     rating: float
@@ -63,24 +63,25 @@ def tournament(rewards: Sequence[Sequence[float]], resamples: int = RESAMPLES) -
     drawn = np.random.default_rng(SEED).multinomial(N, np.full(N, 1 / N), resamples)  # (R, N) how often each prompt
     counts = np.concatenate([np.ones((1, N), dtype=drawn.dtype), drawn])  # (1 + R, N), the first as it is
     wins = np.zeros((len(counts), K, K))  # of the row's rung over the column's
+    intervals: list[list[Interval | None]] = [[None] * K for _ in range(K)]
     for i in range(K):
         for j in range(i + 1, K):
             won = (values[i] > values[j]) + 0.5 * (values[i] == values[j])  # (N,)
             wins[:, i, j] = counts @ won
             wins[:, j, i] = N - wins[:, i, j]
+            intervals[i][j] = ratio_interval(won, np.ones(N))
+            intervals[j][i] = ratio_interval(1 - won, np.ones(N))
     strengths = bradley_terry(wins[0])  # (K,)
     different, back = np.unique(wins[1:].reshape(resamples, -1), axis=0, return_inverse=True)
     drawn_strengths = bradley_terry(different.reshape(-1, K, K), begin=strengths)[back.reshape(-1)]  # (R, K)
     ratings = elo(np.concatenate([strengths[None], drawn_strengths]))  # (1 + R, K)
-    shares = wins / N
     low, high = np.quantile(ratings[1:], TAILS, axis=0)
-    least, most = np.quantile(shares[1:], TAILS, axis=0)  # (K, K)
     return [
         Standing(
             round(float(ratings[0, i]), 3),
             (round(float(low[i]), 3), round(float(high[i]), 3)),
-            [None if i == j else round(float(shares[0, i, j]), 6) for j in range(K)],
-            [None if i == j else (round(float(least[i, j]), 6), round(float(most[i, j]), 6)) for j in range(K)],
+            [None if i == j else round(float(wins[0, i, j]) / N, 6) for j in range(K)],
+            intervals[i],
         )
         for i in range(K)
     ]

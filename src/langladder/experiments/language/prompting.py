@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from langladder.evaluation.prompting import Item, Prompter, PromptFormat, Shots, ceiling, chance, majority, orders
-from langladder.evaluation.significance import crossed_interval
+from langladder.evaluation.significance import crossed_interval, crossed_share_interval
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
 from langladder.experiments.findings import Findings, Plot, figure, opened, rounded, series
 from langladder.experiments.language.prompt_sources import Drawn, Source
@@ -141,7 +141,7 @@ def _accuracy(shots: Shots, scoring: str) -> float:
 
 
 def _row(shots: Shots, scorings: Sequence[str]) -> list[str | float | None]:
-    low, high = crossed_interval(shots.right[scorings[0]])
+    low, high = crossed_share_interval(shots.right[scorings[0]])
     figures = [shots.used, _accuracy(shots, scorings[0]), low, high]
     return [rounded(value) for value in [*figures, *(_accuracy(shots, one) for one in scorings[1:])]]
 
@@ -192,7 +192,7 @@ def _plots(
 
 
 def _half(shots: Shots, scoring: str) -> float:
-    low, high = crossed_interval(shots.right[scoring])
+    low, high = crossed_share_interval(shots.right[scoring])
     return float(np.subtract(high, low)) / 2
 
 

@@ -72,7 +72,7 @@ def errors(first: str, second: str, show: int, as_json: bool) -> None:
 
     A and B are rungs that have been evaluated (classifier/logistic, or their folders models/classifier/logistic), or
     tables that `langladder evaluate --out` wrote. If items are correct or wrong, the test is McNemar's exact test; for
-    words of sentences, F1, chrF and losses it is the paired bootstrap over test items.
+    words of sentences, F1, chrF and losses it is the paired randomisation test over test items.
 
     \b
     Examples:
@@ -97,8 +97,8 @@ def errors(first: str, second: str, show: int, as_json: bool) -> None:
         title=f"A: {first}, B: {second}",
     )
     means = ", ".join(f"{name} {mean:.4f}" for name, mean in zip("AB", compared.means, strict=True))
-    echo(f"{compared.measure}: {means}; {compared.test}: p = {compared.p:.4g}")
-    for better, title in enumerate(("A is better", "B is better")):
+    echo(f"{compared.measure}: {means}; {compared.test}: p = {compared.p:.4g}, {_verdict(compared)}")
+    for better, title in enumerate(("where A is better", "where B is better")):
         rows = [one for one in compared.differences if one.better == better][:show]
         if by_loss:
             print_table(
@@ -135,6 +135,17 @@ def _table(name: str) -> Path:
             f"folder, or a file that `langladder evaluate --out` wrote"
         )
     return table
+
+
+def _verdict(compared: "Compared") -> str:
+    """What p says at the level of 5 %; with fewer than six items that differ it cannot be lower than that."""
+    from langladder.evaluation.significance import LEVEL
+
+    if compared.p <= LEVEL:
+        return "a significant difference"
+    items = len({one.first.item for one in compared.differences})
+    few = f": they differ on {items} items, too few for one" if 0.5 ** (items - 1) > LEVEL else ""
+    return f"no significant difference{few}"
 
 
 def _cut(text: str) -> str:

@@ -275,7 +275,7 @@ def _print_options(loaded: "LoadedModel", text: str, request: OptionsRequest, as
 
 def _do_task(loaded: "LoadedModel", settings: "PromptTask", show: int, seed: int, as_json: bool) -> None:
     from langladder.evaluation.prompting import Prompter, chance
-    from langladder.evaluation.significance import crossed_interval
+    from langladder.evaluation.significance import crossed_share_interval
     from langladder.experiments.experiment import Data
     from langladder.experiments.language.prompting import Prompting
 
@@ -285,7 +285,9 @@ def _do_task(loaded: "LoadedModel", settings: "PromptTask", show: int, seed: int
     for number in settings.shots:
         found = prompter.measure(chosen, orders, number)
         accuracies = {scoring: float(right.mean()) for scoring, right in found.right.items()}
-        rows.append([number, found.used, *accuracies.values(), crossed_interval(found.right[settings.scorings[0]])])
+        rows.append(
+            [number, found.used, *accuracies.values(), crossed_share_interval(found.right[settings.scorings[0]])]
+        )
     examples = [_example(prompter, one, orders[0][: settings.shots[-1]]) for one in chosen[:show]]
     columns = ["examples", "in the prompt", *settings.scorings, f"95 % of {settings.scorings[0]}"]
     if as_json:

@@ -6,7 +6,7 @@ import numpy as np
 from markupsafe import Markup
 
 from langladder.evaluation.reader import AnsweredQuestion, ReaderPage
-from langladder.evaluation.significance import paired_bootstrap
+from langladder.evaluation.significance import paired_randomisation
 from langladder.faces.report import numbers
 from langladder.faces.report.inputs import Entry, ReportInputs
 from langladder.faces.report.labels import Paired, paired, ranked
@@ -43,7 +43,7 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
 
 
 def _compared(rungs: Sequence[Entry[ReaderPage]]) -> Paired | None:
-    return paired(rungs, lambda page: np.array(page.right), lambda page: page.scores.f1, paired_bootstrap)
+    return paired(rungs, lambda page: np.array(page.right), lambda page: page.scores.f1, paired_randomisation)
 
 
 def _answer(one: AnsweredQuestion) -> dict[str, object]:

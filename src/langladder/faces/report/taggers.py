@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from markupsafe import Markup
 
-from langladder.evaluation.significance import paired_bootstrap
+from langladder.evaluation.significance import paired_randomisation
 from langladder.evaluation.tagger import TaggedWord, TaggerPage
 from langladder.faces.report import numbers
 from langladder.faces.report.inputs import ReportInputs
@@ -39,7 +39,7 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     bracketed = [rung for rung in rungs if rung.page.entities]
     context = {
         "dots": dots and Picture(Markup(dots)),
-        "paired": paired(rungs, _right, lambda page: 1 - loss(page), paired_bootstrap),
+        "paired": paired(rungs, _right, lambda page: 1 - loss(page), paired_randomisation),
         "tags": label_table(rungs, lambda page: page.per_label, loss),
         "kinds": label_table(bracketed, lambda page: page.entities, loss) if bracketed else None,
         "reliability": reliability and drawn_lines(reliability),
