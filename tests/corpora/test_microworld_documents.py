@@ -5,19 +5,21 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import groupby, pairwise, product
+from dataclasses import replace
+from itertools import groupby, pairwise, permutations, product
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from langladder.corpora.documents import writing
-from langladder.corpora.documents.floors import readings, worth
+from langladder.corpora.documents.floors import both_names, jackknife, readings, worth
 from langladder.corpora.documents.grammar import EVEN, MOODS, STATES, SUBJECTS, Grammar, Node, Rule, Symbol
 from langladder.corpora.documents.language import one_of_two
 from langladder.corpora.documents.lines import LINE
-from langladder.corpora.documents.memory import UNKNOWN, Memory
+from langladder.corpora.documents.memory import UNKNOWN, Memory, Person
 from langladder.corpora.documents.next_words import END, hidden_word, next_words
 from langladder.corpora.documents.process import PRIOR, Process, Reader, follow, process, turned, turned_from
 from langladder.corpora.documents.words import language
@@ -219,6 +221,40 @@ def test_the_floors_that_are_written_are_those_of_the_test_split(
     assert [one["sentences"] for one in floors["windows"]] == [0, 1, 4]
     assert floors["windows"][0]["perplexity"] > floors["document"]
     assert all(one["error_percent"] > 0 for one in floors["windows"])
+
+
+def test_golden_jackknife_of_a_mean_is_its_variance() -> None:
+    values = np.array([3.0, 1.0, 4.0, 1.0, 5.0, 9.0])
+    without = (values.sum() - values) / 5
+    assert jackknife(without) == pytest.approx(values.var(ddof=1) / 6)
+
+
+def test_both_names_of_a_sex_are_expected_together(tiny: Process) -> None:
+    """Of a reader who knows that there are two, the pairs of names have the probabilities of drawing them in turn."""
+    shares = tiny.language.shares["m"]
+    unknown = Memory(people=(Person("m", UNKNOWN, 0), Person("m", UNKNOWN, 0)))
+    total, seen = 0.0, 0
+    for first in shares:
+        for second in set(shares) - {first}:
+            named = replace(unknown, people=(Person("m", first, 1), Person("m", second, 1)))
+            apart = shares[first] * one_of_two(shares, True, UNKNOWN)[second]
+            p = apart * both_names(tiny, unknown, named)
+            assert p == pytest.approx(shares[first] * shares[second] / (1 - shares[first]))
+            total += p
+    assert total == pytest.approx(1)
+    pairs = {pair: shares[pair[0]] * shares[pair[1]] / (1 - shares[pair[0]]) for pair in permutations(shares, 2)}
+    named = {pair: replace(unknown, people=tuple(Person("m", name, 0) for name in pair)) for pair in pairs}
+    (first, second), rng = next(iter(pairs)), Random(5)
+    lines = [tiny.draw_line(tiny.grammar(named[first, second]), 0, rng)[0].source() for _ in range(1500)]
+    for text in sorted({" ".join(line) for line in lines if first in line and second in line})[:3]:
+        expected = sum(
+            p * sum(q for _, q in readings(tiny, Reader(named[pair]), None, text)) for pair, p in pairs.items()
+        )
+        assert sum(p for _, p in readings(tiny, Reader(unknown), None, text)) == pytest.approx(expected)
+        seen += 1
+    assert seen
+    once = replace(unknown, people=(Person("m", "tom", 1), Person("m", UNKNOWN, 0)))
+    assert both_names(tiny, unknown, once) == both_names(tiny, once, once) == 1
 
 
 def test_two_different_values() -> None:

@@ -106,6 +106,16 @@ def test_subspace_parity_with_scikit_learn() -> None:
     assert (np.mean(differences, axis=0) @ ours.T > 0).all()
 
 
+def test_sets_of_several_words_count_by_the_mean_of_their_squares() -> None:
+    """The largest eigenvector of Σ_i Σ_w (w − μ_i)(w − μ_i)ᵀ / |D_i|: four words along x weigh no more than a pair."""
+    a, b = 0.5, 0.55  # Σ/|D|: x 0.25, y 0.3025; with Σ/√|D| x would win: 4 · 0.25/2 > 2 · 0.3025/√2
+    x, y = (np.sqrt(1 - side * side) for side in (a, b))
+    rows = [[a, 0, x], [-a, 0, x], [a, 0, x], [-a, 0, x], [0, b, y], [0, -b, y]]
+    vectors = WordVectors(list("pqrstu"), np.array(rows, dtype=np.float32))
+    sets = [["p", "q", "r", "s"], ["t", "u"]]
+    assert np.abs(bias_subspace(vectors, sets, 2)) == pytest.approx(np.array([[0, 1, 0], [1, 0, 0]]), abs=1e-6)
+
+
 def test_one_direction_parity_with_the_authors_program() -> None:
     """Their form for a pair: y the mean without its part along g, z = √(1 − ‖y‖²), the words y ± z g."""
     before = random_vectors(7)

@@ -61,7 +61,23 @@ def test_parity_of_min_gru_with_its_equation():
         assert_close(ours[:, t], mixer.output(h), atol=1e-5, rtol=1e-5)
     assert_close(last, h, atol=1e-5, rtol=1e-5)
     assert_close(kept, x[:, -2:])
-    assert (torch.sigmoid(mixer.gate.bias) > 1 / 22).all()  # it remembers for at most 21 steps
+
+
+def test_at_the_start_min_gru_remembers_for_2_to_21_steps():
+    """z = 1 / (1 + u), u from U(1, 20): as far back as 1/z = 1 + u steps."""
+    torch.manual_seed(0)
+    remembered = 1 / torch.sigmoid(MinGRU(width=2, channels=4000, kernel=2, longest=20).gate.bias.detach())
+    assert 2 <= float(remembered.min()) < 2.1 and 20.9 < float(remembered.max()) <= 21.001
+    assert float(remembered.mean()) == pytest.approx(11.5, abs=0.3)
+    assert not MinGRU(width=2, channels=4, kernel=2, longest=1).gate.bias.any()  # the paper's
+
+
+def test_at_the_start_mambas_steps_are_between_a_thousandth_and_a_tenth():
+    """Δ = softplus(b_Δ) where nothing is read, its logarithm uniform."""
+    torch.manual_seed(0)
+    delta = torch.log1p(SelectiveScan(width=2, channels=4000, kernel=2, states=2).step.bias.detach().double().exp())
+    assert 0.00099 < float(delta.min()) < 0.00102 and 0.098 < float(delta.max()) < 0.1001
+    assert float(delta.log10().mean()) == pytest.approx(-2, abs=0.05)
 
 
 def test_parity_of_the_selective_scan_with_its_equation():

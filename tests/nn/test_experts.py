@@ -72,6 +72,34 @@ def test_golden_balance_is_one_where_all_get_the_same_and_n_where_one_gets_all()
     assert float(both.take_balance()) == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("active", [1, 2])
+def test_the_balance_moves_the_router_by_the_mean_weights_alone(active: int) -> None:
+    """∂/∂W_r of n Σ f P with f a constant; each expert's own weights get nothing."""
+    layer, x = experts(active).train(), torch.randn(N, D)
+    layer(x)
+    layer.take_balance().backward()
+    f = torch.zeros(4)
+    for row in layer.router(x).topk(active, dim=1).indices:
+        f[row] += 1 / (N * active)
+    expected = 4 * (f * torch.softmax(x @ layer.router.weight.T, dim=1).mean(dim=0)).sum()
+    (gradient,) = torch.autograd.grad(expected, layer.router.weight)
+    assert gradient.abs().max() > 1e-3
+    assert_close(layer.router.weight.grad, gradient)
+    assert all(p.grad is None or not p.grad.any() for p in layer.experts.parameters())
+
+
+def test_a_gated_network_is_swiglu_and_another_one_gelu() -> None:
+    """W₂ (SiLU(W₃ x) ⊙ W₁ x), SiLU(z) = z σ(z); W₂ GELU(W₁ x) (tanh form)."""
+    x = torch.randn(N, D)
+    one = experts(1, gated=True).experts[0]
+    z = one.gate(x)
+    assert_close(one(x), one.contract(z * torch.sigmoid(z) * one.expand(x)))
+    one = experts(1).experts[0]
+    z = one.expand(x)
+    gelu = z / 2 * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (z + 0.044715 * z**3)))
+    assert_close(one(x), one.contract(gelu), atol=1e-6, rtol=1e-5)
+
+
 def test_the_balance_is_part_of_the_training_loss_only() -> None:
     torch.manual_seed(1)
     settings = {"context": 8, "width": 8, "layers": 2, "heads": 2, "experts": 3, "balance": 0.5}

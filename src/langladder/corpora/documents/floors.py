@@ -96,10 +96,16 @@ def worth(source: Process, seen: int, documents: int, others: int, rng: Random) 
             pairs = _pairs(source, [other.readers[start] for other in pool], start, [chosen[one] for one in numbers])
             found[numbers] = _log_ratios(pairs)
     losses = (exact[:, None] - found).sum(axis=0) / words.sum()  # (1 + BLOCKS,)
-    by_others = (BLOCKS - 1) / BLOCKS * ((losses[1:] - losses[1:].mean()) ** 2).sum()
+    by_others = jackknife(losses[1:])
     residuals = exact - found[:, 0] - losses[0] * words
     by_sentences = residuals.var(ddof=1) * len(words) / words.sum() ** 2
     return Worth(seen, float(losses[0]), math.sqrt(by_others + by_sentences))
+
+
+def jackknife(without: np.ndarray) -> float:
+    """The variance of an estimate from its values (B,) without each of B equal blocks of the data (Tukey 1958)."""
+    # (B − 1)/B Σ (θ_b − mean θ)²
+    return float((len(without) - 1) / len(without) * ((without - without.mean()) ** 2).sum())
 
 
 def _pairs(source: Process, readers: list[Reader], start: int, chosen: list[tuple[Document, int]]) -> np.ndarray:
@@ -141,13 +147,13 @@ def readings(source: Process, reader: Reader, grammar: Grammar | None, sentence:
     found = []
     for node in (grammar or source.grammar(reader.memory)).parse(LINE, sentence.split()):
         after, log_prob = follow(reader, node)
-        p = math.exp(log_prob) * _both_names(source, reader.memory, after.memory)
+        p = math.exp(log_prob) * both_names(source, reader.memory, after.memory)
         if p:
             found.append((after, p))
     return found
 
 
-def _both_names(source: Process, before: Memory, after: Memory) -> float:
+def both_names(source: Process, before: Memory, after: Memory) -> float:
     """The correction for a sentence with both names of a sex: each was scored as if the other was not known."""
     factor = 1.0
     for sex in "mf":
