@@ -20,7 +20,7 @@ from pipeline.tracking.store import by_fingerprint, finished_runs, stored_file
 if TYPE_CHECKING:
     from mlflow.entities import Run
 
-COSTS = ("seconds", "tokens_per_second", "peak_memory_bytes")
+COSTS = ("seconds", "processor_seconds", "tokens_per_second", "peak_memory_bytes")
 
 
 def report_inputs(described: Mapping[str, Mapping[str, Values]] | None = None, *, graph: bool = True) -> ReportInputs:

@@ -129,6 +129,14 @@ def test_the_agreement_verdict_follows_the_numbers(ngram: float, lstm: float, ho
 def test_a_model_that_does_not_agree_at_all_says_nothing_of_distance() -> None:
     shares = {"ngram": {0: (0.5, 200), 1: (0.3, 200)}, "lstm": {0: (1.0, 200), 1: (1.0, 200)}}
     assert "ngram is not above chance" in agreement.findings(shares, {"ngram"}).reason
+    assert agreement.findings(shares, {"ngram"}).holds is None
+
+
+def test_a_network_that_loses_the_number_refutes_the_claim_whatever_the_ngram_does() -> None:
+    shares = {"ngram": {0: (0.5, 200), 1: (0.5, 200)}, "lstm": {0: (0.9, 200), 1: (0.42, 200)}}
+    assert agreement.findings(shares, {"ngram"}).holds is False
+    blind = shares | {"lstm": {0: (0.5, 200), 1: (0.42, 200)}}
+    assert agreement.findings(blind, {"ngram"}).holds is None
 
 
 def test_no_pairs_is_no_verdict() -> None:

@@ -7,7 +7,6 @@ class names in `maker` the function that makes its vectors, and all these functi
     make(rung, settings, corpus, *, training, run) -> Made
 """
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,7 +18,7 @@ from langladder.embeddings.base import WordVectors
 from langladder.ground import schema
 from langladder.ground.errors import InputError
 from langladder.ground.memory import peak_bytes
-from langladder.ground.progress import working
+from langladder.ground.progress import Stopwatch, working
 from langladder.ground.schema import Config
 from langladder.models.making import Row, Run
 from langladder.text.words.vocabulary import WordCorpus
@@ -116,10 +115,9 @@ def make(
     method = rung(settings)
     with working("compiling"):
         method.warm_up(corpus)
-    started = time.perf_counter()
+    clock = Stopwatch()
     with working("making vectors") as task:
         trained = method.make(corpus, seed=run.seed, progress=task.note)
-    seconds = time.perf_counter() - started
-    words = len(corpus.stream.ids) * getattr(settings, "epochs", 1)
-    cost = {"seconds": seconds, "tokens_per_second": words / seconds, "peak_memory_bytes": float(peak_bytes())}
+    cost = clock.cost(len(corpus.stream.ids) * getattr(settings, "epochs", 1))
+    cost["peak_memory_bytes"] = float(peak_bytes())
     return replace(trained, cost=cost)

@@ -205,3 +205,26 @@ def tracked(
 def say(line: str) -> None:
     """Write a permanent line, above the bars if there are any."""
     _always.line(line)
+
+
+class Stopwatch:
+    """The seconds since it was made: by the clock, and of processors, which a busy machine changes little."""
+
+    def __init__(self) -> None:
+        self.begun = time.perf_counter(), time.process_time()
+
+    @property
+    def seconds(self) -> float:
+        """By the clock."""
+        return time.perf_counter() - self.begun[0]
+
+    @property
+    def processor_seconds(self) -> float:
+        """Of all threads of this process."""
+        return time.process_time() - self.begun[1]
+
+    def cost(self, tokens: int) -> dict[str, float]:
+        """What a training that read so many tokens has cost: see `models.making.TrainingResult`."""
+        seconds = self.seconds
+        speed = tokens / max(seconds, 1e-9)
+        return {"seconds": seconds, "processor_seconds": self.processor_seconds, "tokens_per_second": speed}

@@ -85,7 +85,8 @@ class TrainingResult:
     Attributes:
         curve: rows of the learning curve; empty if training has no steps.
         cost: machine-dependent measurements: seconds (over all resumed parts), tokens_per_second (in training) and, if
-            measured, peak_memory_bytes. They must not be in deterministic files.
+            measured, processor_seconds (of all threads; not on a GPU) and peak_memory_bytes. They must not be in
+            deterministic files.
         validation_loss: nats per token of the final weights: the lowest loss, the loss at the best of another measure,
             or that of the mean weights; None without validation.
         vectors_skipped: number of damaged entries of the initial word vectors, which were left out.

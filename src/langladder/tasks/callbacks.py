@@ -23,7 +23,6 @@ again.
 # ruff: noqa: ARG002 - Lightning fixes the arguments of its hooks
 
 import math
-import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -37,7 +36,7 @@ from torch.optim import Optimizer
 
 from langladder.data.batches import Update
 from langladder.ground.errors import InputError
-from langladder.ground.progress import say, working
+from langladder.ground.progress import Stopwatch, say, working
 from langladder.ground.ranks import first, from_first, ranks, summed
 from langladder.models.making import Row
 from langladder.tasks.checkpoints import SUFFIX, read_checkpoint, write_checkpoint
@@ -129,11 +128,11 @@ class Recorder(Callback):
         self.config, self.update_size = config, update_size
         self.rows: list[Row] = []
         self.total, self.batches = torch.zeros(()), 0
-        self.tokens, self.seconds = 0, 0.0
+        self.tokens, self.seconds, self.processor_seconds = 0, 0.0, 0.0
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Update, batch_idx: int) -> None:
         """Start the clock."""
-        self.started = time.perf_counter()
+        self.clock = Stopwatch()
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: object, batch: Update, batch_idx: int
@@ -147,7 +146,9 @@ class Recorder(Callback):
         if makes_row(self.config, step):
             self._add_row(trainer, step, task_of(pl_module).rate, self.update_size.measured(pl_module))
             pl_module.log("train_loss", cast(float, self.rows[-1]["train_loss"]), prog_bar=True, logger=False)
-        self.seconds += time.perf_counter() - self.started
+        self.seconds += self.clock.seconds
+        if pl_module.device.type == "cpu":  # elsewhere the processors only wait
+            self.processor_seconds += self.clock.processor_seconds
 
     def _add_row(self, trainer: Trainer, step: int, rate: float, update: dict[str, float | None]) -> None:
         loss = self._mean_total().item() / self.batches
@@ -174,7 +175,7 @@ class Recorder(Callback):
 
     def state_dict(self) -> dict[str, object]:
         """The curve and the sums since its last row."""
-        names = ("rows", "batches", "tokens", "seconds")
+        names = ("rows", "batches", "tokens", "seconds", "processor_seconds")
         return {name: getattr(self, name) for name in names} | {"total": self._mean_total()}
 
     def _mean_total(self) -> torch.Tensor:

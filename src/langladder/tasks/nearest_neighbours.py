@@ -1,11 +1,10 @@
 """Making a kNN-LM: its base's states on the training text become the store; λ and τ come from the validation text."""
 
 from pathlib import Path
-from time import perf_counter
 
 from langladder.data.language_modelling import document_batches
 from langladder.ground.errors import InputError
-from langladder.ground.progress import say
+from langladder.ground.progress import Stopwatch, say
 from langladder.models.language.gpt import GPT
 from langladder.models.language.knn import KNNLM, KNNConfig, from_gpt, pairs_of
 from langladder.models.language.language_model import LanguageModel
@@ -31,7 +30,7 @@ def make_tuned(
     Raises:
         InputError: the base is no GPT; a text is empty.
     """
-    found, config, begun = LanguageModel.load(base), settings.model, perf_counter()
+    found, config, clock = LanguageModel.load(base), settings.model, Stopwatch()
     if not isinstance(found, GPT):
         raise InputError(
             f"{settings.name} cannot start from {base}: a {type(found).__name__}, but a KNNLM starts from a GPT of the "
@@ -43,4 +42,4 @@ def make_tuned(
     loss = model.head.choose(held_out, config.temperatures)
     weight, temperature = model.head.mix.tolist()
     say(f"kNN-LM: {len(store.tokens):,} entries, λ = {weight:.2f}, τ = {temperature:g}, validation loss {loss:.4f}")
-    return model, TrainingResult([], {"seconds": perf_counter() - begun}, loss)
+    return model, TrainingResult([], clock.cost(len(store.tokens)), loss)

@@ -115,6 +115,8 @@ def _train(module: Task, batches: StepBatches[Any], config: TrainingConfig, run:
             module.load_state_dict(read_checkpoint(best)["state_dict"])
     seconds = recorder.seconds
     cost = {"seconds": seconds, "tokens_per_second": recorder.tokens / max(seconds, 1e-9)}
+    if recorder.processor_seconds:
+        cost["processor_seconds"] = recorder.processor_seconds
     cost["peak_memory_bytes"] = peak_bytes()
     return TrainingResult(recorder.rows, cost, loss, steps=module.steps_done)
 

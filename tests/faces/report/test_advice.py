@@ -17,6 +17,7 @@ from langladder.evaluation.page import Work
 from langladder.faces.cli.main import app
 from langladder.faces.report.advice import Advice, advice
 from langladder.faces.report.inputs import Entry, ReportInputs, Timing
+from langladder.faces.report.language_models import positions_finding
 from langladder.faces.report.page import build_page, code
 from langladder.faces.report.section import family_columns
 from langladder.faces.report.steps import ladder_steps
@@ -34,14 +35,15 @@ DATA = {
 
 def rung(name: str, accuracy: float, seconds: float | None, width: float = 0.02, **more: Any) -> Entry[Any]:
     """A classifier with half a ± of `width`; a network unless `counted`."""
-    counted, given = more.pop("counted", False), more.pop("given", "")
+    counted, given, module = more.pop("counted", False), more.pop("given", ""), more.pop("module", "")
     made = entry("classifier", classifier(name, accuracy), timing=Timing(seconds=seconds))
     scores = made.page.scores.model_copy(
         update={"accuracy": accuracy, "accuracy_interval": (accuracy - width, accuracy + width)}
     )
     work = None if counted else Work(flops=1.0, training_bytes=1)
-    page = made.page.model_copy(update={"scores": scores, "work": work, "bayes_accuracy": None} | more)
-    return replace(made, page=page, metadata=made.metadata.model_copy(update={"title": name, "also_given": given}))
+    page = made.page.model_copy(update={"scores": scores, "work": work, "bayes_accuracy": None, "right": ""} | more)
+    metadata = {"title": name, "also_given": given, "module": module or name}
+    return replace(made, page=page, metadata=made.metadata.model_copy(update=metadata))
 
 
 def of(*rungs: Entry[Any], **others: list[Entry[Any]]) -> Advice:
@@ -58,8 +60,8 @@ def test_a_baseline_that_is_level_wins() -> None:
         "is net with 82.0 % ± 2.0 %."
     )
     assert second == (
-        "Your baseline wins: tf-idf (80.0 % ± 2.0 %) is equal to it within ± 2.8 % and trains in 1.5 s instead of "
-        "40 s, so it is the better choice."
+        "Your baseline wins: tf-idf (80.0 % ± 2.0 %) cannot be told apart from it (± 2.8 %) and trains in 1.5 s "
+        "instead of 40 s, so it is the better choice."
     )
     assert third.startswith("The effect of word vectors or pre-training was not measured here")
     assert "`classifier_transfers`" in third and third.endswith(
@@ -89,15 +91,49 @@ def test_the_cheapest_within_two_per_cent_is_used_even_where_the_margins_tell_th
     assert second.startswith("gru (78.5 % ± 0.1 %) is within 2 % of it and trains in 9.0 s instead of 40 s")
 
 
-def test_what_was_learnt_elsewhere_is_compared_with_what_was_not() -> None:
-    alone = rung("net", 0.70, 9.0)
+def test_the_paired_test_decides_where_the_items_are_there() -> None:
+    """The ± overlap in both; the first net is right on nine texts more, the second on nine more and on seven fewer."""
+    base = "1" * 80 + "0" * 20
+    for right, level in (("1" * 89 + "0" * 11, False), ("0" * 7 + "1" * 82 + "0" * 11, True)):
+        net = rung("net", right.count("1") / 100, 40.0, width=0.1, right=right)
+        found = of(net, rung("tf-idf", 0.8, 1.5, width=0.1, right=base, counted=True))
+        assert found.rung == ("tf-idf" if level else "net")
+        assert ("cannot be told apart from it (p = 0.8)" in found.sentences[1]) is level
+
+
+def test_costs_are_seconds_of_processors() -> None:
+    """On a busy machine the baseline took longer by the clock, not of its processor."""
+    net, bag = rung("net", 0.82, 40.0), rung("tf-idf", 0.80, 50.0, counted=True)
+    busy = [replace(one, timing=replace_seconds(one.timing, cost)) for one, cost in ((net, 70.0), (bag, 2.0))]
+    assert of(*busy).rung == "tf-idf" and "trains in 2.0 s instead of 1 min 10 s" in of(*busy).sentences[1]
+    assert of(net, bag).rung == "net"
+
+
+def replace_seconds(timing: Timing, processor_seconds: float) -> Timing:
+    return timing.model_copy(update={"processor_seconds": processor_seconds})
+
+
+def test_what_pre_training_gives_is_the_difference_to_the_same_network_without() -> None:
+    """Whatever other networks have: tf-idf is best of all."""
+    best, alone = rung("tf-idf", 0.90, 1.5, counted=True), rung("net", 0.70, 9.0, module="net")
     for accuracy, said in (
-        (0.80, "Word vectors or pre-training help here: grown (word vectors) has 80.0 % ± 2.0 %, net without has "),
-        (0.71, "The gain from word vectors or pre-training is within the ±: "),
-        (0.69, "Word vectors and pre-training did not help here: "),
+        (
+            0.80,
+            "Word vectors: a gain. grown has 80.0 % ± 2.0 %, net, the same network without, 70.0 % ± 2.0 % (± 2.8 %)",
+        ),
+        (0.71, "Word vectors: no significant gain. grown has 71.0 % ± 2.0 %, net, the same network without, "),
+        (0.60, "Word vectors: a loss. grown has "),
     ):
-        grown = rung("grown", accuracy, 9.0, given="word vectors: Skip-gram")
-        assert of(alone, classifier_transfer=[grown]).sentences[2].startswith(said)
+        grown = rung("grown", accuracy, 9.0, given="word vectors: Skip-gram", module="net")
+        assert of(best, alone, classifier_transfer=[grown]).sentences[2].startswith(said)
+    other = rung("bert", 0.95, 9.0, given="pre-training: RoBERTa")
+    assert (
+        of(best, alone, classifier_transfer=[other])
+        .sentences[2]
+        .startswith(
+            "The gain from word vectors or pre-training was not measured: the network of bert was not trained without "
+        )
+    )
     trees = rung("trees", 0.9, 9.0, given="trees")  # which nobody learnt
     assert of(alone, trees).sentences[2].startswith("The effect of word vectors or pre-training was not measured")
 
@@ -186,7 +222,7 @@ def dated(made: Entry[Any], year: int, approach: str = "") -> Entry[Any]:
 
 
 def test_a_step_of_history_goes_from_the_best_of_an_approach_to_the_best_of_the_next() -> None:
-    """In order of years, whatever the ladder's; a step that lost says so, and so does one inside the ±."""
+    """In order of years, whatever the ladder's; a step that lost says so, and so does one that changed nothing."""
     net, bag = dated(rung("net", 0.90, 60.0), 2014, "convolutional"), dated(rung("tf-idf", 0.80, 1.5), 1972, "counted")
     weak = dated(rung("weak", 0.60, 1.0), 2013, "convolutional")
     lost = dated(rung("bert", 0.70, 240.0), 2019, "Transformer")
@@ -201,9 +237,9 @@ def test_a_step_of_history_goes_from_the_best_of_an_approach_to_the_best_of_the_
     cheap = dated(rung("bert", 0.70, 24.0), 2019, "Transformer")
     assert told(net, cheap).endswith("instead of 90.0 % ± 2.0 %), for 0.40 × its training time.")
     level = dated(rung("bert", 0.81, 1.5), 2019, "Transformer")
-    assert told(bag, level).startswith("bert is within the ± of tf-idf (") and told(bag, level).endswith(
-        "), in the same training time."
-    )
+    assert told(bag, level).startswith("bert is not significantly different from tf-idf (") and told(
+        bag, level
+    ).endswith("), in the same training time.")
     assert told(dated(rung("a", 0.8, None), 2001), dated(rung("b", 0.9, None), 2002)).endswith("80.0 % ± 2.0 %).")
     assert told(net) == "net is the only rung that was measured: there is no step to compare."
 
@@ -245,3 +281,22 @@ def test_the_page_tells_what_each_step_bought_and_what_to_use() -> None:
     assert re.findall(r"<td[^>]*>(.*?)</td>", row) == [
         "<strong>gpt</strong>", "perplexity per word 60.00", "1 min 40 s", "1 k parameters"
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (1.02, 1.03, ": neither gains from the previous lines."),
+        (1.02, 0.97, ": of the two, only gpt gains from the previous lines."),
+        (0.97, 0.96, ": gpt and counted gain about equally from the previous lines."),
+        (0.98, 0.80, ": gpt gains more from the previous lines than counted."),
+    ],
+)
+def test_who_gets_worse_along_a_document_gains_nothing_from_it(old: float, new: float, says: str) -> None:
+    pair = []
+    for made, change in zip(lms(counted=0.5, gpt=100.0), (old, new), strict=True):
+        first, *_, last = made.page.scores.positions
+        places = [first, last.model_copy(update={"perplexity": first.perplexity * change})]
+        scores = made.page.scores.model_copy(update={"positions": places})
+        pair.append(replace(made, page=made.page.model_copy(update={"scores": scores})))
+    assert positions_finding(pair).endswith(says)

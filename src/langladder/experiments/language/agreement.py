@@ -107,8 +107,9 @@ def findings(
 ) -> Findings:
     """The claim holds if, with one or more clauses, every network is as good as without one and every n-gram is worse.
 
-    There is no verdict on a model that is not above chance without a clause. Each is one model of the ladder, so the
-    result is about this model, and intervals are over the pairs.
+    There is no verdict on a model that is not above chance without a clause; a network that is, and loses the number
+    beyond the margin, refutes the claim whatever the n-gram does. Each is one model of the ladder, so the result is
+    about this model, and intervals are over the pairs.
     """
     distances = sorted({clauses for shares in found.values() for clauses in shares})
     far = {name: _pooled(shares) for name, shares in found.items() if any(shares)}
@@ -116,9 +117,9 @@ def findings(
     verdict = Verdict(None, "needs a network, an n-gram and pairs with and without clauses")
     if networks and ngrams and all(0 in found[name] for name in far):
         lost = {name: of_shares(found[name][0], far[name]) for name in far}
-        gates = [_knows(title_of(name), found[name][0]) for name in far]
-        kept = [(-lost[name]).within(margin) for name in networks]
-        verdict = gated(gates, every([*kept, *(lost[name].exceeds(margin) for name in ngrams)]))
+        parts = {name: (-lost[name]).within(margin) for name in networks}
+        parts |= {name: lost[name].exceeds(margin) for name in ngrams}
+        verdict = every(gated([_knows(title_of(name), found[name][0])], part) for name, part in parts.items())
     said = ", ".join(f"{title_of(name)} {share:.0%}" for name, (share, _) in far.items())
     measured = f"with one or more clauses between subject and verb, correct are {said} (chance is 50 %)."
     return Findings(

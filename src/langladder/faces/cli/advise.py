@@ -17,9 +17,9 @@ def advise(folder: Path, as_json: bool) -> None:
 
     FOLDER is a project, or ladders/NAME in a project, after `dvc repro`. The command reads its reports/ and metrics/.
     For each kind of rung it prints three sentences: the size of the data and the best rung; whether a cheaper rung is
-    within 2 % of it, or within the ±; the gain from word vectors and pre-training. It uses measured figures only, and
-    says what was not measured. The report has the same sentences under "What should I use?". --json adds the figure,
-    the training time and the size of the rung to use.
+    within 2 % of it, or not significantly different; the gain of word vectors and pre-training over the same network
+    without them. It uses measured figures only, and says what was not measured. The report has the same sentences
+    under "What should I use?". --json adds the figure, the processor time of training and the size of the rung to use.
 
     \b
     Examples:

@@ -4,17 +4,22 @@ Three sentences say why: what there is to learn from and what is best, what the 
 growing and other data have been measured to give.
 
 Only measured figures are used. A rung is as good as the best where its figure is within 2 % of it, or where the two are
-level: their difference is no more than the root of the sum of their squared ± (half of 95 % intervals), which is wider
-than a paired test's. Rungs that are judged alike (language models, and those that grew from another) are compared with
-each other.
+level: by the paired test on the items of the test split, where the pages have them and each rung was trained once; else
+where their difference is no more than the root of the sum of their squared ± (half of 95 % intervals), which is wider.
+Rungs that are judged alike (language models, and those that grew from another) are compared with each other. What word
+vectors or pre-training give is the difference to the same network without them. Costs are seconds of processors, where
+they were measured: they hardly depend on what else the machine does.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import hypot
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from langladder.evaluation.more_labels import FEWEST, MoreLabels
 from langladder.evaluation.page import Page
+from langladder.evaluation.significance import LEVEL, paired_randomisation
 from langladder.faces.report import numbers
 from langladder.faces.report.inputs import Entry, ReportInputs
 from langladder.faces.report.section import Column, family_columns
@@ -37,7 +42,7 @@ class Advice(NamedTuple):
         title: of the kind.
         rung: the one to use; None: none was measured.
         sentences: why.
-        figure: of that rung, with the name of the measure. time: of its training. size: of the model.
+        figure: of that rung, with the name of the measure. time: of processors, for its training. size: of the model.
             "" where it is not known.
     """
 
@@ -50,16 +55,25 @@ class Advice(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A rung by the measure that its kind is compared by; margin: its ±, None where none was measured."""
+    """A rung by the measure that its kind is compared by.
+
+    Attributes:
+        margin: its ±, None where none was measured.
+        cost: seconds of processors that its training took; by the clock where those are not known.
+        given: the pre-trained inputs that it has. network: the module of its class.
+        right: how much it gets right of each test item, (N,); None where the page does not say, or is of several seeds.
+    """
 
     name: str
     title: str
     value: float
     margin: float | None
-    seconds: float | None
+    cost: float | None
     counted: bool
     given: str
     size: str
+    network: str | None = None
+    right: np.ndarray | None = None
 
 
 class Measure(NamedTuple):
@@ -119,7 +133,7 @@ def _of_kind(family: AnyFamily, entries: Sequence[Entry[Page]], inputs: ReportIn
             _more(family, rungs, measure, inputs, _more_data(best, entries, inputs)),
         ],
         f"{measure.column.title} {measure.figure(worth)}",
-        "" if worth.seconds is None else numbers.seconds(worth.seconds),
+        "" if worth.cost is None else numbers.seconds(worth.cost),
         worth.size,
     )
 
@@ -145,15 +159,19 @@ def _judged(entry: Entry[Page], measure: Measure) -> Judged | None:
     margin = measure.interval.read(entry.page, entry.timing) if measure.interval else None
     if margin is None and measure.column.margin:
         margin = measure.column.margin(entry.page)
+    page: Any = entry.page
+    right = getattr(page, "right", ())
     return Judged(
         entry.name,
         entry.title,
         value,
         margin,
-        entry.timing.seconds,
-        getattr(entry.page, "work", None) is None,
+        entry.timing.processor_seconds or entry.timing.seconds,
+        getattr(page, "work", None) is None,
         " and ".join(kind for kind in ELSEWHERE if kind in entry.metadata.also_given),
-        _model_size(entry.page),
+        _model_size(page),
+        entry.metadata.module,
+        np.array([float(one) for one in right]) if len(right) and page.seeds == 1 else None,
     )
 
 
@@ -193,29 +211,29 @@ def _cost(best: Judged, rungs: Sequence[Judged], measure: Measure) -> tuple[Judg
     """The recommended rung, and the sentence with the reason."""
     if len(rungs) == 1:
         return best, "There is nothing to compare it with: also list a baseline."
-    if best.seconds is None:
+    if best.cost is None:
         return best, "Its training time is unknown: the times of that training run are not here."
-    cheaper = [rung for rung in rungs if rung.seconds is not None and rung.seconds < best.seconds]
-    took = numbers.seconds(best.seconds)
+    cheaper = [rung for rung in rungs if rung.cost is not None and rung.cost < best.cost]
+    took = _time(best)
     if not cheaper:
         return best, f"It is also the cheapest: it took {took} to train."
     as_good = [rung for rung in cheaper if is_level(best, rung) or _near(best, rung)]
     if as_good:
-        chosen = min(as_good, key=lambda rung: rung.seconds or 0)
+        chosen = min(as_good, key=lambda rung: rung.cost or 0)
         wins = "Your baseline wins: " if chosen.counted and not best.counted else ""
         within = f"is within {NEAR:.0%} of it".replace("%", " %")
         if is_level(best, chosen):
-            within = f"is equal to it within ± {measure.width(hypot(best.margin or 0, chosen.margin or 0))}"
+            within = f"cannot be told apart from it ({evidence(best, chosen, measure)})"
         return chosen, (
             f"{wins}{chosen.title} ({measure.figure(chosen)}) {within} and trains in "
-            f"{numbers.seconds(chosen.seconds or 0)} instead of {took}, so it is the better choice."
+            f"{_time(chosen)} instead of {took}, so it is the better choice."
         )
     other = max(cheaper, key=lambda rung: measure.sign * rung.value)
-    times = best.seconds / (other.seconds or best.seconds)
+    times = best.cost / (other.cost or best.cost)
     unsure = "" if _known(best, other) else "; the difference between seeds was not measured (set `seeds: 3`)"
     return best, (
         f"It took {took}, {times:,.{times < 10:d}f} times as long as the best cheaper rung, {other.title} "
-        f"({measure.figure(other)} in {numbers.seconds(other.seconds or 0)}), and is ahead of it by "
+        f"({measure.figure(other)} in {_time(other)}), and is ahead of it by "
         f"{measure.width(abs(best.value - other.value))}{unsure}."
     )
 
@@ -224,15 +242,40 @@ def _near(best: Judged, other: Judged) -> bool:
     return abs(best.value - other.value) <= NEAR * abs(best.value)
 
 
-def is_level(best: Judged, other: Judged) -> bool:
-    """Whether a difference is within the margins of error; false if the margins were not measured."""
-    return _known(best, other) and abs(best.value - other.value) <= hypot(best.margin or 0, other.margin or 0)
+def _time(rung: Judged) -> str:
+    return numbers.seconds(rung.cost or 0)
+
+
+def is_level(first: Judged, second: Judged) -> bool:
+    """Whether two rungs cannot be told apart; false if nothing that could tell them apart was measured."""
+    p = paired_p(first, second)
+    if p is not None:
+        return p > LEVEL
+    return _known(first, second) and abs(first.value - second.value) <= _margin(first, second)
+
+
+def paired_p(first: Judged, second: Judged) -> float | None:
+    """p of the paired test on the same test items; None where a page does not have them."""
+    if first.right is None or second.right is None or len(first.right) != len(second.right):
+        return None
+    return paired_randomisation(first.right, second.right)
+
+
+def evidence(first: Judged, second: Judged, measure: Measure) -> str:
+    """What `is_level` rests on: `p = 0.3`, or their ± together."""
+    p = paired_p(first, second)
+    return f"± {measure.width(_margin(first, second))}" if p is None else numbers.p_value(p)
+
+
+def _margin(first: Judged, second: Judged) -> float:
+    return hypot(first.margin or 0, second.margin or 0)
 
 
 def _known(*rungs: Judged) -> bool:
     """Whether the uncertainty of a difference was measured. Counted rungs do not depend on the seed."""
     margins = [rung.margin for rung in rungs]
-    return any(margins) and all(rung.margin is not None or rung.counted for rung in rungs)
+    paired = len(rungs) == 2 and paired_p(*rungs) is not None
+    return paired or (any(margins) and all(rung.margin is not None or rung.counted for rung in rungs))
 
 
 def _more_data(best: Judged, entries: Sequence[Entry[Page]], inputs: ReportInputs) -> str:
@@ -280,14 +323,28 @@ def _more(family: AnyFamily, rungs: Sequence[Judged], measure: Measure, inputs: 
             return f"Other settings were not tried here; {data}"
         listed = ", ".join(f"`{one.listed}`" for one in growing)
         return f"The effect of word vectors or pre-training was not measured here (list some in {listed}); {data}"
-    high, low = (max(some, key=lambda rung: measure.sign * rung.value) for some in (with_more, without))
-    ahead = measure.sign * (high.value - low.value)
-    names = f"{high.title} ({high.given}) has {measure.figure(high)}, {low.title} without has {measure.figure(low)}"
-    if ahead <= 0:
-        return f"Word vectors and pre-training did not help here: {names}; {data}"
-    if _known(high, low) and is_level(high, low):
-        return f"The gain from word vectors or pre-training is within the ±: {names}; {data}"
-    return f"Word vectors or pre-training help here: {names}; {data}"
+    found = []
+    for rung in with_more:
+        twins = [other for other in without if other.network and other.network == rung.network]
+        if twins:
+            twin = max(twins, key=lambda other: measure.sign * other.value)
+            found.append(_gain(rung, twin, measure))
+    if not found:
+        names = " and ".join(rung.title for rung in with_more)
+        missing = f"the network of {names} was not trained without them"
+        return f"The gain from word vectors or pre-training was not measured: {missing}; {data}"
+    return f"{'; '.join(found)}; {data}"
+
+
+def _gain(rung: Judged, twin: Judged, measure: Measure) -> str:
+    """What its pre-trained inputs give a rung over the same network without them."""
+    given = rung.given.capitalize()
+    figures = f"{measure.figure(rung)}, {twin.title}, the same network without, {measure.figure(twin)}"
+    better = measure.sign * (rung.value - twin.value) > 0
+    if rung.value == twin.value or (_known(rung, twin) and is_level(rung, twin)):
+        return f"{given}: no significant gain. {rung.title} has {figures} ({evidence(rung, twin, measure)})"
+    tested = f" ({evidence(rung, twin, measure)})" if _known(rung, twin) else ""
+    return f"{given}: {'a gain' if better else 'a loss'}. {rung.title} has {figures}{tested}"
 
 
 # ---- the data --------------------------------------------------------------------------------------------------------

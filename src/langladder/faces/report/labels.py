@@ -186,7 +186,7 @@ def paired(
         below = [
             Difference(
                 f"{100 * (score(rung.page) - score(other.page)):+.1f}".replace("+0.0", "0.0"),
-                _p(found[rung.name, other.name]),
+                numbers.p_value(found[rung.name, other.name]),
                 (rung.name, other.name) in differ,
             )
             for other in order[index + 1 :]
@@ -203,10 +203,6 @@ def ranked(rungs: Rungs[P], loss: Loss[P]) -> list[Entry[P]]:
         return value is None, value or 0.0
 
     return sorted(rungs, key=key)
-
-
-def _p(value: float) -> str:
-    return "p < 0.0001" if value < 1e-4 else f"p = {value:.2g}"
 
 
 def _sentence(rows: Sequence[tuple[str, str, list[Difference]]]) -> str:

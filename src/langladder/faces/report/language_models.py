@@ -201,6 +201,10 @@ def positions_finding(rungs: LanguageModels) -> str:
     if len(changes) < 2:
         return f"{said}."
     (old, new), gap = (rung.title for rung in rungs), changes[1] - changes[0]
+    gaining = [rung.title for rung, change in zip(rungs, changes, strict=True) if change < 0]
+    if len(gaining) < 2:
+        which = f"of the two, only {gaining[0]} gains" if gaining else "neither gains"
+        return f"{said}: {which} from the previous lines."
     if abs(gap) < ALIKE:
         return f"{said}: {new} and {old} gain about equally from the previous lines."
     return f"{said}: {new} gains {'more' if gap < 0 else 'less'} from the previous lines than {old}."

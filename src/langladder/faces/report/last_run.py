@@ -1,7 +1,8 @@
 """The ladder of the last run of a folder, as far as its reports tell of it: for who shows it, or gives advice by it.
 
 Scores and lineage come from `reports/ladder.json`, times and runs of MLflow from `reports/timings.json`, if it belongs
-to that ladder, learning curves from `curves/`, facts of the data from `metrics/clean/`. Only the first is needed.
+to that ladder, learning curves from `curves/`, facts of the data from `metrics/clean/`, what is right of each test item
+from `reports/rungs/`. Only the first is needed.
 """
 
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from langladder.evaluation.page import Page
 from langladder.faces.report.comparison import read_summary
 from langladder.faces.report.inputs import ReportInputs, Timing, read_curve
 from langladder.faces.report.tables import ladder_id
@@ -35,12 +37,21 @@ def read_last_run(root: Path) -> ReportInputs:
         rungs[family] = [
             replace(
                 rung,
+                page=_with_items(rung.page, root / "reports" / "rungs" / family / f"{rung.name}.json"),
                 timing=timings.get(f"{family}/{rung.name}", Timing()),
                 curve=tuple(read_curve(curve)) if curve.is_file() else (),
             )
             for rung, curve in zip(found, files, strict=True)
         ]
     return replace(inputs, rungs=rungs, data=read_data(root))
+
+
+def _with_items(page: Page, file: Path) -> Page:
+    """The page with what it gets right of each test item: ladder.json leaves that out, the rung's own file has it."""
+    if "right" not in type(page).model_fields or not file.is_file():
+        return page
+    found = read_json(file)
+    return page.model_copy(update={"right": found["right"]} if isinstance(found, dict) and "right" in found else {})
 
 
 def read_data(root: Path) -> dict[str, Any]:

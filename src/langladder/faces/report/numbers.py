@@ -65,6 +65,11 @@ def percent(value: float) -> str:
 
 
 @_or_infinite
+def p_value(value: float) -> str:
+    """`p = 0.031`."""
+    return "p < 0.0001" if value < 1e-4 else f"p = {value:.2g}"
+
+
 def seconds(value: float) -> str:
     """39 ms, 0.4 s, 12 s, 3 min 20 s, 2 h 05 min."""
     if value < 0.0995:

@@ -2,7 +2,7 @@
 
 A step goes from the best rung of one approach (n-grams, recurrent, Transformer) to the best of the next, in order of
 their years; where all rungs have one approach, from each rung to the next. Only measured figures are used, and a step
-that bought nothing, or lost, is named so. Which figure counts, and what ± says, is decided in `advice`.
+that bought nothing, or lost, is named so. Which figure counts, and which differences count, is decided in `advice`.
 """
 
 from collections.abc import Sequence
@@ -66,8 +66,8 @@ def step(old: Judged, new: Judged, measure: Measure) -> str:
     if not (isfinite(old.value) and isfinite(new.value)):
         return _impossible(old, new, measure, cost)
     if old.value == new.value or is_level(old, new):
-        within = "as good as" if old.value == new.value else "within the ± of"
-        lost = NO_GAIN if old.seconds and new.seconds and new.seconds > old.seconds else ""
+        within = "as good as" if old.value == new.value else "not significantly different from"
+        lost = NO_GAIN if old.cost and new.cost and new.cost > old.cost else ""
         return f"{new.title} is {within} {old.title} ({figures}){cost}{lost}."
     better = measure.sign * (new.value - old.value) > 0
     if title.startswith(("perplexity", "bits")):
@@ -76,7 +76,7 @@ def step(old: Judged, new: Judged, measure: Measure) -> str:
     else:
         gap = measure.width(abs(new.value - old.value)).replace(" %", " points")
         how = f"is {'ahead of' if better else 'behind'} {old.title} by {gap}"
-    cheaper = old.seconds and new.seconds and new.seconds < old.seconds
+    cheaper = old.cost and new.cost and new.cost < old.cost
     lost = "" if better or cheaper else NO_GAIN
     return f"{new.title} {how} ({figures}){cost}{lost}."
 
@@ -99,13 +99,13 @@ def _impossible(old: Judged, new: Judged, measure: Measure, cost: str) -> str:
 
 def _cost(old: Judged, new: Judged) -> str:
     """Its training time beside the other's; "" where one of them is not known."""
-    if not old.seconds or not new.seconds:
+    if not old.cost or not new.cost:
         return ""
-    times = new.seconds / old.seconds
+    times = new.cost / old.cost
     if abs(times - 1) <= ALIKE:
         return ", in the same training time"
     if times >= TELLING or times <= 1 / TELLING:
-        return f", for {numbers.seconds(new.seconds)} of training instead of {numbers.seconds(old.seconds)}"
+        return f", for {numbers.seconds(new.cost)} of training instead of {numbers.seconds(old.cost)}"
     return f", for {short(times)} × its training time"
 
 

@@ -250,7 +250,7 @@ def ladder_summary(inputs: ReportInputs) -> dict[str, Any]:
         family.name: [
             {"title": rung.title}
             | rung.page.summary()
-            | rung.metadata.model_dump(include={"year", "base", "reads"}, exclude_none=True)
+            | rung.metadata.model_dump(include={"year", "base", "reads", "module"}, exclude_none=True)
             | ({"also_given": rung.metadata.also_given} if rung.metadata.also_given else {})
             | {"name": rung.name}
             for rung in inputs.of(family.name)

@@ -1,6 +1,5 @@
 """The base of classifiers that are fitted by counting or by a solver: arrays, and their storage."""
 
-import time
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 from langladder.ground import artefacts, schema
 from langladder.ground.artefacts import JSONObject
 from langladder.ground.errors import InputError
+from langladder.ground.progress import Stopwatch
 from langladder.models.classification.classifier import MULTI_LABEL, Classifier, is_multi_label, read_reading
 from langladder.models.making import ModelSettings, TrainingResult
 from langladder.models.saving import ARRAYS, READING, read_description, write_model
@@ -99,7 +99,6 @@ def make(
         raise InputError("classification: no training text; see the report of the stage `clean`")
     model = kind(settings.model, labels)
     model.multi_label = is_multi_label([*train, *validation])
-    started = time.perf_counter()
+    clock = Stopwatch()
     model.fit(train, validation)
-    seconds = time.perf_counter() - started
-    return model, TrainingResult([], {"seconds": seconds, "tokens_per_second": len(train) / max(seconds, 1e-9)})
+    return model, TrainingResult([], clock.cost(len(train)))

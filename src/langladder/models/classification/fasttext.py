@@ -15,7 +15,6 @@ does the training, with one text per step and a learning rate that falls linearl
 Shape legend: N texts, T tokens, P features of all texts, F features with a row, C labels, D dimensions.
 """
 
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -29,7 +28,7 @@ from scipy.special import log_expit, log_softmax
 from langladder.ground import schema
 from langladder.ground.artefacts import JSONObject
 from langladder.ground.errors import InputError
-from langladder.ground.progress import working
+from langladder.ground.progress import Stopwatch, working
 from langladder.kernels.fasttext import Paths, Texts, fnv1a, learn_texts, means
 from langladder.models.classification.classifier import Explained, label_ids
 from langladder.models.classification.counted_classifier import CountedClassifier, finite
@@ -277,9 +276,6 @@ def make(
     with working("compiling"):
         kind(settings.model.model_copy(update={"epochs": 1}), labels).fit(train[:WARM_UP_TEXTS], validation)
     model = kind(settings.model, labels)
-    started = time.perf_counter()
+    clock = Stopwatch()
     curve = model.fit(train, validation, run.seed)
-    seconds = time.perf_counter() - started
-    return model, TrainingResult(
-        curve, {"seconds": seconds, "tokens_per_second": settings.model.epochs * len(train) / seconds}
-    )
+    return model, TrainingResult(curve, clock.cost(settings.model.epochs * len(train)))

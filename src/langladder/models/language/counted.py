@@ -1,6 +1,5 @@
 """The base of language models that are fitted by counting: one pass over the training stream, no gradients."""
 
-import time
 from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
@@ -11,7 +10,7 @@ import numpy as np
 
 from langladder.ground import artefacts
 from langladder.ground.errors import InputError
-from langladder.ground.progress import working
+from langladder.ground.progress import Stopwatch, working
 from langladder.models.language.language_model import LanguageModel
 from langladder.models.making import TrainingResult
 from langladder.models.saving import ARRAYS, read_description, write_model
@@ -75,7 +74,6 @@ def make(
     """Fit the model; kernels are compiled before the time is measured. For the arguments see `models.making`."""
     with working("compiling"):
         model.warm_up(train)
-    started = time.perf_counter()
+    clock = Stopwatch()
     model.fit(train)
-    seconds = time.perf_counter() - started
-    return TrainingResult([], {"seconds": seconds, "tokens_per_second": len(train.ids) / seconds})
+    return TrainingResult([], clock.cost(len(train.ids)))

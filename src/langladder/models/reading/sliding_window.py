@@ -10,7 +10,6 @@ these, the answer is the span with the highest sw. Difference from the paper: sp
 its own words, so `longest` is 1 by default. Only the threshold of no answer is fitted.
 """
 
-import time
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
@@ -23,6 +22,7 @@ from pydantic import Field
 
 from langladder.ground import artefacts, schema
 from langladder.ground.errors import InputError
+from langladder.ground.progress import Stopwatch
 from langladder.models.making import ModelSettings, TrainingResult
 from langladder.models.reading.reader import Found, Reader, read_threshold
 from langladder.models.saving import ARRAYS, READING, read_description, write_model
@@ -179,7 +179,6 @@ def make(
     """
     if not train:
         raise InputError("reading: no training question; see the report of the stage `corpus`")
-    model, started = kind(settings.model), time.perf_counter()
+    model, clock = kind(settings.model), Stopwatch()
     model.fit_threshold(validation or train, needed=any(not one.answers for one in train))
-    seconds = time.perf_counter() - started
-    return model, TrainingResult([], {"seconds": seconds, "tokens_per_second": len(validation) / max(seconds, 1e-9)})
+    return model, TrainingResult([], clock.cost(len(validation)))

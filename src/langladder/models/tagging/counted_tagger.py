@@ -3,7 +3,6 @@
 Shape legend: T words, K tags, B sentences.
 """
 
-import time
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 
 from langladder.ground import artefacts, schema
 from langladder.ground.errors import InputError
+from langladder.ground.progress import Stopwatch
 from langladder.models.classification.classifier import read_reading
 from langladder.models.making import ModelSettings, TrainingResult
 from langladder.models.saving import ARRAYS, READING, read_description, write_model
@@ -183,7 +183,6 @@ def make(
         raise InputError("tagging: no training sentence; see the report of the stage `clean`")
     tagger = kind(settings.model, tags)
     ids = tag_ids(train, tags)
-    started = time.perf_counter()
+    clock = Stopwatch()
     tagger.fit(train, ids)
-    seconds = time.perf_counter() - started
-    return tagger, TrainingResult([], {"seconds": seconds, "tokens_per_second": len(ids) / max(seconds, 1e-9)})
+    return tagger, TrainingResult([], clock.cost(len(ids)))
