@@ -324,7 +324,8 @@ def repro(targets: list[str]) -> list[str]:
     progress.show()
     chosen = params.load()
     # clearer than DVC's own message about a cycle or a broken link
-    if wrong := [*checks.growth_problems(chosen), *checks.broken_links(chosen.paths.model_dump())]:
+    wrong = [*checks.growth_problems(chosen), *checks.broken_links(chosen.paths.model_dump())]
+    if wrong := [*checks.linked_outputs(), *wrong]:
         raise combined(wrong)
     needs, todo = find_jobs()
     todo &= with_needs(needs, targets) if targets else set(needs)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from difflib import get_close_matches
 from graphlib import CycleError, TopologicalSorter
 from importlib.metadata import version
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
@@ -22,7 +22,7 @@ from langladder.ground.errors import InputError
 from langladder.ground.remote import is_url
 from langladder.ground.schema import checked_name
 from pipeline import INSTALLED, ROOT
-from pipeline.settings import params
+from pipeline.settings import params, plan
 from pipeline.settings.params import Choices
 from pipeline.settings.schema import RungValues
 from pipeline.settings.yaml_files import Values, display_path, read_yaml
@@ -246,6 +246,23 @@ def phrases_in_folds(family: str, name: str, values: Values, config: DictConfig)
         "(phrases: true): phrases of test texts would be in the training data; choose labels without phrases, or set "
         "folds to 1: params.yaml"
     )
+
+
+def linked_outputs() -> list[str]:
+    """Folders with outputs of dvc.yaml below them that are links.
+
+    DVC removes the outputs of a stage before the stage runs, also behind a link; git has no files behind one.
+    """
+    bodies = [body.get("do", body) for body in plan.declared().values()]
+    outs = [out for body in bodies for key in ("outs", "metrics", "plots") for out in body.get(key, [])]
+    paths = [PurePosixPath(out if isinstance(out, str) else next(iter(out))) for out in outs]
+    folders = sorted({str(folder) for path in paths for folder in path.parents} - {"."})
+    return [
+        f"{folder}: a link to {(ROOT / folder).readlink()}, and no output may be behind a link, because DVC empties it "
+        "there; remove the link. docs/stages.md says how outputs can be on another disk"
+        for folder in folders
+        if (ROOT / folder).is_symlink()
+    ]
 
 
 def broken_links(paths: Mapping[str, str]) -> list[str]:

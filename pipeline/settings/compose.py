@@ -238,6 +238,7 @@ def resolve(chosen: params.Choices, found: Sequence[str] = ()) -> dict[str, Valu
     checks.warn(checks.unused(chosen) if not problems else ())
     left_out = checks.bad_groups(chosen)
     problems += [*checks.growth_problems(chosen), *checks.broken_links(chosen.paths.model_dump())]
+    problems += checks.linked_outputs()
     chosen = checks.known(chosen)
     compositions = Compositions(chosen, left_out)
     graph = compositions.graph()

@@ -14,7 +14,7 @@ from langladder.ground.schema import checked_name
 from pipeline import ROOT
 
 OUTPUT_FOLDERS = ("models", "data", "reports", "metrics", "curves", "resolved", "checkpoints", "multirun", "outputs")
-"""The folders whose content stages can replace. Each of them can be a link to another disk."""
+"""The folders whose content stages can replace. In a single run each of them can be a link to another disk."""
 
 
 def replaceable(path: Path) -> bool:

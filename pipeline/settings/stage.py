@@ -108,6 +108,8 @@ def _main(name: str, run: Run) -> None:
             another = any(argument.startswith("trainer=") for argument in sys.argv)  # instead of flags in params.yaml
             compose.prepare(chosen, ["trainer"] if another else [])
             _insert(f"hydra.job.name={name}")
+        elif wrong := checks.linked_outputs():
+            raise combined(wrong)
         elif _left_out(name):
             return
         hydra.main(version_base="1.3", config_path=compose.conf_folder(), config_name="config")(_job(name, run))()

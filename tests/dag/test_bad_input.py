@@ -3,6 +3,7 @@
 import errno
 import importlib
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -140,6 +141,25 @@ def test_a_stage_replaces_nothing_but_outputs_of_the_project(project: Path, tmp_
     assert replaces("elsewhere/new") and not replaces("elsewhere/new")  # as `hydra.run.dir=elsewhere` makes it
     (project / "resolved").unlink()
     assert replaces("resolved") and replaces("resolved")
+
+
+LINKS = ["models", "models/lm", "data/raw", "metrics/train_lm", "curves/lm", "reports/rungs/lm", "data/watched"]
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_no_folder_of_outputs_is_a_link(project: Path, link: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DVC would empty what is behind it before a stage could look."""
+    monkeypatch.setattr(checks, "ROOT", project)
+    for out in ("models/lm/gpt", "data/raw/text", "checkpoints/x"):
+        (project / out).mkdir(parents=True)
+    (project / "data" / "raw" / "text" / "part.parquet").symlink_to("../../../input/mine/thesis.txt")  # as DVC links
+    assert checks.linked_outputs() == []
+    if (project / link).exists():
+        shutil.rmtree(project / link)
+    (project / link).parent.mkdir(parents=True, exist_ok=True)
+    (project / link).symlink_to(project / "input")
+    (problem,) = checks.linked_outputs()
+    assert problem.startswith(f"{link}: a link to {project}/input")
 
 
 def test_a_path_of_names_stays_where_it_belongs(project: Path) -> None:
