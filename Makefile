@@ -138,9 +138,7 @@ publish: $(VENV)/ready ## the report, the site (if made) and models of the last 
 
 .PHONY: lessons
 lessons: setup ## the lessons as notebooks → outputs/lessons/
-	@mkdir -p outputs/lessons; for lesson in lessons/*.py; do \
-	  jupytext --quiet --to ipynb --output outputs/lessons/$$(basename $$lesson .py).ipynb $$lesson; done
-	@ls outputs/lessons/*.ipynb | grep -vE -- '-[0-9a-f]{16}'
+	@python -m pipeline.site.lessons
 
 .PHONY: data
 data: $(VENV)/ready ## download the public sets with open licences into input/ (needs a network; LANGLADDER_DATA=… for another folder)
@@ -156,7 +154,8 @@ sbom: ## the contents of the lock files, as CycloneDX → outputs/sbom.json
 
 .PHONY: clean
 clean: ## remove everything that the pipeline made (not the environment, not DVC's cache, not the MLflow runs)
+	@"$(PYTHON)" scripts/clean.py outputs multirun $(wildcard ladders/*/outputs ladders/*/multirun)
 	@for place in . ladders/*; do test ! -d $$place || (cd $$place || exit; \
-	  rm -rf resolved metrics curves checkpoints outputs multirun; \
+	  rm -rf resolved metrics curves checkpoints; \
 	  rm -rf $$(grep -oE '(data|models|reports)/[a-z]+' $(CURDIR)/dvc.yaml | sort -u) reports/{index.html,ladder.*,timings.json}; \
 	  find data models reports -type d -empty -delete 2>/dev/null || true); done # what else stands there is the user's

@@ -2,9 +2,11 @@
 
 A lesson is a Python file in jupytext's percent format: a script that asserts its figures, and a notebook. It is
 executed in a process of its own (nbclient), in an empty folder, once for each state of the lesson and the library: the
-executed notebook is kept in outputs/lessons/. Two lessons are executed at a time, on one core each. A lesson that fails
-or takes too long does not stop the others: its page shows the cells that ran, and the problem. The last cell of a
-lesson, with the metadata `handout`, is a page of its own: one sheet for the teacher.
+executed notebook is kept in outputs/lessons/.executed/. Two lessons are executed at a time, on one core each. A lesson
+that fails or takes too long does not stop the others: its page shows the cells that ran, and the problem. The last cell
+of a lesson, with the metadata `handout`, is a page of its own: one sheet for the teacher.
+
+    python -m pipeline.site.lessons    # the lessons as notebooks → outputs/lessons/ (`make lessons`)
 """
 
 import hashlib
@@ -18,14 +20,17 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from langladder.ground.artefacts import write_text
+from langladder.ground.atomic import not_in_sums, write_sums
 from pipeline import ROOT
 from pipeline.site.links import fenced
 
 LESSONS = ROOT / "lessons"
-KEPT = ROOT / "outputs" / "lessons"
+NOTEBOOKS = ROOT / "outputs" / "lessons"
+KEPT = NOTEBOOKS / ".executed"
 LIMIT = 600  # seconds a lesson; on one free core the longest takes a minute
 AT_A_TIME = 2
 DIGITS = 16  # of the hash in the name of an executed notebook
@@ -105,6 +110,20 @@ def as_notebook(name: str) -> str:
 
     notebook: str = jupytext.writes(jupytext.read(LESSONS / f"{name}.py", fmt="py:percent"), fmt="ipynb")
     return notebook
+
+
+def write_notebooks(folder: Path) -> list[str]:
+    """Write every lesson as a notebook into a folder; one that was edited since it was written stays.
+
+    Returns:
+        The files that stay.
+    """
+    files = {folder / f"{name}.ipynb": name for name in names()}
+    edited = {folder / other for other in not_in_sums(folder)}
+    for file in files.keys() - edited:
+        write_text(file, as_notebook(files[file]))
+    write_sums(folder, files.keys() - edited)
+    return sorted(file.name for file in files.keys() & edited)
 
 
 def handout(name: str) -> str:
@@ -221,3 +240,15 @@ def _printed(output: dict[str, Any]) -> str:
 
 def _drawn(cell: dict[str, Any]) -> list[dict[str, Any]]:
     return [output for output in cell.get("outputs", []) if "image/svg+xml" in output.get("data", {})]
+
+
+def main() -> None:
+    """Write the notebooks."""
+    stay = write_notebooks(NOTEBOOKS)
+    for name in names():
+        what = "stays: you have edited it; to have it anew, rename or delete it" * (f"{name}.ipynb" in stay)
+        print(f"{NOTEBOOKS.relative_to(ROOT) / name}.ipynb", what)
+
+
+if __name__ == "__main__":
+    main()

@@ -25,7 +25,7 @@ from safetensors import safe_open
 
 from langladder.answers.kinds import title_of
 from langladder.ground.artefacts import read_json, write_json, write_text
-from langladder.ground.atomic import Owner, atomic_folder
+from langladder.ground.atomic import Owner, atomic_folder, write_sums
 from langladder.ground.errors import InputError
 from langladder.models.classification.textcnn import TextCNN
 from langladder.models.language.gpt import GPT
@@ -45,8 +45,7 @@ BROWSER = Path(__file__).parent / "browser"
 LISTED = "rungs.json"
 MOST_BYTES = 90 << 20  # of a rung's weights: GitHub takes files of 100 MB
 EXAMPLES, LONGEST_EXAMPLE = 3, 240
-NAMES = "[!.]*", ".nojekyll"  # nothing else that is hidden: a .git beside the pages is the user's
-PUBLISHED = Owner("a folder that `make publish` wrote", NAMES, lambda folder: (folder / LISTED).is_file())
+PUBLISHED = Owner("what `make publish` wrote", ("*",), lambda folder: (folder / LISTED).is_file(), summed=True)
 
 
 class Kind(NamedTuple):
@@ -166,6 +165,7 @@ def publish(root: Path, out: Path, ladders: Sequence[str] = ()) -> dict[str, Run
         _write_pages(folder, rungs, root, ladders)
         write_json(folder / LISTED, rungs)
         (folder / ".nojekyll").touch()  # GitHub Pages serves the folder as it is
+        write_sums(folder)
     return rungs
 
 

@@ -16,7 +16,7 @@ import pytest
 from faults import device, largest_file
 
 from langladder.ground.artefacts import read_arrays, write_arrays, write_json, write_text
-from langladder.ground.atomic import STAGE, Owner, atomic_file, atomic_folder
+from langladder.ground.atomic import STAGE, SUMS, Owner, atomic_file, atomic_folder, not_in_sums, write_sums
 from langladder.ground.errors import InputError
 
 BOOKS = Owner("a shelf of books", ("*.book", "mark"), lambda folder: (folder / "mark").is_file())
@@ -137,13 +137,16 @@ import os, signal, sys
 from pathlib import Path
 from langladder.ground.atomic import STAGE, atomic_file, atomic_folder
 place = Path(sys.argv[1])
-make = atomic_folder(place, STAGE) if sys.argv[2] == "folder" else atomic_file(place)
+make = atomic_file(place) if sys.argv[2] == "file" else atomic_folder(place, STAGE)
 with make as temporary:
     print(temporary.name, flush=True)
     if sys.argv[2] == "folder":
         (temporary / "half").touch()
         rename = Path.rename
         Path.rename = lambda self, to: (rename(self, to), os.kill(os.getpid(), signal.SIGKILL))
+    elif sys.argv[2] == "nested":
+        with atomic_folder(temporary, STAGE):
+            os.kill(os.getpid(), signal.SIGKILL)
     else:
         os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -164,6 +167,30 @@ def test_what_a_killed_process_left_goes_with_the_next_write(tmp_path: Path) -> 
         write_text(tmp_path / "text", "new")
         assert len(names(tmp_path)) == 3 and left not in names(tmp_path)
     assert names(tmp_path) == sorted([others, "text"])
+
+
+def test_what_is_written_inside_of_a_temporary_folder_is_removed_with_it(tmp_path: Path) -> None:
+    """A function that writes a folder whole is given the temporary folder of its caller."""
+    left = kill(tmp_path / "text", "nested")
+    assert len(names(tmp_path)) == 2 and left in names(tmp_path)
+    with atomic_folder(tmp_path / "text", STAGE) as outer, atomic_folder(outer, STAGE) as inner:
+        (inner / "whole").touch()
+    assert names(tmp_path) == ["text", "text/whole"]
+
+
+def test_files_of_a_folder_that_were_edited_are_known(tmp_path: Path) -> None:
+    for name in ("a", "b", "sub/c"):
+        write_text(tmp_path / name, name)
+    assert not_in_sums(tmp_path) == ["a", "b", "sub/c"]
+    write_sums(tmp_path)
+    assert not_in_sums(tmp_path) == []
+    checked = subprocess.run(["sha256sum", "--check", SUMS], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert checked.stdout == "a: OK\nb: OK\nsub/c: OK\n"
+    write_text(tmp_path / "a", "edited")
+    write_text(tmp_path / "sub" / "new", "mine")
+    (tmp_path / "b").unlink()
+    (tmp_path / "b").symlink_to("sub/c")
+    assert not_in_sums(tmp_path) == ["a", "b", "sub/new"]
 
 
 def test_a_folder_put_aside_by_a_killed_process_comes_back(tmp_path: Path) -> None:

@@ -5,12 +5,26 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from langladder.ground.atomic import write_sums
+
 ROOT = Path(__file__).resolve().parents[2]
+NEEDED = (
+    "Makefile",
+    "dvc.yaml",
+    "scripts/clean.py",
+    *(f"src/langladder/{name}.py" for name in ("__init__", "ground/__init__", "ground/errors", "ground/atomic")),
+)
+
+
+def make_clean(folder: Path) -> str:
+    for name in NEEDED:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    command = ["make", "-C", folder, "clean"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def test_clean_leaves_what_the_pipeline_did_not_make(tmp_path: Path) -> None:
-    for name in ("Makefile", "dvc.yaml"):
-        shutil.copy(ROOT / name, tmp_path)
     outs = re.findall(
         r"(?:data|models|reports|metrics|curves)/[a-z/]+", (ROOT / "dvc.yaml").read_text(encoding="utf-8")
     )
@@ -28,12 +42,40 @@ def test_clean_leaves_what_the_pipeline_did_not_make(tmp_path: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
     (tmp_path / "ladders" / "full" / "conf").symlink_to("../../conf")
-    subprocess.run(["make", "-C", tmp_path, "clean"], check=True, capture_output=True)
+    make_clean(tmp_path)
     left = sorted(path for path in tmp_path.rglob("*") if path.is_file() and "full/conf" not in str(path))
-    assert len(made) > 30 and left == sorted([tmp_path / "Makefile", tmp_path / "dvc.yaml", *mine])
+    left = [path for path in left if "__pycache__" not in str(path)]
+    assert len(made) > 30 and left == sorted([*(tmp_path / name for name in NEEDED), *mine])
     full = tmp_path / "ladders" / "full"
     assert not (full / "metrics").exists() and (full / "conf").is_dir()
-    subprocess.run(["make", "-C", tmp_path, "clean"], check=True, capture_output=True)
+    make_clean(tmp_path)
+
+
+def test_of_outputs_the_files_of_the_user_and_edited_ones_stay_and_are_named(tmp_path: Path) -> None:
+    run, job = "outputs/train_lm/2026-11-27_09-00-00", "multirun/train_lm/2026-11-27_09-00-00/lm=gpt,seed=1"
+    listed = ["outputs/lessons/one.ipynb", "outputs/lessons/two.ipynb", "outputs/publish/models/a.json"]
+    made = [*listed, "outputs/across.md", "outputs/lessons/.executed/one-0123456789abcdef.ipynb"]
+    made += [f"{run}/.hydra/config.yaml", f"{run}/models/lm/gpt/config.json", f"{run}/train_lm.log"]
+    made += [f"{job}/.hydra/config.yaml", f"{job}/metrics/lm/gpt.json", f"{Path(job).parent}/multirun.yaml"]
+    made += ["ladders/full/outputs/across.csv"]
+    mine = ["outputs/thesis.txt", f"{run}/notes.txt", f"{job}/drawing.svg", "outputs/models/lm/mine/config.json"]
+    mine += ["outputs/publish/CNAME", "outputs/lessons/one-edited.ipynb", "ladders/full/outputs/mine.txt"]
+    for name in (*made, *mine):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    for folder in ("lessons", "publish"):
+        files = [tmp_path / name for name in listed if f"/{folder}/" in name]
+        write_sums(tmp_path / "outputs" / folder, files)
+    (tmp_path / listed[1]).write_text("with my answers")
+    printed = make_clean(tmp_path)
+    left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    assert left & {*made, *mine} == {*mine, listed[1]}
+    assert "outputs/lessons/SHA256SUMS" not in left and not (tmp_path / job / ".hydra").exists()
+    assert all(f"  {name}\n" in printed for name in (*mine, listed[1]))
+    for name in (*mine, listed[1]):
+        (tmp_path / name).unlink()
+    assert "stay" not in make_clean(tmp_path)
+    assert not (tmp_path / "outputs").exists() and not (tmp_path / "multirun").exists()
 
 
 def test_a_ladder_that_is_none_is_refused() -> None:

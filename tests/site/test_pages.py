@@ -1,6 +1,7 @@
 """The site's pages before MkDocs sees them: every rung stands in the story, every link leads somewhere."""
 
 import ast
+import json
 import posixpath
 import re
 from functools import cache
@@ -176,6 +177,17 @@ def test_a_lesson_asks_asserts_and_answers(file: Path) -> None:
     assert exercises >= 3 and exercises == text.count("<details>") == text.count("</details>")
     assert sum(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(text))) >= 8
     assert text.count("plt.subplots") == text.count('# %% alt="')
+
+
+def test_a_notebook_that_was_edited_is_not_written_anew(tmp_path: Path) -> None:
+    assert lessons.write_notebooks(tmp_path) == []
+    first, second = sorted(tmp_path.glob("*.ipynb"))[:2]
+    first.write_text(first.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    edited = first.read_bytes()
+    assert lessons.write_notebooks(tmp_path) == lessons.write_notebooks(tmp_path) == [first.name]
+    assert first.read_bytes() == edited and json.loads(second.read_text(encoding="utf-8"))["cells"]
+    first.unlink()
+    assert lessons.write_notebooks(tmp_path) == [] and first.is_file()
 
 
 def test_the_gpt_of_the_lesson_has_at_most_100_lines() -> None:

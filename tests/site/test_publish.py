@@ -114,9 +114,19 @@ def test_the_report_of_another_ladder_is_published_only_if_named(run: Path, tmp_
 
 
 def test_only_a_published_folder_is_replaced(run: Path, out: Path, tmp_path: Path) -> None:
-    (out / "left.txt").touch()
     publish(run, out)
-    assert not (out / "left.txt").exists()
+    (out / "blog").mkdir()
+    for mine in ("CNAME", "blog/first.html"):
+        (out / mine).touch()
+        with pytest.raises(InputError, match=rf"it holds {mine}: not in what `make publish` wrote, or edited since"):
+            publish(run, out)
+        (out / mine).unlink()
+    page = (out / "index.html").read_text(encoding="utf-8")
+    (out / "index.html").write_text(page + "<p>mine</p>", encoding="utf-8")
+    with pytest.raises(InputError, match=r"it holds index\.html: not"):
+        publish(run, out)
+    (out / "index.html").write_text(page, encoding="utf-8")
+    publish(run, out)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").touch()
     with pytest.raises(InputError, match="not replaced"):

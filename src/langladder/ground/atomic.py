@@ -9,7 +9,8 @@
 4. A link to a folder is followed. A link to a file is itself replaced, because DVC can link an output into its cache.
    Anything else (/dev/null, a pipe) is written to, not replaced.
 5. New files and folders have the permissions of the umask; a replaced file keeps its permissions.
-6. The temporary name is unique and contains its process; leftovers of dead processes on this machine are removed.
+6. The temporary name is unique and contains its process; leftovers of dead processes on this machine are removed, also
+   those of a folder that is written inside of another's temporary one.
 7. A full or read-only disk, or missing permissions, raise an `InputError` with the path.
 """
 
@@ -23,7 +24,7 @@ import secrets
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -35,6 +36,9 @@ LITTER = ("*.DS_Store", "*Thumbs.db", "*desktop.ini")  # files of file managers
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _REFUSED = {errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP, errno.EIO, errno.EBUSY}
 _LONGEST = 120  # bytes of a name that are repeated in its temporary name
+_TEMPORARY = re.compile(r"(\..*\.)[0-9a-f]{8}-\d+-[0-9a-f]{8}\.partial")
+SUMS = "SHA256SUMS"
+"""The file that lists a folder's other files with their hashes, in the format of the program `sha256sum`."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +49,13 @@ class Owner:
         what: its name in messages.
         names: patterns (fnmatch) of the paths that it can contain.
         marked: whether a folder is of this kind: has a file that only this kind has.
+        summed: whether it must have exactly the files that its SHA256SUMS lists (`write_sums`).
     """
 
     what: str
     names: tuple[str, ...]
     marked: Callable[[Path], bool]
+    summed: bool = False
 
     def objection(self, folder: Path) -> str | None:
         """Why this existing folder is not replaced; None if it may be."""
@@ -57,11 +63,39 @@ class Owner:
         for name in inside:
             if not any(fnmatch.fnmatchcase(name, pattern) for pattern in (*self.names, *LITTER)):
                 return f"it holds {name}, which does not belong to {self.what}"
+        if self.summed and (others := not_in_sums(folder)):
+            more = f" and {len(others) - 5:,} more files" if len(others) > 5 else ""
+            return f"it holds {', '.join(others[:5])}{more}: not in {self.what}, or edited since"
         return None if not inside or self.marked(folder) else f"it is not {self.what}"
 
 
 STAGE = Owner("an output of a stage", ("*",), lambda _: True)
 """A stage's own folder in dvc.yaml: DVC removes it before the stage runs, so all of its content is the stage's."""
+
+
+def write_sums(folder: Path, files: Iterable[Path] | None = None) -> None:
+    """List files of a folder, by default all, with their hashes in SHA256SUMS, so that edited ones are recognised."""
+    listed = [path for path in folder.rglob("*") if path.is_file()] if files is None else files
+    sums = {path.relative_to(folder).as_posix(): _sha256(path) for path in listed if path.name != SUMS}
+    with atomic_file(folder / SUMS) as temporary:
+        temporary.write_text("".join(f"{sums[name]}  {name}\n" for name in sorted(sums)), encoding="utf-8")
+
+
+def not_in_sums(folder: Path) -> list[str]:
+    """The files of a folder that its SHA256SUMS does not list, or lists with another content: those of a user."""
+    lines = (folder / SUMS).read_text(encoding="utf-8").splitlines() if (folder / SUMS).is_file() else []
+    listed = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    files = (path for path in folder.rglob("*") if not _is_folder(path))
+    found = {path.relative_to(folder).as_posix(): path for path in files}
+    others = [name for name in found if not any(fnmatch.fnmatchcase(name, pattern) for pattern in (SUMS, *LITTER))]
+    return sorted(name for name in others if name not in listed or _sha256(found[name]) != listed[name])
+
+
+def _sha256(path: Path) -> str:
+    if path.is_symlink():
+        return "a link"
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager
@@ -229,7 +263,10 @@ def _beside(path: Path, what: str) -> Path:
 
 
 def _prefix(path: Path) -> str:
+    """How the temporary names of a path begin; of a temporary file itself, how its own name begins."""
     name = path.name
+    if temporary := _TEMPORARY.fullmatch(name):
+        return temporary[1]
     whole = os.fsencode(name)
     if len(whole) > _LONGEST:
         name = whole[: _LONGEST // 2].decode(errors="ignore") + hashlib.sha256(whole).hexdigest()[:16]
