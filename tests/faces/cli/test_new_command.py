@@ -154,6 +154,31 @@ def test_a_folder_of_data_is_copied(tmp_path: Path) -> None:
     assert chosen(tmp_path / "mine")["paths"]["text"] == "input/text"
 
 
+@pytest.mark.parametrize(
+    ("project", "link", "said"),
+    [
+        ("dd/proj", "", "is inside dd, which would be copied into itself"),
+        ("dd/deep/er/proj", "", "is inside dd, which would be copied into itself"),
+        ("other/proj", "", "is inside dd, which would be copied into itself"),  # other is a link to dd
+        ("proj", "dd", "dd/deep/link: a link to a folder"),  # a cycle
+        ("proj", "nowhere", "dd/deep/link: a link to nothing"),
+    ],
+)
+def test_data_that_cannot_be_copied_whole_are_refused_and_nothing_is_written(
+    project: str, link: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dd" / "deep").mkdir(parents=True)
+    (tmp_path / "dd" / "a.txt").write_text("a b c\n")
+    (tmp_path / "other").symlink_to("dd")
+    if link:
+        (tmp_path / "dd" / "deep" / "link").symlink_to(tmp_path / link)
+    before = sorted(tmp_path.rglob("*"))
+    done = run(project, "--data", "dd", "--kind", "text")
+    assert done.exit_code == 2 and said in done.output
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 @pytest.mark.parametrize(("absent", "said"), [("hydra", "hydra is not installed"), ("pipeline", "not installed")])
 def test_missing_parts_are_named_with_what_installs_them(
     absent: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -10,7 +10,6 @@ machine that it was made on, and a new version of langladder is a change like an
 import csv
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -28,6 +27,7 @@ from langladder.faces.cli.options import FOLDER
 from langladder.faces.cli.output import echo
 from langladder.ground.artefacts import write_text
 from langladder.ground.errors import InputError, needs
+from langladder.ground.remote import copy
 
 ROWS = 2000  # of a table that are looked at
 FEW = 0.5  # a column can be labels if at most this share of its values are different
@@ -120,15 +120,12 @@ def make(folder: Path, parts: Path, data: Path | None, found: Found | None) -> I
     """
     kind = KINDS[found.kind] if found else KINDS["labels"]
     text = (parts / "params.yaml").read_text(encoding="utf-8")
-    for side in sorted(set(re.findall(r"(?m)^  \w+: input/(\w+)", text))):
-        write_text(folder / "input" / side / ".gitkeep", "")
     path = f"input/{kind.side}"
     if data is not None:
-        if data.is_dir():
-            shutil.copytree(data, folder / path, dirs_exist_ok=True)
-        else:
-            path = f"{path}/{data.name}"
-            shutil.copyfile(data, folder / path)
+        path += "" if data.is_dir() else f"/{data.name}"
+        copy(data, folder / path)
+    for side in sorted(set(re.findall(r"(?m)^  \w+: input/(\w+)", text))):
+        write_text(folder / "input" / side / ".gitkeep", "")
     write_text(folder / "params.yaml", params_text(text, kind, path, found.settings) if found else _headed(text))
     _write_version(folder, parts)
     family, base = kind.example
