@@ -42,7 +42,7 @@ $(VENV)/ready-dev: requirements.lock requirements-dev.lock pyproject.toml script
 	@touch $(VENV)/ready $@
 
 .PHONY: setup
-setup: $(VENV)/ready-dev ## create the virtual environment from the lock files (TORCH=cpu, TORCH=cuda: that build of torch)
+setup: $(VENV)/ready-dev ## create the virtual environment from the lock files (torch by whether an NVIDIA GPU is here; TORCH=cpu, TORCH=cuda)
 
 # What is misspelt would run the default ladder, for hours.
 LADDERS := full $(notdir $(basename $(wildcard conf/ladder/*.yaml)))

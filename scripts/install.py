@@ -6,8 +6,11 @@ Needs Python and the pip that it brings. The lock names every package but those 
 NVIDIA GPUs depends on gigabytes of libraries, one for the CPU on none), so: every pin as it stands, several pips at a
 time, then torch once more with dependencies, which finds nothing missing or fetches just those libraries.
 
+A new environment on Linux gets torch for NVIDIA GPUs if there is one here, otherwise torch for the CPU, if pip can find
+it; `--torch` decides, and an environment keeps the build that it has.
+
 Pip takes only files whose SHA-256 the lock has. The lock's hashes of torch are those of the package index, so they hold
-for its build for NVIDIA GPUs and for macOS; a build from elsewhere (TORCH=cpu, or the one that pip is configured to
+for its build for NVIDIA GPUs and for macOS; a build from elsewhere (for the CPU, or the one that pip is configured to
 find) and what a build brings along are taken by exact version. Packages that exist as source alone are built with the
 lock's own setuptools, which is installed first.
 """
@@ -20,6 +23,7 @@ import importlib.metadata
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -238,10 +242,25 @@ def _state(environment: Environment, jobs: list[Job], packages: int, before: int
     return ", ".join(parts)
 
 
-def choose_torch(pin: str, build: str) -> list[str]:
+def has_nvidia_gpu() -> bool:
+    """Whether an NVIDIA GPU and its driver are here, also in a container or under WSL."""
+    if list(Path("/dev").glob("nvidia[0-9]*")):
+        return True
+    program = shutil.which("nvidia-smi", path=f"{os.environ.get('PATH', os.defpath)}{os.pathsep}/usr/lib/wsl/lib")
+    if program is None:
+        return False
+    try:
+        listed = subprocess.run([program, "-L"], capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return listed.returncode == 0 and listed.stdout.startswith("GPU ")
+
+
+def choose_torch(pin: str, build: str, there: str) -> list[str]:
     """What pip is told for a build: exact versions, so that no other build can answer, whichever indexes it asks.
 
-    Lines of a requirements file, with the lock's hashes where the build is the package index' own.
+    Without a build, the one that is there, or else the one for this machine, is preferred. Lines of a requirements
+    file, with the lock's hashes where the build is the package index' own.
     """
     version, hashes = pinned_version(pin), " ".join(re.findall(r"--hash=\S+", pin))
     if platform.system() == "Darwin":
@@ -252,14 +271,19 @@ def choose_torch(pin: str, build: str) -> list[str]:
         return [f"--extra-index-url {CPU_INDEX}", f"torch=={version}+cpu"]
     if build == "cuda":
         return [f"torch==={version} {hashes}"]  # the index' own build, not one marked +cpu in a folder of wheels
-    return [f"torch=={version}"]
+    gpu = there == "cuda" if there else has_nvidia_gpu()
+    if not there:
+        what, other = ("an", "cpu") if gpu else ("no", "cuda")
+        print(f"== {what} NVIDIA GPU here: torch for {'it' if gpu else 'the CPU'} (TORCH={other} for the other build)")
+    # pip prefers the CPU's build where it finds one: 2.13.0+cpu is newer than 2.13.0
+    return [*[f"--extra-index-url {CPU_INDEX}"][gpu:], f"torch=={version}"]
 
 
 def install_torch_build(environment: Environment, pin: str, build: str, locked: set[str]) -> list[str]:
     """What pip is told; nothing where the wanted build is there. Another one goes first, with what it brought."""
     version = pinned_version(pin)
-    words = choose_torch(pin, build)
     there = environment.torch_build()
+    words = choose_torch(pin, build, there)
     same_version = environment.installed().get("torch", "").split("+")[0] == version
     if (there and same_version and build in ("", there)) or (platform.system() == "Darwin" and same_version):
         return []
@@ -310,11 +334,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("folder", type=Path, help="the environment; made where absent")
     parser.add_argument("locks", type=Path, nargs="+", help="lock files")
-    parser.add_argument("--torch", default="", help="cpu or cuda; empty: as before, at first the build that pip finds")
+    parser.add_argument("--torch", default="", help="cpu or cuda; empty: as before, at first by whether a GPU is here")
     arguments = parser.parse_args()
     if arguments.torch not in ("", "cpu", "cuda"):
         sys.exit(
-            f"TORCH={arguments.torch}: one of cpu, cuda; or leave it out for the build that pip is configured to find"
+            f"TORCH={arguments.torch}: one of cpu, cuda; or leave it out: cuda if an NVIDIA GPU is here, otherwise cpu"
         )
     environment = Environment(arguments.folder.absolute())
     create(environment)

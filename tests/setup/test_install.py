@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from pipeline import ROOT
+from scripts import install as install_script
 
 BACKEND = """
 import zipfile
@@ -96,7 +97,9 @@ def test_each_build_of_torch_comes_with_what_it_depends_on(project: Path) -> Non
     first = install(project)
     assert first.returncode == 0, first.stdout + first.stderr
     assert kept() == {"plain-1.0", "torch-2.13.0+cpu"}, "the build that pip finds first"
-    assert "2 packages of requirements.lock" in first.stdout
+    assert "2 packages of requirements.lock" in first.stdout and "NVIDIA GPU here: torch for" in first.stdout
+    again = install(project)
+    assert "0 packages of requirements.lock" in again.stdout and "GPU here" not in again.stdout
 
     other = install(project, "--torch", "cuda")
     assert other.returncode == 0, other.stdout + other.stderr
@@ -138,6 +141,44 @@ def test_a_file_is_refused_whose_hash_the_lock_lacks(project: Path, other: str) 
     assert failed.returncode == 1
     assert re.search("DO NOT MATCH THE HASHES|Hashes are required", failed.stdout), failed.stdout
     assert "plain-2.0" not in packages(project)
+
+
+PIN = "torch==2.13.0 --hash=sha256:00"
+CPU_INDEX = "--extra-index-url https://download.pytorch.org/whl/cpu"
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="macOS has one build of torch")
+@pytest.mark.parametrize(
+    ("build", "there", "gpu", "words"),
+    [
+        ("", "", False, [CPU_INDEX, "torch==2.13.0"]),
+        ("", "", True, ["torch==2.13.0"]),
+        ("", "cpu", True, [CPU_INDEX, "torch==2.13.0"]),  # an environment keeps its build
+        ("", "cuda", False, ["torch==2.13.0"]),
+        ("cpu", "", True, [CPU_INDEX, "torch==2.13.0+cpu"]),
+        ("cuda", "", False, ["torch===2.13.0 --hash=sha256:00"]),
+    ],
+)
+def test_without_a_word_the_build_is_that_for_this_machine(
+    build: str, there: str, gpu: bool, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(install_script, "has_nvidia_gpu", lambda: gpu)
+    assert install_script.choose_torch(PIN, build, there) == words
+
+
+@pytest.mark.skipif(bool(list(Path("/dev").glob("nvidia[0-9]*"))), reason="a GPU")
+def test_a_gpu_is_one_that_the_driver_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver without a GPU is none: nvidia-smi stays where a card was taken out."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert not install_script.has_nvidia_gpu()
+    for line, found in (
+        ("echo 'GPU 0: NVIDIA A100'", True),
+        ("echo 'No devices were found'", False),
+        ("exit 9", False),
+    ):
+        (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\n{line}\n")
+        (tmp_path / "nvidia-smi").chmod(0o755)
+        assert install_script.has_nvidia_gpu() == found
 
 
 def test_an_unknown_build_is_refused(project: Path) -> None:
