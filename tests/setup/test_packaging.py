@@ -3,8 +3,10 @@
 import fnmatch
 import json
 import re
+import shutil
 import subprocess
 import tomllib
+from pathlib import Path
 
 import pytest
 import yaml
@@ -13,7 +15,7 @@ from pipeline import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 TOP = {
-    *(".ci", ".devcontainer", ".dockerignore", ".dvc", ".dvcignore", ".github", ".gitignore"),
+    *(".ci", ".devcontainer", ".dockerignore", ".dvc", ".dvcignore", ".gitattributes", ".github", ".gitignore"),
     *("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "Dockerfile", "LICENSE", "Makefile", "README.md"),
     *("benchmarks", "conf", "deploy", "docs", "examples", "input", "lessons", "pipeline", "scripts", "src", "tests"),
     *("dvc.lock", "dvc.yaml", "mkdocs.yml", "params.yaml", "pyproject.toml"),
@@ -34,6 +36,22 @@ def test_the_top_of_the_checkout_stays_short() -> None:
     if not any(listed):
         pytest.skip("no git")
     assert {name.split("/")[0] for name in listed if name} <= TOP
+
+
+def test_a_checkout_with_other_line_ends_has_the_same_bytes(tmp_path: Path) -> None:
+    """`core.autocrlf=true`, git's own setting on Windows: another `code` in every job, and bash reads no script."""
+    files = [".gitattributes", "scripts/lock", "pipeline/__init__.py", "Makefile"]
+    for name in files:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / "input").mkdir()
+    (tmp_path / "input" / "mine.csv").write_bytes(b"a,b\r\n")
+    git = ["git", "-c", "core.autocrlf=true", "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "first"], ["rm", "-q", "-r", "."]):
+        subprocess.run([*git, *command], cwd=tmp_path, check=True, capture_output=True)
+    subprocess.run([*git, "reset", "-q", "--hard"], cwd=tmp_path, check=True)
+    assert all((tmp_path / name).read_bytes() == (ROOT / name).read_bytes() for name in files)
+    assert (tmp_path / "input" / "mine.csv").read_bytes() == b"a,b\r\n"  # data stay as they are
 
 
 def test_what_building_a_wheel_leaves_is_ignored() -> None:

@@ -136,6 +136,7 @@ def make(folder: Path, parts: Path, data: Path | None, found: Found | None) -> I
     write_text(folder / "README.md", re.sub(r"\{(\w+)\}", lambda name: about[name[1]], readme))
     write_text(folder / ".gitignore", (parts / "gitignore").read_text(encoding="utf-8"))
     write_text(folder / ".dvcignore", (parts / "dvcignore").read_text(encoding="utf-8"))
+    write_text(folder / ".gitattributes", "* -text\n")  # the same bytes in every clone: DVC hashes them
     git = _git(folder)
     write_text(folder / ".dvc" / "config", _dvc_config(git))
     write_text(folder / ".dvc" / ".gitignore", "/config.local\n/tmp\n/cache\n")
