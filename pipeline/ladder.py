@@ -3,6 +3,7 @@
     python -m pipeline.ladder full     # every rung of conf/
     python -m pipeline.ladder history  # the rungs listed in conf/ladder/history.yaml; likewise every other file there
     python -m pipeline.ladder english  # a file can also set other keys: here corpora of real English
+    python -m pipeline.ladder history english  # one after the other (LADDER="history english")
 
 By default one job per processor runs at a time, at most 8; set JOBS=… for another number. Rungs that the default ladder
 has trained come from DVC's cache. The report is ladders/<name>/reports/index.html.
@@ -47,13 +48,20 @@ HEADER = "# Written by `make repro LADDER={}` from the params.yaml of the checko
 
 
 def main() -> None:
-    name = sys.argv[1] if len(sys.argv) > 1 else FULL
+    names = list(dict.fromkeys(sys.argv[1:])) or [FULL]
     try:
         chosen = params.load()
-        folder, listed = make(chosen, name), ladder(chosen, name)
+        ladders = {name: ladder(chosen, name) for name in names}
+        folders = {name: make(chosen, name) for name in names}
     except InputError as error:
         print(f"ladder: {error}", file=sys.stderr)
         sys.exit(2)
+    for name, listed in ladders.items():
+        _run(name, listed, folders[name])
+
+
+def _run(name: str, listed: params.Choices, folder: Path) -> None:
+    """Run a ladder and print its summary; end with its exit code if it fails."""
     rungs = sum(len(listed.rungs(family)) for family in families())
     print(f"ladder: {rungs} rungs and claims, {1 + len(jobs(listed))} jobs → {LADDERS / name}/reports/index.html")
     print("ladder: the number of outdated jobs follows", flush=True)

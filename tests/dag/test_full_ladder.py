@@ -14,6 +14,7 @@ import yaml
 from project_copy import ENVIRONMENT, FORKED, copy_project, edit, run, smallest
 
 from langladder.families import families
+from pipeline import ladder
 from pipeline.settings import params
 
 EVERY = {group: params.conf_names(group) for group in families()}
@@ -113,6 +114,30 @@ def test_a_ladder_that_cannot_be_is_refused(project: Path, name: str, text: str 
     file.unlink(missing_ok=True)
     assert all(part in output for part in said) and "Traceback" not in output
     assert not (project / "ladders" / name).exists()
+
+
+def test_several_ladders_run_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran: list[tuple[str, str]] = []
+
+    def start(command: list[str], *, cwd: Path, **_: object) -> subprocess.CompletedProcess[str]:
+        ran.append((cwd.name, command[-1]))
+        return subprocess.CompletedProcess(command, int((cwd.name, command[-1]) == ("history", "pipeline.summary")))
+
+    monkeypatch.setattr(ladder, "make", lambda _, name: tmp_path / name)
+    monkeypatch.setattr("subprocess.run", start)
+    monkeypatch.setattr("sys.argv", ["ladder", "claims", "history", "claims", "full"])
+    with pytest.raises(SystemExit) as end:
+        ladder.main()
+    both = ["pipeline.parallel", "pipeline.summary"]
+    assert end.value.code == 1 and ran == [(name, command) for name in ("claims", "history") for command in both]
+    assert "→ ladders/claims/reports/index.html" in capsys.readouterr().out
+    monkeypatch.setattr("sys.argv", ["ladder", "claims", "histroy"])
+    monkeypatch.setattr(ladder, "make", lambda _, name: pytest.fail(f"{name} was made"))
+    with pytest.raises(SystemExit) as end:
+        ladder.main()
+    assert end.value.code == 2 and "no ladder 'histroy'" in capsys.readouterr().err
 
 
 SETS = {

@@ -80,7 +80,7 @@ def test_of_outputs_the_files_of_the_user_and_edited_ones_stay_and_are_named(tmp
 
 def test_a_ladder_that_is_none_is_refused() -> None:
     """`make repro LADDER=ful` would run the default ladder, for hours, and say nothing."""
-    for name in ("full", "history", "english"):
+    for name in ("full", "history", "english", "history english"):
         command = ["make", "-n", "repro", f"LADDER={name}"]
         assert f"pipeline.ladder {name}" in subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout
     done = subprocess.run(["make", "-n", "repro", "LADDER=ful"], cwd=ROOT, capture_output=True, text=True, check=False)
