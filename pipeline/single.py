@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
 
-from pipeline.tracking.processes import end_with
+from pipeline.tracking.processes import RUNNER, end_with
 
 WRITTEN = ("dvc.lock", "rwlock")
 """DVC's record of the jobs, and its file of locks."""
@@ -23,6 +23,7 @@ def main(job: str, parent: str, root: str) -> int:
         signal.signal(signum, _end)
     end_with(int(parent))
     os.chdir(root)
+    os.environ[RUNNER] = str(os.getpid())
     from dvc.cli import main as dvc
 
     return int(dvc(["--wait-for-lock", "repro", "--single-item", job]))

@@ -7,6 +7,7 @@ else. If torchrun or srun has started the processes already, there is nothing to
 """
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -26,7 +27,7 @@ from langladder.ground.schema import Config
 from pipeline import ROOT
 from pipeline.settings import plan
 from pipeline.settings.yaml_files import Values, for_hydra
-from pipeline.tracking.processes import end_with
+from pipeline.tracking.processes import DVC_STAGE, RUNNER, end_with
 
 if TYPE_CHECKING:
     from torch.distributed import TCPStore  # type: ignore[attr-defined]
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from langladder.tasks.optimisation import TrainingConfig
 
 STARTER = "LANGLADDER_STARTED_BY"
-DVC_STAGE = "DVC_STAGE"
-"""What DVC sets in the environment of the commands that it runs."""
 LOOPBACK = {"linux": "lo", "darwin": "lo0"}
 END = 60.0
 """Seconds for a process to end after the training has ended or another process has failed."""
@@ -158,7 +157,10 @@ def end_with_starter() -> None:
     if starter and ranks().rank:
         end_with(starter)
     elif DVC_STAGE in os.environ:
-        end_with(*_up_to_dvc())
+        above, runner = _up_to_dvc(), int(os.environ.get(RUNNER) or 0)
+        if runner and runner not in above:  # it was killed before this process could look
+            sys.exit(128 + signal.SIGTERM)
+        end_with(*above)
 
 
 def _up_to_dvc() -> list[int]:

@@ -111,12 +111,17 @@ def tracked_job(family: str, stage: str, job: TrackedSettings, inputs: Mapping[s
         yield TrackedJob(family, stage, settings[family]["name"], name, provenance, home(), cast(run.Tracked, None))
         return
     described = Job(family, stage, settings, name, {key: (path, hashes[key]) for key, path in paths.items()})
-    with processes.only(name) as alone:
+    again = processes.unrecorded()
+    with processes.only(name, processes.GRACE if again else 0.0) as alone:
         checkpoints = home() / "checkpoints" / (name if alone else f"{name}-{os.getpid()}")
+        finished = home() / ".dvc" / "tmp" / "runs" / f"{checkpoints.name}.json"
         with ExitStack() as open_run:
             with working("opening the run in MLflow"):  # imports MLflow, may make its database
-                opened = open_run.enter_context(run.tracked(described, checkpoints))
+                tracked_run = run.tracked(described, checkpoints, finished if again else None)
+                opened = open_run.enter_context(tracked_run)
             yield TrackedJob(family, stage, settings[family]["name"], name, provenance, checkpoints, opened)
+            if processes.DVC_STAGE in os.environ and alone:
+                write_json(finished, run.name_of(opened))  # until DVC has recorded the job
         shutil.rmtree(checkpoints, ignore_errors=True)
 
 

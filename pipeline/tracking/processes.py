@@ -8,6 +8,7 @@ import fcntl
 import hashlib
 import os
 import platform
+import re
 import signal
 import subprocess
 import threading
@@ -17,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import IO
 
 from pipeline.tracking.fingerprint import home
 
@@ -59,17 +61,27 @@ def is_dead(process: str) -> bool:
 
 
 @contextmanager
-def only(fingerprint: str) -> Iterator[bool]:
-    """True while no other process of this checkout works on this fingerprint; any end of the process releases it."""
+def only(fingerprint: str, patience: float = 0.0) -> Iterator[bool]:
+    """True while no other process of this checkout works on this fingerprint; any end of the process releases it.
+
+    Args:
+        patience: seconds to wait for another process to end, whose parent may have been killed.
+    """
+    until = time.monotonic() + patience
     file = home() / ".dvc" / "tmp" / "runs.lock"
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a+b") as locks:
-        try:
-            fcntl.lockf(locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, int(fingerprint[:15], 16))  # a byte of its own
-        except OSError:  # held by another, or a file system without locks
-            yield False
-        else:
-            yield True
+        while not (alone := _locked(locks, fingerprint)) and time.monotonic() < until:
+            time.sleep(0.5)
+        yield alone
+
+
+def _locked(locks: IO[bytes], fingerprint: str) -> bool:
+    try:
+        fcntl.lockf(locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, int(fingerprint[:15], 16))  # a byte of its own
+    except OSError:  # held by another, or a file system without locks
+        return False
+    return True
 
 
 GRACE = 10.0
@@ -94,6 +106,29 @@ def _end_with(above: list[int], began: list[str | None]) -> None:
     os._exit(1)
 
 
+DVC_STAGE = "DVC_STAGE"
+"""What DVC sets in the environment of the commands that it runs."""
+RUNNER = "LANGLADDER_RUNNER"
+"""The environment variable in which `pipeline.single` gives its stage its own process number."""
+FORCED = re.compile(r"--force.*|-[a-zA-Z]*f[a-zA-Z]*")
+
+
+def unrecorded() -> bool:
+    """Whether DVC runs this job because it has no record of it, so without `--force`; False if unknown."""
+    if DVC_STAGE not in os.environ:
+        return False
+    import psutil  # type: ignore[import-untyped]
+
+    with suppress(psutil.Error):
+        for process in psutil.Process().parents():
+            words = process.cmdline()
+            if "pipeline.single" in words[:4]:
+                return True
+            if any(Path(word).name == "dvc" for word in words[:3]):
+                return not any(FORCED.fullmatch(word) for word in words)
+    return False
+
+
 REPRO = "LANGLADDER_REPRO"
 """The environment variable in which `pipeline.parallel` gives its jobs the name of its run."""
 
@@ -105,9 +140,9 @@ def repro_name(started: float, number: int) -> str:
 
 def repro() -> str:
     """The name of the `make repro` or `dvc repro` that this job belongs to; "" if there is none."""
-    if os.environ.get(REPRO) or "DVC_STAGE" not in os.environ:  # which DVC sets for what it runs
+    if os.environ.get(REPRO) or DVC_STAGE not in os.environ:
         return os.environ.get(REPRO, "")
-    import psutil  # type: ignore[import-untyped]
+    import psutil
 
     with suppress(psutil.Error):
         for process in psutil.Process().parents():

@@ -157,8 +157,12 @@ def _numbers(values: Mapping[str, object]) -> dict[str, float]:
 
 
 @contextmanager
-def tracked(job: Job, folder: Path) -> Iterator[Tracked]:
+def tracked(job: Job, folder: Path, finished: Path | None = None) -> Iterator[Tracked]:
     """Open the run `<stage> <rung>` of a job, or continue the one whose id is in `folder`.
+
+    Args:
+        finished: the file with the id of the run in which this job has finished before, if it runs again only because
+            DVC was killed before it could record that; this run is then continued.
 
     It ends as FINISHED, as FAILED if the block raises, as KILLED on Ctrl-C, SIGTERM or SIGHUP. A process that is
     killed with SIGKILL leaves it RUNNING: the next job here ends it, or continues it.
@@ -168,7 +172,8 @@ def tracked(job: Job, folder: Path) -> Iterator[Tracked]:
     """
     client, experiments = store.prepare([job.experiment])
     with store.sentences():
-        run = _enter(client, job, folder / "run.json") or _begin(client, experiments[job.experiment], job, folder)
+        run = _enter(client, job, folder / "run.json") or (_enter(client, job, finished) if finished else None)
+        run = run or _begin(client, experiments[job.experiment], job, folder)
         _end_of_the_dead(client, experiments[job.experiment])
     with _signals() as received:
         try:
@@ -187,7 +192,7 @@ def _begin(client: "MlflowClient", experiment: str, job: Job, folder: Path) -> T
     own = {"process": processes.this_process()} | ({sweep_runs.PARENT: parent} if parent else {})
     created = client.create_run(experiment, tags=tags(job) | own)
     opened = Tracked(client, created.info.run_id, job, set(), parent)
-    write_json(folder / "run.json", {"store": _store_ids()[0], "run": opened.run_id})
+    write_json(folder / "run.json", name_of(opened))
     client.log_batch(opened.run_id, params=[Param(*item) for item in parameters(job).items()])
     _log_datasets(client, opened.run_id, job)
     settings = yaml.safe_dump(dict(job.settings), sort_keys=False, allow_unicode=True)
@@ -233,6 +238,11 @@ def _enter(client: "MlflowClient", job: Job, file: Path) -> Tracked | None:
     client.update_run(run_id, status="RUNNING")
     known = {(key, point.step) for key in found.data.metrics for point in client.get_metric_history(run_id, key)}
     return Tracked(client, run_id, job, known, found.data.tags.get(sweep_runs.PARENT))
+
+
+def name_of(run: Tracked) -> dict[str, str]:
+    """The id of a run and of its store, as `tracked` reads them."""
+    return {"store": _store_ids()[0], "run": run.run_id}
 
 
 def _store_ids() -> list[str]:

@@ -103,6 +103,47 @@ def test_the_same_job_again_after_success_is_a_new_run(job: Any) -> None:
     assert [run.info.status for run in runs()] == ["FINISHED", "FINISHED"]
 
 
+def test_a_job_that_dvc_has_not_recorded_goes_on_in_the_run_that_it_had_finished(
+    checkout: Path, job: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DVC was killed between the end of the run and dvc.lock; with `dvc repro --force` the run is a new one."""
+    monkeypatch.setenv("DVC_STAGE", "train_lm@lstm")
+    for unrecorded in (True, True, False, True):
+        monkeypatch.setattr(processes, "unrecorded", lambda value=unrecorded: value)
+        with tracked_job("lm", "train_lm", job(), {}) as work:
+            log(work, ROWS[:3])
+    assert [run.info.status for run in runs()] == ["FINISHED", "FINISHED"]
+    assert all(points(run) == [(row["step"], row["train_loss"]) for row in ROWS[:3]] for run in runs())
+    with tracked_job("lm", "train_lm", job(seed=2), {}):  # another job
+        pass
+    assert len(runs()) == 3 and not list((checkout / "checkpoints").iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["repro", "-s", "train_lm@gpt"], True),
+        (["repro", "--single-item", "fff"], True),
+        (["exp", "run", "-S", "a=f"], True),
+        (["repro", "-f"], False),
+        (["repro", "-sf", "train_lm@gpt"], False),
+        (["repro", "--force"], False),
+        (["repro", "--force-downstream"], False),
+    ],
+)
+def test_whether_dvc_was_told_to_run_a_job_again(words: list[str], found: bool, tmp_path: Path) -> None:
+    program = tmp_path / "dvc"
+    line = f"{sys.executable} -c 'from pipeline.tracking.processes import unrecorded; print(unrecorded())'"
+    program.write_text(f"#!/bin/sh\n{line}\ntrue\n")
+    program.chmod(0o755)
+    environment = os.environ | {"DVC_STAGE": "train_lm@gpt", "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+    done = subprocess.run([program, *words], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(found)
+    del environment["DVC_STAGE"]
+    assert subprocess.run([program], env=environment, capture_output=True, text=True, check=True).stdout == "False\n"
+
+
 def test_the_most_complete_of_two_finished_runs_is_found(job: Any) -> None:
     with tracked_job("lm", "train_lm", job(), {}) as work:
         work.run.metrics({"seconds": 1.0, "tokens_per_second": 5.0})
