@@ -253,9 +253,7 @@ def linked_outputs() -> list[str]:
 
     DVC removes the outputs of a stage before the stage runs, also behind a link; git has no files behind one.
     """
-    bodies = [body.get("do", body) for body in plan.declared().values()]
-    outs = [out for body in bodies for key in ("outs", "metrics", "plots") for out in body.get(key, [])]
-    paths = [PurePosixPath(out if isinstance(out, str) else next(iter(out))) for out in outs]
+    paths = [PurePosixPath(out) for stage in plan.declared() for out in plan.outputs_of(stage)]
     folders = sorted({str(folder) for path in paths for folder in path.parents} - {"."})
     return [
         f"{folder}: a link to {(ROOT / folder).readlink()}, and no output may be behind a link, because DVC empties it "

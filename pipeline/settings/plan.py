@@ -85,6 +85,13 @@ def declared() -> dict[str, Values]:
     return found
 
 
+def outputs_of(stage: str) -> list[str]:
+    """The outputs of a stage of dvc.yaml, with `${…}` for the name of the job."""
+    body = declared()[stage].get("do", declared()[stage])
+    outs = [out for key in ("outs", "metrics", "plots") for out in body.get(key, [])]
+    return [out if isinstance(out, str) else str(next(iter(out))) for out in outs]
+
+
 @cache
 def stages() -> dict[str, Stage]:
     """Every stage with settings, in the order of dvc.yaml.

@@ -72,7 +72,7 @@ def check(arguments: list[str]) -> None:
     """Check that Hydra can make its run folder; otherwise it prints a traceback before the stage starts.
 
     Raises:
-        InputError: the folder above it cannot be written.
+        InputError: the folder above it cannot be written, or it has settings of another run, which Hydra would replace.
     """
     sweeps = any(argument in ("-m", "--multirun") for argument in arguments)
     key, folder = ("hydra.sweep.dir=", "multirun") if sweeps else ("hydra.run.dir=", "outputs")
@@ -85,3 +85,7 @@ def check(arguments: list[str]) -> None:
         raise InputError(
             f"{chosen}: {near} cannot be written (read-only, or no permission); set {key}… to another path"
         )
+    settings = path / ".hydra"
+    kept = any(argument.startswith("hydra.output_subdir=") for argument in arguments) or "${" in chosen
+    if not sweeps and not kept and settings.exists() and not replaceable(settings):
+        raise InputError(f"{chosen}: has a folder .hydra, which Hydra would write over; set {key}… to a new folder")

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import hydra
@@ -28,7 +28,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from langladder.families import families
 from langladder.ground import progress
-from langladder.ground.atomic import check_folder, disk_error, explain
+from langladder.ground.atomic import check_file, check_folder, disk_error, explain
 from langladder.ground.errors import InputError
 from langladder.ground.memory import out_of_memory
 from langladder.ground.ranks import first
@@ -207,15 +207,18 @@ def _single(name: str, run: Run, config: DictConfig) -> float | None:
 
 
 def _check_output(name: str, settings: Config, out: Path) -> None:
-    """Check before the training that its output can be written.
+    """Check before the work that its outputs can be written.
 
     Raises:
-        InputError: a stage must not replace the model's folder.
+        InputError: a stage must not replace what is there.
     """
-    stage = plan.stages().get(name)
-    if stage and stage.family and stage.makes:
-        rung = getattr(settings, stage.family).name
-        check_folder(run_folder.output(out, "models", stage.family, rung), run_folder.OUTPUT)
+    stage = plan.stages()[name]
+    job = getattr(settings, stage.family).name if stage.family else getattr(settings, "side", "")
+    for declared in plan.outputs_of(name):
+        path = PurePosixPath(re.sub(r"\$\{[^}]+\}", lambda _: job, declared))
+        if job or "${" not in declared:
+            found = run_folder.output(out, str(path.parent), path.stem, ending=path.suffix)
+            check_file(found) if path.suffix else check_folder(found, run_folder.OUTPUT)
 
 
 @contextmanager

@@ -436,6 +436,48 @@ def test_a_run_folder_that_cannot_be_made_is_one_sentence(
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+def test_hydra_writes_over_no_settings_of_another_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine" / ".hydra").mkdir(parents=True)
+    (tmp_path / "mine" / ".hydra" / "config.yaml").write_text("mine: 1\n")
+    monkeypatch.setattr(sys, "argv", ["corpus.py", f"hydra.run.dir={tmp_path}/mine"])
+    with pytest.raises(SystemExit) as end:
+        importlib.import_module("pipeline.corpus").main()
+    assert end.value.code == 2 and "mine: has a folder .hydra, which Hydra would write over" in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "mine").rglob("*")] == [".hydra", "config.yaml"]
+    assert (tmp_path / "mine" / ".hydra" / "config.yaml").read_text() == "mine: 1\n"
+
+
+IN_THE_WAY = {
+    "metrics/train_lm/kneser_ney.json": ("train_lm", ["lm=kneser_ney"]),
+    "curves/lm/kneser_ney.csv": ("train_lm", ["lm=kneser_ney"]),
+    "metrics/vocab.json": ("vocab", []),
+    "reports/rungs/lm/kneser_ney.csv": ("evaluate_lm", ["lm=kneser_ney"]),
+    "metrics/corpus/tags.json": ("corpus", ["side=tags"]),
+}
+
+
+@pytest.mark.parametrize("name", IN_THE_WAY)
+def test_a_file_in_the_way_of_a_single_run_is_found_before_the_work(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def work(*_: object) -> None:
+        pytest.fail("it began to work")
+
+    monkeypatch.setattr(stage, "others", work)  # called before the stage's own function
+    monkeypatch.setattr(stage.needed, "check_data", lambda _: None)
+    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).write_text("mine")
+    run, overrides = IN_THE_WAY[name]
+    assert run_stage(run, tmp_path, monkeypatch, *overrides) == 2
+    assert f"{tmp_path / name}: this file is not replaced" in capsys.readouterr().err
+    (tmp_path / name).unlink()
+    (tmp_path / name).mkdir()
+    assert run_stage(run, tmp_path, monkeypatch, *overrides) == 2
+    assert f"{tmp_path / name}: is a folder" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("arguments", "wrong"), [([], "name a family first"), (["gpt"], "'gpt' is not a family here")])
 def test_a_stage_of_several_families_names_them_where_none_is_named(
     arguments: list[str], wrong: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -14,7 +14,7 @@ from small_run import STEPS, make_model, make_stream, settings, stop_at
 from langladder.evaluation.work import STATES
 from langladder.ground.errors import InputError
 from langladder.models.making import Run
-from langladder.tasks.extensions import CALLBACKS, FLAGS, OPTIMIZERS, trainer_flags
+from langladder.tasks.extensions import CALLBACKS, FLAGS, OPTIMIZERS, PACKAGES, trainer_flags
 from langladder.tasks.language_modelling import LanguageModelling, train_language_model
 from langladder.tasks.optimisation import state_size
 from langladder.tasks.settings import LMTrainingConfig
@@ -174,6 +174,21 @@ def test_what_is_wrong_is_said_in_a_line_before_anything_runs(changes, message):
     with pytest.raises(ValidationError, match=message) as caught:
         LMTrainingConfig(**settings(**changes))
     assert caught.value.error_count() == 1
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_class_whose_package_is_not_installed_is_refused_with_the_name_of_the_package(name, monkeypatch):
+    kind, home = ("logger", pl.loggers) if name.endswith("Logger") else ("callbacks", pl.callbacks)
+    entry = {
+        name: {"_target_": f"{home.__name__}.{name}"} | ({"save_dir": "logs"} if name.startswith("Tensor") else {})
+    }
+    monkeypatch.setattr("langladder.tasks.extensions.find_spec", lambda package: package == PACKAGES[name][-1] or None)
+    LMTrainingConfig(**settings(**{kind: entry}))
+    monkeypatch.setattr("langladder.tasks.extensions.find_spec", lambda _: None)
+    with pytest.raises(ValidationError, match=rf"{name} needs [\w-]+, which is not installed: pip install [\w-]+"):
+        LMTrainingConfig(**settings(**{kind: entry}))
+    source = inspect.getsource(inspect.getmodule(getattr(home, name)))
+    assert PACKAGES[name][0] in source  # Lightning's own word for it
 
 
 def test_what_lightning_refuses_when_it_starts_is_an_error_of_the_settings(tmp_path):

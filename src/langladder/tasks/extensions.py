@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import torch
@@ -103,6 +104,15 @@ CALLBACKS = {
     "SpikeDetection": "a resumed run would not leave out the same batch",
 }
 """Callbacks of Lightning that are not supported, each with the reason."""
+PACKAGES = {
+    "CometLogger": ("comet_ml",),
+    "MLFlowLogger": ("mlflow",),
+    "RichModelSummary": ("rich",),
+    "RichProgressBar": ("rich",),
+    "TensorBoardLogger": ("tensorboard", "tensorboardX"),
+    "WandbLogger": ("wandb",),
+}
+"""Classes of Lightning that need one of these packages, which Lightning looks for only when it creates them."""
 OPTIMIZERS = {
     "LBFGS": "it computes the loss several times a step, and every step is one batch",
     "SparseAdam": "it only supports sparse gradients",
@@ -121,6 +131,10 @@ def checked_target(kind: Kind, entry: object) -> Target:
     located = _located(kind, str(found["_target_"]))
     if (name := located.__name__) in (refused := {"callbacks": CALLBACKS, "optimizer": OPTIMIZERS}.get(kind, {})):
         raise ValueError(f"{name} is not supported: {refused[name]}")
+    packages = PACKAGES.get(name, ()) if located.__module__.startswith("pytorch_lightning.") else ()
+    if packages and not any(map(find_spec, packages)):
+        package = packages[0].replace("_", "-")
+        raise ValueError(f"{name} needs {package}, which is not installed: pip install {package}")
     if name == "Timer" and found.get("duration") is not None:
         raise ValueError(f"Timer with a duration is not supported: {BY_CLOCK}")
     if kind != "schedule" or "schedulers" not in found:
