@@ -16,7 +16,7 @@ from langladder.embeddings.subword_vectors import NgramBuckets, SubwordVectors
 from langladder.embeddings.synsets import Synsets
 from langladder.embeddings.word_lists import read_stereotypes, read_word_sets, read_words
 from langladder.formats.vector_files import read_vectors, write_vectors
-from langladder.ground.errors import Damage
+from langladder.ground.errors import Damage, InputError
 from tests.hostile import fuzzed, read, strange_bytes, strange_json, swelling
 
 WORDS, MATRIX = ["king", "queen", "a"], np.eye(3, 4, dtype=np.float32)
@@ -97,6 +97,48 @@ def test_fuzz_one_damaged_byte(tmp_path: Path, kind: str, data: st.DataObject) -
         account(kind, damaged, place, found, damage)
     if damage.counts:
         assert read(read_vectors, path, Damage("strict")) is None
+
+
+@pytest.mark.parametrize("kind", ["word2vec", "word2vec-tabs", "glove", "glove-tabs", "binary", "binary-lines"])
+def test_one_byte_that_is_missing_anywhere(tmp_path: Path, kind: str) -> None:
+    """As for a damaged byte; a vector of a binary file that lacks one is refused, and with it the next word."""
+    whole = valid(kind)
+    path = tmp_path / "v"
+    for place in range(len(whole)):
+        path.write_bytes(cut := whole[:place] + whole[place + 1 :])
+        damage = Damage()
+        if (found := read(read_vectors, path, damage)) is not None:
+            account(kind, cut, place, found, damage)
+            if kind.startswith("binary"):
+                assert np.array_equal(found.matrix, FIVE.matrix) or damage.counts, place
+
+
+@pytest.mark.parametrize("end", [b"", b"\n"])
+@pytest.mark.parametrize("dimension", [1, 2, 50])
+def test_numbers_in_big_endian_order_are_refused(tmp_path: Path, end: bytes, dimension: int) -> None:
+    path = tmp_path / "v.bin"
+    drawn = np.random.default_rng(0).normal(size=(9, dimension)).astype(np.float32)
+    for matrix in (drawn, drawn.round(1), np.eye(9, dimension, dtype=np.float32), drawn * 1e25, drawn * 1e-25):
+        for order in "<>":
+            rows = [
+                b"word%d " % row + numbers.astype(f"{order}f4").tobytes() + end for row, numbers in enumerate(matrix)
+            ]
+            path.write_bytes(b"9 %d\n" % dimension + b"".join(rows))
+            if order == "<":
+                assert np.array_equal(read_vectors(path).matrix, matrix)
+            else:
+                with pytest.raises(InputError, match="entry"):
+                    read_vectors(path)
+
+
+def test_a_number_out_of_all_proportion_is_refused_with_its_place(tmp_path: Path) -> None:
+    whole = valid("binary")
+    place = whole.index(b"no\xc2\xa0") - 3  # in the vector before it
+    (tmp_path / "v.bin").write_bytes(whole[:place] + whole[place + 1 :])
+    with pytest.raises(
+        InputError, match=r"entry 3 of 5: it has the number .*e\+2\d, and usual are .*byte may be missing"
+    ):
+        read_vectors(tmp_path / "v.bin")
 
 
 @pytest.mark.parametrize("kind", ["word2vec", "glove", "binary"])

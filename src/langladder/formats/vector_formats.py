@@ -9,7 +9,8 @@ word2vec   a header line `V D`, then V entries. Text: an entry a line. Binary: t
            little-endian order, and (from the original tool, not from gensim) a line end. Words are UTF-8 without
            spaces. Neither form is marked. A file is text if the first entry is a word with D numbers, or
            if nearly all bytes are text; it is binary if V entries reach exactly to the
-           file's end, with line ends after all vectors or none, and no word is empty or has a control character
+           file's end, with line ends after all vectors or none, no word is empty or has a control character, and the
+           numbers of all vectors are of similar size (a byte that is missing, or big-endian order, gives any size)
 GloVe      (Pennington et al. 2014) text entries, no header; the dimension is what most of the first lines have. gensim
            reads it with `KeyedVectors.load_word2vec_format(path, no_header=True)`
 
@@ -221,6 +222,7 @@ def is_number(field: bytes) -> bool:
 
 
 LOOKED_AT = 1 << 16  # bytes, to see whether a file is text
+OUT_OF_PROPORTION = 2.0**40  # times the usual size; a letter as an exponent gives 2 ** 67 and more
 
 
 def write_word2vec(path: Path, words: list[str], matrix: Matrix, *, binary: bool) -> None:
@@ -261,7 +263,13 @@ def read_word2vec(
             _Binary(path, file, size, dim).read(entries)
         else:
             _read_text(path, file, size, dim, entries)
-    return entries.finish(path)
+    words, matrix = entries.finish(path)
+    if binary and _is_swapped(matrix[:ROWS_AT_ONCE]):
+        raise InputError(
+            f"{path}: entry 1 of {size}, {words[0][:40]!r}: its numbers, such as {matrix[0, 0]:.1e}, are those of "
+            "big-endian order; word2vec's binary format has little-endian float32; have it written as text"
+        )
+    return words, matrix
 
 
 def _header(path: Path, file: IO[bytes]) -> tuple[int, int]:
@@ -320,6 +328,7 @@ class _Binary:
         """
         before = word = b""
         values = b""
+        largest = array("f")  # of each vector
         self.next = self.file.read(1)
         for number in range(1, self.size + 1):
             self.entry = number
@@ -333,10 +342,14 @@ class _Binary:
             if self.entry == 1:
                 self.lines = self.next == b"\n"
             entries.add(f"{self.path}: entry {self.entry}", f"entry {self.entry}", word, vector)
+            largest.append(np.abs(vector).max(initial=0, where=np.isfinite(vector)))
         rest = self.next + self.file.read(1)
         expected = (b"", b"\n") if self.size != 2 else (b"\n",) if self.lines else (b"",)
         if rest not in expected:
             self._wrong(f"the file does not end after it, but goes on with {rest!r}")
+        if self.lines and not rest and values[-1:] == b"\n":
+            self._wrong("its last number ends with the line end that should follow it; a byte is missing")
+        self._refuse_sizes(np.frombuffer(largest, dtype=np.float32))
 
     def _word(self) -> bytes:
         """The next word; a line end before it belongs to the vector before."""
@@ -378,12 +391,37 @@ class _Binary:
                 spaced = before + b" " + values[: k - 1]
                 self._wrong(f"the word before it, {spaced[:40]!r}, has a space, which this format does not support")
 
+    def _refuse_sizes(self, largest: np.ndarray) -> None:
+        """Raise InputError for a vector with a number out of all proportion to the other vectors' numbers.
+
+        If a byte of a vector is missing, the next word's first letter becomes the exponent of the last number.
+
+        Args:
+            largest: (V,) the largest number of each vector.
+        """
+        usual = float(np.median(largest[largest > 0])) if largest.any() else 0.0
+        for entry in np.flatnonzero(largest.astype(np.float64) > OUT_OF_PROPORTION * usual)[:1]:
+            self.entry = int(entry) + 1
+            self._wrong(f"it has the number {largest[entry]:.1e}, and usual are {usual:.1e}; a byte may be missing")
+
     def _wrong(self, what: str) -> NoReturn:
         raise InputError(
             f"{self.path}: entry {self.entry} of {self.size}: {what}; not word2vec's binary format as its header says "
             f"(float32, {self.size} × {self.dim}, no spaces inside words): damaged, of float64, or of another tool; "
             "fetch it again, or have it written as text"
         )
+
+
+def _is_swapped(matrix: np.ndarray) -> bool:
+    """Whether the numbers are of one size in big-endian order, and now of any size, or all too small for a float32."""
+    as_read, swapped = (np.abs(numbers[numbers != 0]) for numbers in (matrix, matrix.byteswap()))
+    if not len(as_read) or not np.isfinite(swapped).all():
+        return False
+    if as_read.max() < np.finfo(np.float32).tiny:
+        return True
+    ends = (np.quantile(numbers.astype(np.float64), (0.1, 0.9)) for numbers in (as_read, swapped))
+    before, after = (np.ptp(np.log2(pair)) for pair in ends)
+    return bool(after + 20 < before)
 
 
 def _spread(vector: np.ndarray) -> float:
