@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from langladder.ground.errors import InputError
+from langladder.ground.errors import InputError, printable
 from pipeline import ROOT
 from pipeline.tracking import lineage, store
 from pipeline.tracking.store import find_runs, provenances
@@ -113,12 +113,12 @@ def lineage_of(artefact: Path) -> None:
     """Print the lineage of ARTEFACT, e.g. models/tune/gpt_longer: the rungs it started from, down to the corpus."""
     chain = lineage.chain(artefact)
     for teacher in lineage.provenance(artefact).beside[:1]:
-        click.echo(f"learnt from {teacher['rung']}  {teacher['title']}  {teacher['fingerprint']}")
+        click.echo(printable(f"learnt from {teacher['rung']}  {teacher['title']}  {teacher['fingerprint']}"))
     for depth, rung in enumerate(chain):
         prefix = "starts from " if depth else ""
-        click.echo(f"{'  ' * depth}{prefix}{rung['rung']}  {rung['title']}  {rung['fingerprint']}")
+        click.echo(printable(f"{'  ' * depth}{prefix}{rung['rung']}  {rung['title']}  {rung['fingerprint']}"))
         for name, digest in rung["inputs"].items():
-            click.echo(f"{'  ' * depth}  read {name}  {digest}")
+            click.echo(printable(f"{'  ' * depth}  read {name}  {digest}"))
     for line in lineage.data_behind(chain[-1]["rung"].partition("/")[0], ROOT):
         click.echo(f"{'  ' * len(chain)}{line}")
 

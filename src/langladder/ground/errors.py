@@ -5,15 +5,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# Besides ASCII's: those that change the direction of a text, https://www.unicode.org/reports/tr9/ (section 2).
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def printable(text: str) -> str:
-    r"""A text that is safe for a terminal: control characters except tab and line feed as `\x1b`.
+    r"""A text that is safe for a terminal: control characters except tab and line feed as `\x1b` and `\u202e`.
 
-    A foreign label, word or file name can contain escape sequences that move the cursor or set the clipboard.
+    A foreign label, word or file name can contain escape sequences that move the cursor or set the clipboard, and
+    characters that show the text after them in another order.
     """
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    return CONTROL.sub(lambda found: ("\\x%02x" if found[0] < "\u0100" else "\\u%04x") % ord(found[0]), text)
 
 
 class InputError(ValueError):

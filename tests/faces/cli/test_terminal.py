@@ -22,8 +22,10 @@ from langladder.models.tagging.hmm import HMM
 from langladder.text.labelled.labelled import Example, Tagged
 from tests.models.spoken import saved_instructed
 
-TITLE, COLOUR, CSI = "\x1b]0;owned\x07", "\x1b[31mred", "\x9b2J"
-OBEYED = re.compile(r"\x1b(?!\[[0-9;]*m)|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]")  # all but our own colours
+TITLE, COLOUR, CSI = "\x1b]0;owned\x07", "\x1b[31mred", "\x9b2J\u202e\u2067"
+OBEYED = re.compile(
+    r"\x1b(?!\[[0-9;]*m)|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
+)  # all but our own colours
 
 
 @pytest.fixture(scope="module")
@@ -50,10 +52,11 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("classify classifier", r"no\x1b]0;owned\x07"),
         ("classify classifier --explain", r"no\x1b]0;owned\x07"),
-        ("classify classifier --json", r"\u009b2J"),
+        ("classify classifier --json", r"\u009b2J\u202e\u2067"),
         ("tag tagger", r"NOUN\x1b]0;owned\x07"),
         ("tag tagger --explain", r"DET\x1b[31mred"),
         ("neighbours vectors king", r"cat\x1b]0;owned\x07"),
+        ("neighbours vectors king", r"dog\x9b2J\u202e\u2067"),
         (f"chat sft sft{TITLE} --say cat --max-tokens 2", r"sft\x1b]0;owned\x07"),
         (f"neighbours none{TITLE} king", r"none\x1b]0;owned\x07"),
     ],
@@ -93,7 +96,7 @@ def test_a_pipe_gets_the_text_as_it_is(capsys: pytest.CaptureFixture[str], monke
 
 def test_messages_and_explanations_hold_no_control_characters(models: Path) -> None:
     assert str(InputError(f"{TITLE}: no\n字\té")) == "\\x1b]0;owned\\x07: no\n字\té"
-    assert printable("\x85\u2028é字😀\x00") == "\\x85\u2028é字😀\\x00"
+    assert printable("\x85\u2028é\u202e字\u2069😀\x00") == "\\x85\u2028é\\u202e字\\u2069😀\\x00"
     model = LinearClassifier.load(models / "classifier")
     (found,) = classify(model, [Example(f"good film{COLOUR}")], ClassifyRequest(top=2, explain=True))
     assert not OBEYED.search(explanation(found)) and "\x1b[31m" not in explanation(found)

@@ -3,6 +3,7 @@
 import base64
 import json
 import math
+import shutil
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +23,10 @@ from langladder.faces.http.guard import MOST_BYTES
 from langladder.faces.http.shelf import Shelf, UnknownModelError
 from langladder.ground.errors import InputError
 from langladder.text.tokenize.specials import BOS, EOS
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
+from langladder.text.words.normalisation import Normalisation
+from tests.faces.http.conftest import LINES
 
 MODELS = ("kneser_ney", "gpt")
 
@@ -227,6 +232,36 @@ def test_tokens_of_one_character_have_its_place(ask, shelf) -> None:
     assert found == [0, 1, 2, 3]
 
 
+def test_an_echo_is_the_prompt_as_it_was_sent(tmp_path, shelf) -> None:
+    tokenizer = train_tokenizer(
+        LINES, TokenizerConfig(kind="word", vocab_size=None), Normalisation(("NFKC", "lowercase"))
+    )
+    shutil.copytree(shelf.folders["gpt"], tmp_path / "gpt")
+    tokenizer.save(tmp_path / "gpt" / "tokenizer.json")
+    prompt = "The  ＫＩＮＧ and\tthe cat"
+    asked = {"model": "gpt", "prompt": prompt, "echo": True, "logprobs": 0, "seed": 1}
+    with TestClient(create(Shelf({"gpt": tmp_path / "gpt"})), base_url="http://localhost") as client:
+        for tokens in (0, 4):
+            (found,) = client.post("/v1/completions", json=asked | {"max_tokens": tokens}).json()["choices"]
+            (plain,) = client.post(
+                "/v1/completions",
+                json={key: asked[key] for key in ("model", "prompt", "seed")} | {"max_tokens": tokens},
+            ).json()["choices"]
+            assert found["text"].startswith(prompt) and found["text"][len(prompt) :].strip() == plain["text"].strip()
+            marks = found["logprobs"]
+            assert marks["tokens"][:5] == ["the", "king", "and", "the", "cat"]
+            assert marks["text_offset"][:5] == [0, 3, 9, 13, 17]
+            assert all(0 <= offset <= len(found["text"]) for offset in marks["text_offset"])
+
+
+def test_the_prompt_s_tokens_count_once_for_all_choices(ask, shelf) -> None:
+    rung = shelf.language_model("gpt")
+    asked = {"model": "gpt", "prompt": ["the king", "a pair of cats"], "max_tokens": 2, "n": 3, "seed": 2}
+    used = ask("/v1/completions", asked)[1]["usage"]
+    assert used["prompt_tokens"] == sum(len(rung.tokenizer.encode(prompt)) for prompt in asked["prompt"])
+    assert used["total_tokens"] == used["prompt_tokens"] + used["completion_tokens"]
+
+
 def test_a_stream_ends_with_what_it_used_where_that_is_asked_for(ask) -> None:
     asked = {"model": "gpt", "prompt": "the king", "max_tokens": 4, "n": 2, "seed": 2}
     more = {"stream": True, "stream_options": {"include_usage": True}}
@@ -297,13 +332,24 @@ def test_other_hosts_and_large_bodies_are_refused(ask, server) -> None:
 def test_what_arrives_is_counted_whatever_the_headers_say(server) -> None:
     host, _, port = server.removeprefix("http://").partition(":")
     chunk = b"%x\r\n%b\r\n" % (2**16, b"x" * 2**16)
-    for more in (b"content-length: 4\r\n", b""):
-        with socket.create_connection((host, int(port)), timeout=10) as client:
-            head = b"POST /v1/completions HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n"
-            client.sendall(head + more + b"\r\n")
-            for _ in range(MOST_BYTES // 2**16 + 1):
-                client.sendall(chunk)
-            assert client.recv(100).startswith(b"HTTP/1.1 413")  # the last chunk has not been sent
+    with socket.create_connection((host, int(port)), timeout=10) as client:
+        client.sendall(b"POST /v1/completions HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n")
+        for _ in range(MOST_BYTES // 2**16 + 1):
+            client.sendall(chunk)
+        assert client.recv(100).startswith(b"HTTP/1.1 413")  # the last chunk has not been sent
+
+
+@pytest.mark.parametrize("second", ["chunked", "identity, chunked", "gzip"])
+def test_a_body_of_two_lengths_is_refused_and_the_connection_ends(server, second) -> None:
+    host, _, port = server.removeprefix("http://").partition(":")
+    head = (
+        f"POST /v1/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4\r\ntransfer-encoding: {second}\r\n\r\n"
+    )
+    with socket.create_connection((host, int(port)), timeout=10) as client:
+        client.sendall(head.encode() + b"0\r\n\r\nGET /v1/models HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        with client.makefile("rb") as file:
+            answer = file.read()  # until the server ends it
+    assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 501")) and answer.count(b"HTTP/1.1 ") == 1
 
 
 def test_a_small_body_in_chunks_is_read(server) -> None:

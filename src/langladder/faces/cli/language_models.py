@@ -372,7 +372,7 @@ def _replies(conversations: "dict[str, Conversation]", turn: str) -> dict[str, s
         if reply.left_out:
             turns = "the oldest turn was" if reply.left_out == 1 else f"the {reply.left_out} oldest turns were"
             why = f"its context of {one.assistant.model.context:,} tokens has no room for more"
-            click.echo(f"{name}: {turns} left out of the prompt: {why}", err=True)
+            echo(f"{name}: {turns} left out of the prompt: {why}", err=True)
     return replies
 
 

@@ -9,7 +9,6 @@ begins. Even with --overwrite, a folder is replaced only if it is of the kind th
 """
 
 import json
-import re
 import shutil
 import sys
 import tempfile
@@ -21,7 +20,7 @@ from typing import TypeVar, cast
 import click
 
 from langladder.ground.atomic import Owner, check_file, check_folder
-from langladder.ground.errors import Damage, InputError, printable
+from langladder.ground.errors import CONTROL, Damage, InputError, printable
 from langladder.ground.remote import File, Remote
 
 Target = TypeVar("Target", bound=File)
@@ -51,7 +50,7 @@ def print_json(value: object, damage: Damage | None = None) -> None:
         value = {**value, "skipped": damage.report()}
     text = as_text(value)
     if sys.stdout.isatty():
-        text = re.sub(r"[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text)
+        text = CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     click.echo(text)
 
 

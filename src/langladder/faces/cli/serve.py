@@ -9,7 +9,6 @@ import click
 from langladder.faces.cli.options import FOLDER
 from langladder.ground.errors import InputError, needs
 
-HERE = ("127.0.0.1", "::1", "localhost")
 HOST = click.option(
     "--host",
     default="127.0.0.1",
@@ -38,7 +37,7 @@ def serve(models: tuple[Path, ...], host: str, port: int, memory: str) -> None:
     with needs("serve", "serve"):
         from langladder.faces.http import api
         from langladder.faces.http.guard import LOOPBACK
-        from langladder.faces.http.server import run
+        from langladder.faces.http.server import HERE, run
         from langladder.faces.http.shelf import Shelf
 
     limit = _bytes_of(memory)
@@ -75,7 +74,7 @@ def explore(models: tuple[Path, ...], host: str, port: int, memory: str, mlflow:
     with needs("explore", "explore"):
         from langladder.faces.explorer.app import create
         from langladder.faces.http.guard import LOOPBACK
-        from langladder.faces.http.server import run
+        from langladder.faces.http.server import HERE, run
         from langladder.faces.http.shelf import Shelf
         from langladder.text.words.segmentation import languages_of
 

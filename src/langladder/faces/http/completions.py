@@ -26,8 +26,8 @@ MOST_PROMPTS = 128
 NEVER = -9999.0  # the log-probability of tokens with probability 0
 
 
-def prompts(rung: Rung, request: CompletionRequest) -> list[tuple[list[int], bool]]:
-    """The ids of each prompt, BOS first, and whether the client's own ids begin with it.
+def prompts(rung: Rung, request: CompletionRequest) -> list[tuple[list[int], bool, str | None]]:
+    """The ids of each prompt, BOS first, whether the client's own ids begin with it, and the client's text.
 
     Raises:
         InputError: too many or too long, or an id that the model does not have.
@@ -45,7 +45,7 @@ def prompts(rung: Rung, request: CompletionRequest) -> list[tuple[list[int], boo
                 f"prompt: id {max(ids)} is not one of the model's, which are 0 to {rung.model.vocab_size - 1}"
             )
         opened = ids[:1] == [BOS]
-        rows.append((ids if opened else [BOS, *ids], opened))
+        rows.append((ids if opened else [BOS, *ids], opened, prompt if isinstance(prompt, str) else None))
     return rows
 
 
@@ -71,6 +71,7 @@ class Choice:
     Attributes:
         config: the sampling settings.
         prompt: BOS first. opened: whether this BOS is the client's, who then needs a mark for it, too.
+        given: the prompt as the client's text, before it was normalised; None: ids.
         text: the returned text: the prompt, if it is echoed, and the new part.
         new: number of sampled tokens.
         sent: characters, and `marked` tokens, that were already sent in pieces.
@@ -83,6 +84,7 @@ class Choice:
     index: int
     prompt: list[int]
     opened: bool = False
+    given: str | None = None
     text: str = ""
     new: int = 0
     sent: int = 0
@@ -92,9 +94,21 @@ class Choice:
 
     def __post_init__(self) -> None:
         self._decoder = TextStream(self.rung.tokenizer)
+        self._decoded = 0  # characters of the decoder that `given` replaces
 
     def read_prompt(self) -> None:
         """Return the prompt with its scores."""
+        self._score_prompt()
+        if self.given is None:
+            return
+        end = 0
+        _, spans = self.rung.tokenizer.encode_with_spans(self.given)
+        for place, (mark, (start, stop)) in enumerate(zip(self.marks, spans.tolist(), strict=False)):
+            self.marks[place] = mark._replace(offset=min(end, start))  # spaces before a token belong to it
+            end = max(end, stop)
+        self._decoded, self.text = len(self.text), self.given
+
+    def _score_prompt(self) -> None:
         model, row = self.rung.model, self.prompt
         if self.opened and self.request.likeliest is not None:
             self.mark(BOS, None, None, 0)
@@ -110,7 +124,10 @@ class Choice:
 
     def add(self, token: int, log_prob: float | None, others: torch.Tensor | None) -> None:
         """One token more."""
-        before, self.text = self.text, self._stripped(self._decoder.add(token))
+        decoded = self._decoder.add(token)
+        if self._decoded:
+            decoded = f"{self.given}{decoded[self._decoded :]}"
+        before, self.text = self.text, self._stripped(decoded)
         if self.request.likeliest is not None:
             self.mark(token, log_prob, others, _begun(before, self.text))
 
@@ -208,8 +225,9 @@ def choices(rung: Rung, request: CompletionRequest) -> list[Choice]:
 
 
 def usage(found: Sequence[Choice]) -> dict[str, int]:
-    """Tokens of the prompts (BOS aside) and new ones."""
-    read, new = sum(len(choice.prompt) - 1 for choice in found), sum(choice.new for choice in found)
+    """Tokens of the prompts (BOS aside), each prompt once, and new ones of all its choices."""
+    read = sum(len(choice.prompt) - 1 for choice in found[:: found[0].request.n])
+    new = sum(choice.new for choice in found)
     return {"prompt_tokens": read, "completion_tokens": new, "total_tokens": read + new}
 
 

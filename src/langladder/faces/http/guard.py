@@ -115,7 +115,12 @@ class Bounded:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        length = dict(scope["headers"]).get(b"content-length", b"0").decode("latin-1")
+        headers = dict(scope["headers"])
+        if b"content-length" in headers and b"transfer-encoding" in headers:  # RFC 9112, section 6.1
+            both = "both Content-Length and Transfer-Encoding, which proxies read in different ways; send one of them"
+            await _error(400, both, headers={"connection": "close"})(scope, receive, send)
+            return
+        length = headers.get(b"content-length", b"0").decode("latin-1")
         if length.isdecimal() and int(length[:20]) > MOST_BYTES:
             await _too_large(scope, receive, send)
             return
