@@ -15,6 +15,14 @@ LINES = ["the cat sees the old king .", "the king was awful ."]
 MET = words_of(LINES, "auto")
 
 
+def test_reading_ends_when_all_wanted_words_were_found() -> None:
+    read: list[str] = []
+    lines = (read.append(line) or line for line in ["the cat", "the king", "a dog"])
+    assert words_of(lines, "auto", frozenset({"the", "king"})) == {"the", "king"} and len(read) == 2
+    assert words_of(LINES, "auto", frozenset({"king", "zebra"})) == {"king"}
+    assert words_of(LINES, "auto", frozenset()) == set()
+
+
 @pytest.fixture(scope="module")
 def pieces() -> Tokenizer:
     return train_tokenizer(LINES, TokenizerConfig(kind="bpe_bytes", vocab_size=300))

@@ -3,24 +3,55 @@
 A model answers every text. Of words that it never met the answer says little: a byte-level tokenizer has a piece for
 everything, and a classifier that reads no word of a text returns what it knows of the labels alone.
 
-A word is unknown if the model reads it as `<unk>`, or if the training texts are at hand and do not hold it. A model
-that keeps a list of its words (classifiers and taggers of words, word vectors) says itself what it reads as `<unk>`.
+A word is unknown if the model reads it as `<unk>`, or if the training texts are at hand (`data/clean/` of the project,
+the training split of the text that a kind of model learns from) and do not hold it. A model that keeps a list of its
+words (classifiers and taggers of words, word vectors) says itself what it reads as `<unk>`.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
+from langladder.answers.classify import words_of_tree
+from langladder.answers.kinds import kind_of
 from langladder.ground.artefacts import JSONObject, read_json
 from langladder.ground.errors import InputError
 from langladder.models.saving import READING
+from langladder.text.labelled.instructions import INSTRUCTIONS
+from langladder.text.labelled.labelled import LABELLED, TAGGED
+from langladder.text.labelled.questions import QUESTIONS
+from langladder.text.storage.shards import TEXT
+from langladder.text.storage.tables import PAIRS, Row, read_batches
 from langladder.text.tokenize.specials import RESERVED, UNK
 from langladder.text.tokenize.tokenizers import Tokenizer
 from langladder.text.words.normalisation import Normalisation, lower
-from langladder.text.words.segmentation import CHOICES, WordChoice, conventions_of, splitter_of
+from langladder.text.words.segmentation import CHOICES, CONVENTIONS, WordChoice, conventions_of, splitter_of
 
 TOKENIZERS = ("tokenizer.json", "source.json")
 """Files of the tokenizer by which a model reads; of a translator that of its source."""
+SIDES = {
+    "embedding": "text",
+    "lm": "text",
+    "encoder": "text",
+    "instruct": "text",
+    "reward": "text",
+    "translator": "parallel",
+    "classifier": "labels",
+    "tagger": "tags",
+    "reader": "questions",
+}
+"""Kind of model → the text that it learns from, a folder of data/clean/."""
+COLUMNS = {
+    "text": TEXT,
+    "parallel": PAIRS,
+    "labels": LABELLED,
+    "tags": TAGGED,
+    "questions": QUESTIONS,
+    "instructions": INSTRUCTIONS,
+}
+MOST_ROWS = 1_000_000  # of the training texts that are read: about ten seconds
+MOST_LISTED = 8  # words in a note
 
 
 class Lexicon(NamedTuple):
@@ -84,13 +115,113 @@ def lexicon_of(folder: Path) -> Lexicon:
     return Lexicon(_words(described) or None, None, "whitespace", normalisation, *folds)
 
 
-def words_of(texts: Iterable[str], words_by: WordChoice) -> frozenset[str]:
-    """The words of training texts."""
+def in_project(lexicon: Lexicon, folder: Path, project: Path) -> Lexicon:
+    """The lexicon of a model; the training text of the project defines words if the model does not."""
+    side = SIDES.get(kind_of(folder) or "")
+    if lexicon.tokenizer is None or side is None or (folder / CONVENTIONS).is_file():
+        return lexicon
+    text = "source" if side == "parallel" else "text"
+    return lexicon._replace(words_by=conventions_of(project / "data" / "clean" / side, text).words)
+
+
+def words_of(texts: Iterable[str], words_by: WordChoice, wanted: frozenset[str] | None = None) -> frozenset[str]:
+    """The words of training texts.
+
+    Args:
+        wanted: None: all words; else only these, and reading ends when all of them were found.
+    """
     found: set[str] = set()
     split = splitter_of(words_by)
     for text in texts:
-        found.update(split(text))
+        words = split(text)
+        found.update(words if wanted is None else wanted.intersection(words))
+        if wanted is not None and len(found) == len(wanted):
+            break
     return frozenset(found)
+
+
+def table_of(project: Path, side: str, split: str) -> Path | None:
+    """The clean text of a side; None if it is missing."""
+    folder = project / "data" / "clean" / side
+    return next((path for path in (folder / split, folder / f"{split}.parquet") if path.exists()), None)
+
+
+def rows_of(table: Path, side: str, most: int) -> Iterator[Row]:
+    """The first rows of a table, with the columns that the side needs."""
+    batches = read_batches(table, COLUMNS[side])
+    return islice((row for batch in batches for row in batch.to_pylist()), most)
+
+
+def texts_of(side: str, row: Row) -> list[str]:
+    """The texts of a row that a model reads."""
+    if side == "tags":
+        return [" ".join(row["words"])]
+    if side == "instructions":
+        return [message["text"] for message in row["messages"]]
+    columns = {"parallel": ("source",), "labels": ("text", "second"), "questions": ("context", "question")}
+    return [row[name] for name in columns.get(side, ("text",)) if row[name] is not None]
+
+
+def words_of_table(table: Path, side: str, lexicon: Lexicon, wanted: frozenset[str] | None = None) -> frozenset[str]:
+    """The words of the training texts of a side, as a lexicon folds them; `wanted` as in `words_of`."""
+    texts = (text for row in rows_of(table, side, MOST_ROWS) for text in texts_of(side, row))
+    return words_of((lower(text) for text in texts) if lexicon.lowercase else texts, lexicon.words_by, wanted)
+
+
+def training_words(
+    folder: Path, lexicon: Lexicon, words_of_side: Callable[[str], frozenset[str] | None]
+) -> frozenset[str] | None:
+    """The words of the training texts of a model; None if they are missing, or if it has a list of its words.
+
+    Args:
+        words_of_side: the words of a side's training texts; None if they are missing.
+    """
+    kind = kind_of(folder)
+    if kind is None or lexicon.listed is not None:
+        return None
+    sides = [SIDES[kind], "instructions"] if kind in ("instruct", "reward") else [SIDES.get(kind, "text")]
+    first, *more = map(words_of_side, sides)
+    return None if first is None else first.union(*(words for words in more if words is not None))
+
+
+def as_read(folder: Path, texts: Sequence[str]) -> list[str]:
+    """Texts as a model reads them: of a tree, for a model that reads trees, its words."""
+    return [words_of_tree(text) for text in texts] if kind_of(folder) in ("classifier", "tagger") else [*texts]
+
+
+def unknown_note(folder: Path, texts: Sequence[str]) -> str | None:
+    """One sentence about the words of some texts that a model has not met; None if there are none.
+
+    The training texts are those of the project that the model's folder is in.
+    """
+    project = next((above for above in list(folder.resolve().parents)[:3] if (above / "data" / "clean").is_dir()), None)
+    try:
+        lexicon = lexicon_of(folder) if project is None else in_project(lexicon_of(folder), folder, project)
+        lines = [lexicon.normalisation.normalise(line) for text in as_read(folder, texts) for line in text.splitlines()]
+        words = set(chain.from_iterable(map(splitter_of(lexicon.words_by), lines)))
+        wanted = frozenset(lexicon.folded(form) for word in words for form in (word, lower(word)))
+
+        def words_of_side(side: str) -> frozenset[str] | None:
+            table = None if project is None else table_of(project, side, "train")
+            return None if table is None else words_of_table(table, side, lexicon, wanted)
+
+        training = training_words(folder, lexicon, words_of_side)
+        found = [unknown_words(line, lexicon, training) for line in lines]
+    except InputError:  # in a training text, which the answer does not need
+        return None
+    unknown = {word["text"]: word for one in found for word in one["unknown"]}
+    if not unknown:
+        return None
+    listed = [
+        word["text"] + (f" ({word['written']} is known)" if word["written"] else "")
+        for word in islice(unknown.values(), MOST_LISTED)
+    ]
+    more = f" and {len(unknown) - len(listed):,} more" if len(unknown) > len(listed) else ""
+    count, of = sum(one["count"] for one in found), sum(one["words"] for one in found)
+    return (
+        f"{folder}: {count:,} of {of:,} {'word is' if of == 1 else 'words are'} unknown to this model: "
+        f"{', '.join(listed)}{more}; it reads <unk> or pieces of them, so do not rely on its answer there"
+    )
 
 
 def unknown_words(text: str, lexicon: Lexicon, training: Collection[str] | None = None) -> Coverage:

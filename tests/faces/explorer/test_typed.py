@@ -8,8 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 from starlette.testclient import TestClient
 
+from langladder.faces.cli.main import app
 from langladder.faces.explorer import typed
 from langladder.faces.explorer.app import create
 from langladder.faces.http.shelf import Shelf
@@ -81,6 +83,41 @@ def test_each_model_is_asked_by_its_own_training_text(client: TestClient) -> Non
     }  # fmt: skip
     tree = unknown(client, "((good) ((zebra) (.)))", "logistic")["logistic"]
     assert [word["text"] for word in tree["unknown"]] == ["zebra"]
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("classify classifier/logistic", "2 of 2 words are unknown to this model: 国, 王; it reads"),
+        ("translate translator/attention", "2 of 2 words are unknown to this model: 国, 王; it reads"),
+        ("tag tagger/hmm", "1 of 1 word is unknown to this model: 国王; it reads"),
+        (
+            "translate translator/attention The movie sleeps",
+            "2 of 3 words are unknown to this model: The (the is known),",
+        ),
+        ("classify classifier/logistic " + " ".join(f"new{n}" for n in range(10)), "new6, new7 and 2 more; it reads"),
+        ("translate translator/attention the cat sleeps", ""),
+        ("classify classifier/logistic a good film .", ""),
+        ("tag tagger/hmm the", ""),
+    ],
+)
+def test_the_command_line_says_it_too(run: Shelf, client: TestClient, command: str, told: str) -> None:
+    name, folder, *words = command.split(" ", 2)
+    text = words[0] if words else "国王"
+    result = CliRunner().invoke(app, [name, str(run.project / "models" / folder), text])
+    assert result.exit_code == 0 and result.stdout
+    assert told in result.stderr and bool(told) == ("unknown" in result.stderr)
+    rung = folder.rpartition("/")[2]
+    assert bool(told) == bool(unknown(client, text, rung)[rung]["count"])  # as the explorer
+
+
+def test_a_training_text_that_cannot_be_read_does_not_stop_an_answer(run: Shelf, tmp_path: Path) -> None:
+    shutil.copytree(run.project / "models", tmp_path / "models")
+    (tmp_path / "data" / "clean" / "labels").mkdir(parents=True)
+    (tmp_path / "data" / "clean" / "labels" / "train.parquet").write_bytes(b"damaged")
+    for folder in (tmp_path, run.project):
+        result = CliRunner().invoke(app, ["classify", str(folder / "models" / "classifier" / "logistic"), "zebra"])
+        assert result.exit_code == 0 and ("unknown" in result.stderr) == (folder == run.project)
 
 
 def test_a_word_is_what_the_training_text_says(client: TestClient, run: Shelf) -> None:

@@ -41,6 +41,13 @@ def note(text: str | None) -> None:
         echo(f"note: {text}", err=True)
 
 
+def note_unknown(model: Path, texts: Sequence[str]) -> None:
+    """Print which words of some texts a model has not met, if there are any; its answer says little about them."""
+    from langladder.answers.unknown import unknown_note
+
+    note(unknown_note(model, texts))
+
+
 def print_json(value: object, damage: Damage | None = None) -> None:
     """Print one JSON document; on a terminal, all control characters are escaped.
 

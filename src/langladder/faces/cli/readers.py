@@ -11,7 +11,7 @@ import click
 from langladder.answers.requests import AnswerRequest, ClassifyRequest, FillRequest, TagRequest
 from langladder.faces.cli.input import input_lines, typed_lines
 from langladder.faces.cli.options import FOLDER, json_option, options
-from langladder.faces.cli.output import echo, note, print_json, print_table
+from langladder.faces.cli.output import echo, note, note_unknown, print_json, print_table
 from langladder.ground.errors import InputError, printable
 
 if TYPE_CHECKING:
@@ -61,10 +61,11 @@ def classify(model: Path, texts: tuple[str, ...], request: ClassifyRequest, as_j
 
     classifier = read_classifier(model)
     if not texts and sys.stdin.isatty():
-        _classify_typed(classifier, request, as_json)
+        _classify_typed(model, classifier, request, as_json)
         return
     lines = list(input_lines(texts))
     note(classifier.normalisation.note([line for _, line in lines], "lines"))
+    note_unknown(model, [line for _, line in lines])
     examples = [example_of(classifier, line, where) if line.strip() else BLANK for where, line in lines]
     answers: list[Classification] = []
     noted: set[str | None] = {None}
@@ -81,7 +82,7 @@ def classify(model: Path, texts: tuple[str, ...], request: ClassifyRequest, as_j
         print_json({"labels": classifier.labels, "texts": [one.as_dict() for one in answers]})
 
 
-def _classify_typed(classifier: "Classifier", request: ClassifyRequest, as_json: bool) -> None:
+def _classify_typed(model: Path, classifier: "Classifier", request: ClassifyRequest, as_json: bool) -> None:
     from langladder.answers.classify import classify as classified
     from langladder.answers.classify import example_of
 
@@ -95,6 +96,7 @@ def _classify_typed(classifier: "Classifier", request: ClassifyRequest, as_json:
             echo(f"Error: {error}", err=True)
             continue
         note(found[0].note)
+        note_unknown(model, [line])
         print_json(found[0].as_dict()) if as_json else _print_labels(found, legend=legend)
         legend = False
 
@@ -213,10 +215,12 @@ def tag(model: Path, texts: tuple[str, ...], request: TagRequest, as_json: bool)
         for line in typed_lines("One sentence per line, punctuation separated from words; Ctrl-D ends."):
             if line.strip():
                 (answer,) = tagged(tagger, [line], request)
+                note_unknown(model, [line])
                 print_json(answer.as_dict()) if as_json else _print_tags(tagger, [answer])
         return
     lines = [line for _, line in input_lines(texts)]
     note(tagger.normalisation.note(lines, "lines"))
+    note_unknown(model, lines)
     answers: list[TaggedLine] = []
     for first in range(0, len(lines), SENTENCES):
         part = tagged(tagger, lines[first : first + SENTENCES], request)
@@ -276,9 +280,12 @@ def answer(model: Path, texts: tuple[str, ...], paragraph: str, request: AnswerR
     if not texts and sys.stdin.isatty():
         for line in typed_lines("One question per line; Ctrl-D ends."):
             if line.strip():
+                note_unknown(model, [context, line])
                 _print_answers(reader, context, [line], request, as_json)
         return
-    _print_answers(reader, context, [line for _, line in input_lines(texts)], request, as_json)
+    questions = [line for _, line in input_lines(texts)]
+    note_unknown(model, [context, *questions, *chosen])
+    _print_answers(reader, context, questions, request, as_json)
 
 
 def _print_answers(reader: "Reader", context: str, lines: Sequence[str], request: AnswerRequest, as_json: bool) -> None:
@@ -340,7 +347,8 @@ def fill(model: Path, texts: tuple[str, ...], request: FillRequest, as_json: boo
 
     encoder = read_encoder(model)
     answers = []
-    for _, line in input_lines(texts):
+    lines = [line for _, line in input_lines(texts)]
+    for line in lines:
         gaps = filled(encoder, line, request) if line.strip() else []
         if as_json:
             answers.append({"sentence": line, "gaps": [[one._asdict() for one in gap] for gap in gaps]})
@@ -348,5 +356,6 @@ def fill(model: Path, texts: tuple[str, ...], request: FillRequest, as_json: boo
         echo(line)
         rows = [(index, one.text, f"{one.probability:.3f}") for index, gap in enumerate(gaps, start=1) for one in gap]
         print_table(["gap", "word", "p"], rows)
+    note_unknown(model, lines)
     if as_json:
         print_json({"sentences": answers})

@@ -10,7 +10,7 @@ import click
 from langladder.answers.requests import TranslateRequest
 from langladder.faces.cli.input import LONGEST_LINE, TOO_LONG, standard_input, typed_lines
 from langladder.faces.cli.options import FOLDER, json_option, options, overwrite_option
-from langladder.faces.cli.output import STDOUT, Cell, as_text, claim, echo, print_json, print_table
+from langladder.faces.cli.output import STDOUT, Cell, as_text, claim, echo, note_unknown, print_json, print_table
 from langladder.ground.errors import InputError, needs, printable
 from langladder.text.words.direction import clusters, direction
 
@@ -72,9 +72,11 @@ def translate(
     if attention_svg is not None:
         _draw_attention(models[0], sentences[0], request, attention_svg)
     if not sentences and file is None and sys.stdin.isatty():
-        _converse(models, request, as_json)
+        _converse([model, *others], models, request, as_json)
         return
     lines = list(sentences) if sentences else _read(file)
+    for one in (model, *others):
+        note_unknown(one, lines)
     if progress is None:
         progress = not sentences and sys.stderr.isatty() and (out is not None or not sys.stdout.isatty())
     answers = _answers(models, request, lines, progress)
@@ -139,7 +141,9 @@ def _write(out: Path, answers: "Iterator[SentenceTranslations]", plain: bool, as
         file.write(text.encode())
 
 
-def _converse(models: "Sequence[LoadedTranslator]", request: TranslateRequest, as_json: bool) -> None:
+def _converse(
+    folders: Sequence[Path], models: "Sequence[LoadedTranslator]", request: TranslateRequest, as_json: bool
+) -> None:
     from langladder.answers.translate import translate_by_all
 
     for line in typed_lines("One sentence per line; Ctrl-D ends."):
@@ -148,6 +152,8 @@ def _converse(models: "Sequence[LoadedTranslator]", request: TranslateRequest, a
         except InputError as error:
             echo(f"Error: {error}", err=True)
             continue
+        for folder in folders:
+            note_unknown(folder, [line])
         print_json(answer.as_dict()) if as_json else _print(answer, _is_plain(models, request))
 
 

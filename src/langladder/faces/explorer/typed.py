@@ -6,7 +6,8 @@ itself has no token for it, and pages begin with a sentence of microworld.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Annotated, NamedTuple, cast
@@ -15,44 +16,35 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from langladder.answers.classify import words_of_tree
-from langladder.answers.kinds import kind_of
-from langladder.answers.unknown import Lexicon, lexicon_of, unknown_words, words_of
+from langladder.answers.unknown import (
+    Lexicon,
+    as_read,
+    in_project,
+    lexicon_of,
+    rows_of,
+    table_of,
+    texts_of,
+    training_words,
+    unknown_words,
+    words_of_table,
+)
 from langladder.faces.explorer import microworld
 from langladder.faces.explorer.page import ModelName
 from langladder.faces.http.server import Json
 from langladder.faces.http.shelf import Shelf
 from langladder.ground.errors import InputError
-from langladder.text.labelled.instructions import INSTRUCTIONS
-from langladder.text.labelled.labelled import LABELLED, TAGGED
-from langladder.text.labelled.questions import QUESTIONS
-from langladder.text.storage.shards import TEXT
-from langladder.text.storage.tables import PAIRS, Row, read_batches
-from langladder.text.words.normalisation import lower
-from langladder.text.words.segmentation import CONVENTIONS, conventions_of, splitter_of
+from langladder.text.words.segmentation import splitter_of
 
 NAME = "typed"
 AT_ONCE = 8
 MOST_CHARACTERS = 20_000
 MOST_MODELS = 60
-MOST_ROWS = 1_000_000  # of the training texts that are read: about ten seconds
 LOOKED_AT = 2_000  # rows of the test split among which examples are looked for
 SIZE = 10**7  # approximate bytes of memory of words, a tokenizer or examples
 EXAMPLES = 4
 LONGEST = 110  # characters of an example
 LONGEST_LABELLED = 300
 
-SIDES = {
-    "embedding": "text",
-    "lm": "text",
-    "encoder": "text",
-    "instruct": "text",
-    "reward": "text",
-    "translator": "parallel",
-    "classifier": "labels",
-    "tagger": "tags",
-    "reader": "questions",
-}
-"""Kind of model → the text that it learns from, a folder of data/clean/."""
 AS_WRITTEN = Lexicon(None, None)
 """Words as the text has them, for examples, which several models read."""
 
@@ -115,11 +107,11 @@ def _unknown_of(shelf: Shelf, asked: TypedText) -> list[Json]:
     for name in dict.fromkeys(asked.models):
         try:
             folder = shelf.find(name)
-            lexicon = _lexicon(shelf, folder)
-            training = _training_words(shelf, folder, lexicon)
+            lexicon = in_project(shelf.load("lexicon", folder, lexicon_of, SIZE), folder, shelf.project)
+            training = training_words(folder, lexicon, partial(_words_of_side, shelf, lexicon=lexicon))
         except InputError:
             continue  # its own answer says what is wrong
-        text = words_of_tree(asked.text) if kind_of(folder) in ("classifier", "tagger") else asked.text
+        (text,) = as_read(folder, [asked.text])
         coverage = unknown_words(text, lexicon, training)
         by = "list" if lexicon.listed is not None else "tokenizer" if training is None else "training"
         same = found.setdefault(f"{by} {json.dumps(coverage)}", {"models": list[str](), **coverage, "by": by})
@@ -127,40 +119,13 @@ def _unknown_of(shelf: Shelf, asked: TypedText) -> list[Json]:
     return list(found.values())
 
 
-def _lexicon(shelf: Shelf, folder: Path) -> Lexicon:
-    """The lexicon of a model; its training text defines words if the model does not."""
-    lexicon = shelf.load("lexicon", folder, lexicon_of, SIZE)
-    side = SIDES.get(kind_of(folder) or "")
-    if lexicon.tokenizer is None or side is None or (folder / CONVENTIONS).is_file():
-        return lexicon
-    text = "source" if side == "parallel" else "text"
-    return lexicon._replace(words_by=conventions_of(shelf.project / "data" / "clean" / side, text).words)
-
-
-def _training_words(shelf: Shelf, folder: Path, lexicon: Lexicon) -> frozenset[str] | None:
-    """The words of the training texts of a model, as it folds them; None if they are missing.
-
-    A model with a list of its words needs none.
-    """
-    kind = kind_of(folder)
-    if kind is None or lexicon.listed is not None:
-        return None
-    sides = [SIDES[kind], "instructions"] if kind in ("instruct", "reward") else [SIDES.get(kind, "text")]
-    first, *more = (_words_of_side(shelf, side, lexicon) for side in sides)
-    return None if first is None else first.union(*(words for words in more if words is not None))
-
-
 def _words_of_side(shelf: Shelf, side: str, lexicon: Lexicon = AS_WRITTEN) -> frozenset[str] | None:
     """The words of the training texts of a side, as a lexicon folds them; None if they are missing."""
-    table = _table(shelf.project, side, "train")
+    table = table_of(shelf.project, side, "train")
     if table is None:
         return None
-
-    def read(table: Path) -> frozenset[str]:
-        texts = (text for row in _rows(table, side, MOST_ROWS) for text in _texts(side, row))
-        return words_of((lower(text) for text in texts) if lexicon.lowercase else texts, lexicon.words_by)
-
-    return shelf.load(f"words {lexicon.words_by} {lexicon.lowercase}", table, read, SIZE)
+    key = f"words {lexicon.words_by} {lexicon.lowercase}"
+    return shelf.load(key, table, lambda file: words_of_table(file, side, lexicon), SIZE)
 
 
 def examples(shelf: Shelf, side: str) -> list[Example]:
@@ -178,7 +143,7 @@ def examples(shelf: Shelf, side: str) -> list[Example]:
     if side == "cases":
         return _cases(shelf)
     of = "text" if side in ("documents", "beginnings") else side
-    table = _table(shelf.project, of, "test")
+    table = table_of(shelf.project, of, "test")
     try:
         known = _words_of_side(shelf, of)
         if table is None or not known:
@@ -192,7 +157,7 @@ def examples(shelf: Shelf, side: str) -> list[Example]:
 
 def _chosen(side: str, of: str, table: Path, known: frozenset[str], also: frozenset[str]) -> list[Example]:
     """Examples whose words are all known, first those whose words are `also` known."""
-    rows = list(_rows(table, of, LOOKED_AT))
+    rows = list(rows_of(table, of, LOOKED_AT))
     if side == "documents":
         documents = groupby(rows, lambda row: row["document"])
         lines = (list(islice((row["text"] for row in group), 3)) for _, group in documents)
@@ -202,7 +167,7 @@ def _chosen(side: str, of: str, table: Path, known: frozenset[str], also: frozen
     elif of == "questions":
         found = [Example(row["context"], row["question"]) for row in rows]
     else:
-        found = [Example(_texts(of, row)[0]) for row in rows]
+        found = [Example(texts_of(of, row)[0]) for row in rows]
     longest = LONGEST if of in ("parallel", "tags") or side == "text" else LONGEST_LABELLED
     split = splitter_of(AS_WRITTEN.words_by)
     words = {one: split(words_of_tree(one.text)) for one in found if len(one.text) <= longest}
@@ -239,34 +204,3 @@ def _one_each(found: Iterable[Example]) -> list[Example]:
         turns[one.about] = turns.get(one.about, 0) + 1
         numbered.append((turns[one.about], one))
     return [one for _, one in sorted(numbered, key=lambda pair: pair[0])]
-
-
-def _table(project: Path, side: str, split: str) -> Path | None:
-    folder = project / "data" / "clean" / side
-    return next((path for path in (folder / split, folder / f"{split}.parquet") if path.exists()), None)
-
-
-COLUMNS = {
-    "text": TEXT,
-    "parallel": PAIRS,
-    "labels": LABELLED,
-    "tags": TAGGED,
-    "questions": QUESTIONS,
-    "instructions": INSTRUCTIONS,
-}
-
-
-def _rows(table: Path, side: str, most: int) -> Iterator[Row]:
-    """The first rows of a table, with the columns that the side needs."""
-    batches = read_batches(table, COLUMNS[side])
-    return islice((row for batch in batches for row in batch.to_pylist()), most)
-
-
-def _texts(side: str, row: Row) -> list[str]:
-    """The texts of a row that a model reads."""
-    if side == "tags":
-        return [" ".join(row["words"])]
-    if side == "instructions":
-        return [message["text"] for message in row["messages"]]
-    columns = {"parallel": ("source",), "labels": ("text", "second"), "questions": ("context", "question")}
-    return [row[name] for name in columns.get(side, ("text",)) if row[name] is not None]
