@@ -4,6 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -11,6 +12,9 @@ from langladder.evaluation.prompting import Item, Prompter, PromptFormat
 from langladder.formats.harness import Answering, harness_model
 from langladder.ground.errors import InputError
 from langladder.models.language.gpt import GPT, GPTConfig
+from langladder.models.ngrams.kneser_ney import KneserNey
+from langladder.text.storage.token_streams import TokenStream
+from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 
@@ -58,6 +62,54 @@ def test_whole_texts(model: GPT, tokenizer: Tokenizer) -> None:
     assert found[0] == pytest.approx(whole, abs=1e-5) and found[1] == 0.0
     windows = torch.tensor([[2, *tokenizer.encode(long).tolist()]])
     assert windows.shape[1] > 64 and found[2] == pytest.approx(float(model.log_probs(windows).double().sum()), abs=1e-4)
+
+
+def test_the_end_of_a_line_can_be_greedy(tokenizer: Tokenizer) -> None:
+    """An n-gram of whole lines knows where they end."""
+    ids = np.concatenate([[BOS, *tokenizer.encode(line), EOS] for line in LINES]).astype(np.int32)
+    counted = KneserNey(KneserNey.Config(order=6), tokenizer.vocab_size)
+    counted.fit(TokenStream(ids, np.array([0, len(ids)])))
+    line, first = LINES[0], "what is the capital of"
+    pairs = [
+        (line, "\n"),
+        (line, "\nwhat is"),
+        (line, "\nparis"),
+        (first, " france ? paris .\n"),
+        (line, " paris"),
+        ("", line),
+    ]
+    answering = Answering(counted, tokenizer)
+    found = answering.log_probs(pairs)
+    ends = counted.next_log_probs(torch.tensor([[BOS, *tokenizer.encode(line).tolist()]]))[0]
+    assert int(ends.argmax()) == EOS and found[0] == (pytest.approx(float(ends[EOS]), abs=1e-5), True)
+    (said,) = answering.continuations([(first, {})])
+    assert [greedy for _, greedy in found] == [
+        True,
+        True,
+        False,
+        said == " france ? paris .",
+        False,
+        line == first + said,
+    ]
+
+
+def test_the_settings_of_a_generation_have_an_effect(model: GPT, tokenizer: Tokenizer) -> None:
+    def said(**settings: object) -> list[str]:
+        return Answering(model, tokenizer).continuations([("what is", {"max_gen_toks": 8, **settings})] * 3)
+
+    greedy = said()
+    assert len(set(greedy)) == 1
+    for same in ({"temperature": 0}, {"do_sample": False, "temperature": 2.0}, {"do_sample": True, "temperature": 0.0}):
+        assert said(**same) == greedy
+    assert said(until=None, do_sample=None, top_k=None) == greedy
+    for drawn in ({"do_sample": True}, {"temperature": 1.0}):
+        assert len(set(said(**drawn))) > 1 and said(**drawn) == said(**drawn) != said(**drawn, seed=5)
+    assert said(do_sample=True, top_k=1) == greedy
+    assert said(do_sample=True, temperature=1e-9) == greedy
+    assert len(Answering(model, tokenizer).continuations([("what is", {"max_gen_toks": None})])) == 1
+    for wrong in ({"num_beams": 4}, {"temperature": -1.0}, {"max_gen_toks": "8"}):
+        with pytest.raises(InputError, match=f"generation_kwargs: {next(iter(wrong))}"):
+            said(**wrong)
 
 
 def test_without_the_harness_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,6 +93,9 @@ def test_the_grid_finds_what_helps() -> None:
 
 def test_it_is_made_from_a_base_and_saved(tmp_path: Path) -> None:
     small_gpt().save(tmp_path / "base")
+    for wrong in (0.0, -1.0, float("inf"), float("nan")):
+        with pytest.raises(ValueError, match="temperatures"):
+            KNNConfig(temperatures=[1.0, wrong])
     settings: Any = SimpleNamespace(name="knn_lm", model=KNNConfig(neighbours=5, temperatures=[1.0]))
     train, validation = make_stream(0), make_stream(1)
     model, made = make_tuned(tmp_path / "base", TOKENIZER, train, validation, settings=settings, run=Run(1, tmp_path))

@@ -17,6 +17,7 @@ from langladder.answers.requests import ClassifyRequest
 from langladder.evaluation.classifier import Decision, Node, decision
 from langladder.ground.errors import InputError
 from langladder.models.classification.classifier import Classifier, decided, log_prob_of_sets
+from langladder.models.classification.neural_classifier import NeuralClassifier
 from langladder.text.labelled.labelled import DEEPEST, Example, Tree, bracketed, joined_labels, parse_tree
 
 BLANK = Example("")  # a blank line, which has no label
@@ -40,7 +41,7 @@ class Classification:
         top: the best labels with their probabilities, best first. If one label is requested from a multi-label
             classifier: all labels of the text in words, with the probability of this set.
         explained: the explanation, if requested. given: only for a multi-label classifier.
-        note: how a text was read that is not what the classifier reads; None of most.
+        note: how a text was read that is not what the classifier reads, or is too long for it; None of most.
     """
 
     line: str
@@ -87,9 +88,11 @@ def classify(model: Classifier, examples: Sequence[Example], request: ClassifyRe
     units: Any = getattr(model, "units", None)  # majority reads nothing
     written = [None if example is BLANK else normalised(model, example) for example in examples]
     filled = [example for example in written if example is not None]
-    for example in filled if units else ():
-        if (pieces := len(units.example(example).pieces)) > MOST_PIECES:
+    lengths = [len(units.example(example).pieces) if units else 0 for example in filled]
+    for example, pieces in zip(filled, lengths, strict=True):
+        if pieces > MOST_PIECES:
             raise InputError(f"{example.text[:40]!r} … has {pieces:,} words; a text may have {MOST_PIECES:,}: cut it")
+    whole = iter(lengths)
     scores = iter(model.log_probs(filled) if filled else [])
     found = []
     for example, read in zip(examples, written, strict=True):
@@ -109,9 +112,16 @@ def classify(model: Classifier, examples: Sequence[Example], request: ClassifyRe
         why = decision(model, read, int(order[0]), sure, said=said) if request.explain else None
         if why is not None and not why.weights:
             raise InputError(f"{type(model).__name__} does not look at words and cannot tell which count; no --explain")
-        note = RIGHT_BRANCHING if example.tree is None and reads_trees(model) else None
+        note = RIGHT_BRANCHING if example.tree is None and reads_trees(model) else _cut(model, read, next(whole))
         found.append(Classification(line, example, best, why, given, note))
     return found
+
+
+def _cut(model: Classifier, example: Example, length: int) -> str | None:
+    """The note of a text with more tokens than a network reads."""
+    if not isinstance(model, NeuralClassifier) or (kept := len(model.as_read(example).ids)) >= length:
+        return None
+    return f"a text is longer than the {kept:,} tokens that this classifier reads: the rest of it was not read"
 
 
 def _given(model: Classifier, log_probs: np.ndarray) -> Given:

@@ -7,22 +7,53 @@
 
 The harness is no dependency of this project (`pip install lm-eval`), and only `harness_model` imports it.
 A line break of a prompt is the end of a line, as the models were trained: `EOS BOS`. A generation ends with a line.
+Of the harness's `generation_kwargs`, those of `Generation` have an effect; others are refused.
 """
 
 from collections.abc import Sequence
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import Field
+
+from langladder.decoding.limits import NewTokens, RepetitionPenalty, Seed, TopK, TopP
 from langladder.decoding.options import OptionItem, option_item, score_options
 from langladder.decoding.sampling import SamplingConfig, generate_batch
+from langladder.ground import schema
 from langladder.ground.artefacts import JSONObject
 from langladder.ground.errors import InputError
 from langladder.models.language.language_model import LanguageModel
 from langladder.text.labelled.templates import ids_of
+from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizers import Tokenizer
 
-MAX_TOKENS = 256
+
+class Generation(schema.Config):
+    """The `generation_kwargs` of a request: greedy unless `do_sample` is true, or only a temperature is given."""
+
+    until: str | list[str] | None = None
+    max_gen_toks: NewTokens = 256
+    do_sample: bool | None = None
+    temperature: Annotated[float, Field(ge=0, le=100)] | None = None  # 0: greedy
+    top_k: TopK = None
+    top_p: TopP = None
+    repetition_penalty: RepetitionPenalty = 1.0
+    seed: Seed = 0
+
+    def sampling(self) -> SamplingConfig:
+        """How to draw."""
+        draws = bool(self.temperature) if self.do_sample is None else self.do_sample and self.temperature != 0
+        return SamplingConfig(
+            strategy="sample" if draws else "greedy",
+            temperature=max(self.temperature, 0.01) if draws and self.temperature else 1.0,
+            top_k=self.top_k,
+            top_p=self.top_p,
+            repetition_penalty=self.repetition_penalty,
+            max_tokens=self.max_gen_toks,
+            seed=self.seed,
+        )
 
 
 class Answering:
@@ -35,13 +66,18 @@ class Answering:
         """(context, continuation) → log P(continuation | context), and whether it is the result of greedy decoding."""
         items = self._items(pairs)
         sums = [float(values[0]) for values in score_options(self.model, items)]
-        longest = max((len(one.options[0]) for one in items), default=0)
-        how = SamplingConfig(strategy="greedy", max_tokens=longest)
-        generated = generate_batch(self.model, [one.context.tolist() for one in items], how)
-        greedy = [
-            ids[: len(one.options[0])] == one.options[0].tolist() for ids, one in zip(generated, items, strict=True)
-        ]
-        return list(zip(sums, greedy, strict=True))
+        return list(zip(sums, self._are_greedy(items), strict=True))
+
+    def _are_greedy(self, items: Sequence[OptionItem]) -> list[bool]:
+        """Whether each continuation is what greedy decoding says, its line ends included, line by line."""
+        parts = [part for item in items for part in _lines(item)]
+        how = SamplingConfig(strategy="greedy", max_tokens=max((len(line) for _, line in parts), default=0))
+        generated = generate_batch(self.model, [before for before, _ in parts], how)  # without the end of a line
+        said = iter(
+            ids[: len(line)] == [token for token in line if token != EOS]
+            for ids, (_, line) in zip(generated, parts, strict=True)
+        )
+        return [all(tuple(islice(said, len(_lines(item))))) for item in items]
 
     def whole_log_probs(self, texts: Sequence[str]) -> list[float]:
         """log P of each text, with the ends of its lines except the last."""
@@ -51,15 +87,20 @@ class Answering:
         return [float(next(found)[0]) if len(row) > 1 else 0.0 for row in rows]
 
     def continuations(self, items: Sequence[tuple[str, JSONObject]]) -> list[str]:
-        """(context, {"until", "max_gen_toks"}) → the continuation, up to the first of the texts of `until`."""
+        """(context, `generation_kwargs`) → the continuation, up to the first of the texts of `until`.
+
+        Raises:
+            InputError: a setting that is not one of `Generation`, or is out of its bounds.
+        """
         found = []
-        for context, settings in items:
-            tokens = int(settings.get("max_gen_toks", MAX_TOKENS))
+        for number, (context, given) in enumerate(items):
+            settings = {key: value for key, value in given.items() if value is not None}
+            how = schema.checked(Generation, settings, "generation_kwargs")
             ids = ids_of(self.tokenizer, [context.rstrip(" ")])[0].tolist()
-            new = generate_batch(self.model, [ids], SamplingConfig(strategy="greedy", max_tokens=tokens))[0]
+            new = generate_batch(self.model, [ids], how.sampling(), numbers=[number])[0]
             known = self.tokenizer.decode(ids)
             text = self.tokenizer.decode([*ids, *new])[len(known) :]
-            until = settings.get("until") or []
+            until = how.until or []
             for end in [until] if isinstance(until, str) else until:
                 text = text.partition(end)[0] if end else text
             found.append(text)
@@ -70,6 +111,20 @@ class Answering:
         contexts = ids_of(self.tokenizer, [context.rstrip(" ") for context, _ in pairs])
         wholes = ids_of(self.tokenizer, [context + continuation for context, continuation in pairs])
         return [option_item([whole], context) for whole, context in zip(wholes, contexts, strict=True)]
+
+
+def _lines(item: OptionItem) -> list[tuple[list[int], list[int]]]:
+    """The lines of a continuation, each with all ids before it; the BOS after the end of a line is not predicted."""
+    (option,) = item.options
+    whole, start = [*item.context.tolist(), *option.tolist()], len(item.context)
+    found = []
+    for place in range(start, len(whole)):
+        if whole[place] == BOS:
+            start = place + 1
+        elif whole[place] == EOS or place == len(whole) - 1:
+            found.append((whole[:start], whole[start : place + 1]))
+            start = place + 1
+    return found
 
 
 def harness_model(folder: Path) -> Any:

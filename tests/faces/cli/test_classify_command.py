@@ -56,6 +56,15 @@ def run(folders: Path) -> Run:
     return invoke
 
 
+def test_a_text_that_is_read_in_part_is_said_once(folders: Path, run: Run) -> None:
+    config = RecurrentClassifier.Config(embedding_dim=8, width=8, max_length=3)
+    RecurrentClassifier(config, UNITS.full_vocab_size, 2).equip(UNITS, ["no", "yes"]).save(folders / "short")
+    told = "note: a text is longer than the 3 tokens that this classifier reads: the rest of it was not read\n"
+    assert run("short", "good film .").stderr == ""
+    assert run("short", text="good film .\nnot good film .\nnot\tbad film .\n").stderr == told
+    assert json.loads(run("short", "good good good bad", "--json").stdout)["texts"][0]["note"] in told
+
+
 def test_a_pipe_gives_lines_with_tabs(run: Run) -> None:
     result = run("logistic", "--top", 2, text="good film .\n\nbad film .\n \n")
     assert result.exit_code == 0, result.output

@@ -15,7 +15,7 @@ Shape legend: N positions, E entries, K neighbours, D width, V vocabulary, B row
 
 import math
 from collections.abc import Iterable
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import torch
 from pydantic import Field
@@ -41,7 +41,9 @@ class KNNConfig(schema.Config):
     entries: int = Field(default=65_536, ge=1, le=2**24)
     """Maximum entries of the store; each takes 4 D + 8 bytes, in memory and in the model's folder."""
     neighbours: int = Field(default=64, ge=1, le=65_536)
-    temperatures: list[float] = Field(default=[1.0, 3.0, 10.0, 30.0, 100.0], min_length=1, max_length=100)
+    temperatures: list[Annotated[float, Field(gt=0)]] = Field(
+        default=[1.0, 3.0, 10.0, 30.0, 100.0], min_length=1, max_length=100
+    )
     """τ to choose from."""
 
 
