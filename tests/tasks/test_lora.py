@@ -13,6 +13,7 @@ from langladder.ground.errors import InputError
 from langladder.ground.schema import checked
 from langladder.models.classification.bert_classifier import BERTClassifier
 from langladder.models.classification.gpt_classifier import GPTClassifier
+from langladder.models.language.gpt import GPT
 from langladder.models.language.instructed import InstructedGPT
 from langladder.models.language.neural import NeuralLanguageModel
 from langladder.models.making import Run
@@ -37,6 +38,12 @@ def grown(kind: type[Any], folder: Path, **model: Any) -> Any:
 
 def scores(network: Any) -> torch.Tensor:
     return torch.from_numpy(network.log_probs(PAIRS))
+
+
+def logits(network: GPT, tokens: torch.Tensor) -> torch.Tensor:
+    with torch.no_grad():
+        scores: torch.Tensor = network.head(network(tokens)[0])  # (B, T, V)
+    return scores
 
 
 def randomise(network: torch.nn.Module) -> None:
@@ -111,9 +118,31 @@ def test_the_markers_of_dialogues_are_learnt_beside() -> None:
         assert rows.shape == (3, 8)
         assert all(name.endswith((".rows", ".A", ".B")) for name in trained)
         randomise(network)
-        hidden = network(torch.tensor([[20, 5, 21]]))[0]
+        inside = logits(network, torch.tensor([[20, 5, 21]]))
     assert network.embedding.weight is network.head.weight  # still tied
-    torch.testing.assert_close(network(torch.tensor([[20, 5, 21]]))[0], hidden, atol=1e-6, rtol=0)
+    torch.testing.assert_close(logits(network, torch.tensor([[20, 5, 21]])), inside, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_new_rows_of_a_tied_head_are_trained_and_stay_at_the_merge(tied: bool) -> None:
+    torch.manual_seed(0)
+    known, more = 20, 3
+    network = GPT(GPT.Config(context=8, width=8, layers=1, heads=2, tie_weights=tied), known + more).eval()
+    from_base = {name: len(parameter) for name, parameter in network.named_parameters()}
+    new = ["embedding.weight"] if tied else ["embedding.weight", "head.weight"]
+    from_base |= dict.fromkeys(new, known)
+    tokens = torch.tensor([[2, 20, 5, 21]])
+    before = logits(network, tokens)
+    with adapted(network, from_base, seed=1, **LORA):
+        assert torch.equal(logits(network, tokens), before)
+        network.head(torch.ones(1, 8))[..., known:].sum().backward()
+        rows = [parameter for name, parameter in network.named_parameters() if name.endswith(".rows")]
+        assert len(rows) == len(new) and torch.equal(rows[-1].grad, torch.ones(more, 8))
+        randomise(network)
+        inside = logits(network, tokens)
+        assert ((inside - before)[..., known:].abs().amax(dim=(0, 1)) > 1e-3).all()
+    torch.testing.assert_close(logits(network, tokens), inside, atol=1e-6, rtol=0)
+    assert (network.embedding.weight is network.head.weight) == tied
 
 
 def tune(work: Path, **changes: Any) -> tuple[NeuralLanguageModel, Any]:

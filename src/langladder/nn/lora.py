@@ -80,8 +80,10 @@ def adapted(
             change = LowRank(parameter, rank, alpha, generator)
         parameter.requires_grad_(False)
         if change is not None:
-            parametrize.register_parametrization(part, own, change)
-            changed.append((part, own, change))
+            tied = (other for other in parts.values() if other is not part and getattr(other, own, None) is parameter)
+            for one in (part, *tied):  # the output layer's matrix may be the embedding's
+                parametrize.register_parametrization(one, own, change)
+                changed.append((one, own, change))
     try:
         if not any(isinstance(change, LowRank) for _, _, change in changed):
             raise InputError(
