@@ -95,6 +95,8 @@ def test_params_yaml_keeps_its_comments_and_one_change_is_one_line(tmp_path: Pat
 def test_without_data_the_default_ladder_is_chosen(tmp_path: Path) -> None:
     assert run(tmp_path / "mine").exit_code == 0
     assert chosen(tmp_path / "mine") == read_yaml(ROOT / "params.yaml")
+    ignored = (tmp_path / "mine" / ".dvc" / ".gitignore").read_text(encoding="utf-8")
+    assert ignored == (ROOT / ".dvc" / ".gitignore").read_text(encoding="utf-8")
 
 
 def test_the_stages_are_those_of_the_checkout_and_watch_no_code(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import doctest
 import inspect
+import math
 import re
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from langladder.answers.tag import tag
 from langladder.answers.translate import translate
 from langladder.faces.mlflow.functions import load as python_function
 from langladder.faces.python import model as module
+from langladder.faces.python import results as ll_results
 from langladder.models.classification.classifier import Classifier
 from pipeline import ROOT
 
@@ -128,6 +130,40 @@ def test_answers_are_data_frames_where_they_are_asked_to_be(project: Path) -> No
     assert ll.load(at / "lm" / "gpt").score(series)[1].text == LINES[1]
     answer = ll.load(at / "reward" / "reward").predict(pd.DataFrame({"text": ["say cat"], "answer": ["cat"]}))
     assert list(answer.columns) == ["reward"]
+
+
+def test_a_text_of_probability_0_has_infinite_figures() -> None:
+    token = {"token": "the", "bits": None}
+    score = ll_results.Score("the", math.inf, [token])
+    perplexity: float = score.perplexity
+    assert perplexity == math.inf == ll_results.Score("the", 5000.0, [token]).perplexity
+    assert ll_results.Score("the", 3.0, [token, token]).perplexity == pytest.approx(2**1.5)
+    assert ll_results.Score("the", 3.0, [token]).to_frame()["perplexity"].dtype == float
+
+
+def test_answers_are_printed_on_a_line_and_shown_as_a_table(project: Path) -> None:
+    at = project / "models"
+    [one, other] = found = ll.load(at / "classifier" / "logistic").classify(["good <b>", "bad ."], explain=True)
+    assert repr(one) == str(one) == f"Classified(text='good <b>', label='yes', probability={one.probability})"
+    assert repr(found) == f"[{one},\n {other}]"
+    assert found.to_frame()["labels"][0] == one.labels and set(one.labels) == {"yes", "no"}
+    page = found._repr_html_()
+    assert page.count("<tr>") == 3 and "good &lt;b&gt;" in page and f"yes {one.probability:.4g}, no" in page
+    many = ll_results.Answers([one] * 100)
+    assert repr(many).count("Classified") == 10 and "… 90 more" in repr(many)
+    assert many._repr_html_().count("<tr>") == 61 and "100 rows, of which 60 are shown" in many._repr_html_()
+    assert "<td></td>" in ll.load(at / "classifier" / "logistic").classify("")._repr_html_()
+    short = {
+        "Score(text='the cat', bits=": ll.load(at / "lm" / "gpt").score("the cat"),
+        "Tagged(text='the dog', tags=['D', 'N'])": ll.load(at / "tagger" / "hmm").tag("the dog"),
+        "Filled(text='the <mask>', best=['": ll.load(at / "encoder" / "bert_mini").fill("the <mask>"),
+        "Neighbours(word='king', words=['queen', ": ll.load(at / "embedding" / "skipgram").neighbours("king"),
+        "Embedded(text='king', vector of 2 numbers)": ll.load(at / "embedding" / "skipgram").embed("king"),
+        "Translated(source='the cat', text='": ll.load(at / "translator" / "attention").translate("the cat"),
+    }
+    for begin, answer in short.items():
+        assert repr(answer).startswith(begin) and len(repr(answer)) < 200
+        assert "<table>" in answer._repr_html_()
 
 
 def test_without_pandas_it_says_what_to_install(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

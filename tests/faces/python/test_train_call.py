@@ -75,6 +75,15 @@ def test_steps_and_settings_are_followed_and_seeds_decide() -> None:
     assert first.generate("the king", max_tokens=3).text.startswith("the king")
 
 
+def test_steps_take_the_place_of_epochs() -> None:
+    texts = [(line, "high" if "king" in line else "low") for line in TEXT]
+    large = {"training.batch_size": 512, "training.log_every": 1}  # one step an epoch
+    model = ll.train("textcnn", labels=texts, steps=15, settings=large)
+    assert model.curve[-1]["step"] == 15
+    fewer = ll.train("textcnn", labels=texts, steps=15, settings=large | {"training.epochs": 3})
+    assert fewer.curve[-1]["step"] == 3
+
+
 def test_other_families_are_trained_too(tmp_path: Path) -> None:
     vectors = ll.train("skipgram", text=TEXT, settings={"model.dim": 4})
     assert vectors.embed("king").vector.shape == (4,) and len(vectors.neighbours("king", count=2).words) == 2

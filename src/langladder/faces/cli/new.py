@@ -139,7 +139,7 @@ def make(folder: Path, parts: Path, data: Path | None, found: Found | None) -> I
     write_text(folder / ".gitattributes", "* -text\n")  # the same bytes in every clone: DVC hashes them
     git = _git(folder)
     write_text(folder / ".dvc" / "config", _dvc_config(git))
-    write_text(folder / ".dvc" / ".gitignore", "/config.local\n/tmp\n/cache\n")
+    write_text(folder / ".dvc" / ".gitignore", "/config.local\n/tmp\n/cache\n/mlflow.lock\n")
     if found and data is not None:
         columns = ", ".join(f"{key}: {value!r}" for key, value in found.settings.items())
         yield f"{data}: read as {found.kind}{columns and f' ({columns})'}; change this in params.yaml"

@@ -5,6 +5,7 @@ servers; `langladder.answers` does the computation.
 """
 
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, wraps
 from pathlib import Path
@@ -198,7 +199,8 @@ class Model:
 
         def one(text: str) -> Score:
             (found,) = score_sentences(self._language_model, [text])
-            return Score(text, found["bits"], found["tokens"])
+            bits = math.inf if found["bits"] is None else found["bits"]
+            return Score(text, bits, found["tokens"])
 
         return _as_given(texts, [one(text) for text in _listed(texts)])
 
@@ -296,8 +298,8 @@ class Model:
         >>> found = ll.load("models/classifier/logistic").classify(["good .", "bad ."])
         >>> [one.label for one in found]
         ['yes', 'no']
-        >>> found.to_frame().shape
-        (2, 3)
+        >>> list(found.to_frame().columns)
+        ['text', 'label', 'probability', 'labels']
         """
         from langladder.answers.classify import BLANK, classify, example_of
 

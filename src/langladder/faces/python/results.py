@@ -1,11 +1,14 @@
 """The answers of models in Python: a frozen dataclass for a string, a list of them for a list of strings.
 
 Each has `to_frame()`, which needs pandas. A row is a text; if an answer is about parts of a text (tags, fillings,
-neighbours), a row is a part, and the column of the text is repeated.
+neighbours), a row is a part, and the column of the text is repeated. A notebook shows the rows as a table. `repr` has
+what fits on a line, without details.
 """
 
+import html
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
@@ -22,6 +25,12 @@ if TYPE_CHECKING:
     import pandas
 
 Rows = list[dict[str, Any]]
+SHOWN = 10
+"""Answers that `repr` shows."""
+MOST_BITS = 1024
+"""2^1024 is larger than every float."""
+MOST_ROWS, MOST_COLUMNS = 60, 20
+"""Of the table in a notebook."""
 
 
 def frame_of(rows: Rows) -> "pandas.DataFrame":
@@ -35,6 +44,26 @@ def frame_of(rows: Rows) -> "pandas.DataFrame":
     return pandas.DataFrame(rows)
 
 
+def html_of(rows: Rows) -> str:
+    """Rows as a table of HTML, for a notebook."""
+    columns = [*rows[0]][:MOST_COLUMNS] if rows else []
+
+    def line(cells: Sequence[object], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{html.escape(_cell(cell))}</{tag}>" for cell in cells) + "</tr>"
+
+    shown = "".join(line([row[name] for name in columns], "td") for row in rows[:MOST_ROWS])
+    left = f"<p>{len(rows):,} rows, of which {MOST_ROWS} are shown</p>" if len(rows) > MOST_ROWS else ""
+    return f"<table><thead>{line(columns, 'th')}</thead><tbody>{shown}</tbody></table>{left}"
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_cell(one)}" for key, one in value.items())
+    return "" if value is None else str(value)
+
+
 class Result:
     """An answer."""
 
@@ -45,6 +74,9 @@ class Result:
     def to_frame(self) -> "pandas.DataFrame":
         """As a pandas data frame. Raises InputError if pandas is not installed."""
         return frame_of(self.rows())
+
+    def _repr_html_(self) -> str:
+        return html_of(self.rows())
 
 
 R = TypeVar("R", bound=Result)
@@ -72,11 +104,19 @@ class Answers(Sequence[R], Generic[R]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return repr(self._found)
+        more = [f"… {len(self) - SHOWN:,} more"] if len(self) > SHOWN else []
+        return "[" + ",\n ".join([*map(repr, self._found[:SHOWN]), *more]) + "]"
+
+    def rows(self) -> Rows:
+        """The rows of all answers."""
+        return [row for one in self._found for row in one.rows()]
+
+    def _repr_html_(self) -> str:
+        return html_of(self.rows())
 
     def to_frame(self) -> "pandas.DataFrame":
         """All rows as one pandas data frame. Raises InputError if pandas is not installed."""
-        return frame_of([row for one in self._found for row in one.rows()])
+        return frame_of(self.rows())
 
 
 @dataclass(frozen=True)
@@ -84,18 +124,19 @@ class Score(Result):
     """The score of a text under a language model.
 
     Attributes:
-        bits: −log₂ P(text), its end included; None if the model gives it probability 0.
+        bits: −log₂ P(text), its end included; infinite if the model gives it probability 0.
         tokens: each token, `<eos>` last, with its bits.
     """
 
     text: str
-    bits: float | None
-    tokens: list[ScoredToken]
+    bits: float
+    tokens: list[ScoredToken] = field(repr=False)
 
     @property
-    def perplexity(self) -> float | None:
-        """Per token, the end included: 2^(bits / tokens)."""
-        return None if self.bits is None else float(2.0 ** (self.bits / len(self.tokens)))
+    def perplexity(self) -> float:
+        """Per token, the end included: 2^(bits / tokens); infinite if `bits` is."""
+        bits = self.bits / len(self.tokens)
+        return 2.0**bits if bits < MOST_BITS else math.inf
 
     def rows(self) -> Rows:
         return [{"text": self.text, "bits": self.bits, "tokens": len(self.tokens), "perplexity": self.perplexity}]
@@ -120,7 +161,7 @@ class Translated(Result):
     source: str
     text: str
     score: float | None
-    candidates: list[Candidate]
+    candidates: list[Candidate] = field(repr=False)
 
     def rows(self) -> Rows:
         return [{"source": self.source, "text": self.text, "score": self.score}]
@@ -138,8 +179,8 @@ class Classified(Result):
     text: str
     label: str | None
     probability: float | None
-    labels: dict[str, float]
-    details: Classification
+    labels: dict[str, float] = field(repr=False)
+    details: Classification = field(repr=False)
 
     @property
     def given(self) -> list[str]:
@@ -149,7 +190,7 @@ class Classified(Result):
         return [] if self.label is None else [self.label]
 
     def rows(self) -> Rows:
-        return [{"text": self.text, "label": self.label, "probability": self.probability}]
+        return [{"text": self.text, "label": self.label, "probability": self.probability, "labels": self.labels}]
 
 
 @dataclass(frozen=True)
@@ -157,22 +198,25 @@ class Tagged(Result):
     """The words of a text with their tags, and the probability of each tag given the whole text."""
 
     text: str
-    words: list[str]
+    words: list[str] = field(repr=False)
     tags: list[str]
-    probabilities: list[float]
-    details: TaggedLine
+    probabilities: list[float] = field(repr=False)
+    details: TaggedLine = field(repr=False)
 
     def rows(self) -> Rows:
         parts = zip(self.words, self.tags, self.probabilities, strict=True)
         return [{"text": self.text, "word": word, "tag": tag, "probability": p} for word, tag, p in parts]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Filled(Result):
     """The likeliest tokens for each `<mask>` of a text, likeliest first."""
 
     text: str
     gaps: list[list[Filling]]
+
+    def __repr__(self) -> str:
+        return f"Filled(text={self.text!r}, best={[gap[0].text for gap in self.gaps if gap]})"
 
     def rows(self) -> Rows:
         return [
@@ -188,19 +232,22 @@ class Neighbours(Result):
 
     word: str
     words: list[str]
-    scores: list[float]
+    scores: list[float] = field(repr=False)
 
     def rows(self) -> Rows:
         found = zip(self.words, self.scores, strict=True)
         return [{"word": self.word, "neighbour": other, "score": score} for other, score in found]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Embedded(Result):
     """The vector of a text, (D,) float32: the mean of the vectors of its words."""
 
     text: str
     vector: np.ndarray
+
+    def __repr__(self) -> str:
+        return f"Embedded(text={self.text!r}, vector of {len(self.vector)} numbers)"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Embedded) and self.text == other.text and np.array_equal(self.vector, other.vector)
@@ -218,7 +265,7 @@ class Answered(Result):
     question: str
     text: str
     probability: float | None
-    candidates: list[Found]
+    candidates: list[Found] = field(repr=False)
 
     def rows(self) -> Rows:
         return [{"question": self.question, "text": self.text, "probability": self.probability}]

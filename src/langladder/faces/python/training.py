@@ -133,7 +133,7 @@ def train(
             answer must be a part of the paragraph; or dictionaries with context, question, answers and options.
         base: the model that a rung of conf/*_transfer starts from, or its folder: an encoder, word vectors, …
         size: tiny, small, medium or base: the numbers of conf/size.
-        steps: of rungs that are trained by gradient; None: the rung's default.
+        steps: of rungs that are trained by gradient, in place of the rung's epochs; None: the rung's default.
         seed: every random choice follows from it.
         folder: where to save the model, new or empty; None: save it later with `save`.
         settings: changes to the rung's settings by dotted keys, e.g. {"model.width": 64, "training.lr": 0.003}.
@@ -263,6 +263,8 @@ def _chosen(
         if "training" not in values:
             raise InputError(f"train: steps: {steps}, but {name} is not trained by steps; leave it out")
         values["training"]["max_steps"] = steps
+        if "epochs" in values["training"]:
+            values["training"]["epochs"] = None  # which could end it earlier
     _change(values, changes, name)
     where = f"train: {family}.{name}"
     if bases := families()[family].bases:
