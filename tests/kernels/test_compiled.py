@@ -1,5 +1,6 @@
 """The cache of compiled kernels: a folder for every state of their source."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -46,6 +47,25 @@ def test_a_helper_that_changed_is_compiled_anew(tmp_path: Path) -> None:
         found.append(subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True).stdout)
     assert found == ["2\n", "11\n"]
     assert len(list((kernels / "__pycache__").glob("kernels-*"))) == 2
+
+
+def test_without_a_folder_to_write_to_kernels_are_compiled_in_each_process(tmp_path: Path) -> None:
+    package = tmp_path / "langladder"
+    shutil.copytree(PACKAGE, package / "kernels", ignore=shutil.ignore_patterns("__pycache__"))
+    (package / "text" / "tokenize").mkdir(parents=True)
+    for file in ("__init__.py", "text/__init__.py", "text/tokenize/__init__.py", "text/tokenize/specials.py"):
+        (package / file).write_text((PACKAGE.parent / file).read_text() if file.endswith("specials.py") else "")
+    for folder in (package / "kernels", tmp_path / "home"):
+        folder.mkdir(exist_ok=True)
+        (folder / "__pycache__").write_text("a file, in which nothing can be written")
+    (tmp_path / "home" / ".cache").write_text("")
+    code = (
+        "import numpy as np; from langladder.kernels.crf import copy; from langladder.kernels import compiled\n"
+        "print(compiled.__file__, copy.stats.cache_path)"
+    )
+    free = {"HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=free, capture_output=True, text=True)
+    assert done.stdout == f"{package / 'kernels' / 'compiled.py'} None\n", done.stderr
 
 
 def test_compiled_functions_are_kept_in_a_folder_of_the_version(monkeypatch: pytest.MonkeyPatch) -> None:

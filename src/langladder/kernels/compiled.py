@@ -40,6 +40,13 @@ def prepare() -> None:
 
 
 def njit(**options: Untyped) -> Callable[[Function], Function]:
-    """`numba.njit` with these options, with this cache."""
-    config.CACHE_DIR = str(CACHE)  # set each time, because Numba re-reads its settings if the environment has changed
-    return cast(Callable[[Function], Function], numba.njit(cache=True, **options))
+    """`numba.njit` with these options, with this cache; without a cache if no folder for it can be written to."""
+
+    def compiled(function: Function) -> Function:
+        config.CACHE_DIR = str(CACHE)  # each time, because Numba re-reads its settings if the environment has changed
+        try:
+            return cast(Function, numba.njit(cache=True, **options)(function))
+        except RuntimeError:  # "no locator available": neither this folder nor that of the user's caches
+            return cast(Function, numba.njit(**options)(function))
+
+    return compiled
