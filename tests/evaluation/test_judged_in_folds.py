@@ -29,7 +29,7 @@ class Sure(Majority):
 def test_each_text_is_answered_by_the_model_of_its_fold() -> None:
     texts = [Example(f"word{number} all", label="ab"[number % 2]) for number in range(8)]
     whole = Folds(texts, np.array([1, 2, 3, 1, 2, 3, 1, 2]), 3)
-    folds = out_of_fold(whole, [Sure(0), Sure(1), Sure(0)], lambda one: one.text.split())
+    folds = out_of_fold(whole, [Sure(0), Sure(1), Sure(0)], lambda _, one: one.text.split())
     table: list[Prediction] = []
     page = evaluate_classifier(Sure(1), texts, name="x", folds=folds, table=table)
     # fold 1: texts 0, 3, 6 of a, b, a, all said a; fold 2: 1, 4, 7 of b, a, b, all said b; fold 3: 2, 5 of a, b, said a
@@ -70,7 +70,7 @@ class Always(MostFrequentTag):
 def test_sentences_likewise() -> None:
     sentences = [Tagged(("x", f"y{n}"), ("N", "V")) for n in range(4)] + [Tagged(("x",), ("N",))] * 2
     whole = Folds(sentences, np.array([1, 2, 3, 1, 2, 3]), 3)
-    folds = out_of_fold(whole, [Always("N"), Always("V"), Always("V")], lambda one: one.words)
+    folds = out_of_fold(whole, [Always("N"), Always("V"), Always("V")], lambda _, one: one.words)
     table: list[Prediction] = []
     page = evaluate_tagger(Always("N"), sentences, known=(), name="x", folds=folds, table=table)
     assert [one.prediction for one in table] == ["N", "N", "V", "V", "V", "V", "N", "N", "V", "V"]

@@ -15,12 +15,17 @@ from langladder.evaluation.perplexity import LineLoss, score
 from langladder.evaluation.predictions import Prediction, compare, read_predictions, write_predictions
 from langladder.evaluation.tagger import evaluate_tagger
 from langladder.ground.errors import InputError
+from langladder.models.classification.classifier import Classifier
+from langladder.models.classification.counted_classifier import CountedClassifier
+from langladder.models.classification.fasttext import FastText
+from langladder.models.classification.linear_classifier import LinearClassifier
 from langladder.models.language.language_model import LanguageModel
 from langladder.models.tagging.counted_tagger import tag_ids
 from langladder.models.tagging.hmm import HMM
 from langladder.text.labelled.labelled import Example, Tagged
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS, PAD, UNK
+from langladder.text.words.segmentation import splitter_of
 
 HOSTILE = ['a "quoted"; text, with\tall', "two\nlines", "", "=1+1", "日本語"]
 
@@ -55,6 +60,33 @@ def test_rows_of_a_classifier_are_those_of_its_page() -> None:
     assert "".join("01"[bool(one.right)] for one in table) == page.right
     assert [one.probability for one in table] == [0.9, 0.8, 0.6] and {one.unknown for one in table} == {"new"}
     assert np.mean([one.loss for one in table]) == pytest.approx(page.scores.cross_entropy, abs=1e-6)
+
+
+RAW = [Example("A film, dull.", label="a"), Example("Good film.", label="b"), Example("Disappointed!", label="a")]
+
+
+@pytest.mark.parametrize(("kind", "unknown"), [(LinearClassifier, "zebra"), (FastText, "zebra"), (None, "Film Zebra")])
+def test_unknown_words_of_raw_text_are_those_that_the_classifier_has_not_read(
+    kind: type[CountedClassifier] | None, unknown: str
+) -> None:
+    test = [Example('0 "Film" disappointed. Good Zebra!', label="b")]
+    model: Classifier = Says([[0.4, 0.6]], "ab")
+    if kind is not None:
+        model = kind(kind.Config(), ["a", "b"])
+        model.fit(RAW, RAW)
+    split = splitter_of("apart")  # for a model that reads no words: as the text's conventions cut it
+    known = {word for one in [*RAW, Example('0 "disappointed', label="b")] for word in model.words(one, split)}
+    table: list[Prediction] = []
+    evaluate_classifier(model, test, name="x", known=known, split=split, table=table)
+    assert table[0].unknown == unknown
+
+
+def test_words_of_trees_are_their_leaves() -> None:
+    model = LinearClassifier(LinearClassifier.Config(), ["a", "b"])
+    model.fit(RAW, RAW)
+    tree = Example("it 's Dull.", label="a", tree="(a it 's Dull.)")
+    assert model.words(tree, str.split) == ["it", "'s", "dull."]
+    assert model.words(Example("Dull.", "Bad."), str.split) == ["dull", ".", "bad", "."]
 
 
 def test_rows_of_a_tagger_are_its_words() -> None:

@@ -42,6 +42,7 @@ from langladder.models.classification.classifier import (
     micro_f1,
 )
 from langladder.text.labelled.labelled import Example, joined_labels, read_tree
+from langladder.text.words.segmentation import Split
 
 EXAMPLES = 12
 """Texts, and mistakes, that a page has."""
@@ -258,13 +259,15 @@ def evaluate_classifier(
     *,
     name: str,
     known: Collection[str] | None = None,
+    split: Split = str.split,
     folds: OutOfFold[Classifier, Example] | None = None,
     table: list[Prediction] | None = None,
 ) -> ClassifierPage:
     """Evaluate a classifier.
 
     Args:
-        known: words of the training texts, for the table.
+        known: words of the training texts as the classifier distinguishes them (`Classifier.words`), for the table.
+        split: cuts texts into words for classifiers that do not read words.
         folds: the models of the folds that the texts are in: these answer, and know words of their own.
         table: where it is given, what was predicted of each text is added to it.
 
@@ -284,8 +287,8 @@ def evaluate_classifier(
     judged = _judged(model, test, log_probs)
     right, sure = judged.right, judged.sure
     if table is not None:
-        seen = [known if folds is None else folds.of(row)[1] for row in range(len(test))]
-        table += [_prediction(row, test[row], judged, seen[row]) for row in range(len(test))]
+        read_by = [(model, known) if folds is None else folds.of(row) for row in range(len(test))]
+        table += [_prediction(row, test[row], judged, *read_by[row], split) for row in range(len(test))]
     labels, bins = judged.per_label(np.arange(len(test))), reliability(sure, right)
     wrong = np.flatnonzero(~right)
     worst = wrong[np.argsort(-sure[wrong], kind="stable")][:EXAMPLES]
@@ -385,7 +388,9 @@ def _multi_label_scores(judged: _Judged) -> MultiLabelScores:
     )
 
 
-def _prediction(row: int, one: Example, judged: _Judged, known: Collection[str] | None) -> Prediction:
+def _prediction(
+    row: int, one: Example, judged: _Judged, model: Classifier, known: Collection[str] | None, split: Split
+) -> Prediction:
     return Prediction(
         item=row,
         text=one.text if one.second is None else f"{one.text}\t{one.second}",
@@ -394,13 +399,8 @@ def _prediction(row: int, one: Example, judged: _Judged, known: Collection[str] 
         right=bool(judged.right[row]),
         probability=rounded(judged.sure[row]),
         loss=rounded(judged.loss[row]),
-        unknown="" if known is None else unseen(words_of(one), known),
+        unknown="" if known is None else unseen(model.words(one, split), known),
     )
-
-
-def words_of(example: Example) -> list[str]:
-    """The words of a text, or of both, between white space."""
-    return [*example.text.split(), *(example.second or "").split()]
 
 
 def decision(model: Classifier, example: Example, predicted: int, sure: float, *, said: str = "") -> Decision:

@@ -101,7 +101,10 @@ class OutOfFold(NamedTuple, Generic[M, T]):
         )
 
 
-def out_of_fold(whole: Folds[T], models: Sequence[M], words: Callable[[T], Iterable[str]]) -> OutOfFold[M, T]:
+def out_of_fold(whole: Folds[T], models: Sequence[M], words: Callable[[M, T], Iterable[str]]) -> OutOfFold[M, T]:
     """The models of the folds, each with the words of its training texts."""
-    known = [{word for row in whole.splits(number)[0] for word in words(row)} for number in range(1, len(models) + 1)]
+    known = [
+        {word for row in whole.splits(number)[0] for word in words(model, row)}
+        for number, model in enumerate(models, start=1)
+    ]
     return OutOfFold(models, whole.fold, known)

@@ -32,7 +32,7 @@ class Prediction(NamedTuple):
         score: how good the prediction is, 0 to 1: a reader's F₁, a translation's chrF; None: right or wrong.
         probability: of the prediction, by the model.
         loss: −log P(truth) in nats, by the model.
-        unknown: the words that training has not seen, with spaces between them.
+        unknown: the words that training has not seen, as the model distinguishes words, with spaces between them.
         context: what the text was read with: the paragraph of a question.
     """
 

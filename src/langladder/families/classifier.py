@@ -119,23 +119,24 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
 
     def evaluate(self, rung: CurvedRung, job: "Job", folder: Path) -> Evaluated:
         """Classify the test texts; count correct labels, and measure the confidence."""
-        from langladder.evaluation.classifier import evaluate_classifier, words_of
+        from langladder.evaluation.classifier import evaluate_classifier
         from langladder.evaluation.folds import out_of_fold
         from langladder.models.classification.classifier import Classifier
         from langladder.text.labelled.folds import Folds
         from langladder.text.labelled.labelled import Example, read_labelled
+        from langladder.text.words.segmentation import conventions_of
 
-        model = Classifier.load(folder)
+        model, split = Classifier.load(folder), conventions_of(LABELS).split
         table: list[Prediction] = []
         if rung.folds > 1:
             whole = Folds.read(LABELS, read_labelled, Example.dealt_by, rung.folds)
             models = [Classifier.load(fold_folder(folder, number)) for number in range(1, rung.folds + 1)]
-            examples, folds = whole.rows, out_of_fold(whole, models, words_of)
-            page = evaluate_classifier(model, examples, name=rung.name, folds=folds, table=table)
+            examples, folds = whole.rows, out_of_fold(whole, models, lambda one, row: one.words(row, split))
+            page = evaluate_classifier(model, examples, name=rung.name, split=split, folds=folds, table=table)
         else:
             examples = read_labelled(LABELS / "test.parquet")
-            known = {word for one in read_labelled(LABELS / "train.parquet") for word in words_of(one)}
-            page = evaluate_classifier(model, examples, name=rung.name, known=known, table=table)
+            known = {word for one in read_labelled(LABELS / "train.parquet") for word in model.words(one, split)}
+            page = evaluate_classifier(model, examples, name=rung.name, known=known, split=split, table=table)
         page = page.model_copy(update={"more_labels": self._more_labels(rung, folder, model)})
         network = cast("NeuralClassifier", model)  # where `work_of_reader` reads lengths
         work = work_of_reader(model, rung, (len(network.encode(one).ids) for one in examples))

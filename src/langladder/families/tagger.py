@@ -107,7 +107,7 @@ model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_pro
         if rung.folds > 1:
             whole = Folds.read(TAGS, read_tagged, Tagged.dealt_by, rung.folds)
             models = [Tagger.load(fold_folder(folder, number)) for number in range(1, rung.folds + 1)]
-            test, folds = whole.rows, out_of_fold(whole, models, lambda one: one.words)
+            test, folds = whole.rows, out_of_fold(whole, models, lambda _, row: row.words)
             page = evaluate_tagger(model, test, known=(), name=rung.name, folds=folds, table=table)
         else:
             known = {word for sentence in read_tagged(TAGS / "train.parquet") for word in sentence.words}

@@ -24,7 +24,9 @@ from langladder.ground.artefacts import JSONObject, read_json, word_list
 from langladder.ground.errors import InputError
 from langladder.models.base import Model
 from langladder.models.saving import READING
+from langladder.models.units import Units, WordUnits
 from langladder.text.labelled.labelled import Example
+from langladder.text.words.segmentation import Split
 
 THRESHOLD = 0.5
 """Minimum probability at which a text gets a label, for multi-label classifiers."""
@@ -51,10 +53,12 @@ class Classifier(Model):
     """Everything that classifies. `labels` are in the order of their ids.
 
     multi_label: whether a text can get none, one or several of them, like the training texts.
+    units: what it reads a text as; None: it reads no text.
     """
 
     labels: list[str]
     multi_label: bool = False
+    units: Units | None = None
     SIZES: ClassVar[tuple[str, ...]] = ("number_of_labels",)
     WHAT: ClassVar[str] = "classifier"
 
@@ -64,6 +68,18 @@ class Classifier(Model):
 
         The examples' own labels are ignored.
         """
+
+    def words(self, example: Example, split: Split) -> list[str]:
+        """The words of an example, in the form in which the classifier distinguishes them.
+
+        Args:
+            split: cuts a text into words if the classifier does not read words.
+        """
+        texts = [example.text] if example.second is None else [example.text, example.second]
+        if not isinstance(self.units, WordUnits):
+            return [word for text in texts for word in split(text)]
+        treed = example.tree is not None or example.heads is not None
+        return [self.units.folded(word) for text in texts for word in self.units.split(text, words=treed)]
 
     @classmethod
     def refuses_multi_label(cls, config: schema.Config) -> str | None:
