@@ -36,7 +36,7 @@ def test_a_table_comes_back(ending: str, tmp_path: Path) -> None:
         Prediction(0, text, "yes", "no", right=False, probability=0.25, loss=math.inf, unknown="x y")
         for text in HOSTILE
     ]
-    rows.append(Prediction(7, "a", "b", "c", score=0.5, context="d"))
+    rows.append(Prediction(7, "a", "b", "c", score=0.5, context="d", id="r7"))
     write_predictions(tmp_path / f"v2.1{ending}", rows)
     assert [file.name for file in tmp_path.iterdir()] == [f"v2.1{ending}"]
     assert read_predictions(tmp_path / f"v2.1{ending}") == rows
@@ -46,17 +46,18 @@ def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("text,label\na,b\n")
     with pytest.raises(InputError, match="columns are text, label, not item"):
         read_predictions(tmp_path / "x.csv")
-    (tmp_path / "x.csv").write_text(f"{','.join(Prediction._fields)}\none,a,b,c,,,,,,\n")
+    (tmp_path / "x.csv").write_text(f"{','.join(Prediction._fields)}\none,a,b,c,,,,,,,\n")
     with pytest.raises(InputError, match="no table of predictions"):
         read_predictions(tmp_path / "x.csv")
 
 
 def test_rows_of_a_classifier_are_those_of_its_page() -> None:
-    test = [Example(f"{n} new word", label=label) for n, label in enumerate("aab")]
+    test = [Example(f"{n} new word", label=label, id=f"r{n}") for n, label in enumerate("aab")]
     table: list[Prediction] = []
     model = Says([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], "ab")
     page = evaluate_classifier(model, test, name="x", known={"0", "1", "2", "word"}, table=table)
     assert [one.prediction for one in table] == ["a", "b", "a"] and [one.item for one in table] == [0, 1, 2]
+    assert [one.id for one in table] == ["r0", "r1", "r2"]
     assert "".join("01"[bool(one.right)] for one in table) == page.right
     assert [one.probability for one in table] == [0.9, 0.8, 0.6] and {one.unknown for one in table} == {"new"}
     assert np.mean([one.loss for one in table]) == pytest.approx(page.scores.cross_entropy, abs=1e-6)
@@ -93,7 +94,7 @@ def test_rows_of_a_tagger_are_its_words() -> None:
     train = [Tagged(("the", "dog", "sleeps"), ("D", "N", "V")), Tagged(("a", "cat"), ("D", "N"))]
     tagger = HMM(HMM.Config(), ["D", "N", "V"])
     tagger.fit(train, tag_ids(train, tagger.tags))
-    test = [Tagged(("the", "bird"), ("D", "V")), Tagged(("a", "dog", "sleeps"), ("D", "N", "V"))]
+    test = [Tagged(("the", "bird"), ("D", "V"), id="a.conll:1"), Tagged(("a", "dog", "sleeps"), ("D", "N", "V"))]
     known = {word for one in train for word in one.words}
     table: list[Prediction] = []
     page = evaluate_tagger(tagger, test, known=known, name="hmm", table=table)
@@ -101,6 +102,7 @@ def test_rows_of_a_tagger_are_its_words() -> None:
         (item, word, tag) for item, one in enumerate(test) for word, tag in zip(one.words, one.tags or (), strict=True)
     ]
     assert [one.unknown for one in table] == ["", "bird", "", "", ""]
+    assert [one.id for one in table] == ["a.conll:1", "a.conll:1", "", "", ""]
     assert sum(bool(one.right) for one in table) == sum(page.right)
     assert np.mean([one.loss for one in table]) == pytest.approx(page.scores.cross_entropy, abs=1e-5)
 

@@ -17,6 +17,7 @@ from langladder.text.clean.splitting import SplitConfig, hash_fraction
 from langladder.text.clean.steps import StepsConfig
 from langladder.text.labelled.clean_labelled import CleanLabelledConfig, clean_labels, clean_tags, cut_by_label
 from langladder.text.labelled.labelled import (
+    ID,
     LABELLED,
     TAGGED,
     bayes_accuracy,
@@ -26,6 +27,7 @@ from langladder.text.labelled.labelled import (
     read_tagged,
     write_labels,
 )
+from langladder.text.storage.shards import SPLITS
 from langladder.text.storage.tables import write_table
 
 LOWER = CleanLabelledConfig(steps=StepsConfig(lowercase=True, punctuation="isolate"))
@@ -60,6 +62,15 @@ def test_splits_are_stratified_and_have_every_text_once(tmp_path: Path) -> None:
     assert sorted(found) == sorted(row["text"] for row in examples(300))
     assert read_labels(tmp_path / "clean") == ["a", "b"]
     assert read_json(tmp_path / "clean" / "labels.json")["counts"] == report["labels"]
+
+
+def test_ids_stay_with_their_rows(tmp_path: Path) -> None:
+    (tmp_path / "raw").mkdir()
+    rows = [row | {"id": row["text"].strip()[::-1]} for row in examples(300)]
+    write_table(tmp_path / "raw" / "all.parquet", pa.Table.from_pylist(rows, schema=LABELLED.append(ID)))
+    clean_labels(tmp_path / "raw", tmp_path / "clean", CleanLabelledConfig(), 1)
+    found = [one for split in SPLITS for one in read_labelled(tmp_path / "clean" / f"{split}.parquet")]
+    assert len(found) == 300 and all(one.id == one.text[::-1] for one in found)
 
 
 def test_only_what_is_lacking_is_cut_from_train(tmp_path: Path) -> None:

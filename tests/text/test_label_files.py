@@ -13,7 +13,7 @@ from refusing import refused
 
 from langladder.ground.errors import InputError
 from langladder.text.labelled.label_files import LabelledSource, read_labels
-from langladder.text.labelled.labelled import LABELLED, Example, read_labelled
+from langladder.text.labelled.labelled import ID, LABELLED, Example, read_labelled
 from langladder.text.storage import tables
 from pipeline import ROOT
 
@@ -21,6 +21,11 @@ TREES = "(4 (2 a) (4 (3 lovely) (2 film)))\n(0 (2 so) (0 dull))\n"
 
 
 def read(folder: Path, split: str = "all", **settings: object) -> list[Example]:
+    """Without their ids."""
+    return [one._replace(id="") for one in read_with_ids(folder, split, **settings)]
+
+
+def read_with_ids(folder: Path, split: str = "all", **settings: object) -> list[Example]:
     out = folder.parent / "raw"
     read_labels(LabelledSource.model_validate({"path": str(folder), **settings}), out)
     return read_labelled(out / f"{split}.parquet")
@@ -233,7 +238,44 @@ def test_report(folder: Path) -> None:
     report = read_labels(LabelledSource.model_validate(source), folder.parent / "raw")
     assert report["splits"]["train"] == {"examples": 2, "left_out": 1} and report["crlf_lines"] == 4
     assert report["skipped"] == [{"file": "notes.pdf", "why": "its ending, .pdf, is not known"}]
-    assert tables.read_table(folder.parent / "raw" / "test.parquet").schema.equals(LABELLED)
+    assert tables.read_table(folder.parent / "raw" / "test.parquet").schema.equals(LABELLED.append(ID))
+
+
+IDS: dict[str, tuple[str, str, dict[str, object], list[str]]] = {
+    "column": ("a.csv", "key,text,label\nr9,good,1\n,bad,0\n", {"id": "key"}, ["r9", "a.csv:3"]),
+    "number": ("a.tsv", "good\t1\t7\nbad\t0\t8\n", {"text": 0, "label": 1, "id": 2}, ["7", "8"]),
+    "second": ("a.csv", "text,label,second,key\na,1,b,r1\n", {"second": "second", "id": "key"}, ["r1"]),
+    "field": ("a.jsonl", '{"text": "a", "label": 1, "meta": {"id": "x"}}\n', {"id": "meta.id"}, ["x"]),
+    "whole number": ("a.jsonl", '{"text": "a", "label": 1, "id": 17}\n', {"id": "id"}, ["17"]),
+    "set of labels": (
+        "a.jsonl",
+        '{"text": "a", "label": ["x"], "id": 3}\n',
+        {"id": "id", "multi_label": "list"},
+        ["3"],
+    ),
+    "no id": ("sub/a.csv", 'text,label\n"two\nlines",1\nbad,0\n', {}, ["sub/a.csv:2", "sub/a.csv:4"]),
+    "trees": ("a.txt", "(1 (0 a) (1 b))\n\n(0 (0 a) (1 c))\n", {"layout": "trees"}, ["a.txt:1", "a.txt:3"]),
+    "folders": ("pos/1.txt", "good\n\nfine\n", {}, ["pos/1.txt:1", "pos/1.txt:3"]),
+}
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_a_row_is_named_by_its_id_or_by_file_and_line(name: str, folder: Path) -> None:
+    file, content, settings, ids = IDS[name]
+    (folder / file).parent.mkdir(exist_ok=True)
+    (folder / file).write_text(content)
+    assert [one.id for one in read_with_ids(folder, files="**/*", **settings)] == ids
+
+
+def test_ids_where_there_are_none_are_refused(folder: Path) -> None:
+    (folder / "a.csv").write_text("text,label\ngood,1\n")
+    refuses(folder, r"a\.csv:1: no column 'key'", id="key")
+    (folder / "a.csv").rename(folder / "a.conllu")
+    refuses(folder, r"a\.conllu: id: 'key', but this file has no other columns \(layout: conllu\)", id="key")
+    with pytest.raises(ValueError, match="id: 'key' with layout: trees"):
+        LabelledSource(path="x", layout="trees", id="key")
+    with pytest.raises(ValueError, match="give different columns"):
+        LabelledSource(path="x", id="text")
 
 
 def test_same_files_same_bytes(folder: Path) -> None:

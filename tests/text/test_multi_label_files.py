@@ -23,7 +23,7 @@ WANTED = [Example("t0", labels=("animals", "food")), Example("t1", labels=()), E
 
 def read(folder: Path, split: str = "all", **settings: object) -> list[Example]:
     read_labels(LabelledSource.model_validate({"path": str(folder), **settings}), folder.parent / "raw")
-    return read_labelled(folder.parent / "raw" / f"{split}.parquet")
+    return [one._replace(id="") for one in read_labelled(folder.parent / "raw" / f"{split}.parquet")]
 
 
 @pytest.fixture

@@ -14,9 +14,17 @@ NER = "EU B-ORG\nrejects O\nGerman B-MISC\ncall O\n\nPeter B-PER\nBlackburn I-PE
 
 
 def read(folder: Path, split: str = "all", **settings: object) -> list[Tagged]:
+    """Without their ids."""
     out = folder.parent / "raw"
     read_tags(TaggedSource.model_validate({"path": str(folder), **settings}), out)
-    return read_tagged(out / f"{split}.parquet")
+    return [one._replace(id="") for one in read_tagged(out / f"{split}.parquet")]
+
+
+def test_a_sentence_is_named_by_file_and_line(folder: Path) -> None:
+    (folder / "b").mkdir()
+    (folder / "b" / "a.conll").write_text("\nthe D\ncat N\n\n\na D\ndog N\n")
+    read(folder, files="**/*")
+    assert [one.id for one in read_tagged(folder.parent / "raw" / "all.parquet")] == ["b/a.conll:2", "b/a.conll:6"]
 
 
 def refuses(folder: Path, message: str, **settings: object) -> None:

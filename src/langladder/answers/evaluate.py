@@ -74,9 +74,10 @@ def _classifier(folder: Path, file: Path, request: EvaluateRequest, table: list[
         lacking = 'it gives a text several labels: say how the file has them, multi_label "list" or a separator (";")'
         raise InputError(f"{folder}: {lacking if model.multi_label else given}")
     names |= {"second": second, "delimiter": request.delimiter, "multi_label": request.multi_label}
+    names |= {"id": None if request.id is None else _column(request.id, "id")}
     source = _source(LabelledSource, file, request, **names)
     examples = _read(read_labels, source, read_labelled)
-    written = [normalised(model, one)._replace(label=one.label, labels=one.labels) for one in examples]
+    written = [normalised(model, one)._replace(label=one.label, labels=one.labels, id=one.id) for one in examples]
     return evaluate_classifier(model, written, name=folder.name, table=table)
 
 

@@ -160,6 +160,11 @@ class EvaluateRequest(Config):
         description="Column of the labels, tags or translations [default: label for labelled texts, else the second].",
     )
     second: str | None = Field(default=None, title="COLUMN", description="Column of the second text, for pairs.")
+    id: str | None = Field(
+        default=None,
+        title="COLUMN",
+        description="Column of the ids of labelled texts, for the table of --out [default: file and line].",
+    )
     multi_label: str | None = Field(
         default=None,
         min_length=1,

@@ -400,6 +400,7 @@ def _prediction(
         probability=rounded(judged.sure[row]),
         loss=rounded(judged.loss[row]),
         unknown="" if known is None else unseen(model.words(one, split), known),
+        id=one.id,
     )
 
 

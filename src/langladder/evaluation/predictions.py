@@ -34,6 +34,7 @@ class Prediction(NamedTuple):
         loss: −log P(truth) in nats, by the model.
         unknown: the words that training has not seen, as the model distinguishes words, with spaces between them.
         context: what the text was read with: the paragraph of a question.
+        id: of a row that was read from a file: its id there, else its file and line.
     """
 
     item: int
@@ -46,6 +47,7 @@ class Prediction(NamedTuple):
     loss: float | None = None
     unknown: str = ""
     context: str = ""
+    id: str = ""
 
 
 SCHEMA = pa.schema(
@@ -54,7 +56,7 @@ SCHEMA = pa.schema(
         *((name, pa.string()) for name in ("text", "truth", "prediction")),
         ("right", pa.bool_()),
         *((name, pa.float64()) for name in ("score", "probability", "loss")),
-        *((name, pa.string()) for name in ("unknown", "context")),
+        *((name, pa.string()) for name in ("unknown", "context", "id")),
     ]
 )
 

@@ -188,6 +188,7 @@ def evaluate_reader(
                 score=rounded(f1[row]),
                 probability=None if one.probability is None else rounded(one.probability),
                 context=own.context,
+                id=own.id,
             )
             for row, (one, own) in enumerate(zip(found, test, strict=True))
         ]

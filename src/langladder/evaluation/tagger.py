@@ -269,7 +269,7 @@ def evaluate_tagger(
     unknown = np.array([new for one in unseen for new in one])
     rights, unknowns, both = (_by_sentence(part, lengths) for part in (right, unknown, right & unknown))
     if table is not None:
-        table += _word_rows(model.tags, sentences, gold, predicted, log_probs, unknown)
+        table += _word_rows(model.tags, test, gold, predicted, log_probs, unknown)
     enough = int(unknown.sum()) >= FEWEST
     matrix = confusion(gold, predicted, len(model.tags))
     labels, bins = per_label(matrix, model.tags), reliability(sure, right)
@@ -332,14 +332,14 @@ def _answers(
 
 def _word_rows(
     tags: Sequence[str],
-    sentences: Sequence[Sequence[str]],
+    sentences: Sequence[Tagged],
     gold: np.ndarray,
     predicted: np.ndarray,
     log_probs: np.ndarray,
     unknown: np.ndarray,
 ) -> list[Prediction]:
     """One row per word: ids (W,) each, log P(tag) (W, K), whether it is unknown (W,)."""
-    places = ((item, word) for item, one in enumerate(sentences) for word in one)
+    places = ((item, one.id, word) for item, one in enumerate(sentences) for word in one.words)
     return [
         Prediction(
             item=item,
@@ -350,8 +350,9 @@ def _word_rows(
             probability=rounded(np.exp(log_probs[row, predicted[row]])),
             loss=rounded(-log_probs[row, gold[row]]),
             unknown=word if unknown[row] else "",
+            id=own,
         )
-        for row, (item, word) in enumerate(places)
+        for row, (item, own, word) in enumerate(places)
     ]
 
 

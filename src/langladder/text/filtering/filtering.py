@@ -59,7 +59,7 @@ from langladder.text.filtering.contamination import (
     drop_contaminated,
 )
 from langladder.text.filtering.quality import QualityConfig, QualityModel, QualityReport
-from langladder.text.labelled.labelled import LABELLED, MULTI_LABELLED, TAGGED, read_labelled, read_tagged
+from langladder.text.labelled.labelled import ID, LABELLED, MULTI_LABELLED, TAGGED, read_labelled, read_tagged
 from langladder.text.read.files import TextSource, read_text
 from langladder.text.storage.shards import SHARDED, SPLITS, Shard, present_splits, write_dictionary
 from langladder.text.storage.shards import TEXT as TEXT_SCHEMA
@@ -254,7 +254,7 @@ def read_test_set(source: TextSource, folder: Path, key: str) -> Iterator[str]:
     path, columns = Path(source.path), list[str]()
     if not is_url(source.path) and path.suffix == ".parquet" and path.is_file():
         with suppress(pa.ArrowException, OSError):  # `read_source` reports a damaged file
-            columns = pq.read_schema(path).names
+            columns = [name for name in pq.read_schema(path).names if name != ID.name]
     if columns == TAGGED.names:
         yield from (" ".join(one.words) for one in read_tagged(path))
     elif columns in (LABELLED.names, MULTI_LABELLED.names):

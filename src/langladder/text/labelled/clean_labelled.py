@@ -39,13 +39,13 @@ from langladder.text.clean.steps import (
 from langladder.text.labelled.labelled import (
     LABELLED,
     LABELLED_TABLES,
-    MULTI_LABELLED,
     TAGGED,
     Tree,
     bracketed,
     labelled_schema,
     ordered,
     parse_tree,
+    tagged_schema,
     write_labels,
 )
 from langladder.text.storage.shards import SPLITS, present_splits
@@ -111,17 +111,19 @@ def clean_labels(raw_folder: Path, out_folder: Path, config: CleanLabelledConfig
     first = raw_folder / f"{present_splits(raw_folder)[0]}.parquet"
     config = config.model_copy(update={"steps": config.steps.in_language(config.language)})
     conventions = found_conventions(TableLines([(first, "text")]), config.steps, config.words, config.language)
-    row_type = MULTI_LABEL_TEXT if labelled_schema(first) is MULTI_LABELLED else LABELLED_TEXT
+    row_type = LABELLED_TEXT._replace(schema=labelled_schema(first))
     return _clean(raw_folder, out_folder, row_type, config, conventions, seed)
 
 
 def clean_tags(raw_folder: Path, out_folder: Path, config: CleanLabelledConfig, seed: int) -> LabelledReport:
     """Clean tagged sentences, which are already split into words; otherwise as `clean_labels`."""
-    rows = read_batches(raw_folder / f"{present_splits(raw_folder)[0]}.parquet", TAGGED)
+    first = raw_folder / f"{present_splits(raw_folder)[0]}.parquet"
+    rows = read_batches(first, TAGGED)
     sentences = (" ".join(words) for batch in rows for words in batch.column("words").to_pylist())
     config = config.model_copy(update={"steps": config.steps.in_language(config.language)})
     conventions = Conventions.of("whitespace", sentences, config.language, normalisation_of(config.steps))
-    return _clean(raw_folder, out_folder, TAGGED_SENTENCE, config, conventions, seed)
+    row_type = TAGGED_SENTENCE._replace(schema=tagged_schema(first))
+    return _clean(raw_folder, out_folder, row_type, config, conventions, seed)
 
 
 def _clean(
@@ -133,7 +135,7 @@ def _clean(
     seed: int,
 ) -> LabelledReport:
     config = config.model_copy(update={"words": conventions.words})
-    unit = "sentences" if row_type is TAGGED_SENTENCE else "examples"
+    unit = "sentences" if "words" in row_type.schema.names else "examples"
     names = present_splits(raw_folder)
     tables = [(name, raw_folder / f"{name}.parquet") for name in names]
     with atomic_folder(out_folder, LABELLED_TABLES) as folder:
@@ -253,7 +255,6 @@ def _word_cleaner(steps: list[tuple[str, Step]], book: Book) -> Callable[[str], 
 
 
 LABELLED_TEXT = RowType(LABELLED, ("text",), clean_texts, text_of)
-MULTI_LABEL_TEXT = RowType(MULTI_LABELLED, ("text",), clean_texts, text_of)
 TAGGED_SENTENCE = RowType(TAGGED, ("text",), clean_sentences, text_of)
 
 
@@ -396,7 +397,7 @@ def _labels(folder: Path, row_type: RowType[CleanLabelledConfig], unit: str, fou
     if len(known) < 2:
         label = f"one label, {min(known)!r}" if known else "no label"
         raise InputError(f"train: all {unit} have {label}; at least two are needed")
-    if row_type is not TAGGED_SENTENCE and len(known) > max(FEW, rows / 2):
+    if "words" not in row_type.schema.names and len(known) > max(FEW, rows / 2):
         raise InputError(
             f"train: {len(known):,} labels for {rows:,} texts, e.g. {min(known)[:60]!r}; are text and "
             "label in the columns that the corpus' settings name?"

@@ -25,6 +25,7 @@ from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
 from langladder.ground.remote import File, located
 from langladder.text.labelled.labelled import (
+    ID,
     LABELLED,
     LABELLED_TABLES,
     MULTI_LABELLED,
@@ -35,7 +36,7 @@ from langladder.text.labelled.labelled import (
     phrase_texts,
 )
 from langladder.text.labelled.tag_files import FoldedSource, TagColumns, heads_of, in_split, sentences, splits_of
-from langladder.text.read.files import ending, files_of, format_of, json_rows, numbered_lines, skipped
+from langladder.text.read.files import ending, files_of, folder_of, format_of, json_rows, numbered_lines, skipped
 from langladder.text.read.lines import FileFacts, ReadReport, named, parquet_rows, read_lines, text_field
 from langladder.text.storage.tables import Row, write_rows
 
@@ -66,6 +67,7 @@ class LabelledSource(FoldedSource):
     text: Column = "text"  # columns and fields
     label: Column = "label"
     second: Column | None = None  # the other text, of pairs
+    id: Column | None = None  # what predictions name a row by; null: file and line
     # null: each text has one label. Else a text has none, one or several: "list" if fields have lists, or the
     # separator of the names in a column or field, such as ";"
     multi_label: str | None = Field(default=None, min_length=1, max_length=10)
@@ -77,14 +79,19 @@ class LabelledSource(FoldedSource):
 
     @model_validator(mode="after")
     def _columns_are_named_one_way(self) -> Self:
-        wanted = [column for column in (self.text, self.label, self.second) if column is not None]
+        wanted = [column for column in (self.text, self.label, self.second, self.id) if column is not None]
         if len(set(map(type, wanted))) > 1 or len(set(wanted)) < len(wanted):
             raise ValueError(
-                f"text: {self.text!r}, label: {self.label!r}, second: {self.second!r}; give different columns, all by "
-                "name (the first line has the names) or all by number from 0 (there are no names)"
+                f"text: {self.text!r}, label: {self.label!r}, second: {self.second!r}, id: {self.id!r}; give different "
+                "columns, all by name (the first line has the names) or all by number from 0 (there are no names)"
             )
         if any(isinstance(column, int) and column < 0 for column in wanted):
             raise ValueError(f"columns {wanted}: numbers count from 0")
+        if self.id is not None and self.layout not in ("auto", "columns", "fields"):
+            raise ValueError(
+                f"id: {self.id!r} with layout: {self.layout}, where a text has no other columns; allowed with layout: "
+                "columns, fields and auto; id: null takes file and line"
+            )
         if self.multi_label is not None and self.layout not in ("auto", "columns", "fields"):
             raise ValueError(
                 f"multi_label: {self.multi_label!r} with layout: {self.layout}, where a text has one label; allowed "
@@ -94,7 +101,7 @@ class LabelledSource(FoldedSource):
 
 
 class LabelledText(NamedTuple):
-    """A labelled text as its file has it. where: "file:line"; labels: of a multi-label text."""
+    """A labelled text as its file has it. where: "file:line"; labels: of a multi-label text; id: "" if it has none."""
 
     where: str
     text: str
@@ -103,6 +110,7 @@ class LabelledText(NamedTuple):
     tree: Tree | None = None
     heads: tuple[int, ...] | None = None
     labels: tuple[str, ...] | None = None
+    id: str = ""
 
 
 def read_labels(source: LabelledSource, out_folder: Path) -> ReadReport:
@@ -126,7 +134,7 @@ def read_labels(source: LabelledSource, out_folder: Path) -> ReadReport:
         for split, files in splits_of(source, found).items():
             counts[split] = {"examples": 0, "left_out": 0}
             examples = _examples(files, split, source, facts, known, counts[split])
-            schema = LABELLED if source.multi_label is None else MULTI_LABELLED
+            schema = (LABELLED if source.multi_label is None else MULTI_LABELLED).append(ID)
             counts[split]["examples"] = write_rows(folder / f"{split}.parquet", schema, examples, _size)
             if not counts[split]["examples"]:
                 raise InputError(f"{source.path}: split {split!r} holds no example{facts.no_text()}")
@@ -139,7 +147,9 @@ def _examples(
     """The rows of a split's table; notes the labels of train in `known`, and how many examples are left out."""
     numbers: Counter[str] = Counter()
     phrases: set[tuple[str, str]] = set()
+    folder = folder_of(source)
     for row in (row for file in files for row in rows(file, source, facts)):
+        place = row.id or row.where.removeprefix(folder)
         number, label = numbers[row.label], source.rename.get(row.label, row.label)
         numbers[row.label] += 1
         if not in_split(source, split, row.text, number):
@@ -149,7 +159,7 @@ def _examples(
                 if (text, name) not in phrases:
                     phrases.add((text, name))
                     known.add(name)
-                    yield {"text": text, "label": name, "tree": tree}
+                    yield {"text": text, "label": name, "tree": tree, "id": place}
             continue
         if label is None:
             counts["left_out"] += 1
@@ -164,10 +174,11 @@ def _examples(
                 f"{', '.join(ordered(known))[:300]}; fix it, or give it training examples"
             )
         if row.labels is not None:
-            yield {"text": row.text, "second": row.second, "labels": sorted(labels)}
+            yield {"text": row.text, "second": row.second, "labels": sorted(labels), "id": place}
             continue
         whole = bracketed(row.tree, source.rename)[-1] if row.tree else None
-        yield {"text": row.text, "second": row.second, "label": label, "tree": whole, "heads": row.heads}
+        found = {"text": row.text, "second": row.second, "label": label, "tree": whole, "heads": row.heads}
+        yield found | {"id": place}
 
 
 def _phrases(row: LabelledText, source: LabelledSource) -> Iterator[tuple[str, str, str]]:
@@ -199,6 +210,11 @@ def rows(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[Label
         raise InputError(
             f"{file}: multi_label: {source.multi_label!r}, but this file has one label per text (layout: {layout}); "
             f"texts with several labels are read from columns (tsv, csv) and fields (jsonl, parquet) {_CONFIG}"
+        )
+    if source.id is not None and layout not in ("columns", "fields"):
+        raise InputError(
+            f"{file}: id: {source.id!r}, but this file has no other columns (layout: {layout}); set id: null, which "
+            f"takes file and line {_CONFIG}"
         )
     for row in _LAYOUTS[layout](file, source, facts):
         text, label, labels = _one_line(row.text), _label(row.label, source), row.labels
@@ -248,7 +264,7 @@ def _columns(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[L
     head: list[str] = []  # the first line that is not blank
     lines = _ended(read_lines(file, facts, source.max_line_bytes, source.encoding), head)
     table = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
-    wanted = [column for column in (source.text, source.label, source.second) if column is not None]
+    wanted = [column for column in (source.text, source.label, source.second, source.id) if column is not None]
     at: list[int] = []
     width, number = 0, 1
     try:
@@ -266,7 +282,10 @@ def _columns(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[L
                 raise InputError(
                     f"{where}: {len(cells)} columns, but the first line has {width} (separated by {delimiter!r})"
                 )
-            yield LabelledText(where, cells[at[0]], cells[at[1]], cells[at[2]] if len(at) > 2 else None)
+            second = None if source.second is None else cells[at[2]]
+            yield LabelledText(
+                where, cells[at[0]], cells[at[1]], second, id=cells[at[-1]] if source.id is not None else ""
+            )
     except csv.Error as error:
         if not at:
             _check_delimiter(f"{file}:{number}", head[0], [], wanted, delimiter)
@@ -326,7 +345,7 @@ def _lacking(names: list[str], wanted: list[Column]) -> list[Column]:
 
 
 def _fields(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[LabelledText]:
-    wanted = [source.text, source.label, *([] if source.second is None else [source.second])]
+    wanted = [column for column in (source.text, source.label, source.second, source.id) if column is not None]
     names = [name for name in wanted if isinstance(name, str)]
     if len(names) < len(wanted):
         raise InputError(f"{file}: has fields, not columns; set text: and label: to their names {_CONFIG}")
@@ -337,17 +356,23 @@ def _fields(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[La
         found = json_rows(file, source, facts)
     for where, row in found:
         text = text_field(row, names[0], where)
-        second = text_field(row, names[2], where) if len(names) > 2 else None
+        second = text_field(row, names[2], where) if source.second is not None else None
+        own = "" if source.id is None else _name(row, names[-1], where)
         label = row.get(named(row, names[1]))
         if isinstance(label, list) != (source.multi_label == LIST):
             raise InputError(_mixed(label, names[1], where, source))
         if isinstance(label, list):
             found_in = [{"label": str(one) if type(one) is int else one} for one in label]
             labels = tuple(text_field(one, "label", f"{where}: {names[1]}") for one in found_in)
-            yield LabelledText(where, text, "", second, labels=labels)
+            yield LabelledText(where, text, "", second, labels=labels, id=own)
             continue
-        label = str(label) if type(label) is int else text_field(row, names[1], where)
-        yield LabelledText(where, text, label, second)
+        yield LabelledText(where, text, _name(row, names[1], where), second, id=own)
+
+
+def _name(row: Any, field: str, where: str) -> str:
+    """A field that holds text or a whole number."""
+    value = row.get(named(row, field))
+    return str(value) if type(value) is int else text_field(row, field, where)
 
 
 def _mixed(label: object, field: str, where: str, source: LabelledSource) -> str:

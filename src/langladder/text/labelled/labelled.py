@@ -7,6 +7,7 @@
 | labels | instead of `label` where texts are multi-label: none, one or several names, each once, sorted |
 | tree, heads | one bracketed tree over the words, or the head of each word (1-based, 0 = root), where there is one |
 | words, tags | a sentence and the tag of each of its words |
+| id | of a row that is read from a file: its id there, else "file:line"; drawn text has no such column |
 | log_prob | ln P(label | text), ln P(tags | words) under the grammar that drew them, if known |
 | ceiling(s) | how often the best guess of the label (of each tag) is right under that grammar |
 
@@ -60,13 +61,13 @@ TAGGED = pa.schema(
         *(("log_prob", pa.float64()), ("ceilings", pa.list_(pa.float64()))),
     ]
 )
+ID = pa.field("id", pa.string())
+"""The last column of a table that is read from files."""
 LABELS = "labels.json"
 LABELLED_TABLES = owner_of(
     "labelled tables",
     (LABELS, CONVENTIONS, *(f"{split}.parquet" for split in (*SPLITS, "all"))),
-    LABELLED,
-    MULTI_LABELLED,
-    TAGGED,
+    *(schema for one in (LABELLED, MULTI_LABELLED, TAGGED) for schema in (one, one.append(ID))),
 )
 
 Scheme = Literal["IOB2", "IOBES"]
@@ -76,7 +77,7 @@ _TAG = re.compile(r"O|[BIES](?:-.*)?", re.DOTALL)
 class Example(NamedTuple):
     """A text, or two, with its label; None: not known. The words of a tree are separated by single spaces.
 
-    labels: of a multi-label text, whose `label` is None: none, one or several.
+    labels: of a multi-label text, whose `label` is None: none, one or several. id: see the table above.
     """
 
     text: str
@@ -87,6 +88,7 @@ class Example(NamedTuple):
     log_prob: float | None = None
     ceiling: float | None = None
     labels: tuple[str, ...] | None = None
+    id: str = ""
 
     @property
     def truth(self) -> str:
@@ -107,6 +109,7 @@ class Tagged(NamedTuple):
     heads: tuple[int, ...] | None = None
     log_prob: float | None = None
     ceilings: tuple[float, ...] | None = None
+    id: str = ""
 
     def dealt_by(self) -> tuple[str, str]:
         """Its text; folds of sentences are not stratified."""
@@ -116,16 +119,28 @@ class Tagged(NamedTuple):
 def read_labelled(path: Path) -> list[Example]:
     """The examples of a split. Raises InputError as `read_table`."""
     schema = labelled_schema(path)
-    lists = ("heads", "labels") if schema is MULTI_LABELLED else ("heads",)
+    lists = ("heads", "labels") if "labels" in schema.names else ("heads",)
     rows = read_table(path, schema).to_pylist()
     return [Example(**row | {name: None if row[name] is None else tuple(row[name]) for name in lists}) for row in rows]
 
 
 def labelled_schema(path: Path) -> pa.Schema:
-    """`MULTI_LABELLED` of a table of multi-label texts; `LABELLED` of any other, readable or not."""
+    """`MULTI_LABELLED` of a table of multi-label texts; else `LABELLED`. Either has an `id` if the table has it."""
+    schema = MULTI_LABELLED if "labels" in _columns(path) else LABELLED
+    return schema.append(ID) if ID.name in _columns(path) else schema
+
+
+def tagged_schema(path: Path) -> pa.Schema:
+    """`TAGGED`, with an `id` if the table has it."""
+    return TAGGED.append(ID) if ID.name in _columns(path) else TAGGED
+
+
+def _columns(path: Path) -> list[str]:
+    """The columns of a table; none of one that cannot be read."""
+    names: list[str] = []
     with suppress(pa.ArrowException, OSError):
-        return MULTI_LABELLED if "labels" in pq.read_schema(path).names else LABELLED
-    return LABELLED
+        names = pq.read_schema(path).names
+    return names
 
 
 def joined_labels(labels: Sequence[str]) -> str:
@@ -140,7 +155,7 @@ def joined_labels(labels: Sequence[str]) -> str:
 def read_tagged(path: Path) -> list[Tagged]:
     """The sentences of a split. Raises InputError as `read_table`."""
     lists = ("words", "tags", "heads", "ceilings")
-    rows = read_table(path, TAGGED).to_pylist()
+    rows = read_table(path, tagged_schema(path)).to_pylist()
     return [Tagged(**row | {name: row[name] and tuple(row[name]) for name in lists}) for row in rows]
 
 

@@ -36,8 +36,16 @@ from langladder.ground.errors import Damage, InputError, Policy
 from langladder.ground.remote import File, located
 from langladder.ground.schema import Config
 from langladder.text.clean.splitting import hash_fraction
-from langladder.text.labelled.labelled import LABELLED_TABLES, TAGGED, bad_steps, joined_heads, scheme_of, tree_of_heads
-from langladder.text.read.files import FileSource, files_of, skipped
+from langladder.text.labelled.labelled import (
+    ID,
+    LABELLED_TABLES,
+    TAGGED,
+    bad_steps,
+    joined_heads,
+    scheme_of,
+    tree_of_heads,
+)
+from langladder.text.read.files import FileSource, files_of, folder_of, skipped
 from langladder.text.read.lines import FileFacts, ReadReport, read_lines
 from langladder.text.storage.tables import Row, write_rows
 
@@ -150,7 +158,7 @@ def read_tags(source: TaggedSource, out_folder: Path) -> ReadReport:
             again = split == "test" and source.folds is not None  # files that were read for train
             read = _read(files, source, facts, Damage() if again else damage)
             kept = _SplitRows(source, split, scheme, known, damage)
-            count = write_rows(folder / f"{split}.parquet", TAGGED, kept.rows(read), _size)
+            count = write_rows(folder / f"{split}.parquet", TAGGED.append(ID), kept.rows(read), _size)
             counts[split] = {"sentences": count, "words": kept.words}
             if not count:
                 skips = f" ({damage.summary()})" if damage.counts else facts.no_text()
@@ -162,21 +170,15 @@ def read_tags(source: TaggedSource, out_folder: Path) -> ReadReport:
                 "blank lines, or give more sentences"
             )
     if longest[0] > LONG:
-        where = _relative(source, longest[1])
+        where = longest[1].removeprefix(folder_of(source))
         warnings.append(f"a sentence of {longest[0]:,} words ({where}); are blank lines between sentences missing?")
     report: ReadReport = {"splits": counts, "scheme": scheme, **facts.report()}
     if damage.counts:
-        kinds = damage.report().items()
-        report["damaged"] = {kind: one | {"first": _relative(source, str(one["first"]))} for kind, one in kinds}
+        kinds, root = damage.report().items(), folder_of(source)
+        report["damaged"] = {kind: one | {"first": str(one["first"]).removeprefix(root)} for kind, one in kinds}
     if warnings:
         report["warnings"] = warnings
     return {**report, **skipped(located(source.path), facts, source.endings)}
-
-
-def _relative(source: TaggedSource, where: str) -> str:
-    """File and line, with the path from the folder that is read: the same wherever that folder is."""
-    root = located(source.path)
-    return where.removeprefix(f"{root if root.is_dir() else root.parent}/")
 
 
 def _read(files: list[File], source: TaggedSource, facts: FileFacts, damage: Damage) -> Iterator[Sentence]:
@@ -207,7 +209,7 @@ class _SplitRows:
 
     def __init__(self, source: TaggedSource, split: str, scheme: str, known: set[str], damage: Damage) -> None:
         self.source, self.split, self.scheme, self.known, self.damage = source, split, scheme, known, damage
-        self.words, self.longest = 0, (0, "")
+        self.words, self.longest, self.folder = 0, (0, ""), folder_of(source)
 
     def rows(self, read: Iterator[Sentence]) -> Iterator[Row]:
         """Those of some sentences; notes the tags of train in `known`."""
@@ -225,7 +227,8 @@ class _SplitRows:
                 continue
             self.words += len(words)
             self.longest = max(self.longest, (len(words), sentence.where(0)))
-            yield {"words": words, "tags": tags, "heads": heads}
+            place = sentence.where(0).removeprefix(self.folder)
+            yield {"words": words, "tags": tags, "heads": heads, "id": place}
 
 
 def checked_tags(sentence: Sentence, tags: Sequence[str], scheme: str) -> tuple[str, ...]:

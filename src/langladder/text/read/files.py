@@ -121,6 +121,12 @@ def check_splits(key: str, files: str | dict[str, str]) -> None:
 # ---- which files are read
 
 
+def folder_of(source: FileSource) -> str:
+    """The beginning of "file:line" that depends on where the corpus is: the folder that is read."""
+    root = located(source.path)
+    return f"{root if root.is_dir() else root.parent}/"
+
+
 def files_of(source: FileSource, globs: str | dict[str, str]) -> dict[str, list[File]]:
     """The files of each split, sorted by name; `all` if the corpus has no splits.
 
