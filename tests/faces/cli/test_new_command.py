@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,10 @@ from dvc.utils.hydra import apply_overrides
 from langladder.faces.cli import new as module
 from langladder.faces.cli.main import app
 from langladder.families import families
+from langladder.text.labelled.label_files import LabelledSource
+from langladder.text.labelled.tag_files import TaggedSource
+from langladder.text.read.files import FileSource, TextSource, files_of
+from langladder.text.read.pairs import ParallelSource
 from pipeline import ROOT
 from pipeline.settings import params, plan
 from pipeline.settings.checks import other_version
@@ -33,7 +38,7 @@ FILES = {
     "words.conll": "a N\nb V\n",
 }
 TAKEN: dict[str, tuple[str, dict[str, str]]] = {
-    "reviews.csv": ("labels", {"text": "review", "label": "stars", "delimiter": ";"}),
+    "reviews.csv": ("labels", {"text": "review", "label": "stars", "id": "id", "delimiter": ";"}),
     "plain.tsv": ("labels", {}),
     "rows.jsonl": ("labels", {"text": "body", "label": "verdict"}),
     "lines.jsonl": ("text", {}),
@@ -73,10 +78,111 @@ def test_a_file_is_taken_for_what_it_is(name: str, tmp_path: Path) -> None:
     usual = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     for family in families().values():  # the rungs that read it, and no others
         kept = usual[family.listed] if family.listed in module.KINDS[kind].kept else type(usual[family.listed])()
-        assert values[family.listed] == kept, family.listed
+        added = [rung for listed, rung in module.KINDS[kind].added if listed == family.listed]
+        assert values[family.listed] == (kept + added if added else kept), family.listed
     assert params.schema().model_validate(values)
     file = tmp_path / "mine" / "conf" / module.KINDS[kind].example[0]
     assert [one.stem for one in file.iterdir()] == [f"my_{module.KINDS[kind].example[1]}"]
+
+
+SOURCES: dict[str, type[FileSource]] = {
+    "labels": LabelledSource,
+    "tags": TaggedSource,
+    "pairs": ParallelSource,
+    "text": TextSource,
+}
+COLUMNS = "EU NNP B-NP B-ORG\nrejects VBZ B-VP O\nGerman JJ B-NP B-MISC\ncall NN I-NP O\n"
+SPLIT = {"train": "x_train.conll", "validation": "x_dev.conll", "test": "x_test.conll"}
+FOLDERS: dict[str, tuple[dict[str, str], str, str | None, dict[str, object]]] = {
+    "conll": (dict.fromkeys(SPLIT.values(), "a N\nb V\n"), "tags", None, {"files": SPLIT}),
+    "one conll": ({"a.conll": "a N\n", "b.conll": "b V\n", "README.md": "#"}, "tags", None, {}),
+    "columns": ({"a.conll": COLUMNS}, "tags", None, {"columns": {"tag": 3}}),
+    "conllu": (
+        {"en-ud-train.conllu": "1\ta\ta\tDET\t_\t_\t0\n", "en-ud-dev.conllu": "1\ta\ta\tDET\t_\t_\t0\n"},
+        "tags",
+        None,
+        {
+            "files": {"train": "en-ud-train.conllu", "validation": "en-ud-dev.conllu"},
+            "columns": {"form": 1, "tag": 3, "head": 6, "id": 0},
+        },
+    ),
+    "aligned": (
+        {f"{split}.{code}": "a\n" for split in ("train", "val", "test") for code in ("de", "en")},
+        "pairs",
+        None,
+        {"files": {"train": "train*", "validation": "val*", "test": "test*"}},
+    ),
+    "aligned, no splits": ({"a.de": "a\n", "a.en": "a\n"}, "pairs", None, {}),
+    "tables": (
+        {f"{split}.csv": FILES["latin.csv"].replace("é", "e") for split in ("Train", "valid")},
+        "labels",
+        None,
+        {"files": {"train": "Train.csv", "validation": "valid.csv"}, "text": "review", "label": "stars"},
+    ),
+    "labels by folder": (
+        {f"{split}/{label}/1.txt": "a b\n" for split in ("train", "test") for label in ("pos", "neg")},
+        "labels",
+        "labels",
+        {"files": {"train": "train/**/*", "test": "test/**/*"}},
+    ),
+    "wiki": (
+        {f"wiki.{split}.tokens": "= A =\n a b\n" * 9 for split in ("train", "valid", "test")},
+        "text",
+        "text",
+        {
+            "files": {
+                split: f"wiki.{name}.tokens" for split, name in (("train",) * 2, ("validation", "valid"), ("test",) * 2)
+            },
+            "documents": "heading",
+            "heading": "= [^=].* =",
+        },
+    ),
+    "two trains": (
+        {"train_1.conll": "a N\n", "train_2.conll": "a N\n", "dev.conll": "a N\n", "devices.pdf": "x"},
+        "tags",
+        None,
+        {"files": {"train": "train*", "validation": "dev.conll"}},
+    ),
+    "no train": ({"a_dev.conll": "a N\n", "a_test.conll": "a N\n"}, "tags", None, {}),
+    "one without a split": ({"train.conll": "a N\n", "test.conll": "a N\n", "more.conll": "a N\n"}, "tags", None, {}),
+    "training data": ({"training_data.conll": "a N\n"}, "tags", None, {}),
+    "stories": ({f"{n}.txt": "a b\nc d\n" for n in range(12)}, "text", "text", {"documents": "file"}),
+}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_folder_is_taken_for_what_its_files_are_with_the_splits_that_they_name(name: str, tmp_path: Path) -> None:
+    files, kind, given, settings = FOLDERS[name]
+    for file, content in files.items():
+        (tmp_path / "given" / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "given" / file).write_text(content)
+    done = run(tmp_path / "mine", "--data", tmp_path / "given", *(["--kind", given] if given else []))
+    assert done.exit_code == 0 and f"read as {kind}" in done.output, done.output
+    values, side = chosen(tmp_path / "mine"), module.KINDS[kind].side
+    assert values["data"] == ({side: settings} if settings else {}) and values["paths"][side] == f"input/{side}"
+    assert params.schema().model_validate(values)
+    source = SOURCES[kind].model_validate({"path": str(tmp_path / "given")} | settings)
+    if isinstance(source.files, dict):  # each file is in one split
+        assert set(files_of(source, source.files)) == set(source.files)
+
+
+NOVELS: dict[str, tuple[str, dict[str, str]]] = {
+    "chapters": ("".join(f"CHAPTER {n}. Title\n\nA line\nand more.\n\n" for n in ["I", "II", "III", "IV", "V"]), {}),
+    "blocks": ("A first line\nand a second.\n\n" * 6, {"documents": "blank_line"}),
+    "lines": ("A line is a paragraph.\n\n" * 40, {}),
+}
+
+
+@pytest.mark.parametrize("name", NOVELS)
+def test_documents_of_a_text_are_proposed_by_what_separates_them(name: str, tmp_path: Path) -> None:
+    text, wanted = NOVELS[name]
+    (tmp_path / "novel.txt").write_text(text)
+    done = run(tmp_path / "mine", "--data", tmp_path / "novel.txt")
+    settings = chosen(tmp_path / "mine")["data"].get("text", {})
+    if name == "chapters":
+        assert settings.pop("documents") == "heading" and re.fullmatch(settings.pop("heading"), "CHAPTER V. Title")
+    assert settings == wanted
+    assert ("neighbouring lines may fall into different splits" in done.output) == (name == "lines")
 
 
 def test_params_yaml_keeps_its_comments_and_one_change_is_one_line(tmp_path: Path) -> None:

@@ -7,30 +7,26 @@ The project's requirements.txt names the version that it runs, and DVC tracks th
 machine that it was made on, and a new version of langladder is a change like any other.
 """
 
-import csv
 import json
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError
 from importlib.util import find_spec
-from itertools import islice
 from pathlib import Path
-from typing import Literal
 
 import click
 import yaml
 
 from langladder.faces.cli.options import FOLDER
 from langladder.faces.cli.output import echo
+from langladder.faces.cli.recognise import Found, recognised
 from langladder.ground.artefacts import write_text
 from langladder.ground.errors import InputError, needs
 from langladder.ground.remote import copy
 
-ROWS = 2000  # of a table that are looked at
-FEW = 0.5  # a column can be labels if at most this share of its values are different
 TOOLS = ("dvc", "hydra", "mlflow")
 
 
@@ -43,6 +39,7 @@ class Kind:
         group: the key of params.yaml that chooses a corpus, and the value for the user's files.
         kept: the lists of rungs that read it; a new project empties the others.
         example: an example file of conf/ for a new project, and the rung that it is derived from.
+        added: rungs that a new project lists beside those of the default ladder, by their list.
     """
 
     side: str
@@ -50,26 +47,24 @@ class Kind:
     kept: tuple[str, ...]
     example: tuple[str, str]
     changed: str
+    added: tuple[tuple[str, str], ...] = ()
 
 
 KINDS = {
     "labels": Kind("labels", ("labels", "text"), ("classifiers",), ("classifier", "textcnn"), "  widths: [2, 3, 4, 5]"),
     "text": Kind("text", ("corpus", "text"), ("embeddings", "lms"), ("lm", "lstm"), "  layers: 2"),
-    "tags": Kind("tags", ("tags", "columns"), ("taggers",), ("tagger", "bilstm_crf"), "  dropout: 0.5"),
+    "tags": Kind(
+        "tags",
+        ("tags", "columns"),
+        ("taggers",),
+        ("tagger", "bilstm_crf"),
+        "  dropout: 0.5",
+        added=(("taggers", "feature_crf"),),
+    ),
     "pairs": Kind(
         "parallel", ("parallel", "text"), ("translators",), ("translator", "attention"), "  bidirectional: true"
     ),
 }
-ENDINGS = {"txt": "text", "text": "text", "conll": "tags", "conllu": "tags", "iob": "tags", "bio": "tags"}
-TABLES = ("csv", "tsv", "jsonl", "ndjson", "parquet")
-
-
-@dataclass(frozen=True)
-class Found:
-    """The detected kind of a file, and its settings for `data` in params.yaml."""
-
-    kind: str
-    settings: Mapping[str, str | int] = field(default_factory=dict)
 
 
 @click.command(short_help="Make a project folder for your own data.")
@@ -85,13 +80,15 @@ def new(folder: Path, data: Path | None, kind: str | None, update: bool) -> None
     or be empty. If git is installed, FOLDER becomes a repository, unless it is already inside one.
 
     The kind of FILE is guessed: labels (a table of texts and labels), tags (one word and its tag per line), pairs (of
-    sentences), text. params.yaml then names that kind only, and the rungs that use it.
+    sentences), text. params.yaml then names that kind only, and the rungs that use it. If the names of a folder's files
+    give splits (train, dev or valid, test), params.yaml has these.
 
     \b
     Examples:
       langladder new mine
       langladder new mine --data reviews.csv
       langladder new mine --data corpus/ --kind text
+      langladder new mine --data conll2003/
       langladder new mine --update
     """
     parts = _parts()
@@ -106,7 +103,7 @@ def new(folder: Path, data: Path | None, kind: str | None, update: bool) -> None
         raise InputError(f"--kind {kind} describes --data; also give --data FILE")
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
         raise InputError(f"{folder}: exists already and is not empty; choose a new folder (nothing was written)")
-    found = None if data is None else _found(data, kind)
+    found = None if data is None else recognised(data, kind, [*KINDS])
     for line in make(folder, parts, data, found):
         echo(line)
 
@@ -143,6 +140,8 @@ def make(folder: Path, parts: Path, data: Path | None, found: Found | None) -> I
     if found and data is not None:
         columns = ", ".join(f"{key}: {value!r}" for key, value in found.settings.items())
         yield f"{data}: read as {found.kind}{columns and f' ({columns})'}; change this in params.yaml"
+        if found.note:
+            yield f"{data}: {found.note}"
     yield f"{folder}: a project of langladder {_version()}; next:"
     yield f"  cd {folder}"
     yield "  dvc repro                   # or python -m pipeline.parallel: several jobs at a time → reports/index.html"
@@ -224,7 +223,7 @@ def stages_text(text: str) -> str:
     return found
 
 
-def params_text(text: str, kind: Kind, path: str, settings: Mapping[str, str | int]) -> str:
+def params_text(text: str, kind: Kind, path: str, settings: Mapping[str, object]) -> str:
     """params.yaml for one kind of data: only that kind, from a path, with the rungs that read it."""
     from langladder.families import families
 
@@ -235,6 +234,9 @@ def params_text(text: str, kind: Kind, path: str, settings: Mapping[str, str | i
     for family in families().values():
         if family.listed not in kind.kept:
             values[family.listed] = {} if family.bases else []
+    usual = yaml.safe_load(text)
+    for listed, rung in kind.added:
+        values[listed] = [*usual[listed], rung]
     for key, value in values.items():
         text = _replaced(text, key, value)
     place = re.compile(rf"(?m)^  {kind.side}: input/\w+ *")
@@ -302,125 +304,3 @@ def _git(folder: Path) -> bool:
 
 def _dvc_config(git: bool) -> str:
     return "[core]\n    analytics = false\n    autostage = false\n" + ("" if git else "    no_scm = true\n")
-
-
-# ---- the kind of a file ----------------------------------------------------------------------------------------------
-
-
-def _found(data: Path, kind: str | None) -> Found:
-    """The kind of a file or folder.
-
-    Raises:
-        InputError: its kind is clear neither from its name nor from its content.
-    """
-    from langladder.text.read.files import ending
-
-    unknown = InputError(f"{data}: cannot tell what kind of data this is; give --kind {' | '.join(KINDS)}")
-    if data.is_dir():
-        if kind is None:
-            raise unknown
-        return Found(kind)
-    of = ending(data)
-    rows = [*islice(_table(data, of), ROWS)] if of in TABLES and kind in (None, "labels") else []
-    if kind is None:
-        kind = _kind(rows, of) or _kind_of_lines(data, of)
-    if kind is None:
-        raise unknown
-    return Found(kind, _columns(rows, data, of) if kind == "labels" else {})
-
-
-def _kind(rows: list[list[str]], of: str) -> str | None:
-    """The kind of a table: labels if one column repeats its values; else text (one column) or pairs (two long ones)."""
-    if len(rows) < 2:
-        return None
-    names = [name.casefold() for name in rows[0]]
-    if {"source", "target"} <= set(names):
-        return "pairs"
-    if _label(rows) is not None and len(names) > 1:
-        return "labels"
-    if of in ("tsv", "csv"):
-        return "pairs" if of == "tsv" and len(names) == 2 else None
-    return "text" if "text" in names else None
-
-
-def _kind_of_lines(data: Path, of: str) -> str | None:
-    """The kind of lines of text: each line of pairs has a tab; blank lines separate tagged sentences."""
-    if (known := ENDINGS.get(of)) != "text":
-        return known
-    lines = [*islice(_lines(data), ROWS)]
-    filled = [line for line in lines if line.strip()]
-    if filled and all(line.count("\t") == 1 for line in filled):
-        short = [line for line in filled if len(line.split()) == 2]
-        return "tags" if len(filled) < len(lines) and len(short) > 0.9 * len(filled) else "pairs"
-    return "text"
-
-
-def _columns(rows: list[list[str]], data: Path, of: str) -> dict[str, str | int]:
-    """Settings for `data` in params.yaml: the columns of texts and labels, if their names are not the default."""
-    if len(rows) < 2 or (label := _label(rows)) is None:
-        return {}
-    names, body = rows[0], rows[1:]
-    settings: dict[str, str | int] = {}
-    if not {"text", "label"} <= {name.casefold() for name in names}:
-        length = [sum(len(row[at]) for row in body if len(row) > at) for at in range(len(names))]
-        text = max((at for at in range(len(names)) if at != label), key=length.__getitem__)
-        settings = {"text": names[text], "label": names[label]}
-    delimiter = _delimiter(data, of)
-    if of in ("csv", "tsv") and delimiter != {"csv": ",", "tsv": "\t"}[of]:
-        settings["delimiter"] = delimiter
-    return settings
-
-
-def _label(rows: list[list[str]]) -> int | None:
-    """The column of the labels: the one with that name, or the repeating one with the fewest different values."""
-    names, body = rows[0], rows[1:]
-    named = [at for at, name in enumerate(names) if name.casefold() == "label"]
-    if named or len(names) < 2:
-        return named[0] if named else None
-    different = [len({row[at] for row in body if len(row) > at}) for at in range(len(names))]
-    fit = [at for at, count in enumerate(different) if 2 <= count <= FEW * len(body)]
-    return min(fit, key=different.__getitem__) if fit else None
-
-
-def _table(data: Path, of: str) -> Iterator[list[str]]:
-    """The names of a table's columns, then its rows; nothing if it cannot be read (the reader reports why)."""
-    with suppress(InputError, csv.Error, ValueError):
-        if of in ("csv", "tsv"):
-            delimiter = _delimiter(data, of)
-            quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
-            lines = (f"{line}\n" for line in _lines(data) if line.strip())
-            for cells in csv.reader(lines, delimiter=delimiter, quoting=quoting):
-                yield [cell.strip() for cell in cells]
-            return
-        rows: Iterator[Mapping[str, object]]
-        if of == "parquet":
-            import pyarrow.parquet as pq
-
-            rows = iter(next(pq.ParquetFile(data).iter_batches(ROWS)).to_pylist())
-        else:
-            rows = (json.loads(line) for line in _lines(data) if line.strip())
-        names: list[str] = []
-        for row in rows:
-            if not names:
-                names = [name for name, value in row.items() if isinstance(value, str | int)]
-                yield names
-            yield [str(row.get(name, "")) for name in names]
-
-
-def _delimiter(data: Path, of: str) -> str:
-    """The delimiter of the columns: the most frequent candidate in the first line."""
-    from langladder.text.labelled.label_files import DELIMITERS
-
-    first = next((line for line in _lines(data) if line.strip()), "")
-    usual = "," if of == "csv" else "\t"
-    return max(DELIMITERS, key=lambda one: (first.count(one), one == usual))
-
-
-def _lines(data: Path) -> Iterator[str]:
-    """The lines of a text file, to guess its kind: the separators are the same in every encoding."""
-    from langladder.text.read.lines import read_lines
-
-    try:
-        yield from read_lines(data)
-    except InputError:
-        yield from read_lines(data, encoding="latin-1")
