@@ -8,8 +8,9 @@ import torch
 from seqeval.metrics import f1_score
 
 from langladder.embeddings.base import WordVectors
+from langladder.families.family import validated
 from langladder.ground.errors import InputError
-from langladder.models.making import Run
+from langladder.models.making import LAST, Kept, Run
 from langladder.models.tagging.recurrent import RecurrentTagger
 from langladder.models.tagging.tagger_words import TaggerWords
 from langladder.models.tagging.word_features import count_features, sentence_features
@@ -142,6 +143,22 @@ def test_weights_are_chosen_by_whole_phrases_where_tags_bracket_them(tmp_path):
     assert min(curve) < max(curve)
     first = next(row for row in made.curve if row.get("validation_entity_f1") == max(curve))
     assert made.validation_loss == first["validation_loss"]
+
+
+def test_the_log_shows_entity_f1_and_the_result_says_which_weights_are_kept(tmp_path, capsys):
+    rows = corpus(NAMED)
+    model, made = trained(tmp_path, train=rows, tags=NAMES, max_steps=40, validations=10, progress=True)
+    shown = [line for line in capsys.readouterr().err.splitlines() if "entity F₁" in line]
+    curve = [row for row in made.curve if row["validation_loss"] is not None]
+    best = max(curve, key=lambda row: row["validation_entity_f1"])
+    assert made.kept == Kept(best["step"], "validation_entity_f1", best["validation_entity_f1"], highest=True)
+    written = f"the weights of step {best['step']} are kept: the highest entity F₁ ({best['validation_entity_f1']:.4f})"
+    assert shown[-1] == written and len(shown) == len(curve) + 1
+    assert all(f"entity F₁ {row['validation_entity_f1']:.4g} " in line for row, line in zip(curve, shown, strict=False))
+    figures, message = validated(model, made)
+    assert figures["validation_entity_f1"] == best["validation_entity_f1"] and written in message
+    assert str(Kept(9, "validation_loss", 0.5, highest=False)).endswith("kept: the lowest validation loss (0.5000)")
+    assert str(Kept(9, LAST, 9.0, highest=True)) == "the weights of step 9 are kept: the last"
 
 
 @pytest.mark.parametrize(

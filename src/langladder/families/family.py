@@ -445,6 +445,10 @@ def validated(model: "Model", result: "making.TrainingResult") -> tuple[dict[str
     loss = result.validation_loss
     written = "–" if loss is None else f"{loss:.4f}"  # nothing was measured
     figures = result.sizes(model.number_of_parameters()) | {"validation_loss": loss}
+    if result.kept is not None:
+        figures[result.kept.measure] = result.kept.value
+        if result.kept.measure != "validation_loss":
+            written += f" ({result.kept})"
     return figures, f"validation loss {written}"
 
 

@@ -29,7 +29,7 @@ Makers of classifiers, taggers and readers also build the model:
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 ModelPart = TypeVar("ModelPart", covariant=True)
 TrainingPart = TypeVar("TrainingPart", covariant=True)
@@ -78,6 +78,32 @@ class Run:
     logger: Callable[[], object] | None = None
 
 
+LAST = "validation_step"
+"""A measure that is best at the last step, so that the last weights are kept."""
+
+
+class Kept(NamedTuple):
+    """A validation that was better than all others: its step, and the measure that is compared, with its value."""
+
+    step: int
+    measure: str
+    value: float
+    highest: bool
+
+    def __str__(self) -> str:
+        which = f"{'highest' if self.highest else 'lowest'} {measure_title(self.measure)} ({self.value:.4f})"
+        return f"the weights of step {self.step} are kept: the {'last' if self.measure == LAST else which}"
+
+
+_MEASURES = {"bleu": "BLEU", "entity_f1": "entity F₁", "micro_f1": "micro-F₁"}
+
+
+def measure_title(name: str) -> str:
+    """A measure of the validation data, such as `validation_entity_f1`, for people."""
+    short = name.removeprefix("validation_")
+    return _MEASURES.get(short, f"validation {short}" if short == "loss" else short.replace("_", " "))
+
+
 @dataclass(frozen=True)
 class TrainingResult:
     """The result of training; the model itself is changed in place.
@@ -92,6 +118,7 @@ class TrainingResult:
         vectors_skipped: number of damaged entries of the initial word vectors, which were left out.
         steps: number of updates.
         trained: numbers that were trained, where LoRA leaves most of the network as it is; None: all.
+        kept: the validation whose weights are the final ones; None without validation, and for mean weights.
     """
 
     curve: list[Row]
@@ -100,6 +127,7 @@ class TrainingResult:
     vectors_skipped: int = 0
     steps: int = 0
     trained: int | None = None
+    kept: Kept | None = None
 
     def sizes(self, parameters: int) -> dict[str, object]:
         """The figures of a network's size: its parameters, and the trained ones where those are fewer."""

@@ -38,7 +38,7 @@ from langladder.data.batches import Update
 from langladder.ground.errors import InputError
 from langladder.ground.progress import Stopwatch, say, working
 from langladder.ground.ranks import first, from_first, ranks, summed
-from langladder.models.making import Row
+from langladder.models.making import LAST, Row, measure_title
 from langladder.tasks.checkpoints import SUFFIX, read_checkpoint, write_checkpoint
 from langladder.tasks.optimisation import TrainingConfig, local, whole
 from langladder.tasks.task import MONITOR, Task, task_of
@@ -274,8 +274,8 @@ class StepBar(Callback):
         """Print the results of the step's validation."""
         row = self.recorder.rows[-1]
         rate = self.recorder.tokens / max(self.recorder.seconds, 1e-9)
-        more = f"BLEU {row['validation_bleu']:.2f}  " if "validation_bleu" in row else ""
-        more += f"reward {row['validation_reward']:.3f}  " if "validation_reward" in row else ""
+        others = [name for name in row if name.startswith("validation_") and name not in (MONITOR, LAST)]
+        more = "".join(f"{measure_title(name)} {row[name]:.4g}  " for name in others)
         say(
             f"step {row['step']:>7} of {self.config.max_steps}  train {row['train_loss']:.4f}  "
             f"validation {row['validation_loss']:.4f}  {more}{rate:,.0f} {pl_module.unit}/s"

@@ -28,7 +28,7 @@ from langladder.ground.errors import InputError
 from langladder.ground.memory import keep_freed_memory, peak_bytes
 from langladder.ground.progress import say
 from langladder.ground.ranks import address, first, from_first, ranks
-from langladder.models.making import Run, TrainingResult
+from langladder.models.making import Kept, Run, TrainingResult
 from langladder.models.network import Network
 from langladder.nn.lora import adapted
 from langladder.tasks.callbacks import (
@@ -107,18 +107,24 @@ def _train(module: Task, batches: StepBatches[Any], config: TrainingConfig, run:
             module.on_load_checkpoint(saved)
             recorder.load_state_dict(saved["callbacks"]["Recorder"])
             module.load_state_dict(saved["state_dict"])
-        loss = best_row(recorder.rows, module).get(MONITOR)
+        row, chosen = best_row(recorder.rows, module), None
+        loss = row.get(MONITOR)
         if config.average_checkpoints > 1 and not config.fast_dev_run:
             module.load_state_dict(mean_weights(snapshots(kept, module.steps_done)))
             loss = _validated(module, precision, validation, checkpoints) if len(validation) else None
         elif len(validation) and best.is_file() and not config.fast_dev_run:
             module.load_state_dict(read_checkpoint(best)["state_dict"])
+            chosen = Kept(
+                cast(int, row["step"]), module.monitor, cast(float, row[module.monitor]), module.mode == "max"
+            )
+            if config.progress and first():
+                say(str(chosen))
     seconds = recorder.seconds
     cost = {"seconds": seconds, "tokens_per_second": recorder.tokens / max(seconds, 1e-9)}
     if recorder.processor_seconds:
         cost["processor_seconds"] = recorder.processor_seconds
     cost["peak_memory_bytes"] = peak_bytes()
-    return TrainingResult(recorder.rows, cost, loss, steps=module.steps_done)
+    return TrainingResult(recorder.rows, cost, loss, steps=module.steps_done, kept=chosen)
 
 
 def _loggers(config: TrainingConfig, run: Run) -> list[Logger]:

@@ -152,6 +152,14 @@ def test_bleu_of_the_validations_is_drawn_where_it_was_taken(inputs: ReportInput
     assert drawn.choice.titles == {"attention": rung.title}
 
 
+def test_entity_f1_of_the_validations_is_drawn_where_it_was_taken(inputs: ReportInputs) -> None:
+    (rung,) = inputs.of("translator")
+    assert plots.entity_curves_plot([rung], "tagger", loss) is None
+    curve = (CurvePoint(10, validation_entity_f1=0.2), CurvePoint(20, validation_entity_f1=0.5))
+    drawn = plots.entity_curves_plot([replace(rung, curve=curve)], "tagger", loss)
+    assert drawn is not None and "entity F₁" in texts(drawn.svg)
+
+
 def test_of_many_curves_a_few_have_a_colour_and_the_rest_are_grey() -> None:
     drawn = curves(many_rungs())
     assert drawn is not None

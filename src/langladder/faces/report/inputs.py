@@ -80,7 +80,8 @@ class Timing(Part):
 class CurvePoint:
     """One row of a learning curve; None where nothing was measured.
 
-    Losses and KL in nats, BLEU from 0 to 100; reward by what is learnt from, gold by the gold judge beside it.
+    Losses and KL in nats, BLEU from 0 to 100, F₁ from 0 to 1; reward by what is learnt from, gold by the gold judge
+    beside it.
     """
 
     step: int
@@ -88,6 +89,7 @@ class CurvePoint:
     validation_loss: float | None = None
     lr: float | None = None
     validation_bleu: float | None = None
+    validation_entity_f1: float | None = None
     validation_reward: float | None = None
     validation_gold: float | None = None
     validation_kl: float | None = None

@@ -28,7 +28,7 @@ from langladder.faces.report.graphs import draw_pipeline, family_tree_sections, 
 from langladder.faces.report.inputs import MARK, ReportInputs
 from langladder.faces.report.mathml import typeset
 from langladder.faces.report.numbers import DASH, significant, whole
-from langladder.faces.report.plots import bleu_curves_plot, curves_plot, reward_curves_plot
+from langladder.faces.report.plots import bleu_curves_plot, curves_plot, entity_curves_plot, reward_curves_plot
 from langladder.faces.report.section import (
     Picture,
     Section,
@@ -123,6 +123,8 @@ def _curves(inputs: ReportInputs) -> Iterable[Picture]:
     for family in inputs.families:
         if drawn := bleu_curves_plot(inputs.of(family.name), family.name, partial(family_loss, family)):
             yield drawn_lines(drawn, f"{family.title}: BLEU of greedy translations")
+        if drawn := entity_curves_plot(inputs.of(family.name), family.name, partial(family_loss, family)):
+            yield drawn_lines(drawn, f"{family.title}: entity F₁ of the validation sentences")
         if drawn := reward_curves_plot(inputs.of(family.name), family.name, partial(family_loss, family)):
             yield drawn_lines(drawn, f"{family.title}: reward of answers to validation prompts")
 

@@ -257,6 +257,12 @@ def bleu_curves_plot(rungs: Rungs, name: str, loss: Loss[Page]) -> LinePlot | No
     return _measured(rungs, f"bleu-{name}", lambda point: point.validation_bleu, loss, (about, "BLEU, greedy"))
 
 
+def entity_curves_plot(rungs: Rungs, name: str, loss: Loss[Page]) -> LinePlot | None:
+    """Entity F₁ of the validation sentences over training, by which the weights are chosen."""
+    about = "Entity F₁ of the validation sentences during training"
+    return _measured(rungs, f"entities-{name}", lambda point: point.validation_entity_f1, loss, (about, "entity F₁"))
+
+
 def reward_curves_plot(rungs: Rungs, name: str, loss: Loss[Page]) -> LinePlot | None:
     """Reward of answers to validation prompts over training: the gold judge's, where it stands beside another."""
 

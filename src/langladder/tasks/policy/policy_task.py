@@ -22,13 +22,10 @@ import torch
 from langladder.data.prompts import RolloutPart
 from langladder.decoding.rollouts import Prompts, Rollouts, Value, roll_out
 from langladder.models.language.neural import NeuralLanguageModel
-from langladder.models.making import Row
+from langladder.models.making import LAST, Row
 from langladder.tasks.policy.responses import REWARD, Experience, checked_scores, measure, reference_log_probs, rewarded
 from langladder.tasks.policy.settings import OnPolicyTraining, PolicyTraining
 from langladder.tasks.task import MONITOR, Task
-
-LAST = "validation_step"
-"""A measure that is best at the last step, so that the last weights are kept."""
 
 
 class PolicyTask(Task):
