@@ -31,6 +31,24 @@ def refuses(folder: Path, message: str, **settings: object) -> None:
     refused(lambda: read(folder, **settings), folder, message)
 
 
+WEIBO = "科0 O\n技1 O\n全0 O\n方1 O\n位2 O\n20 O\n\n" * 30
+
+
+def test_characters_with_their_position_are_noticed_and_can_be_read_without_it(folder: Path) -> None:
+    (folder / "a.conll").write_text(WEIBO)
+    source = {"path": str(folder)}
+    report = read_tags(TaggedSource.model_validate(source), folder.parent / "raw")
+    assert report["warnings"] == [
+        "every word ends in a number that counts up (科0 技1 全0 方1), its position in a longer word, and is read with "
+        "it; to remove the numbers, set data: {tags: {positions: true}} in params.yaml"
+    ]
+    report = read_tags(TaggedSource.model_validate(source | {"positions": True}), folder.parent / "raw")
+    assert "warnings" not in report
+    assert read_tagged(folder.parent / "raw" / "all.parquet")[0].words == ("科", "技", "全", "方", "位", "2")
+    (folder / "a.conll").write_text(WEIBO + "科 O\n")
+    assert "warnings" not in read_tags(TaggedSource.model_validate(source), folder.parent / "raw")
+
+
 def test_columns_parted_by_spaces_or_tabs(folder: Path) -> None:
     (folder / "a.txt").write_text(NER)
     (folder / "b.tsv.gz").write_bytes(gzip.compress(NER.replace(" ", "\t").replace("\n\n", "\n \n\n").encode()))

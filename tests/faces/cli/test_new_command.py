@@ -97,6 +97,7 @@ FOLDERS: dict[str, tuple[dict[str, str], str, str | None, dict[str, object]]] = 
     "conll": (dict.fromkeys(SPLIT.values(), "a N\nb V\n"), "tags", None, {"files": SPLIT}),
     "one conll": ({"a.conll": "a N\n", "b.conll": "b V\n", "README.md": "#"}, "tags", None, {}),
     "columns": ({"a.conll": COLUMNS}, "tags", None, {"columns": {"tag": 3}}),
+    "positions": ({"a.conll": "科0 B-X\n技1 O\n\n全0 O\n"}, "tags", None, {"positions": True}),
     "conllu": (
         {"en-ud-train.conllu": "1\ta\ta\tDET\t_\t_\t0\n", "en-ud-dev.conllu": "1\ta\ta\tDET\t_\t_\t0\n"},
         "tags",

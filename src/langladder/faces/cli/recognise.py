@@ -232,6 +232,7 @@ def _label(rows: list[list[str]]) -> int | None:
 
 def _columns_of_tags(data: Path) -> dict[str, object]:
     """The columns of CoNLL-U; of other files the last one whose tags bracket phrases, if the usual one's do not."""
+    from langladder.text.labelled.labelled import have_positions
     from langladder.text.labelled.tag_files import look_like_phrases
     from langladder.text.read.files import ending
 
@@ -241,7 +242,8 @@ def _columns_of_tags(data: Path) -> dict[str, object]:
     rows = [cells for line in islice(lines, ROWS) if (cells := line.split())]
     width = min((len(cells) for cells in rows), default=0)
     fit = [at for at in range(1, width) if look_like_phrases(cells[at] for cells in rows)]
-    return {"columns": {"tag": fit[-1]}} if fit and 1 not in fit else {}
+    columns: dict[str, object] = {"columns": {"tag": fit[-1]}} if fit and 1 not in fit else {}
+    return columns | ({"positions": True} if have_positions([cells[0] for cells in rows]) else {})
 
 
 def _documents(files: Sequence[Path], splits: Mapping[str, str]) -> dict[str, object]:

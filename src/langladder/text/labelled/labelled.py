@@ -32,7 +32,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -197,6 +197,33 @@ def bayes_accuracy(path: Path) -> float | None:
     return sum(known) / len(known) if known and len(known) == len(values) else None
 
 
+# -- words with their position -----------------------------------------------------------------------------------
+
+_POSITION = re.compile(r"(\D+|\d)(\d{1,2})")
+
+
+def without_position(word: str) -> str:
+    """A word without the number at its end: Chinese characters with their position in a word (Weibo NER).
+
+    >>> without_position("科0"), without_position("20"), without_position("科")
+    ('科', '2', '科')
+    """
+    found = _POSITION.fullmatch(word)
+    return found[1] if found else word
+
+
+def have_positions(words: Sequence[str]) -> bool:
+    """Whether all words end in a number that counts up from 0 again and again, and not always 0.
+
+    >>> have_positions("科0 技1 全0 方1 位2".split()), have_positions(["a0", "b2"]), have_positions(["a0", "b0"])
+    (True, False, False)
+    """
+    found = [_POSITION.fullmatch(word) for word in words]
+    numbers = [int(one[2]) for one in found if one]
+    counts = all(number in (0, before + 1) for before, number in pairwise([-1, *numbers]))
+    return len(numbers) == len(words) and counts and any(numbers)
+
+
 # -- tags that bracket phrases -----------------------------------------------------------------------------------
 
 
@@ -224,6 +251,18 @@ def bad_steps(tags: Sequence[str], scheme: Scheme) -> list[int]:
     """Positions of tags (from 0; the number of tags for the end) that must not follow the tag before them."""
     path = [None, *tags, None]
     return [number for number in range(len(tags) + 1) if not may_follow(path[number], path[number + 1], scheme)]
+
+
+def to_iob2(tags: Sequence[str]) -> tuple[str, ...]:
+    """IOB1 → IOB2: the first word of each phrase is B-X.
+
+    >>> to_iob2(["I-PER", "I-PER", "B-PER", "O", "I-LOC"])
+    ('B-PER', 'I-PER', 'B-PER', 'O', 'B-LOC')
+    """
+    before = ["O", *tags]
+    return tuple(
+        f"B{tag[1:]}" if tag[0] == "I" and last[1:] != tag[1:] else tag for last, tag in zip(before, tags, strict=False)
+    )
 
 
 class Phrase(NamedTuple):

@@ -41,9 +41,12 @@ from langladder.text.labelled.labelled import (
     LABELLED_TABLES,
     TAGGED,
     bad_steps,
+    have_positions,
     joined_heads,
     scheme_of,
+    to_iob2,
     tree_of_heads,
+    without_position,
 )
 from langladder.text.read.files import FileSource, files_of, folder_of, skipped
 from langladder.text.read.lines import FileFacts, ReadReport, read_lines
@@ -61,6 +64,10 @@ EMPTY = "an empty word or tag"
 _LETTERS = {"IOB1": "BI", "IOB2": "BI", "IOBES": "BIES", "BILOU": "BILU", "BMES": "BMESW"}
 _IOB = {scheme: re.compile(rf"O|[{letters}](?:-.+)?") for scheme, letters in _LETTERS.items()}
 LONG = 1000  # words of a sentence, from which a warning is given
+POSITIONS = (
+    "every word ends in a number that counts up ({}), its position in a longer word, and is read with it; to remove "
+    "the numbers, set data: {{tags: {{positions: true}}}} in params.yaml"
+)
 ALONE = 100  # words, at most, of a sentence that is the whole corpus
 UNKNOWN = "a sentence with a tag that the training split does not have"
 OTHER_LETTERS = {"BILOU": str.maketrans("LU", "ES"), "BMES": str.maketrans("MW", "IS")}
@@ -108,6 +115,7 @@ class TaggedSource(FoldedSource):
     endings: ClassVar[tuple[str, ...]] = ("conll", "conllu", "iob", "bio", "tsv", "txt")
 
     columns: TagColumns = TagColumns()
+    positions: bool = False  # each word ends in its position in a longer word, which is removed (Weibo NER: 科0 技1)
     # Of tags that bracket phrases: which may follow which is checked. auto: the scheme that the tags look like. IOB1
     # (I-X may open a phrase) is written as IOB2, BILOU and BMES as IOBES. none: any tag after any.
     scheme: Literal["auto", "none", "IOB1", "IOB2", "IOBES", "BILOU", "BMES"] = "auto"
@@ -152,7 +160,7 @@ def read_tags(source: TaggedSource, out_folder: Path) -> ReadReport:
     facts, damage = FileFacts(), Damage(source.damaged)
     counts: dict[str, dict[str, int]] = {}
     known: set[str] = set()
-    longest = (0, "")
+    longest, first = (0, ""), list[str]()
     with atomic_folder(out_folder, LABELLED_TABLES) as folder:
         for split, files in found.items():
             again = split == "test" and source.folds is not None  # files that were read for train
@@ -163,7 +171,7 @@ def read_tags(source: TaggedSource, out_folder: Path) -> ReadReport:
             if not count:
                 skips = f" ({damage.summary()})" if damage.counts else facts.no_text()
                 raise InputError(f"{source.path}: split {split!r} holds no sentence{skips}")
-            longest = max(longest, kept.longest)
+            longest, first = max(longest, kept.longest), first or kept.first
         if counts.get("all", {}).get("sentences") == 1 and longest[0] > ALONE:
             raise InputError(
                 f"{source.path}: one sentence of {longest[0]:,} words in all files; a blank line ends a sentence; add "
@@ -172,6 +180,8 @@ def read_tags(source: TaggedSource, out_folder: Path) -> ReadReport:
     if longest[0] > LONG:
         where = longest[1].removeprefix(folder_of(source))
         warnings.append(f"a sentence of {longest[0]:,} words ({where}); are blank lines between sentences missing?")
+    if len(first) >= LOOKED_AT // 10 and have_positions(first):
+        warnings.append(POSITIONS.format(" ".join(first[:4])))
     report: ReadReport = {"splits": counts, "scheme": scheme, **facts.report()}
     if damage.counts:
         kinds, root = damage.report().items(), folder_of(source)
@@ -209,13 +219,14 @@ class _SplitRows:
 
     def __init__(self, source: TaggedSource, split: str, scheme: str, known: set[str], damage: Damage) -> None:
         self.source, self.split, self.scheme, self.known, self.damage = source, split, scheme, known, damage
-        self.words, self.longest, self.folder = 0, (0, ""), folder_of(source)
+        self.words, self.longest, self.folder, self.first = 0, (0, ""), folder_of(source), list[str]()
 
     def rows(self, read: Iterator[Sentence]) -> Iterator[Row]:
         """Those of some sentences; notes the tags of train in `known`."""
         for number, sentence in enumerate(read):
             columns = self.source.columns
             words, tags = sentence.column(columns.form), sentence.column(columns.tag)
+            words = tuple(map(without_position, words)) if self.source.positions else words
             tags, heads = checked_tags(sentence, tags, self.scheme), heads_of(sentence, columns)
             if not in_split(self.source, self.split, " ".join(words), number):
                 continue
@@ -226,6 +237,7 @@ class _SplitRows:
                 self.damage.found(where, UNKNOWN, "fix the tag, or give it training examples")
                 continue
             self.words += len(words)
+            self.first += words if len(self.first) < LOOKED_AT else ()
             self.longest = max(self.longest, (len(words), sentence.where(0)))
             place = sentence.where(0).removeprefix(self.folder)
             yield {"words": words, "tags": tags, "heads": heads, "id": place}
@@ -255,18 +267,6 @@ def checked_tags(sentence: Sentence, tags: Sequence[str], scheme: str) -> tuple[
             "set scheme: IOB1, where I-X may open a phrase (written as IOB2), or none (conf/tags)"
         )
     return tuple(written)
-
-
-def to_iob2(tags: Sequence[str]) -> tuple[str, ...]:
-    """IOB1 → IOB2: the first word of each phrase is B-X.
-
-    >>> to_iob2(["I-PER", "I-PER", "B-PER", "O", "I-LOC"])
-    ('B-PER', 'I-PER', 'B-PER', 'O', 'B-LOC')
-    """
-    before = ["O", *tags]
-    return tuple(
-        f"B{tag[1:]}" if tag[0] == "I" and last[1:] != tag[1:] else tag for last, tag in zip(before, tags, strict=False)
-    )
 
 
 def _size(row: Row) -> int:
