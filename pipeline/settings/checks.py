@@ -78,7 +78,12 @@ def on_command_line(arguments: Sequence[str]) -> list[str]:
     """Missing names in overrides such as `lm=lstm,gpt`; Hydra's own functions (`glob(*)`) are not checked."""
     found = []
     for argument in arguments:
-        if match := re.fullmatch(r"\+?(\w+)=([\w./\\,-]+)", argument):
+        if re.match(r"\+*plugins[=.]", argument):
+            found.append(
+                f"{argument}: plugins define what can be chosen, so they belong into params.yaml "
+                "(plugins: [my_package]), not on the command line"
+            )
+        if match := re.fullmatch(r"\+*(\w+)=\[?([\w./\\,-]+)\]?", argument):
             group, value = match.groups()
             if params.conf_names(group):
                 found += [

@@ -378,6 +378,9 @@ def _instead(family: str, config: DictConfig, change: Values, typed: Sequence[st
 def _computed(key: str, name: str, everything: Values, chosen: params.Choices, rung: RungValues) -> object:
     """A setting that belongs to no rung: of the composition, or derived from it."""
     side = everything["side"]
+    allowed = [one for one in SIDES if key != "clean" or one in everything["clean"]]
+    if side not in allowed:
+        raise InputError(f"side: {side!r} is not allowed: {', '.join(allowed)}; change it on the command line")
     match key:
         case "corpus":
             corpus: Values = everything[SIDES[side].group]

@@ -15,6 +15,8 @@ from pipeline import INSTALLED, ROOT
 
 DEEP = 8  # settings inside settings
 LINE = 900  # characters per line of a message
+TYPED = "on the command line"
+"""Where a value was typed, instead of a file."""
 RENAMED = {"experiments": "claims", "experiment": "claim"}
 """Old keys of params.yaml → their new names."""
 
@@ -84,16 +86,19 @@ def _line(
     prefix: tuple[str, ...],
     known: Collection[str],
 ) -> str:
-    location = prefix + tuple(str(part) for part in detail["loc"])
+    location = prefix + tuple(str(part) for part in detail["loc"] if part != "[key]")
     key, value, file = ".".join(location), short(detail["input"]), file_of(location)
+    place = file if file.startswith(TYPED) else f"in {file}"
     if detail["type"] == "extra_forbidden":
-        return f"{key}: unknown key (value {value}){near(key, known)}; remove it or fix its spelling in {file}"
+        return f"{key}: unknown key (value {value}){near(key, known)}; remove it or fix its spelling {place}"
     if detail["type"] == "missing":
-        return f"{key}: missing; add it in {file}"
+        return f"{key}: missing; add it {place}"
     message = detail["msg"].removeprefix("Value error, ")
+    if detail["type"] == "string_type" and isinstance(detail["input"], bool):
+        message += "; YAML reads on, off, yes, no, true and false without quotes as true or false: put it in quotes"
     if isinstance(detail["input"], dict):  # an invalid combination: the message has the keys already
-        return f"{f'{key}: ' if key else ''}{message}; change it in {file}"
-    return f"{key}: {value} is not allowed: {message}; change it in {file}"
+        return f"{f'{key}: ' if key else ''}{message}; change it {place}"
+    return f"{key}: {value} is not allowed: {message}; change it {place}"
 
 
 def combined(problems: list[str], hint: str = "") -> InputError:

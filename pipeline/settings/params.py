@@ -349,7 +349,7 @@ def load_leniently() -> tuple[Choices | None, list[str]]:
         except ValidationError as error:
             details, lines = error.errors(), explained(error, lambda _: "params.yaml", kind=schema())
             new = zip(details, lines, strict=True)
-            problems += [line for detail, line in new if not again or detail["type"] != "missing"]
+            problems += [line for detail, line in new if not again or (detail["type"] != "missing" and detail["loc"])]
             wrong = {str(detail["loc"][0]) for detail in details if detail["loc"]}
             if not isinstance(raw, dict) or not wrong:
                 break

@@ -179,6 +179,15 @@ def file_of(config: DictConfig) -> Callable[[tuple[str, ...]], str]:
     return file
 
 
+def typed_as(location: tuple[str, ...], side: str) -> list[str]:
+    """Keys of the command line that set a stage's setting: of a corpus, of cleaning, and of Lightning's groups."""
+    first, *rest = location
+    if first in ("corpus", "clean"):
+        return [".".join([SIDES[side].group if first == "corpus" else f"clean.{side}", *rest])]
+    group = {"schedule": "scheduler"}.get(rest[1], rest[1]) if len(rest) > 1 and rest[0] == "training" else ""
+    return [".".join([group, *rest[2:]])] if group in params.LIGHTNING else []
+
+
 RungValues = Callable[[str, str], Values]  # (family, rung) → its plain settings
 
 RESOURCES = ("engine", "memory")

@@ -27,6 +27,7 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from langladder.families import families
+from langladder.families.sides import SIDES
 from langladder.ground import progress
 from langladder.ground.atomic import check_file, check_folder, disk_error, explain
 from langladder.ground.errors import InputError
@@ -102,6 +103,7 @@ def _main(name: str, run: Run) -> None:
         os.environ.setdefault(key, value)
     try:
         if not any(argument in ("-cn", "--config-name") for argument in sys.argv):
+            _check_single(name)
             run_folder.check(sys.argv[1:])
             sweeps.check(sys.argv[1:])
             chosen = _chosen(sys.argv[1:])
@@ -121,6 +123,16 @@ def _main(name: str, run: Run) -> None:
     except KeyboardInterrupt:
         print(f"{name}: interrupted", file=sys.stderr)
         sys.exit(128 + signal.SIGINT)
+
+
+def _check_single(name: str) -> None:
+    """Raise InputError for a stage whose settings are not in conf/, so that only `dvc repro` runs it."""
+    keys = plan.stages()[name].keys if name in plan.stages() else ()
+    if {"family", "given"} & {*keys} and not {"-h", "--help"} & {*sys.argv}:
+        job = "FAMILY" if "family" in keys else "NAME, of a network that is listed under `given` in params.yaml"
+        raise InputError(
+            f"cannot be run by itself, because its settings are made by `resolve`; run dvc repro {name}@{job}"
+        )
 
 
 def _left_out(name: str) -> bool:
@@ -243,9 +255,29 @@ def _composed(name: str, config: DictConfig) -> tuple[Values, Config]:
     everything = compose.plain(config, without=list(families()))
     own = compose.rung_values(stage.family, config, chosen, _task()) if stage.family else {}
     values = compose.job_values(stage, name, everything, own, chosen, rung)
-    settings = schema.checked(name, values, schema.file_of(config))
+    settings = schema.checked(name, values, _place_of(config))
     _refuse_unread(stage, [*errors.keys(type(settings))])
     return values, settings
+
+
+def _place_of(config: DictConfig) -> Callable[[tuple[str, ...]], str]:
+    """Function from a key's path to where its value can be changed: the command line, if it was typed there, or a file.
+
+    Of several keys that do not fit together, some can be typed.
+    """
+    overrides = OverridesParser.create().parse_overrides(_task())
+    typed = [one.key_or_group for one in overrides if not params.conf_names(one.key_or_group)]  # lm=gpt names a file
+    file_of = schema.file_of(config)
+
+    def place(location: tuple[str, ...]) -> str:
+        file = file_of(location)
+        own = [".".join(location), *schema.typed_as(location, config.side)]
+        if any(f"{key}.".startswith(f"{one}.") for key in own for one in typed):
+            return errors.TYPED
+        below = [one for one in typed if any(one.startswith(f"{key}.") for key in own)]
+        return f"{errors.TYPED} ({', '.join(below)}) or in {file}" if below else file
+
+    return place
 
 
 def _refuse_unread(stage: plan.Stage, known: list[str]) -> None:
@@ -286,15 +318,22 @@ def _message(name: str, error: Exception) -> str:
 
 
 def _known(name: str) -> list[str]:
-    """Every key of a stage's settings, for the rung on the command line or the family's default."""
+    """Every key of a stage's settings, for the choices on the command line: the rung, the side, its corpus."""
     stage = plan.stages()[name]
+    typed = {key: value.split(",")[0] for key, _, value in (one.partition("=") for one in sys.argv[1:])}
     with suppress(InputError, HydraException), initialize_config_dir(compose.conf_folder(), version_base="1.3"):
-        chosen = params.load()
-        named = [value for key, _, value in (one.partition("=") for one in sys.argv) if key == stage.family]
-        job = named[0].split(",")[0] if named else families()[stage.family].default if stage.family else name
+        groups = {one.group for one in SIDES.values()}
+        chosen = params.load().model_copy(update={key: value for key, value in typed.items() if key in groups})
+        if stage.family:
+            job = typed.get(stage.family, families()[stage.family].default)
+        else:
+            side = typed.get("side", "text")
+            job = (side if side in SIDES else "text") if "side" in stage.keys else name
         selection = f"{stage.family}={job}" if stage.family else f"side={job}" if "side" in stage.keys else ""
         values = compose.Compositions(chosen).job(plan.Job(stage, job, selection))
-        return [*errors.keys(schema.schema(name, with_unwatched(values)))]
+        known = [*errors.keys(schema.schema(name, with_unwatched(values)))]
+        parts = {key: tuple(key.split(".")) for key in known}
+        return [schema.typed_as(own, job)[0] if own[0] in ("corpus", "clean") else key for key, own in parts.items()]
     return []
 
 

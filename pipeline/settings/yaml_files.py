@@ -3,6 +3,7 @@
 Files for Hydra are written by OmegaConf, which reads `12e45` as a number, also without a dot, so it adds quotes.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ DEEPEST, MOST = 50, 100_000
 """Limits of nesting and of the total number of values: aliases can expand to billions."""
 
 TOO_DEEP = f"settings are nested more than {DEEPEST} levels deep"
+
+OTHER_BASE = re.compile(r"[-+]?(?:0[0-7_]+|[1-9][\d_]*(?::[0-5]?\d)+(?:\.[\d_]*)?)")
+"""Numbers of another base than they look like: 010 is 8, 1:30 is 90 (YAML 1.1; for DVC, which reads YAML 1.2, not)."""
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C version if available: ten times as fast
 
@@ -47,16 +51,16 @@ def read_yaml(path: Path) -> Any:
     """The content of a YAML file.
 
     Raises:
-        InputError: no such file, not YAML (line), or duplicate keys (all of them, each with its lines).
+        InputError: no such file, not YAML (line), or duplicate keys and misleading numbers (all, each with its lines).
     """
-    value, twice = read_leniently(path)
-    if twice:
-        raise InputError("\n".join(twice))
+    value, problems = read_leniently(path)
+    if problems:
+        raise InputError("\n".join(problems))
     return value
 
 
 def read_leniently(path: Path) -> tuple[Any, list[str]]:
-    """The content of a YAML file, and a line about each duplicate key (the last one counts).
+    """The content of a YAML file, and a line about each duplicate key (the last one counts) and misleading number.
 
     Raises:
         InputError: no such file, or not YAML (line).
@@ -74,7 +78,13 @@ def read_leniently(path: Path) -> tuple[Any, list[str]]:
             f"{key}: occurs twice in {name}, in lines {first} and {line}; remove one"
             for key, first, line in _twice(node)
         ]
-        return yaml.load(text, LOADER), twice
+        numbers = [
+            f"{name}:{one.start_mark.line + 1}: YAML reads {one.value} as {yaml.safe_load(one.value)}; write "
+            f'{yaml.safe_load(one.value)}, or "{one.value}" for a text'
+            for one in _scalars(node, set())
+            if not one.style and one.tag.endswith((":int", ":float")) and OTHER_BASE.fullmatch(one.value)
+        ]
+        return yaml.load(text, LOADER), [*twice, *numbers]
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
@@ -113,6 +123,18 @@ def _size(node: yaml.Node, name: Path, sizes: dict[int, tuple[int, int]]) -> tup
     if not sizes[id(node)][0]:
         raise InputError(f"{name}:{node.start_mark.line + 1}: an alias refers to a value that contains it")
     return sizes[id(node)]
+
+
+def _scalars(node: yaml.Node, seen: set[int]) -> Iterator[yaml.ScalarNode]:
+    """All scalars below a node, also keys; each once."""
+    if id(node) in seen:
+        return
+    seen.add(id(node))
+    if isinstance(node, yaml.ScalarNode):
+        yield node
+    for item in node.value if isinstance(node, yaml.CollectionNode) else ():
+        for part in item if isinstance(item, tuple) else (item,):
+            yield from _scalars(part, seen)
 
 
 def _twice(node: yaml.Node, prefix: str = "") -> Iterator[tuple[str, int, int]]:

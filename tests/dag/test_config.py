@@ -465,6 +465,13 @@ def _with(*extra):
         (f"memory: {'9' * 400}TB", ["memory", "1MB to 1000TB"]),
         (f"seed: {'1' * 5000}", ["params.yaml: cannot be read"]),
         ("memory: 0.1MB\nsede: 1", ["2 problems", "memory", "sede"]),
+        ("seed: 010", ["1 problem", "params.yaml:", 'YAML reads 010 as 8; write 8, or "010" for a text']),
+        ("seed: 1:30", ["1 problem", "YAML reads 1:30 as 90; write 90"]),
+        ("lm: {lstm: {model: {width: 0200}}}", ["1 problem", "YAML reads 0200 as 128"]),
+        ("lm: {lstm: {model: {dropout: 1:30.5}}}", ["1 problem", "1:30.5 as 90.5"]),
+        ("lms: [kneser_ney, on]", ["1 problem", "lms.1: True is not allowed", "without quotes", "put it in quotes"]),
+        ("lms: [on]", ["1 problem", "lms.0: True is not allowed", "put it in quotes"]),
+        ("size: off", ["1 problem", "size: False is not allowed", "put it in quotes"]),
         ("lm: &a {gpt: *a}", ["params.yaml:", "an alias refers to a value that contains it"]),
         (
             "\n".join(["a0: &a0 {x: 1}", *(f"a{n}: &a{n} {{x: *a{n - 1}}}" for n in range(1, 200))]),

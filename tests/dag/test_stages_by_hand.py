@@ -1,0 +1,102 @@
+"""Stages run by hand: whatever is typed, what is wrong is one sentence that names the key and where to change it."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from hydra.core.global_hydra import GlobalHydra
+
+from langladder.families.sides import SIDES
+from pipeline import ROOT
+from pipeline.settings import plan, stage
+
+MODULES = {one.command[0].rpartition(".")[2]: name for name, one in reversed(plan.stages().items())}
+"""Each module of stages → the first of its stages."""
+
+
+def said(name: str, *typed: str, capsys: pytest.CaptureFixture[str], folder: Path) -> str:
+    """What a single run prints on its error stream; it must end with 2, or run."""
+    ran: list[object] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", [name, *typed, f"hydra.run.dir={folder}"])
+        patch.chdir(ROOT)
+        for key in stage.QUIET:
+            patch.setenv(key, stage.QUIET[key])
+        patch.setattr("pipeline.settings.needed.check_data", lambda _: None)
+        GlobalHydra.instance().clear()
+        try:
+            stage._main(name, lambda job, out: ran.append((job, out)))
+        except SystemExit as end:
+            assert end.code == 2
+    found = capsys.readouterr().err
+    assert "Traceback" not in found and bool(ran) == (not found), found
+    return found
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("module", sorted(set(MODULES) - {"watch", "take"}))
+def test_an_unknown_key_is_named_by_every_stage(
+    module: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for key in ("foo", "foo.bar", "size.foo"):
+        found = said(MODULES[module], f"{key}=1", capsys=capsys, folder=tmp_path)
+        assert f"{key}: unknown key" in found and len(found.splitlines()) == 1
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("side", SIDES)
+def test_settings_of_each_side_of_the_data(side: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    group = SIDES[side].group
+    names = sorted(file.stem for file in (ROOT / "conf" / group).glob("*.yaml") if file.stem != "none")
+    for name in {"microworld", *names[-1:]} & {*names}:
+        chosen = f"side={side}", f"{group}={name}"
+        for key in (f"{group}.foo", f"{group}.source.foo", f"{group}.encoding"):
+            found = said("corpus", *chosen, f"{key}=1", capsys=capsys, folder=tmp_path)
+            assert f"{key}: unknown key" in found and len(found.splitlines()) == 1
+        found = said("corpus", *chosen, f"{group}.iid=maybe", capsys=capsys, folder=tmp_path)
+        assert "corpus.iid: 'maybe' is not allowed" in found and "change it on the command line" in found
+        assert not said("corpus", *chosen, f"{group}.iid=true", capsys=capsys, folder=tmp_path)
+    if SIDES[side].cleaning:
+        found = said("clean", f"side={side}", "clean.foo=1", capsys=capsys, folder=tmp_path)
+        assert "clean.foo: unknown key" in found and len(found.splitlines()) == 1
+        found = said("clean", f"side={side}", f"clean.{side}.split.test=7", capsys=capsys, folder=tmp_path)
+        assert "7" in found and "on the command line" in found
+        assert not said("clean", f"side={side}", f"clean.{side}.split.test=0.2", capsys=capsys, folder=tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "typed", "parts"),
+    [
+        ("corpus", ["side=text", "corpus=text", "corpus.encoding=latin-1"], ["the nearest: corpus.source.encoding"]),
+        ("corpus", ["side=parallel", "parallel=text", "parallel.layout=columns"], ["parallel.source.layout"]),
+        ("corpus", ["side=zzz"], ["side: 'zzz' is not allowed: text, parallel"]),
+        ("corpus", ["side=zzz", "corpus.foo=1"], ["corpus.foo: unknown key"]),
+        ("clean", ["side=speech"], ["side: 'speech' is not allowed: text, parallel"]),
+        ("watch", [], ["dvc repro watch@FAMILY"]),
+        ("take", [], ["dvc repro take@NAME", "given"]),
+        ("train_lm", ["seed=abc"], ["seed: 'abc' is not allowed", "; change it on the command line\n"]),
+        ("train_lm", ["lm.training.lr=-1"], ["lm.training.lr: -1 is not allowed", "; change it on the command line\n"]),
+        (
+            "train_lm",
+            ["trainer.foo=1"],
+            ["trainer.foo: not a flag", "change it on the command line (trainer.foo) or in"],
+        ),
+        (
+            "train_lm",
+            ["lm=gpt", "lm.model.heads=7"],
+            ["heads", "on the command line (lm.model.heads) or in conf/lm/gpt.yaml"],
+        ),
+        (
+            "train_lm",
+            ["plugins=[x]", "callbacks=[y]"],
+            ["plugins=[x]: plugins define", "params.yaml", "callbacks: 'y' is"],
+        ),
+        ("train_lm", ["memory=x"], ["memory: 'x' is not allowed", "; change it on the command line\n"]),
+    ],
+)
+def test_what_is_wrong_on_the_command_line_is_changed_there(
+    name: str, typed: list[str], parts: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    found = said(name, *typed, capsys=capsys, folder=tmp_path)
+    assert found and all(part in found for part in parts), found
