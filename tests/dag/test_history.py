@@ -54,7 +54,7 @@ def test_year_and_title_are_among_the_reports_settings_alone() -> None:
             assert values["aside"]["lm.title"] == "LSTM" and "aside" not in plan.stages()[stage].keys
             assert with_unwatched(values)["lm"]["title"] == "LSTM"
         told = compositions.job(plan.Job(plan.stages()["report"], "report", ""))["rungs"]["lm"]["lstm"]
-    assert told["year"] == 1997 and told["title"] == "LSTM"
+    assert told["year"] == 2012 and told["title"] == "LSTM"
     assert told["module"] == "langladder.models.language.recurrent" and told["trains"] == []
     assert told["idea"].startswith("LSTM language model (Hochreiter & Schmidhuber 1997; ")
 

@@ -96,6 +96,25 @@ def test_a_rung_tells_its_idea_what_changed_and_what_it_gets_wrong() -> None:
     assert not list(sections(report_of(lm=[lm("x", 1, 2.0, idea="", module=None)])))  # nothing beside its figures
 
 
+def test_a_rung_with_fresh_weights_did_not_learn_from_its_base() -> None:
+    for pretrained, says in ((True, "begins with what lm/gpt has learnt"), (False, "but begins with fresh weights")):
+        inputs = report_of(lm=[replace(lm("x", 2019, 50.0, base="lm/gpt"), settings={"pretrained": pretrained})])
+        page = build_page(inputs)
+        assert says in page and ('id="tree"' in page) is pretrained
+
+
+def test_a_card_has_the_equations_of_its_own_settings() -> None:
+    text = docstring("langladder.models.language.gpt")
+    common = {"bias": True, "tie_weights": True}
+    gpt = common | {"norm_kind": "layer", "feed_forward": "gelu", "positions": "learned", "key_value_heads": None}
+    own = equations(text, gpt)
+    assert "x⁰ = E w + P" in own and "rms" not in own and "SiLU" not in own and "of queries share" not in own
+    of_llama = {"norm_kind": "rms", "feed_forward": "swiglu", "positions": "rotary", "key_value_heads": 2}
+    llama = equations(text, common | of_llama)
+    assert "√(mean(x²) + ε)" in llama and "SiLU" in llama and "of queries share" in llama and "tie_weights" not in llama
+    assert equations(text).count("\n") > llama.count("\n")
+
+
 def test_what_was_right_is_no_mistake() -> None:
     said = [Prediction(0, "a", "x", "x", True), Prediction(1, "b", "y", "x", False, probability=0.9)]
     [kind] = kinds(report_of(lm=[replace(lm("lstm", 1997, 40.0), predictions=said)]))

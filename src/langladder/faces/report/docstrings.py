@@ -5,16 +5,19 @@ A docstring is prose, with equations and tables in lines that are indented. Pape
 
 import ast
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from textwrap import dedent
+from types import MappingProxyType
 
 LEGEND = "Shape legend"
 """Begins the paragraph on the letters of shapes: the rest of the docstring is for readers of the code."""
 _CITED = re.compile(r"\s*\(([^()]*[A-Z][^()]*\b(?:1[89]|20)\d\d[^()]*)\)")
 _END = re.compile(r"(?<=[.!?])\s+(?=[A-ZÀ-Þ\"“`])(?<!et al\. )(?<!vs\. )(?<!e\.g\. )")
+_SETTING = re.compile(r"\s+(\w+): (\w+)")
 _LEADS = re.compile(r"(\S+ ){0,2}\S+:|.*\b(?:1[89]|20)\d\d\b.*:", re.DOTALL)
 
 
@@ -28,10 +31,25 @@ def docstring(module: str) -> str:
     return ""
 
 
-def equations(text: str) -> str:
-    """The indented lines of a docstring, a blank line between two blocks."""
+def equations(text: str, settings: Mapping[str, object] = MappingProxyType({})) -> str:
+    """The indented lines of a docstring, a blank line between two blocks.
+
+    Args:
+        settings: of a model. A line that begins with one of them and a value (`norm_kind: rms`) is an equation of that
+            value alone: it is left out where the model has another.
+    """
     blocks = [block for block in text.partition(LEGEND)[0].split("\n\n") if block.startswith("    ")]
-    return "\n\n".join(dedent(block.strip("\n")) for block in blocks)
+    kept = ["\n".join(line for line in block.splitlines() if _holds(line, settings)) for block in blocks]
+    return "\n\n".join(dedent(block.strip("\n")) for block in kept if block.strip())
+
+
+def _holds(line: str, settings: Mapping[str, object]) -> bool:
+    """Whether a line is of no setting, or of the value that the model has; a letter (`heads: g`) is any number."""
+    found = _SETTING.match(line)
+    if not found or found[1] not in settings:
+        return True
+    value = settings[found[1]]
+    return value is not None if len(found[2]) == 1 else str(value).lower() == found[2]
 
 
 def prose(text: str) -> str:

@@ -340,7 +340,7 @@ MODELS = "models/"
 def family_tree_sections(inputs: ReportInputs) -> Iterable[Section]:
     """A drawing of the rungs that grew from another, and of those that they grew from; nothing where none did."""
     rungs = {f"{one.name}/{rung.name}": rung for one in inputs.families for rung in inputs.of(one.name)}
-    bases = {key: rung.metadata.base for key, rung in rungs.items() if rung.metadata.base is not None}
+    bases = {key: base for key, rung in rungs.items() if (base := rung.grew_from) is not None}
     reads = {key: rung.metadata.reads for key, rung in rungs.items()}
     if bases:
         known = [key for key in rungs if key in bases or key in bases.values()]

@@ -140,6 +140,11 @@ class Entry(Generic[P_co]):
         return f"{self.title} (also given {also})" if (also := self.metadata.also_given) else self.title
 
     @property
+    def grew_from(self) -> str | None:
+        """The rung (`family/name`) whose weights it starts from; None of one that takes the sizes of its base alone."""
+        return None if self.settings.get("pretrained") is False else self.metadata.base
+
+    @property
     def approach(self) -> str:
         """Under which it stands in tables."""
         return self.page.approach

@@ -242,7 +242,9 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     attentive = [rung for rung in every if rung.page.attention]
     if attentive:
         title = "What encoders read" if encoders else "What GPT reads"
+        reads = "An encoder reads both sides" if encoders else "A GPT reads only what stands before"
         context = {"attention": list(_attention(attentive, family)), "attentive": choice(attentive, loss, 1, most=2)}
+        context["direction"] = f"{reads}."
         yield Section(f"attention-{family}", f"{title}: attention by layer and head", "attention.html.j2", context)
 
 

@@ -87,6 +87,7 @@ class RungPage:
     guide: str = ""
     parts: Sequence[Part] = ()
     base: str = ""
+    sizes_only: bool = False
     before: str = ""
     changed: Sequence[tuple[str, str, str]] = ()
     step: str = ""
@@ -159,11 +160,12 @@ def _page(
         year=about.year,
         idea=" ".join(_idea(about.idea, prose(text))),
         papers=papers(about.idea) or papers(prose(text)),
-        equations=equations(text),
+        equations=equations(text, rung.settings),
         code=f"{module.replace('.', '/')}.py" if module else "",
         guide=guide,
         parts=parts(rung.arrays),
         base=base,
+        sizes_only=bool(base) and rung.grew_from is None,
         before=before.title if before else "",
         changed=list(_changed(before, rung))[:CHANGES] if before else [],
         step=_step(before, rung, columns) if before else "",
