@@ -81,7 +81,7 @@ def test_the_end_of_a_line_can_be_greedy(tokenizer: Tokenizer) -> None:
     answering = Answering(counted, tokenizer)
     found = answering.log_probs(pairs)
     ends = counted.next_log_probs(torch.tensor([[BOS, *tokenizer.encode(line).tolist()]]))[0]
-    assert int(ends.argmax()) == EOS and found[0] == (pytest.approx(float(ends[EOS]), abs=1e-5), True)
+    assert int(ends.argmax()) == EOS and found[0][0] == pytest.approx(float(ends[EOS]), abs=1e-5)
     (said,) = answering.continuations([(first, {})])
     assert [greedy for _, greedy in found] == [
         True,

@@ -256,9 +256,9 @@ def test_an_echo_is_the_prompt_as_it_was_sent(tmp_path, shelf) -> None:
 
 def test_the_prompt_s_tokens_count_once_for_all_choices(ask, shelf) -> None:
     rung = shelf.language_model("gpt")
-    asked = {"model": "gpt", "prompt": ["the king", "a pair of cats"], "max_tokens": 2, "n": 3, "seed": 2}
-    used = ask("/v1/completions", asked)[1]["usage"]
-    assert used["prompt_tokens"] == sum(len(rung.tokenizer.encode(prompt)) for prompt in asked["prompt"])
+    prompts = ["the king", "a pair of cats"]
+    used = ask("/v1/completions", {"model": "gpt", "prompt": prompts, "max_tokens": 2, "n": 3, "seed": 2})[1]["usage"]
+    assert used["prompt_tokens"] == sum(len(rung.tokenizer.encode(prompt)) for prompt in prompts)
     assert used["total_tokens"] == used["prompt_tokens"] + used["completion_tokens"]
 
 

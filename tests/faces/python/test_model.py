@@ -133,7 +133,7 @@ def test_answers_are_data_frames_where_they_are_asked_to_be(project: Path) -> No
 
 
 def test_a_text_of_probability_0_has_infinite_figures() -> None:
-    token = {"token": "the", "bits": None}
+    token: Any = {"token": "the", "bits": None}
     score = ll_results.Score("the", math.inf, [token])
     perplexity: float = score.perplexity
     assert perplexity == math.inf == ll_results.Score("the", 5000.0, [token]).perplexity
