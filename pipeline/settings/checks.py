@@ -18,6 +18,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 
 from langladder.families import families
+from langladder.families.folds import FoldedRung
 from langladder.ground.errors import InputError
 from langladder.ground.remote import is_url
 from langladder.ground.schema import checked_name
@@ -56,6 +57,18 @@ def unused(chosen: params.Choices) -> list[str]:
         for group, family in families().items()
         for name in chosen.changes(group)
         if name not in chosen.rungs(group)
+    ]
+
+
+def seeds_in_folds(chosen: params.Choices) -> list[str]:
+    """The rungs that `folds` trains once per fold, so that `seeds` does not train them again."""
+    folded = [one.listed for name, one in families().items() if issubclass(one.base_settings, FoldedRung)]
+    listed = [key for key in folded if getattr(chosen, key)]
+    if chosen.folds == 1 or chosen.seeds == 1 or not listed:
+        return []
+    return [
+        f"seeds: {chosen.seeds} has no effect on {', '.join(listed)}, because folds: {chosen.folds} trains them once "
+        "per fold; for several seeds, set folds: 1 (params.yaml)"
     ]
 
 

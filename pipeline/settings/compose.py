@@ -235,7 +235,7 @@ def resolve(chosen: params.Choices, found: Sequence[str] = ()) -> dict[str, Valu
     problems = [*found, *checks.other_version(), *checks.name_problems(chosen)]
     if unreadable := checks.conf_problems():
         raise combined([*problems, *unreadable], params.uncommitted())
-    checks.warn(checks.unused(chosen) if not problems else ())
+    checks.warn([*checks.unused(chosen), *checks.seeds_in_folds(chosen)] if not problems else ())
     left_out = checks.bad_groups(chosen)
     problems += [*checks.growth_problems(chosen), *checks.broken_links(chosen.paths.model_dump())]
     problems += checks.linked_outputs()

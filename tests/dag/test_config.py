@@ -23,7 +23,7 @@ from langladder.ground.schema import locate
 from langladder.tasks.optimisation import TrainingConfig, resolve_precision
 from pipeline import ROOT
 from pipeline.ladder import every_rung, ladder
-from pipeline.settings import compose, params, plan, schema
+from pipeline.settings import checks, compose, params, plan, schema
 from pipeline.settings.compose import Compositions, prepare, resolve
 from pipeline.settings.yaml_files import for_hydra
 
@@ -419,6 +419,15 @@ def test_changes_to_a_rung_that_is_not_listed_are_said(capsys: pytest.CaptureFix
     """Allowed: single runs (`python -m pipeline.train lm lm=gru`) read them."""
     resolve(chosen(lm={"gru": {"model": {"width": 8}}}, lms=[]))
     assert "warning: lm: the settings of 'gru' have no effect" in capsys.readouterr().err
+
+
+def test_seeds_without_effect_in_folds_are_said(capsys: pytest.CaptureFixture[str]) -> None:
+    resolve(chosen(folds=5, seeds=2, lms=[], probes=[], taggers=["hmm"], classifiers=[]))
+    assert "warning: seeds: 2 has no effect on taggers, because folds: 5" in capsys.readouterr().err
+    for without in ({"folds": 5}, {"seeds": 2}, {"folds": 5, "seeds": 2, "taggers": []}):
+        assert not checks.seeds_in_folds(
+            chosen(**({"classifiers": [], "classifier_transfers": {}, "taggers": ["hmm"]} | without))
+        )
 
 
 def test_a_vocabulary_below_the_specials_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,16 +115,20 @@ def test_every_ranking_comes_once_an_epoch() -> None:
     assert sum(batch.prompts for batch in batches.validation()) == 3
 
 
-def test_what_is_too_long_is_refused_or_left_out() -> None:
+def test_what_is_too_long_is_refused_or_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(rows(TWICE, 9)) == 4  # ten tokens, the last of which is not read
     with pytest.raises(
         InputError, match=r"train, dialogue 5 \('cat cat'\): 9 tokens exceed .* context of 8; set train"
     ):
         rows(DIALOGUES, 8)
+    assert not capsys.readouterr().err
     assert len(rows(DIALOGUES, 8, too_long="leave_out")) == len(SAY)
+    said = f"train: 4 of {len(DIALOGUES)} dialogues are left out, because they exceed the model's context of 8 tokens"
+    assert said in capsys.readouterr().err
     with pytest.raises(InputError, match=r"train, ranking 5 \('say cat twice please'\): 11 tokens exceed"):
         ranked(RANKINGS, 10)
     assert len(ranked(RANKINGS, 10, too_long="leave_out")) == 4
+    assert f"train: 4 of {len(RANKINGS)} rankings are left out" in capsys.readouterr().err
 
 
 def test_what_cannot_be_learnt_from_is_refused_or_left_out() -> None:

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from langladder.evaluation.page import declared
 from langladder.evaluation.reward import RewardPage, evaluate_reward, judge_rewards, rewards_of
 from langladder.evaluation.significance import share_interval
 from langladder.ground.errors import InputError
@@ -61,6 +62,8 @@ def test_a_model_is_judged_on_each_split_as_one_by_one(tmp_path: Path) -> None:
     long = Ranking(asked("say cat"), ("cat", "dog " * model.context), (1, 2), "say")
     shorter = evaluate_reward(model, {"test": [*RANKINGS, tied, long], "unseen": RANKINGS[:2]}, name="reward")
     assert (page.left_out, shorter.left_out, shorter.scores) == (0, 1, page.scores)
+    columns = {one.metric.title: one.read(shorter, "test") for one in declared(RewardPage) if one.metric.brief}
+    assert columns["left out"] == 1 and columns["pairs"] == shorter.scores["test"].pairs
     with pytest.raises(InputError, match="unseen: no pair of responses with different ranks"):
         evaluate_reward(model, {"unseen": [tied]}, name="reward")
 
@@ -77,3 +80,11 @@ def test_what_training_takes_is_said_of_the_mean_row(tmp_path: Path) -> None:
     one, two, three = (work.training_bytes for work in works if work)
     assert three - two == two - one > 0
     assert evaluate_reward(model, {"test": RANKINGS}, name="reward").work is None
+
+
+def test_a_figure_of_few_pairs_is_no_headline(tmp_path: Path) -> None:
+    rung = SimpleNamespace(name="reward", model=RewardModel.Config())
+    model = begin_reward(rung, saved_instructed(tmp_path / "sft"), seed=1)
+    few, many = (evaluate_reward(model, {"test": side}, name="x") for side in (RANKINGS[:2], RANKINGS))
+    assert few.items == 10 and not few.is_sound and RewardPage.headline([few]) is None
+    assert many.items == 40 and many.is_sound and RewardPage.headline([few, many]) == "accuracy"

@@ -16,6 +16,7 @@ import torch
 from langladder.data.language_modelling import WindowBatches, pad_rows
 from langladder.data.reading import ReadingBatches
 from langladder.ground.errors import InputError
+from langladder.ground.progress import say
 from langladder.models.language.language_model import predicted
 from langladder.text.labelled.instructions import ASSISTANT, Dialogue, Message, Ranking
 from langladder.text.labelled.templates import ChatTemplate, DialogueIds
@@ -177,6 +178,7 @@ def dialogue_rows(
             kept.append(row)
         elif too_long == "refuse":
             raise InputError(_too_long(split, "dialogue", number, one.messages, len(row.ids) - 1, context))
+    _say_left_out(split, "dialogues", len(dialogues) - len(kept), len(dialogues), context)
     return kept
 
 
@@ -188,15 +190,17 @@ def ranking_rows(
     Raises:
         InputError: as `dialogue_rows`.
     """
-    kept = []
+    kept, left_out = [], 0
     for number, one in enumerate(rankings, start=1):
         messages = [(*one.prompt, Message(ASSISTANT, response)) for response in one.responses]
         rows = [row.ids for row in template.rows(messages)]
         longest = max(map(len, rows))
         if longest > context and too_long == "refuse":
             raise InputError(_too_long(split, "ranking", number, one.prompt, longest, context))
+        left_out += longest > context
         if longest <= context and one.pairs():
             kept.append(RankedRows(rows, one.pairs()))
+    _say_left_out(split, "rankings", left_out, len(rankings), context)
     return kept
 
 
@@ -206,6 +210,14 @@ def check_prompt(prompt: np.ndarray, context: int, where: str, messages: Sequenc
         raise InputError(
             f"{where} ({_short(messages)}): {len(prompt)} tokens leave no room for a response in the model's context "
             f"of {context}; shorten it, or take a model with a longer context"
+        )
+
+
+def _say_left_out(split: str, what: str, left_out: int, count: int, context: int) -> None:
+    if left_out:
+        say(
+            f"{split}: {left_out:,} of {count:,} {what} are left out, because they exceed the model's context of "
+            f"{context} tokens (training.too_long); a base with a longer context reads them"
         )
 
 

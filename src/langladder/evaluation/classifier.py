@@ -233,6 +233,11 @@ class ClassifierPage(Page):
     filters: list[Filter] = Field(default_factory=list)
 
     @property
+    def items(self) -> int | None:
+        """Test texts."""
+        return self.texts
+
+    @property
     def below_best(
         self,
     ) -> Annotated[

@@ -240,7 +240,16 @@ class InstructedPage(Page):
     work: Annotated[Work | None, Metrics()] = None
     method: str = "sft"
     scores: Annotated[dict[str, AnswerScores], Metrics()]
-    left_out: int = 0
+    left_out: Annotated[
+        int,
+        Metric(
+            "left out",
+            "prompts of the test data that leave no room for an answer in the model's context; no figure counts them",
+            digits=0,
+            brief=True,
+            logged=False,
+        ),
+    ] = 0
     text: Annotated[TextScores | None, Metrics(only={"perplexity_per_word": ALIGNMENT_TAX})] = None
     samples: list[SampleDialogue] = Field(default_factory=list)
 

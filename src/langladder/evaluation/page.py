@@ -69,6 +69,9 @@ class Metric:
     splits: Mapping[str, "Metric"] = field(default_factory=dict)
 
 
+FEWEST = 20
+"""Test items that a headline is over, at least."""
+
 LOGGED = Metric()
 """A figure that is only logged."""
 
@@ -288,6 +291,16 @@ class Page(Measured):
     headlines: ClassVar[tuple[str, ...]] = ()  # candidates for the headline figure, see `headline`
     trained_on: ClassVar[str] = ""  # the unit of the training speed; none: there is no column for it
 
+    @property
+    def items(self) -> int | None:
+        """How many test items the main figure is over; None: many, or not counted."""
+        return None
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the main figure is over enough test items to be a headline."""
+        return self.items is None or self.items >= FEWEST
+
     def figures(self) -> dict[str, Any]:
         """The flat figures of the page, for metrics/ and the run: its declared metrics; what is infinite is so."""
         return figures(self)
@@ -297,11 +310,12 @@ class Page(Measured):
         """The main figure for comparing pages of the class; None: it was not measured.
 
         It is the first of `headlines` that a page has or, where the class names none, of the metrics that say which end
-        is better; the size of a model is not one of these.
+        is better; the size of a model is not one of these. Pages with fewer than `FEWEST` test items are not asked.
         """
         better = (one.name for one in declared(cls) if one.metric.logged and one.metric.better and not one.each)
         names = cls.headlines or [name for name in better if name != "parameters"]
-        return next((name for name in names for page in pages if page.figures().get(name) is not None), None)
+        sound = [page for page in pages if page.is_sound]
+        return next((name for name in names for page in sound if page.figures().get(name) is not None), None)
 
     def summary(self) -> dict[str, Any]:
         """The page without details, for JSON."""

@@ -41,7 +41,10 @@ class RewardScores(Measured):
     """
 
     prompts: int
-    pairs: int
+    pairs: Annotated[
+        int,
+        Metric("pairs", "pairs of answers that the accuracy is over", digits=0, brief=True, logged=False, card=None),
+    ]
     accuracy: Annotated[
         float,
         Metric(
@@ -113,7 +116,22 @@ class RewardPage(Page):
     parameters: Annotated[int, parameter_count("numbers of the model", logged=False)]
     work: Annotated[Work | None, Metrics()] = None
     scores: Annotated[dict[str, RewardScores], Metrics()]
-    left_out: int = 0
+    left_out: Annotated[
+        int,
+        Metric(
+            "left out",
+            "rankings of the test data that exceed the model's context; no figure counts them",
+            digits=0,
+            brief=True,
+            logged=False,
+            after="±",
+        ),
+    ] = 0
+
+    @property
+    def items(self) -> int | None:
+        """Pairs of the test."""
+        return self.scores["test"].pairs if "test" in self.scores else 0
 
 
 def evaluate_reward(

@@ -199,7 +199,8 @@ def evaluate_answers(
     )
     figures = page.figures()
     found = ", ".join(f"{name} {figures[name]:.3f}" for name in REPORTED if name in figures)
-    return Evaluated(page, found or "answers that nobody judges")
+    missing = f"; {left_out:,} prompts leave no room for an answer and are not counted" if left_out else ""
+    return Evaluated(page, f"{found or 'answers that nobody judges'}{missing}")
 
 
 FAMILY = InstructFamily()

@@ -108,7 +108,9 @@ model.rewards([(Message("user", "what is the capital of france ?"), Message("ass
             model, kept, name=rung.name, optimizer=training.optimizer, batch_size=training.batch_size
         )
         right = ", ".join(f"{one.accuracy:.1%} of {one.pairs:,} {split} pairs" for split, one in page.scores.items())
-        return Evaluated(page, f"{right} right")
+        left_out = f"; {page.left_out:,} rankings exceed the context and are not counted" if page.left_out else ""
+        few = "" if page.is_sound else "; too few pairs for a comparison"
+        return Evaluated(page, f"{right} right{left_out}{few}")
 
 
 FAMILY = RewardFamily()

@@ -53,7 +53,7 @@ def loss(page: ClassifierPage) -> float:
 
 def headline(inputs: ReportInputs, family: str) -> tuple[str, str] | None:
     """Which classifier is best, and with how much."""
-    rungs = inputs.rungs_with(family, ClassifierPage)
+    rungs = [rung for rung in inputs.rungs_with(family, ClassifierPage) if rung.page.is_sound]
     if not rungs:
         return None
     best = min(rungs, key=lambda rung: loss(rung.page))

@@ -98,7 +98,9 @@ def sections(inputs: ReportInputs, advised: Sequence[Advice]) -> Iterator[Sectio
     yield Section("ladder", "The ladder", "ladder.html.j2", ladder)
     yield from pages
     if curves := list(_curves(inputs)):
-        yield Section("curves", "Learning curves", "curves.html.j2", {"curves": curves})
+        yield Section(
+            "curves", "Learning curves", "curves.html.j2", {"curves": curves, "mixed": bool(inputs.of("instruct"))}
+        )
     for family in inputs.families:
         yield from family_sections(family, inputs)
     yield from predictions.sections(inputs)

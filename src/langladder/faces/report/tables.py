@@ -269,7 +269,7 @@ def ladder_headline(inputs: ReportInputs, listed: Mapping[str, Collection[str]])
     found: dict[str, dict[str, Any]] = {}
     for family in inputs.families:
         pages = {rung.page.name: rung.page for rung in reversed(inputs.of(family.name))}
-        kept = [pages[name] for name in listed.get(family.name, ()) if name in pages]
+        kept = [pages[name] for name in listed.get(family.name, ()) if name in pages and pages[name].is_sound]
         figure = kept[0].headline(kept) if kept else None
         if figure:
             values = {page.name: page.figures().get(figure) for page in kept}
