@@ -70,7 +70,9 @@ def of(artefact: Path) -> None:
             f"#/experiments/{run.info.experiment_id}/runs/{run.info.run_id}?{TRAINING}"
         )
     if not runs:
-        raise click.ClickException(f"no run with fingerprint {fingerprint} in {store.uri()} (made on another machine?)")
+        restore = store.in_bin(fingerprint)
+        where = f"in MLflow's bin; bring it back with `{restore}`" if restore else "(made on another machine?)"
+        raise click.ClickException(f"no run with fingerprint {fingerprint} in {store.public_uri()} {where}")
 
 
 @main.command()
@@ -83,7 +85,7 @@ def artefact(run_id: str) -> None:
     try:
         run = client.get_run(run_id)
     except MlflowException as error:
-        raise click.ClickException(f"no run {run_id!r} in {store.uri()}") from error
+        raise click.ClickException(f"no run {run_id!r} in {store.public_uri()}") from error
     artefacts = provenances(ROOT)
     tags = (run.data.tags.get(name, "") for name in ("fingerprint", "model_fingerprint"))
     found = next((artefacts[tag] for tag in tags if tag in artefacts), None)

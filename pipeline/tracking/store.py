@@ -10,6 +10,7 @@ project that was moved or copied they are updated to the folder beside the datab
 import fcntl
 import logging
 import os
+import shlex
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -109,9 +110,10 @@ def _experiment(client: "MlflowClient", name: str) -> str:
         location = f"{_artifacts()}/{quote(name)}" if uri().startswith("sqlite:///") else None
         return str(client.create_experiment(name, location, tags=KIND))
     if found.lifecycle_stage == "deleted":
+        restore = f"experiments restore --experiment-id {found.experiment_id}"
         raise InputError(
-            f"{public_uri()}: the experiment {name!r} is in MLflow's bin; bring it back with `mlflow experiments "
-            f"restore --experiment-id {found.experiment_id}`, or empty the bin with `mlflow gc`"
+            f"{public_uri()}: the experiment {name!r} is in MLflow's bin; bring it back with `{command(restore)}`, or "
+            f"empty the bin with `{command('gc')}`"
         )
     if not KIND.keys() & found.tags.keys():
         for key, value in KIND.items():
@@ -220,6 +222,12 @@ def public_uri() -> str:
     return f"{scheme}{separator}{rest.rpartition('@')[2]}" if separator else scheme
 
 
+def command(words: str) -> str:
+    """A command of MLflow on this store, to type: `gc`. In a shell that names a store already, it uses that."""
+    named = "" if "MLFLOW_TRACKING_URI" in os.environ else f"MLFLOW_TRACKING_URI={shlex.quote(uri())} "
+    return f"{named}mlflow {words}"
+
+
 def reason(error: Exception) -> str:
     """An error's first line, short, without a password."""
     text = next(iter(str(error).splitlines()), "") or type(error).__name__
@@ -305,16 +313,34 @@ def by_fingerprint(runs: "Iterable[Run]") -> "dict[str, list[Run]]":
     return {fingerprint: sorted(same, key=_numbers, reverse=True) for fingerprint, same in found.items()}
 
 
-def _finished(further: str = "") -> "list[Run]":
-    reader = client()
+def in_bin(fingerprint: str) -> str:
+    """The command that brings a run with a fingerprint back from MLflow's bin; "" if none is there.
+
+    Raises:
+        InputError: the store cannot be used.
+    """
+    for run in _finished(f" and tags.fingerprint = '{fingerprint}'", deleted=True):
+        experiment = client().get_experiment(run.info.experiment_id)
+        if experiment.lifecycle_stage == "deleted":
+            return command(f"experiments restore --experiment-id {experiment.experiment_id}")
+        if run.info.lifecycle_stage == "deleted":
+            return command(f"runs restore --run-id {run.info.run_id}")
+    return ""
+
+
+def _finished(further: str = "", *, deleted: bool = False) -> "list[Run]":
+    from mlflow.entities import ViewType
+
+    reader, kind = client(), ViewType.ALL if deleted else ViewType.ACTIVE_ONLY
     found: list[Run] = []
     with sentences():
-        experiments = [experiment.experiment_id for experiment in reader.search_experiments()]
+        experiments = [experiment.experiment_id for experiment in reader.search_experiments(view_type=kind)]
         page, more = None, bool(experiments)
         while more:
             page = reader.search_runs(
                 experiments,
                 f"attributes.status = 'FINISHED'{further}",
+                run_view_type=kind,
                 max_results=PAGE,
                 order_by=["attributes.start_time DESC"],
                 page_token=page.token if page else None,

@@ -1,6 +1,7 @@
 """A tracking store that cannot be used: one sentence before anything is spent; later, the training goes on."""
 
 import os
+import re
 import resource
 import signal
 import socket
@@ -115,6 +116,33 @@ def test_a_command_says_it_and_ends_with_2(checkout: Path) -> None:
     command = [sys.executable, "-m", "pipeline.runs", "artefact", "x"]
     result = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 2 and result.stderr.count("\n") == 1 and "bad.db" in result.stderr
+
+
+def typed(command: str) -> subprocess.CompletedProcess[str]:
+    """An advised command, typed into a shell in which no store is named."""
+    environment = {key: value for key, value in os.environ.items() if key != "MLFLOW_TRACKING_URI"}
+    environment |= {"PATH": f"{Path(sys.executable).parent}:{environment['PATH']}", "PYTHONPATH": str(ROOT)}
+    return subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.long
+def test_an_experiment_in_the_bin_is_brought_back_or_removed_by_the_advised_commands(job: Any) -> None:
+    with tracked_job("lm", "train_lm", job(), {}) as work:
+        fingerprint = work.fingerprint
+    experiment = store.find_runs(fingerprint)[0].info.experiment_id
+    assert store.in_bin(fingerprint) == ""
+    client = store.client()
+    client.delete_experiment(experiment)
+    restore, empty = re.findall("`(.*?)`", refused(job))
+    assert store.in_bin(fingerprint) == restore and "experiments restore" in restore
+    assert (done := typed(restore)).returncode == 0, done.stderr
+    (run,) = store.find_runs(fingerprint)
+    client.delete_run(run.info.run_id)
+    assert (done := typed(store.in_bin(fingerprint))).returncode == 0, done.stderr
+    assert len(store.find_runs(fingerprint)) == 1
+    client.delete_experiment(experiment)
+    assert (done := typed(empty)).returncode == 0, done.stderr
+    assert store.in_bin(fingerprint) == ""
 
 
 class Failing:

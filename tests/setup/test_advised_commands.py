@@ -1,0 +1,95 @@
+"""The commands that messages advise can be typed: each names a program, a subcommand and options that there are."""
+
+import ast
+import re
+import subprocess
+import sys
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+import pytest
+
+from langladder.faces.cli.main import app
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = re.compile("`((?:langladder|make|dvc|mlflow|python -m pipeline\\.)[^`]*)`")
+GAP = "VALUE"  # what a message fills in
+
+
+def advised() -> list[str]:
+    """The commands in backticks in every string of the code that is no docstring."""
+    found = set()
+    for file in sorted([*ROOT.glob("src/**/*.py"), *ROOT.glob("pipeline/**/*.py")]):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        docstrings = {
+            id(node.body[0].value)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+            and node.body
+            and isinstance(node.body[0], ast.Expr)
+        }
+        parts = {
+            id(part): node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.JoinedStr):
+                text = "".join(part.value if isinstance(part, ast.Constant) else GAP for part in node.values)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
+                text = "" if id(node) in docstrings else node.value
+            else:
+                continue
+            found |= {" ".join(command.split()) for command in COMMAND.findall(text)}
+    return sorted(one for one in found if one.split()[0] in ("make", "dvc", "mlflow", "langladder", "python"))
+
+
+@cache
+def help_of(*words: str) -> str:
+    result = subprocess.run([*words, "--help"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, (words, result.stderr)
+    return result.stdout
+
+
+def options(words: list[str]) -> list[str]:
+    return [word.partition("=")[0] for word in words if word.startswith("-") and word not in ("-", "--")]
+
+
+def of_langladder(command: str, words: list[str]) -> None:
+    if not words or words[0] in ("--help", GAP):
+        return
+    group = app.commands
+    assert words[0] in group, command
+    known = {one for option in group[words[0]].params if isinstance(option, click.Option) for one in option.opts}
+    known |= {one for option in group[words[0]].params for one in option.secondary_opts} | {"--help"}
+    assert set(options(words)) <= known, command
+
+
+def test_there_are_some() -> None:
+    assert len(advised()) > 10 and any(one.startswith("dvc repro") for one in advised())
+
+
+@pytest.mark.parametrize("command", [one for one in advised() if one.split()[0] in ("langladder", "make", "python")])
+def test_an_advised_command_of_ours_is_there(command: str) -> None:
+    program, *words = command.split()
+    if program == "langladder":
+        of_langladder(command, words)
+    elif program == "make":
+        targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+        assert not words or words[0] in targets, command
+    else:
+        assert find_spec(words[1]) is not None or GAP in words[1], command
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("command", [one for one in advised() if one.split()[0] in ("dvc", "mlflow")])
+def test_an_advised_command_of_another_program_is_there(command: str) -> None:
+    program, *words = command.split()
+    names = []
+    for word in words:  # dvc exp run, mlflow experiments restore
+        if not re.fullmatch("[a-z]+", word) or (names and names[-1] in ("repro", "run", "restore", "gc", "checkout")):
+            break
+        names.append(word)
+    text = help_of(str(Path(sys.executable).parent / program), *names)
+    for option in options(words):
+        assert re.search(rf"(?<![\w-]){option}(?![\w-])", text), (command, option)
