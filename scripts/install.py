@@ -100,7 +100,8 @@ class Environment:
     def brought_by_torch(self, locked: set[str]) -> list[str]:
         """What is here for this build of torch alone: its dependencies that no lock names."""
         here = self.installed()
-        wanted, todo = set(), ["torch"]
+        wanted: set[str] = set()
+        todo = ["torch"]
         while todo:
             for line in importlib.metadata.Distribution.discover(name=todo.pop(), path=[str(self.packages)]):
                 names = {requirement_name(required) for required in line.requires or []}
