@@ -236,9 +236,9 @@ def test_both_names_of_a_sex_are_expected_together(tiny: Process) -> None:
     total, seen = 0.0, 0
     for first in shares:
         for second in set(shares) - {first}:
-            named = replace(unknown, people=(Person("m", first, 1), Person("m", second, 1)))
+            both = replace(unknown, people=(Person("m", first, 1), Person("m", second, 1)))
             apart = shares[first] * one_of_two(shares, True, UNKNOWN)[second]
-            p = apart * both_names(tiny, unknown, named)
+            p = apart * both_names(tiny, unknown, both)
             assert p == pytest.approx(shares[first] * shares[second] / (1 - shares[first]))
             total += p
     assert total == pytest.approx(1)

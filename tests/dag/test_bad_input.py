@@ -19,7 +19,7 @@ from langladder.ground.schema import checked_name
 from langladder.text.storage.shards import ShardWriter
 from pipeline import ROOT
 from pipeline.resolve import HYDRA
-from pipeline.settings import checks, params, plan, run_folder, stage, yaml_files
+from pipeline.settings import checks, needed, params, plan, run_folder, stage, yaml_files
 from pipeline.settings.compose import resolve
 
 
@@ -466,7 +466,7 @@ def test_a_file_in_the_way_of_a_single_run_is_found_before_the_work(
         pytest.fail("it began to work")
 
     monkeypatch.setattr(stage, "others", work)  # called before the stage's own function
-    monkeypatch.setattr(stage.needed, "check_data", lambda _: None)
+    monkeypatch.setattr(needed, "check_data", lambda _: None)
     (tmp_path / name).parent.mkdir(parents=True)
     (tmp_path / name).write_text("mine")
     run, overrides = IN_THE_WAY[name]

@@ -90,9 +90,9 @@ def test_golden_peephole_gates_see_their_own_unit_and_the_output_gate_the_new_ce
 def test_gradients_of_the_peepholes_are_those_of_finite_differences():
     """Also on the way from the output gate through the new cell back to the old one."""
     torch.manual_seed(0)
-    size = {"dtype": torch.float64, "requires_grad": True}
-    driven, h, c, p = (torch.randn(shape, **size) for shape in ((2, 12), (2, 3), (2, 3), (3, 3)))
-    weights = CellWeights(torch.zeros(12, 1), torch.randn(12, 3, **size), torch.zeros(12))
+    shapes = ((2, 12), (2, 3), (2, 3), (3, 3))
+    driven, h, c, p = (torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes)
+    weights = CellWeights(torch.zeros(12, 1), torch.randn(12, 3, dtype=torch.float64), torch.zeros(12))
     assert torch.autograd.gradcheck(lambda *given: peephole_step(*given[:3], weights, given[3]), (driven, h, c, p))
 
 

@@ -35,7 +35,7 @@ def advised() -> list[str]:
         }
         for node in ast.walk(tree):
             if isinstance(node, ast.JoinedStr):
-                text = "".join(part.value if isinstance(part, ast.Constant) else GAP for part in node.values)
+                text = "".join(str(part.value) if isinstance(part, ast.Constant) else GAP for part in node.values)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
                 text = "" if id(node) in docstrings else node.value
             else:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from refusing import refused
 
-from langladder.text.labelled.labelled import Tagged, read_tagged
-from langladder.text.labelled.tag_files import TaggedSource, read_tags, to_iob2
+from langladder.text.labelled.labelled import Tagged, read_tagged, to_iob2
+from langladder.text.labelled.tag_files import TaggedSource, read_tags
 from langladder.text.words.segmentation import split_words
 
 NER = "EU B-ORG\nrejects O\nGerman B-MISC\ncall O\n\nPeter B-PER\nBlackburn I-PER\n"

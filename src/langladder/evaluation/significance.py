@@ -154,13 +154,13 @@ def paired_randomisation(first: np.ndarray, second: np.ndarray) -> float:
     reached = abs(float(difference.sum())) - 1e-9 * float(size.sum())  # ties, for all rounding
     if len(size) <= EXACT:
         negative = np.arange(2 ** len(size))[:, None] >> np.arange(len(size)) & 1  # (2ⁿ, n)
-        return float((np.abs(size.sum() - 2 * negative @ size) >= reached).mean())
+        return float((np.abs(size.sum() - 2 * (negative @ size)) >= reached).mean())
     rng = np.random.default_rng(SEED)
     more = 0
     for some in np.array_split(np.arange(PAIRED_RESAMPLES), 1 + PAIRED_RESAMPLES * len(size) // 20_000_000):
         bits = rng.integers(0, 256, (len(some), len(size) // 8 + 1), dtype=np.uint8)
-        negative = np.unpackbits(bits, axis=1, count=len(size))  # (R, n)
-        more += int((np.abs(size.sum() - 2 * negative @ size) >= reached).sum())
+        signs = np.unpackbits(bits, axis=1, count=len(size))  # (R, n), 1: negative
+        more += int((np.abs(size.sum() - 2 * (signs @ size)) >= reached).sum())
     return (more + 1) / (PAIRED_RESAMPLES + 1)
 
 

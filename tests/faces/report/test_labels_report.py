@@ -37,12 +37,12 @@ class Judged(Page):
     matrix: list[list[int]] = Field(default_factory=list)
 
     @property
-    def items(self) -> np.ndarray:
+    def right_items(self) -> np.ndarray:
         return np.array([one == "1" for one in self.right])
 
     @property
     def accuracy(self) -> float:
-        return float(self.items.mean())
+        return float(self.right_items.mean())
 
     @property
     def labels(self) -> list[LabelScores]:
@@ -56,7 +56,7 @@ def rung(name: str, right: int = 0, of: int = 400, matrix: Any = MATRIX) -> Entr
 
 
 def compare(*rungs: Entry[Judged]) -> Paired | None:
-    return paired(rungs, lambda page: page.items, lambda page: page.accuracy, mcnemar)
+    return paired(rungs, lambda page: page.right_items, lambda page: page.accuracy, mcnemar)
 
 
 def test_a_map_as_a_file_has_its_own_colours_and_panel() -> None:
