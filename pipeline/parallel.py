@@ -21,11 +21,13 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
 from graphlib import TopologicalSorter
+from pathlib import Path
 from time import monotonic, time
 from types import TracebackType
 from typing import Protocol, Self
 
 from langladder.ground import progress
+from langladder.ground.atomic import disk_error, explain
 from langladder.ground.errors import InputError
 from pipeline import ROOT
 from pipeline import cluster as clusters
@@ -82,6 +84,10 @@ def find_jobs() -> tuple[Needs, set[str]]:
                 status = repo.status()
         except DvcException as error:
             sys.exit(f"parallel: {reason(error)}")
+        except OSError as error:  # a file of DVC's
+            if (number := disk_error(error)) is None:
+                raise
+            sys.exit(f"parallel: {explain(Path(error.filename or ROOT), number)}")
     if paths := modified_outputs(status):
         some = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
         print(

@@ -4,6 +4,7 @@ Jobs are shell commands of a small DVC project here; what the real ones make in 
 `test_dag.py`.
 """
 
+import errno
 import os
 import re
 import signal
@@ -17,7 +18,7 @@ import pytest
 from project_copy import ENVIRONMENT, run
 
 from langladder.ground.errors import InputError
-from pipeline import ROOT
+from pipeline import ROOT, parallel
 from pipeline.settings import resources
 from pipeline.tracking import processes
 
@@ -226,3 +227,14 @@ def test_how_many_jobs_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("JOBS", wrong)
         with pytest.raises(InputError, match="JOBS"):
             resources.jobs_at_once(1)
+
+
+def test_a_project_that_cannot_be_written_to_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", ".dvc/tmp/rwlock.lock")
+
+    monkeypatch.setattr("dvc.repo.Repo.reproduce", refuse)
+    with pytest.raises(
+        SystemExit, match=r"parallel: \.dvc/tmp/rwlock\.lock: cannot be written \(read-only file system\)"
+    ):
+        parallel.find_jobs()

@@ -18,6 +18,7 @@ from faults import device, largest_file
 from langladder.ground.artefacts import read_arrays, write_arrays, write_json, write_text
 from langladder.ground.atomic import STAGE, SUMS, Owner, atomic_file, atomic_folder, not_in_sums, write_sums
 from langladder.ground.errors import InputError
+from langladder.ground.memory import out_of_memory
 
 BOOKS = Owner("a shelf of books", ("*.book", "mark"), lambda folder: (folder / "mark").is_file())
 
@@ -315,3 +316,10 @@ def test_arrays_carry_what_they_are_told(tmp_path: Path) -> None:
     write_arrays(tmp_path / "a", {"x": np.arange(3)}, {"format": "pt"})
     assert read_arrays(tmp_path / "a")["x"].tolist() == [0, 1, 2]
     assert b'"__metadata__":{"format":"pt"}' in (tmp_path / "a").read_bytes()
+
+
+def test_a_library_that_cannot_be_loaded_for_lack_of_memory() -> None:
+    """As llvmlite's loader does, an error of its own hides that of the system."""
+    hidden = OSError("Could not find/load shared object file")
+    hidden.__context__ = OSError("libllvmlite.so: failed to map segment from shared object")
+    assert out_of_memory(hidden) and not out_of_memory(OSError("no such file"))

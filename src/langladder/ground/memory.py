@@ -45,10 +45,16 @@ def peak_bytes() -> int:
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that there was not enough memory: Python's, NumPy's and Arrow's own, and torch's."""
+    """Whether an error says that there was not enough memory: Python's, NumPy's and Arrow's own, torch's, and that of a
+    library that cannot be loaded."""
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return True
-    return isinstance(error, RuntimeError) and "can't allocate memory" in str(error)  # torch on a processor
+    if isinstance(error, OSError | ImportError) and "failed to map segment" in str(error):  # of a shared library
+        return True
+    if isinstance(error, RuntimeError) and "can't allocate memory" in str(error):  # torch on a processor
+        return True
+    before = error.__cause__ or error.__context__
+    return before is not None and out_of_memory(before)
 
 
 def held_bytes() -> int:
