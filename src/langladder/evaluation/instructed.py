@@ -253,6 +253,11 @@ class InstructedPage(Page):
     text: Annotated[TextScores | None, Metrics(only={"perplexity_per_word": ALIGNMENT_TAX})] = None
     samples: list[SampleDialogue] = Field(default_factory=list)
 
+    @property
+    def items(self) -> int | None:
+        """Prompts of the test split of seen kinds."""
+        return self.scores["test"].prompts if "test" in self.scores else None
+
 
 @dataclass(frozen=True)
 class Answering:

@@ -159,6 +159,11 @@ class ReaderPage(Page):
     right: list[float] = Field(default_factory=list)
     shown: list[AnsweredQuestion] = Field(default_factory=list)
 
+    @property
+    def items(self) -> int | None:
+        """Test questions."""
+        return self.scores.questions
+
 
 def evaluate_reader(
     model: Reader, test: Sequence[Question], *, name: str, table: list[Prediction] | None = None

@@ -235,6 +235,11 @@ class TaggerPage(Page):
     right: list[int] = Field(default_factory=list)
     shown: list[list[TaggedWord]] = Field(default_factory=list)
 
+    @property
+    def items(self) -> int | None:
+        """Test sentences."""
+        return self.sentences
+
 
 def evaluate_tagger(
     model: Tagger,

@@ -235,6 +235,11 @@ class TranslatorPage(Page):
     examples: list[Translation] = Field(default_factory=list)
     outputs: list[str] = Field(default_factory=list)
 
+    @property
+    def items(self) -> int | None:
+        """Test sentences."""
+        return self.scores.sentences
+
 
 def evaluate_translator(
     model: Translator,
