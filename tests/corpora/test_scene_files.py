@@ -63,7 +63,7 @@ def test_other_files_are_refused(drawn: Path, tmp_path: Path) -> None:
     folder = copy(drawn, tmp_path)
     for about in ([], {"format": 2, "size": "tiny"}, {"format": 1, "size": "vast"}):
         (folder / "corpus.json").write_text(json.dumps(about))
-        with pytest.raises(InputError, match="no scenes of format 1 with a size of tiny, small, base"):
+        with pytest.raises(InputError, match='needs "format": 1 and a "size" of tiny, small, base'):
             read_scenes(folder)
     copy(drawn, folder)
     pq.write_table(SCENE_FOLDER.empty_table(), folder / "validation.parquet")

@@ -88,8 +88,8 @@ def test_other_files_are_refused(spoken: Path, tmp_path: Path) -> None:
     about: dict[str, Any] = json.loads((folder / "corpus.json").read_text())
     texts = about["texts"]
     for other, said in (
-        ({"format": 2}, "no sentences of speech of format 1"),
-        ({"texts": {"train": []}}, "no sentences of speech of format 1, by train, validation, test"),
+        ({"format": 2}, 'needs "format": 1'),
+        ({"texts": {"train": []}}, '"texts" with the sentences of train, validation, test'),
         ({"texts": texts | {"test": ["Ärger", *texts["test"][1:]]}}, "'Ärger', has letters other than"),
         ({"texts": texts | {"test": [1]}}, "not a list of words"),
     ):

@@ -104,5 +104,5 @@ def test_tables_show_the_mean_of_the_seeds(tmp_path: Path) -> None:
     assert next(one for one in ladder["lm"] if one["name"] == "kneser_ney")["seeds"] == 1
     text = (project / "reports" / "ladder.md").read_text()
     assert "**Classifiers** (±: 95 % interval over test texts and, of rungs trained by gradient, 2 seeds" in text
-    assert f"{numbers.perplexity(sum(values) / 2)} ± " in text and "over 2 seeds alone" in text
+    assert f"{numbers.perplexity(sum(values) / 2)} ± " in text and "95 % interval over 2 seeds;" in text
     assert yaml.safe_load((project / "params.yaml").read_text())["seeds"] == 2

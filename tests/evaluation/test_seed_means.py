@@ -114,7 +114,7 @@ def test_a_table_says_what_its_intervals_cover() -> None:
     assert alone.startswith("**Classifiers** (±: 95 % interval over test texts)\n\n|")
     three = joined([classifier(value) for value in (0.80, 0.83, 0.86)])
     both = table_of(three, classifier(0.9, name="logistic"))
-    assert "over test texts and, of rungs trained by gradient, 3 seeds" in both and "the mean over its seeds" in both
+    assert "over test texts and, of rungs trained by gradient, 3 seeds" in both and "are means over the seeds" in both
     assert "| textcnn | 83.0 % | 8.0 |" in both  # half of √(0.03² + 0.0745²), as a column of its own
     assert "73.0 % ± 7.5 %" in both  # which has no interval over the texts
     assert "over test texts and 3 seeds" in table_of(three, three.model_copy(update={"name": "rnn"}))
@@ -134,7 +134,7 @@ def test_figures_without_a_test_interval_have_that_of_the_seeds() -> None:
     assert isinstance(found, LanguageModelPage) and found.scores.perplexity_per_word == 20.5
     e = t.ppf(0.975, 1) * 0.5
     assert f"20.50 ± {e:.2f}" in (text := table_of(found, family="lm"))
-    assert "±: 95 % interval over 2 seeds alone" in text and "test texts" not in text
+    assert "±: 95 % interval over 2 seeds;" in text and "test texts" not in text
     assert "±" not in table_of(pages[0], family="lm")
 
 

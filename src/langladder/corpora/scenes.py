@@ -334,8 +334,8 @@ def read_scenes(folder: Path) -> Scenes:
     about = read_json(path)
     if not isinstance(about, dict) or about.get("format") != FORMAT_VERSION or about.get("size") not in get_args(Size):
         raise InputError(
-            f"{path}: no scenes of format {FORMAT_VERSION} with a size of {', '.join(get_args(Size))}; make them again "
-            "(stage `corpus`)"
+            f'{path}: needs "format": {FORMAT_VERSION} and a "size" of {", ".join(get_args(Size))}; the stage `corpus` '
+            "writes this file: run it again"
         )
     size: Size = about["size"]
     splits = {split: _read_split(folder / f"{split}.parquet", size) for split in SPLITS}

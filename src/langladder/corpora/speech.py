@@ -175,8 +175,8 @@ def read_speech(folder: Path) -> Speech:
     texts = about.get("texts") if isinstance(about, dict) and about.get("format") == FORMAT_VERSION else None
     if not isinstance(texts, dict) or set(texts) != set(SPLITS):
         raise InputError(
-            f"{path}: no sentences of speech of format {FORMAT_VERSION}, by {', '.join(SPLITS)}; make them again "
-            "(stage `corpus`)"
+            f'{path}: needs "format": {FORMAT_VERSION} and "texts" with the sentences of {", ".join(SPLITS)}; '
+            "the stage `corpus` writes this file: run it again"
         )
     splits = {split: _read_split(folder / f"{split}.safetensors", word_list(path, texts[split])) for split in SPLITS}
     widths = {one.frames.shape[1] for spoken in splits.values() for one in spoken}

@@ -236,6 +236,9 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     if encoders:
         filled = aligned(encoders, lambda page: map(_guessed, page.gaps))
         context = {"filled": filled, "fillers": choice(encoders, loss, BESIDE)}
+        context["truth"] = any(
+            one.true is not None for rung in encoders for gap in rung.page.gaps for one in gap.guesses
+        )
         yield Section("gaps", "What encoders put into gaps", "gaps.html.j2", context)
     every: list[Entry[Any]] = [*inputs.rungs_with(family, LanguageModelPage)]
     every += inputs.rungs_with(family, EncoderPage)

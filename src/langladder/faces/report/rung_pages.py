@@ -5,6 +5,7 @@ model; what changed, its figures, samples and mistakes from the run; claims of t
 there, too. A part for which the run has no data is left out.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -255,7 +256,12 @@ def _changed(before: Entry[Any], rung: Entry[Any]) -> Iterator[tuple[str, str, s
     if before.settings.get("_target_") == rung.settings.get("_target_"):
         for name, value in rung.settings.items():
             if name in before.settings and before.settings[name] != value:
-                yield name.replace("_", " "), str(before.settings[name]), str(value)
+                yield name.replace("_", " "), _typed(before.settings[name]), _typed(value)
+
+
+def _typed(value: object) -> str:
+    """As in a file of conf/: true, null."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _step(before: Entry[Any], rung: Entry[Any], columns: Sequence[Column[Any]]) -> str:

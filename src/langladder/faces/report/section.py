@@ -160,7 +160,7 @@ def _cost_columns(unit: str) -> tuple[Column[Any], ...]:
     return (
         Column(
             f"{unit}/s",
-            f"training {unit} taken in a second",
+            f"training {unit} per second",
             lambda _, cost: cost.tokens_per_second,
             numbers.compact,
             "higher",

@@ -149,9 +149,9 @@ def _note(pages: Sequence[Page], *, intervals: bool, margins: bool) -> str:
         over = type(pages[0]).sampled
         parts.append(f"±: 95 % interval over {over}" + (f" and{whose} {seeds}" if seeds else ""))
     if margins:
-        parts.append(f"{'beside a figure: 95 % interval' if parts else '±: 95 % interval'} over {seeds} alone")
+        parts.append(f"±{' behind a figure' if parts else ''}: 95 % interval over {seeds}{' only' if parts else ''}")
     if seeds:
-        parts.append("every figure but time and speed is the mean over its seeds")
+        parts.append("figures are means over the seeds (time and speed: the first seed)")
     folds = sorted({found.folds for page in pages if (found := getattr(page, "by_fold", None))})
     if folds:
         whose = "" if all(getattr(page, "by_fold", None) for page in pages) else "of rungs with cross-validation, "
