@@ -49,6 +49,46 @@ print("cat·dog", one_hot.similarity("cat", "dog"), " cat·milk", one_hot.simila
 assert one_hot.similarity("cat", "dog") == one_hot.similarity("cat", "milk") == 0
 
 # %% [markdown]
+# ## What we would like: columns with a meaning
+#
+# If you could choose what the numbers of a word mean, you would choose properties. A table of six words and four
+# properties, filled by hand (−1 male, +1 female; the others from 0, no, to 1, yes):
+
+# %% alt="Six words by four properties: gender, royal, age, food"
+properties = ["gender", "royal", "age", "food"]
+by_hand = {
+    "man": [-1.0, 0.0, 0.1, 0.0],
+    "woman": [1.0, 0.0, 0.1, 0.0],
+    "king": [-0.95, 0.93, 0.7, 0.0],
+    "queen": [0.97, 0.95, 0.7, 0.0],
+    "apple": [0.0, 0.0, 0.0, 0.95],
+    "orange": [0.0, 0.0, 0.0, 0.97],
+}
+chosen = np.array(list(by_hand.values()), dtype=np.float32)
+figure, axes = plt.subplots(figsize=(4.5, 2.8))
+axes.imshow(chosen, cmap="RdBu", vmin=-1, vmax=1, aspect="auto")
+axes.set_xticks(range(4), properties)
+axes.set_yticks(range(6), list(by_hand))
+for (row, column), value in np.ndenumerate(chosen):
+    axes.text(column, row, f"{value:g}", ha="center", va="center", color="white" if abs(value) > 0.6 else "black")
+figure.tight_layout()
+
+# %% [markdown]
+# Now words can be compared, and relations are differences: king − man + woman has gender −0.95 + 1 + 1 = 1.05, royal
+# 0.93, age 0.7. The nearest row is that of *queen*.
+
+# %%
+hand = WordVectors(list(by_hand), chosen)
+target = chosen[2] - chosen[0] + chosen[1]
+print(", ".join(f"{name} {value:.2f}" for name, value in zip(properties, target, strict=True)))
+print(f"apple·orange {hand.similarity('apple', 'orange'):.2f}  apple·king {hand.similarity('apple', 'king'):.2f}")
+nearest = min(by_hand, key=lambda word: float(np.linalg.norm(np.array(by_hand[word]) - target)))
+assert nearest == "queen" and hand.similarity("apple", "orange") > 0.99
+
+# %% [markdown]
+# But who fills the table for a hundred thousand words, and who chooses the properties? The text must do it. The columns
+# that a method learns from a text have no names. The last section shows why.
+#
 # ## Counts: a word and its neighbours
 #
 # Count, for each pair of words, how often they are at most two words apart in the same line (a *window* of 2). Row *i*
@@ -238,6 +278,44 @@ accusatives = [word for word in esperanto.vocabulary.words[:200] if word.endswit
 same = np.mean([other.endswith("on") for word in accusatives for other, _ in vectors.nearest(word, 10)])
 print(f"{len(accusatives)} nouns in -on: {same:.0%} of their neighbours end in -on")
 assert same > 0.8
+
+# %% [markdown]
+# ## After class: the columns have no names
+#
+# Skip-gram has two tables: W for words and C for neighbours, a row per word. Its loss sees them only in products,
+# W Cᵀ. For any invertible matrix A
+#
+#     (W A) (C A⁻ᵀ)ᵀ = W A A⁻¹ Cᵀ = W Cᵀ
+#
+# So W A and C A⁻ᵀ have exactly the same loss as W and C, and no text can say which of them is right: the weights are
+# not *identified*. If A is a rotation, all cosines stay the same, but each column is now a mixture of all columns. So
+# do not look for a meaning in a single column. If A stretches some columns, the cosines change, too.
+
+# %% alt="Cosine of each word with king, before and after some columns of the table are stretched"
+settings_of_both = Word2Vec.Config(**(network.config.model_dump() | {"vectors": "sum"}))
+W = predicted.matrix.astype(np.float64)
+C = Word2Vec(settings_of_both).make(corpus, seed=1, progress=lambda _: None).vectors.matrix - W  # (W + C) − W
+
+A = np.diag(np.geomspace(0.2, 5, W.shape[1]))
+print(f"largest change of a product: {np.abs((W @ A) @ (C @ np.linalg.inv(A).T).T - W @ C.T).max():.1e}")
+assert np.allclose((W @ A) @ (C @ np.linalg.inv(A).T).T, W @ C.T)
+
+turn = np.linalg.qr(np.random.default_rng(1).normal(size=A.shape))[0]  # a rotation, or a reflection
+
+
+def to_king(table: np.ndarray) -> np.ndarray:
+    """The cosine of each word with king."""
+    unit = table / np.linalg.norm(table, axis=1, keepdims=True)
+    cosines: np.ndarray = unit @ unit[predicted.row("king")]
+    return cosines
+
+
+assert np.allclose(to_king(W @ turn), to_king(W)), "a rotation changes no cosine"
+assert np.abs(to_king(W @ A) - to_king(W)).max() > 0.1, "a stretch does"
+figure, axes = plt.subplots(figsize=(4, 3.2))
+axes.scatter(to_king(W), to_king(W @ A), s=6)
+axes.set(xlabel="cosine with king, W", ylabel="cosine with king, W A")
+figure.tight_layout()
 
 # %% [markdown] handout="true"
 # ## Handout
