@@ -10,6 +10,7 @@
 # %%
 import math
 from collections import Counter, defaultdict
+from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import torch
@@ -328,6 +329,61 @@ for temperature in (0.3, 1.0, 2.0):
 p = torch.tensor([0.7, 0.2, 0.1])
 assert torch.allclose((p.log() / 0.5).softmax(-1), p**2 / (p**2).sum())
 assert (p.log() / 0.01).softmax(-1)[0] > 0.999 and (p.log() / 1000).softmax(-1).std() < 0.01
+
+# %% [markdown]
+# ## After class: why GELU, why LayerNorm
+#
+# The MLP of a block has two matrices with GELU between them. Without it, they are one matrix:
+#
+#     W₂ (W₁ x) = (W₂ W₁) x
+#
+# However many linear layers follow each other, the result is one linear layer: a straight line, if one input varies.
+# Here are five layers of 64 units with random weights, with and without GELU.
+
+# %% alt="Output of five random layers as one input varies: a straight line without GELU, a curve with it"
+draw = torch.Generator().manual_seed(2)
+sizes = [1, 64, 64, 64, 64, 1]
+matrices = [torch.randn(m, n, generator=draw) * (2 / n) ** 0.5 for n, m in pairwise(sizes)]
+line = torch.linspace(-3, 3, 61)[:, None]  # (61, 1)
+linear = curved = line
+for W in matrices[:-1]:
+    linear, curved = linear @ W.T, F.gelu(curved @ W.T)
+linear, curved = linear @ matrices[-1].T, curved @ matrices[-1].T
+product = torch.linalg.multi_dot(matrices[::-1])  # (1, 1): all five in one
+assert torch.allclose(linear, line @ product.T, atol=1e-3)
+assert (curved[60] - 2 * curved[30] + curved[0]).abs() > 0.1, "with GELU the ends and the middle are on no line"
+figure, axes = plt.subplots(figsize=(5, 2.6))
+axes.plot(line, linear, label="five linear layers")
+axes.plot(line, curved, label="with GELU")
+axes.set(xlabel="input", ylabel="output")
+axes.legend()
+figure.tight_layout()
+
+# %% [markdown]
+# LayerNorm subtracts from a vector x its mean μ, and divides by its deviation σ = √(variance + ε): x̂ = (x − μ) / σ. Its
+# Jacobian, for a vector of D numbers (1 is the vector of ones, I the identity matrix), is
+#
+#     ∂x̂/∂x = (I − 1 1ᵀ/D − x̂ x̂ᵀ/D) / σ
+#
+# - The two subtracted terms remove two directions. Adding a number to all of x changes nothing, and neither does
+#   multiplying x by a number (but for ε).
+# - The division by σ balances the sizes: if x is ten times larger, the gradient that passes is ten times smaller.
+
+# %% alt="Jacobian of a LayerNorm of eight numbers, of x and of ten times x"
+x = torch.tensor([2.0, -1.0, 0.5, 3.0, -2.0, 0.0, 1.0, -0.5])
+D, eps = len(x), 1e-5
+figure, places = plt.subplots(1, 2, figsize=(7, 3))
+for drawn, factor in zip(places, (1, 10), strict=True):
+    jacobian = torch.autograd.functional.jacobian(lambda v: F.layer_norm(v, (D,), eps=eps), factor * x)
+    sigma = (factor * x).var(correction=0).add(eps).sqrt()
+    unit = F.layer_norm(factor * x, (D,), eps=eps)
+    by_hand = (torch.eye(D) - torch.ones(D, D) / D - unit.outer(unit) / D) / sigma
+    assert torch.allclose(jacobian, by_hand, atol=1e-5)
+    assert (jacobian @ torch.ones(D)).abs().max() < 1e-4, "adding a number to all of x"
+    assert (jacobian @ x).abs().max() < 1e-4, "multiplying x by a number"
+    drawn.imshow(jacobian, cmap="RdBu", vmin=-0.6, vmax=0.6)
+    drawn.set_title(f"{factor} · x", fontsize=9)
+figure.tight_layout()
 
 # %% [markdown] handout="true"
 # ## Handout

@@ -4,8 +4,8 @@
 # **What does an attention layer compute, number by number, and what can it do without training?**
 #
 # You will compute one attention head with numbers that you can check by hand, look at three common mistakes (scale,
-# mask, heads), and set the weights of two useful heads by hand: one looks at the word before, and one finds the
-# translation of a word.
+# mask, heads), and set the weights of useful heads by hand: one looks at the word before, two find out what *it* means,
+# and one finds the translation of a word.
 
 # %%
 import math
@@ -99,6 +99,30 @@ for d in (4, 64, 512):
 assert largest[512][0] > 0.9 and largest[512][1] < 0.4
 
 # %% [markdown]
+# "The gradient is nearly 0" is a statement about the Jacobian of the softmax p = softmax(s): the table of the
+# derivatives of each weight with respect to each score.
+#
+#     ∂p_i/∂s_j = p_i (1 if i = j, otherwise 0) − p_i p_j,   as a matrix diag(p) − p pᵀ
+#
+# If one weight is 1 and the others are 0, every entry is 0. Each row and each column sums to 0, because adding the same
+# number to all scores changes nothing.
+
+# %% alt="Two Jacobians of a softmax: of weak scores, and of the same scores times eight"
+weak = torch.tensor([0.5, 0.0, -0.3, 0.2])
+jacobians = [torch.autograd.functional.jacobian(lambda s: s.softmax(-1), factor * weak) for factor in (1, 8)]
+figure, places = plt.subplots(1, 2, figsize=(7, 2.8))
+for drawn, factor, jacobian in zip(places, (1, 8), jacobians, strict=True):
+    p = (factor * weak).softmax(-1)
+    assert torch.allclose(jacobian, p.diag() - p.outer(p), atol=1e-6)
+    assert torch.allclose(jacobian.sum(-1), torch.zeros(4), atol=1e-6)
+    drawn.imshow(jacobian, cmap="RdBu", vmin=-0.25, vmax=0.25)
+    drawn.set_title(f"p = {', '.join(f'{weight:.2f}' for weight in p)}", fontsize=9)
+    for (i, j), value in np.ndenumerate(jacobian.numpy()):
+        drawn.text(j, i, f"{round(float(value), 2) + 0:.2f}", ha="center", va="center", fontsize=8)
+figure.tight_layout()
+assert jacobians[1].abs().max() < 0.5 * jacobians[0].abs().max()
+
+# %% [markdown]
 # ## The mask
 #
 # A language model must not see the words that it has to predict. The scores of later positions are set to −∞ *before*
@@ -142,7 +166,21 @@ P = sinusoidal(48, 64)  # (48 positions, 64 numbers)
 print(sinusoidal(3, 4))
 assert torch.allclose(sinusoidal(3, 4)[1], torch.tensor([0.8415, 0.5403, 0.0100, 1.0000]), atol=1e-4)
 
+# %% alt="The sinusoidal code of 48 positions: a row a position, a column a number of its code"
+figure, axes = plt.subplots(figsize=(7, 3.4))
+drawn = axes.imshow(P, cmap="RdBu", vmin=-1, vmax=1, aspect="auto")
+axes.set(xlabel="number of the code: sine, cosine, sine, cosine …", ylabel="position")
+figure.colorbar(drawn)
+figure.tight_layout()
+assert P.abs().max() <= 1 and torch.cdist(P, P).add(torch.eye(48) * 9).min() > 0.5, (
+    "no two positions have the same code"
+)
+
 # %% [markdown]
+# A row is the code of one position. Two neighbouring columns are the sine and the cosine of one wave. The waves at the
+# left turn once in 6 positions, those at the right hardly change in 48: together they are like the hands of a clock,
+# some fast and some slow. The code is added to the vector of the word.
+#
 # ## A head set by hand: the word before
 #
 # With sinusoids, the step from position p to p − 1 is a rotation, the same for all p: sin(p − 1) and cos(p − 1) are
@@ -191,6 +229,49 @@ print("head 1, right:", right[0, 0].tolist(), " wrong:", wrong[0, 0].tolist())
 assert right[0, 0, 1].tolist() == [4, 5] and wrong[0, 0, 1].tolist() == [2, 3]
 
 # %% [markdown]
+# ## Two layers set by hand: what does *it* mean?
+#
+# *The animal did not cross the street because it was too tired.* Replace *tired* by *wide*, and *it* is the street. So
+# *it* must find out what is said about it, and then look for a noun that fits. Two heads, one after the other, can do
+# this. Each word has five numbers here: is it a noun, a pronoun, an adjective; does it go with living things, with
+# things that have a width?
+#
+# - Layer 1: a pronoun asks for adjectives, and adds to itself what they go with.
+# - Layer 2: a pronoun asks for nouns that go with the same as itself.
+
+# %% alt="What the word it reads in the second layer: the animal if it was tired, the street if it was wide"
+#                       noun pronoun adjective living wide
+marks = {
+    "animal": [1.0, 0.0, 0.0, 1.0, 0.0],
+    "street": [1.0, 0.0, 0.0, 0.0, 1.0],
+    "it": [0.0, 1.0, 0.0, 0.0, 0.0],
+    "tired": [0.0, 0.0, 1.0, 1.0, 0.0],
+    "wide": [0.0, 0.0, 1.0, 0.0, 1.0],
+}
+noun, pronoun, adjective = 0, 1, 2
+ask_adjective, ask_fitting_noun, give = torch.zeros(3, 5, 5)
+ask_adjective[pronoun, adjective] = 20  # W_Q of layer 1
+give[3, 3] = give[4, 4] = 1  # W_V of layer 1: what an adjective goes with
+ask_fitting_noun[pronoun, noun] = 20  # W_Q of layer 2
+ask_fitting_noun[3, 3] = ask_fitting_noun[4, 4] = 10
+
+figure, places = plt.subplots(2, 1, figsize=(7, 2.6))
+for drawn, last, meant in zip(places, ("tired", "wide"), ("animal", "street"), strict=True):
+    sentence = f"the animal did not cross the street because it was too {last}".split()
+    x = torch.tensor([marks.get(word, [0.0] * 5) for word in sentence])
+    x = x + attend(x @ ask_adjective, x, x @ give, None)[0]
+    reads = attend(x @ ask_fitting_noun, x, x, None)[1][sentence.index("it")]
+    drawn.imshow(reads[None], cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    drawn.set_xticks(range(len(sentence)), sentence, fontsize=8)
+    drawn.set_yticks([0], ["it reads"])
+    assert sentence[int(reads.argmax())] == meant and reads.max() > 0.9
+    print(f"too {last}: it → {sentence[int(reads.argmax())]}, {float(reads.max()):.2f}")
+figure.tight_layout()
+
+# %% [markdown]
+# This sentence is the usual example since 2017: in a trained Transformer that translates, one of the heads gives such a
+# picture. But a picture of attention says what a head reads, not what the network concludes from it.
+#
 # ## Attention as a soft dictionary
 #
 # In a translator the queries come from one language and the keys from the other. Here the score of an Esperanto word
@@ -280,8 +361,9 @@ assert dictionary["hundon"] in ("dog", "dogs")
 # | 5–15 | Why attention, in one minute; three words: Q, K, scores, softmax with a pencil; exercise 1 |
 # | 15–20 | Why √d: guess the largest of 16 weights for d = 512 before you show it |
 # | 20–25 | The mask; exercise 2: find the colleague's mistake |
-# | 25–34 | Shuffle the words: what changes? Positions; the head that looks back; exercise 3 |
-# | 34–45 | Heads and their trap; attention as a soft dictionary, the picture; exercise 4 |
+# | 25–33 | Shuffle the words: what changes? Positions; the head that looks back; exercise 3 |
+# | 33–37 | *it* again: what does each of the two layers read? |
+# | 37–45 | Heads and their trap; attention as a soft dictionary, the picture; exercise 4 |
 #
 # **On the board.**
 #

@@ -325,7 +325,7 @@ figure.tight_layout()
 #
 # | minutes | what |
 # | ---: | --- |
-# | 0–5 | "A bottle of *tezgüno* is on the table. We make *tezgüno* out of corn." What is it? |
+# | 0–5 | "A bottle of *tezgüno* is on the table. We make *tezgüno* out of corn." What is it? The table of properties |
 # | 5–15 | The four sentences of the toy: the class fills the table on the board; exercise 1 |
 # | 15–22 | The larger text: neighbours by raw counts. Why is everything like everything? |
 # | 22–30 | PPMI: compute one value on the board; look at the neighbours again; SVD in one sentence |
