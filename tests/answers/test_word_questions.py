@@ -1,9 +1,11 @@
 """Questions by words: what is asked of the vectors themselves, and what the commands answer, are one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from langladder.answers.words import analogy, check, compare, nearest, odd_one_out
+from langladder.answers.words import RARE, analogy, check, compare, nearest, odd_one_out, rare_note
 from langladder.embeddings.base import WordVectors
 from langladder.evaluation.clusters import outlier_position
 from langladder.ground.errors import InputError
@@ -45,5 +47,15 @@ def test_unknown_words_are_refused_with_what_may_be_meant() -> None:
         check(VECTORS, "paris")
     with pytest.raises(InputError, match="did you mean cat"):
         nearest(VECTORS, "catt", 3)
+    with pytest.raises(InputError, match=r"that have a vector$"):  # no word that is spelled nearly so
+        nearest(VECTORS, "coat-rack", 3)
     with pytest.raises(InputError, match="2 different"):
         odd_one_out(VECTORS, ["cat", "dog", "cat"])
+
+
+def test_rare_words_of_a_question_are_named() -> None:
+    counted = replace(VECTORS, counts=np.array([5000, RARE, RARE - 1, 200, 1]))
+    assert rare_note(counted, ["cat", "dog", "Paris"]) is None
+    note = rare_note(counted, ["cat", "cow", "rome", "cow", "unknown"])
+    assert note is not None and f"cow ({RARE - 1}), rome (1);" in note
+    assert rare_note(VECTORS, ["cow"]) is None  # the counts are unknown

@@ -115,6 +115,10 @@ def test_vectors_in_and_out_roundtrip(kind: str, tmp_path: Path) -> None:
 
     out = input_embedding(save(model, tokenizer, tmp_path / "m"))
     assert np.array_equal(out.matrix[1:], vectors.matrix) and out.words[1:] == words
+    several = "".join(words[:2])
+    with pytest.raises(InputError, match=rf"one token of the model; the model reads '{several}' as ") as error:
+        out.nearest(several)
+    assert "did you mean" not in str(error.value)
 
 
 def train(model: NeuralLanguageModel, tokenizer: Tokenizer) -> None:

@@ -16,6 +16,7 @@ from langladder.ground.errors import InputError
 from langladder.text.words.segmentation import splitter_of
 
 LEAST_ODD = 3  # minimum number of words to find the odd one
+RARE = 60  # occurrences in training; the embedded corpus asks no analogies about rarer words
 
 
 class ScoredWord(TypedDict):
@@ -38,6 +39,20 @@ class OddWord(TypedDict):
 
     word: str
     compactness: float
+
+
+def rare_note(vectors: WordVectors, words: Sequence[str]) -> str | None:
+    """One sentence about the words of a question that are rare in the training text; None if there are none."""
+    if vectors.counts is None:
+        return None
+    counts = {word: int(vectors.counts[vectors.index[word]]) for word in map(vectors.spelled, words) if word in vectors}
+    rare = [f"{word} ({count:,})" for word, count in counts.items() if count < RARE]
+    if not rare:
+        return None
+    return (
+        f"words that occur fewer than {RARE} times in the training text of these vectors: {', '.join(rare)}; their "
+        "vectors are imprecise, so do not rely on the answer"
+    )
 
 
 def check(vectors: WordVectors, word: str) -> None:

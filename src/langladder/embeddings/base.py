@@ -14,7 +14,7 @@ same. `langladder.embeddings.saved` reads what `save` wrote, `langladder.formats
 Shape legend: V words, D dimensions, Q questions, K answers, A candidates, P pairs, U different words.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
@@ -34,6 +34,7 @@ from langladder.text.words.segmentation import WordChoice
 QUESTIONS_AT_ONCE = 1024  # share the (U, A) table of their words' cosines
 SCORES_AT_ONCE = 256  # bounds the (Q, A) tables of scores
 EPSILON = 0.001  # ε of 3CosMul
+ALIKE = 0.75  # share of equal letters in a suggested word, difflib's ratio: kng → king, kings; not baking
 AnalogyMethod = Literal["3cosadd", "3cosmul"]
 Matrix = Any
 """(V, D) numbers: a NumPy array, or a SciPy CSR matrix, which share no type."""
@@ -137,8 +138,7 @@ class WordVectors:
             InputError: the word has no vector; names the nearest spellings.
         """
         if word not in self.index:
-            close = get_close_matches(word, self.words, n=3)
-            hint = f"; did you mean {', '.join(close)}?" if close else ""
+            hint = did_you_mean(word, self.words)
             raise InputError(f"{word!r} is not among the {len(self):,} words that have a vector{hint}")
         return self.index[word]
 
@@ -261,6 +261,12 @@ def _largest(table: np.ndarray, k: int) -> np.ndarray:
     order = np.argsort(-np.take_along_axis(table, top, axis=1), axis=1, kind="stable")
     best: np.ndarray = np.take_along_axis(top, order, axis=1)
     return best
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of an error message: up to three known words with nearly the same spelling; empty if none has."""
+    close = get_close_matches(word, [*known], n=3, cutoff=ALIKE)
+    return f"; did you mean {', '.join(close)}?" if close else ""
 
 
 def changed(vectors: WordVectors, matrix: np.ndarray, done: dict[str, object]) -> WordVectors:

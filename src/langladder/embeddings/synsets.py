@@ -13,11 +13,11 @@ Words and ids hold no spaces (science_fiction); a word of several senses stands 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
+from langladder.embeddings.base import did_you_mean
 from langladder.ground.errors import InputError
 
 
@@ -72,8 +72,7 @@ class Synsets:
         for key, synset in sets.items():
             for hypernym in synset.hypernyms:
                 if hypernym not in sets:
-                    close = get_close_matches(hypernym, sets, n=3)
-                    hint = f"; did you mean {', '.join(close)}?" if close else ""
+                    hint = did_you_mean(hypernym, sets)
                     raise InputError(
                         f"{name}:{positions[key]}: hypernym {hypernym!r} is not an id of this lexicon{hint}"
                     )
@@ -157,8 +156,7 @@ class Synsets:
     def _known(self, word: str) -> list[str]:
         senses = self.senses(word)
         if not senses:
-            close = get_close_matches(word, self.index, n=3)
-            hint = f"; did you mean {', '.join(close)}?" if close else ""
+            hint = did_you_mean(word, self.index)
             raise InputError(f"{word!r} is not among the {len(self.index):,} words of the lexicon{hint}")
         return senses
 

@@ -23,6 +23,7 @@ itself reads them one after the other). A word with a piece that the tokenizer d
 import codecs
 import logging
 import struct
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -137,6 +138,25 @@ def _read_vectors(path: Path) -> np.ndarray:
 # ---- the input embedding of a language model
 
 
+@dataclass(frozen=True)
+class TokenVectors(WordVectors):
+    """The words that are one token of a language model; of other words, the error says which tokens they are."""
+
+    tokenizer: "Tokenizer" = field(kw_only=True)
+
+    def row(self, word: str) -> int:
+        """The row of a word. Raises InputError if it is several tokens, or none."""
+        if word in self.index:
+            return self.index[word]
+        from langladder.text.tokenize.tokenizers import word_pieces
+
+        pieces = [self.tokenizer.piece(int(token)).strip() for token in word_pieces(self.tokenizer, [word])[0]]
+        raise InputError(
+            f"{word!r} is not among the {len(self):,} words that have a vector, those that are one token of the model; "
+            f"the model reads {word!r} as {', '.join(filter(None, pieces))}"
+        )
+
+
 def input_embedding(model_folder: Path, vocabulary: Vocabulary | None = None) -> WordVectors:
     """The input embedding of a saved language model as word vectors.
 
@@ -167,7 +187,7 @@ def input_embedding(model_folder: Path, vocabulary: Vocabulary | None = None) ->
     }
     if vocabulary is None:
         single = word_tokens(tokenizer)
-        vectors = WordVectors(list(single.values()), table[list(single)], None, about)
+        vectors = TokenVectors(list(single.values()), table[list(single)], None, about, tokenizer=tokenizer)
     else:
         vectors = _of_vocabulary(table, tokenizer, vocabulary, about)
     if not len(vectors):

@@ -77,6 +77,7 @@ def test_analogy(run: Run, folder: Path, method: str) -> None:
         (WORDS[place], pytest.approx(scores[place], rel=1e-4, abs=1e-5)) for place in expected
     ]
     assert re.search(r"1 +queen +0\.", run("analogy", folder, "man", "woman", "king").stdout)
+    assert "man (7), woman (6), king (5); their vectors" in run("analogy", folder, "man", "woman", "king").stderr
     restricted = answer(run("analogy", folder, "man", "woman", "king", "--restrict", 3, "--json"))
     assert restricted["answers"] == []  # the three words of the question are the only ones left
 

@@ -50,7 +50,7 @@ def neighbours(vectors: str, damage: Damage, words: tuple[str, ...], request: Ne
     from langladder.formats.vector_files import read_vectors
 
     known = read_vectors(vectors, damage)
-    _note_spelling(known, words)
+    _note_words(known, words)
     found = {word: nearest(known, word, request.count, request.measure) for word in words}
     if as_json:
         answers = [{"word": word, "nearest": near} for word, near in found.items()]
@@ -69,12 +69,14 @@ def neighbours(vectors: str, damage: Damage, words: tuple[str, ...], request: Ne
 def analogy(vectors: str, damage: Damage, words: tuple[str, ...], request: AnalogyRequest, as_json: bool) -> None:
     """Complete an analogy: A is to B as C is to …
 
+    On the embedded corpus, the first example gives queen.
+
     With a FILE (or folder) in the format of Google's question set, the command counts the correct answers. It then
     ignores the case of words, and skips questions with a word that has no vector.
 
     \b
     Examples:
-      langladder analogy models/embedding/skipgram man woman king
+      langladder analogy models/embedding/skipgram he king she
       langladder analogy vectors.bin questions-words.txt --method mul --restrict 30000
     """
     if len(words) not in (1, 3):
@@ -86,7 +88,7 @@ def analogy(vectors: str, damage: Damage, words: tuple[str, ...], request: Analo
     if len(words) == 1:
         _evaluate_analogies(known, words[0], method, request.restrict, damage, as_json)
         return
-    _note_spelling(known, words)
+    _note_words(known, words)
     answers = answers_to(known, words, request.count, method, request.restrict)
     if as_json:
         print_json({"a": words[0], "b": words[1], "c": words[2], "method": method, "answers": answers}, damage)
@@ -157,7 +159,7 @@ def similarity(vectors: str, damage: Damage, words: tuple[str, ...], request: Si
 def _compare(vectors: "WordVectors", first: str, second: str, damage: Damage, as_json: bool) -> None:
     from langladder.answers.words import compare
 
-    _note_spelling(vectors, [first, second])
+    _note_words(vectors, [first, second])
     figures = compare(vectors, first, second)
     if as_json:
         print_json({"first": first, "second": second, **figures}, damage)
@@ -183,9 +185,12 @@ def _file_of(vectors: "WordVectors", name: str, wanted: str) -> Path:
     return path
 
 
-def _note_spelling(vectors: "WordVectors", words: Sequence[str]) -> None:
-    """Print that words are looked up in the spelling of the training text, if it differs from what was typed."""
+def _note_words(vectors: "WordVectors", words: Sequence[str]) -> None:
+    """Print which words are looked up in another spelling than was typed, and which are rare in the training text."""
+    from langladder.answers.words import rare_note
+
     note(vectors.normalisation.note(words, "words", vectors.index))
+    note(rare_note(vectors, words))
 
 
 @click.command("map")

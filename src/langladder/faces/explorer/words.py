@@ -31,9 +31,9 @@ Words = Annotated[str, Field(max_length=MOST_LISTED)]
 Count = Annotated[int, Field(ge=1, le=MOST_ANSWERS)]
 
 EXAMPLES = (  # a : b :: c, a group with one that does not belong, pairs, and words that may be biased
-    (("man", "woman", "king"), "dog cat paris horse", "she he, woman man", "doctor nurse teacher king queen actor"),
-    (("mann", "frau", "könig"), "hund katze berlin pferd", "sie er, frau mann", "arzt lehrer könig königin"),
-    (("homme", "femme", "roi"), "chien chat paris cheval", "elle il, femme homme", "docteur roi reine acteur"),
+    (("he", "she", "king"), "dog cat paris horse", "she he, woman man", "doctor nurse teacher king queen actor"),
+    (("er", "sie", "könig"), "hund katze berlin pferd", "sie er, frau mann", "arzt lehrer könig königin"),
+    (("il", "elle", "roi"), "chien chat paris cheval", "elle il, femme homme", "docteur roi reine acteur"),
 )
 
 
