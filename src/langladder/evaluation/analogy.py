@@ -65,7 +65,8 @@ class AnalogySection(AnalogyFigure):
 OVERALL = {
     "accuracy": Metric(
         "analogies",
-        "share of answered questions a : b = c : ? whose nearest word is correct (3CosAdd, question words left out)",
+        "share of the answered questions a : b = c : ? in which the word nearest to b − a + c is correct (3CosAdd; a, "
+        "b and c are left out)",
         unit="share",
         better="higher",
         brief=True,
@@ -75,7 +76,7 @@ OVERALL = {
     ),
     "interval": Metric(
         "±",
-        "half the width of the analogies' 95 % interval, over the choice of questions (Wilson)",
+        "half the width of the analogies' 95 % interval; it covers the choice of the questions (Wilson)",
         unit="share",
         brief=True,
         after="analogies",
@@ -122,7 +123,8 @@ class Analogies(AnalogyTotals):
         float | None,
         Metric(
             "3CosMul",
-            "the same questions, with similarities multiplied and divided instead of added and subtracted",
+            "share of the analogies that are right by 3CosMul, which multiplies and divides similarities where 3CosAdd"
+            " adds and subtracts them",
             unit="share",
             better="higher",
             after="±",

@@ -125,7 +125,8 @@ class DirectBias(Measured):
         float,
         Metric(
             "bias before",
-            "direct bias before debiasing: mean size of the cosine of jobs with the direction of the bias, 0 to 1",
+            "direct bias before debiasing: mean absolute cosine between the names of jobs and the direction of the "
+            "bias, 0 to 1",
             name="direct_bias_before",
         ),
     ]
@@ -133,7 +134,7 @@ class DirectBias(Measured):
         float,
         Metric(
             "bias",
-            "the same after debiasing; words that were neutralised have none",
+            "direct bias after debiasing; words that were neutralised have none",
             better="lower",
             name="direct_bias",
         ),

@@ -167,7 +167,7 @@ class TranslationScores(Measured):
         Interval | None,
         Metric(
             "BLEU ±",
-            "half the width of its 95 % interval, by resampling the test sentences (bootstrap)",
+            "half the width of the BLEU's 95 % interval, by resampling the test sentences (bootstrap)",
             digits=1,
             brief=True,
             after="BLEU",

@@ -34,7 +34,12 @@ class CaptionScores(Measured):
     ]
     facts: Annotated[
         float,
-        Metric("facts", "share of the facts in the caption, each in the right position", unit="share", better="higher"),
+        Metric(
+            "facts",
+            "share of the scene's facts that the caption states, each in the right position",
+            unit="share",
+            better="higher",
+        ),
     ]
     bleu: Annotated[
         float,

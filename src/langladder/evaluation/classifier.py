@@ -75,7 +75,8 @@ class ClassifierScores(Measured):
         Interval | None,
         Metric(
             "accuracy ±",
-            "half the width of its 95 % interval, in points, over the choice of test texts (Wilson)",
+            "half the width of the accuracy's 95 % interval, in points; it covers the choice of the test texts "
+            "(Wilson)",
             unit="points",
             digits=1,
             brief=True,
@@ -86,7 +87,8 @@ class ClassifierScores(Measured):
         float,
         Metric(
             "macro-F₁",
-            "mean over the labels of F₁, 2PR / (P + R); all labels have the same weight, also rare ones",
+            "mean over the labels of F₁ = 2PR / (P + R), P precision, R recall; a rare label has the same weight as a "
+            "frequent one",
             unit="share",
             better="higher",
             compared=True,
@@ -105,7 +107,8 @@ class ClassifierScores(Measured):
         float,
         Metric(
             "ECE",
-            "expected calibration error: mean difference between accuracy and predicted probability",
+            "expected calibration error: mean difference between the predicted probability and the share of correct "
+            "answers",
             unit="share",
             better="lower",
             brief=True,
@@ -121,7 +124,7 @@ class MultiLabelScores(Measured):
         float,
         Metric(
             "micro-F₁",
-            "F₁ over all pairs of a text and a label: all labels of all texts have the same weight",
+            "one F₁ from all pairs of a text and a label; a frequent label has more weight than a rare one",
             unit="share",
             better="higher",
             brief=True,
@@ -133,8 +136,8 @@ class MultiLabelScores(Measured):
         float,
         Metric(
             "accuracy of a label",
-            "share of all pairs of a text and a label that are right, one minus the Hamming loss; if labels are "
-            "rare, it is high even for a rung that never gives one",
+            "share of all pairs of a text and a label in which the rung is right that the text has the label, or that "
+            "it does not (1 − Hamming loss); if labels are rare, even a rung that gives no labels has a high value",
             unit="share",
             better="higher",
             after="micro-F₁",
@@ -244,8 +247,8 @@ class ClassifierPage(Page):
         float | None,
         Metric(
             "below the best",
-            "points between the accuracy and the Bayes accuracy, that of the best guess under the grammar that drew "
-            "the texts, which no classifier beats on average; known only for a corpus with a known grammar",
+            "points between the accuracy and the Bayes accuracy: that of the best possible classifier, which knows the"
+            " grammar that wrote the texts; known only for a corpus with a known grammar",
             unit="points",
             digits=1,
             better="lower",

@@ -68,7 +68,7 @@ class Clusters(Measured):
         float | None,
         Metric(
             "purity",
-            "share of words in a cluster (k-means) in which their own group is the most frequent",
+            "share of the words that belong to the most frequent group of their cluster (k-means)",
             unit="share",
             better="higher",
             card="purity of clusters",
@@ -84,7 +84,7 @@ class Clusters(Measured):
             only={
                 "accuracy": Metric(
                     "outliers",
-                    "share of word sets whose odd one out is found",
+                    "share of the sets of words in which the word that does not belong is found",
                     unit="share",
                     better="higher",
                     name="outliers",

@@ -74,7 +74,7 @@ class GapScores(Measured):
         float | None,
         Metric(
             "next sentence",
-            "accuracy on pairs of texts, predicting whether the second follows the first; half of them do",
+            "accuracy on pairs of texts: does the second text follow the first? It does in half of the pairs",
             unit="share",
             better="higher",
             brief=True,
@@ -100,7 +100,8 @@ class PseudoScores(Measured):
         float,
         Metric(
             "pseudo-perplexity per token",
-            "the same per token; comparable only between encoders that share a tokenizer",
+            "exp of the mean surprisal per token, computed in the same way; comparable only between encoders that "
+            "share a tokenizer",
             unit="perplexity",
             better="lower",
             after="pseudo-perplexity per word",
@@ -110,8 +111,9 @@ class PseudoScores(Measured):
         float,
         Metric(
             "pseudo-perplexity per word",
-            "exp of the mean surprisal per word; each token of a sentence is hidden in turn, all others are visible "
-            "(Salazar et al. 2020); not comparable with the perplexity of language models, which see the left context",
+            "exp of the mean surprisal per word, where each token of a sentence is hidden in turn and all others are "
+            "visible (Salazar et al. 2020); not comparable with the perplexity of language models, which see the words"
+            " before only",
             unit="perplexity",
             better="lower",
             brief=True,

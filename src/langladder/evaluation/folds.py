@@ -52,7 +52,11 @@ class FoldScores(Measured):
     f1_sd: Annotated[
         float,
         Metric(
-            "F₁ sd of folds", "its standard deviation over the folds, in points", unit="points", digits=1, card=None
+            "F₁ sd of folds",
+            "standard deviation of this F₁ over the folds, in points",
+            unit="points",
+            digits=1,
+            card=None,
         ),
     ]
 

@@ -86,7 +86,7 @@ class GoldScores(Measured):
         Interval | None,
         Metric(
             "±",
-            "half the width of its 95 % interval, by resampling the test prompts (bootstrap)",
+            "half the width of the gold reward's 95 % interval, by resampling the test prompts (bootstrap)",
             after="gold reward",
             logged=False,
         ),
@@ -154,7 +154,8 @@ FOLLOWED = Metric(
 )
 ALIGNMENT_TAX = Metric(
     "perplexity of text",
-    "perplexity per word of the test text, which is not a dialogue: the cost of alignment",
+    "perplexity per word of the test text, which is plain text; what it is above that of the base is the cost of "
+    "alignment",
     unit="perplexity",
     better="lower",
     brief=True,

@@ -242,7 +242,7 @@ class Work(Measured):
         float,
         Metric(
             "operations/{position}",
-            "multiplications and additions of a forward pass for each {position}, at the length it is trained on; "
+            "multiplications and additions per {position} of a forward pass over a row of the training length; "
             "training takes about three times as many",
             unit="compact",
             better="lower",
@@ -254,8 +254,8 @@ class Work(Measured):
         int,
         Metric(
             "training memory",
-            "of weights, gradients, the optimiser's state and what the backward pass needs of a batch, in fp32; "
-            "an estimate for any machine, without libraries and data",
+            "estimated memory for weights, gradients, the optimiser's state and the activations of a batch, in fp32; "
+            "libraries and data need more",
             unit="bytes",
             better="lower",
             after=LAST,

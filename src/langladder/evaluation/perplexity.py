@@ -72,7 +72,7 @@ class TextScores(Measured):
         float,
         Metric(
             "perplexity per token",
-            "the same per token of the model's own tokenizer; comparable only between models that share it",
+            "exp of the mean surprisal per token; comparable only between models that share a tokenizer",
             unit="perplexity",
             better="lower",
             after="perplexity per word",
@@ -82,8 +82,9 @@ class TextScores(Measured):
         float,
         Metric(
             "perplexity per word",
-            "exp of the mean surprisal per word: as uncertain as a choice among that many words; every character of "
-            "the test text counts once, so it compares models with different tokenizers",
+            "exp of the mean surprisal per word: the model is as uncertain as in a choice among that many equally "
+            "likely words. Every character of the test text counts once, so models with different tokenizers can be "
+            "compared",
             unit="perplexity",
             better="lower",
             brief=True,
@@ -94,8 +95,8 @@ class TextScores(Measured):
         float,
         Metric(
             "bits per character",
-            "the size to which the model would compress each character of the test text; compares models of one "
-            "language, also if it is written without spaces",
+            "bits per character that the test text would need if the model compressed it; comparable between models of"
+            " one language, also of a language without spaces",
             better="lower",
         ),
     ]
@@ -103,8 +104,9 @@ class TextScores(Measured):
         float,
         Metric(
             "bits per byte",
-            "the size to which the model would compress each byte of the test text; independent of words and tokens. A "
-            "character takes one byte in English and three in Thai or Chinese: do not compare scripts by it",
+            "bits per byte that the test text would need if the model compressed it; independent of words and tokens. "
+            "A character takes one byte in English and three in Thai or Chinese, so do not compare texts in different "
+            "scripts",
             better="lower",
             brief=True,
             compared=True,
@@ -115,8 +117,8 @@ class TextScores(Measured):
         float | None,
         Metric(
             "above the floor",
-            "how much the perplexity per word exceeds the entropy floor, the true uncertainty of the text, which no "
-            "model can beat; known only for a corpus with a known grammar",
+            "by how much the perplexity per word exceeds the entropy floor, which is the perplexity of the true "
+            "probabilities: no model can be below it on average; known only for a corpus with a known grammar",
             unit="percent",
             better="lower",
             brief=True,

@@ -46,7 +46,7 @@ class ReaderScores(Measured):
         float,
         Metric(
             "exact match",
-            "share of the test questions with a correct answer, normalised as in SQuAD",
+            "share of the test questions whose answer equals a correct one, both normalised as in SQuAD",
             unit="points",
             digits=1,
             better="higher",
@@ -58,7 +58,7 @@ class ReaderScores(Measured):
         Interval | None,
         Metric(
             "±",
-            "half the width of its 95 % interval, over the choice of test questions (Wilson)",
+            "half the width of the exact match's 95 % interval; it covers the choice of the test questions (Wilson)",
             unit="points",
             digits=1,
             brief=True,
@@ -69,7 +69,8 @@ class ReaderScores(Measured):
         float,
         Metric(
             "F₁",
-            "mean F₁ of the words of an answer, the best over the correct answers; 1 for no answer if there is none",
+            "mean F₁ of the words of an answer, compared with the most similar correct answer; if a question has no "
+            "answer, 1 for giving none",
             unit="points",
             digits=1,
             better="higher",
@@ -79,7 +80,7 @@ class ReaderScores(Measured):
     ]
     f1_interval: Annotated[
         Interval | None,
-        Metric("F₁ ±", "half the width of its 95 % interval", unit="points", digits=1, logged=False),
+        Metric("F₁ ±", "half the width of the F₁'s 95 % interval", unit="points", digits=1, logged=False),
     ]
     answerable: Annotated[int, LOGGED]
     answered_exact: Annotated[
@@ -146,7 +147,8 @@ class ReaderPage(Page):
         float | None,
         Metric(
             "options",
-            "mean number of options to choose from, an easier task that is not comparable; a dash: it finds a span",
+            "mean number of options to choose from. A dash: the reader finds a span, which is harder, so the two kinds"
+            " are not comparable",
             digits=1,
             brief=True,
             after="no answer",

@@ -43,13 +43,21 @@ class RewardScores(Measured):
     prompts: int
     pairs: Annotated[
         int,
-        Metric("pairs", "pairs of answers that the accuracy is over", digits=0, brief=True, logged=False, card=None),
+        Metric(
+            "pairs",
+            "number of pairs of answers from which the accuracy is computed",
+            digits=0,
+            brief=True,
+            logged=False,
+            card=None,
+        ),
     ]
     accuracy: Annotated[
         float,
         Metric(
             "accuracy",
-            "share of the pairs of answers to test prompts with a higher reward for the better answer, in per cent",
+            "share of the pairs of answers to test prompts in which the better answer gets the higher reward, in per "
+            "cent",
             unit="points",
             digits=1,
             better="higher",
@@ -72,7 +80,7 @@ class RewardScores(Measured):
         Interval | None,
         Metric(
             "±",
-            "half the width of its 95 % interval, in points, over the choice of prompts (Wilson)",
+            "half the width of the accuracy's 95 % interval, in points; it covers the choice of the prompts (Wilson)",
             unit="points",
             digits=1,
             after="accuracy",

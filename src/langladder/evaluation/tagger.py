@@ -73,7 +73,7 @@ class TaggerScores(Measured):
         Interval | None,
         Metric(
             "±",
-            "half the width of its 95 % interval, over the choice of test sentences (Wilson)",
+            "half the width of the accuracy's 95 % interval; it covers the choice of the test sentences (Wilson)",
             unit="points",
             digits=2,
             brief=True,
@@ -110,7 +110,7 @@ class TaggerScores(Measured):
         float,
         Metric(
             "cross-entropy",
-            "nats per word, of the tag's probability given the whole sentence",
+            "mean surprisal of the correct tag given the whole sentence, in nats per word",
             better="lower",
             after="invalid",
             card="cross-entropy, nats",
@@ -120,7 +120,8 @@ class TaggerScores(Measured):
         float,
         Metric(
             "ECE",
-            "expected calibration error: difference between the predicted probability and the share of correct answers",
+            "expected calibration error: mean difference between the predicted probability and the share of correct "
+            "answers",
             better="lower",
             after="cross-entropy",
             card="expected calibration error",
@@ -130,7 +131,7 @@ class TaggerScores(Measured):
         int | None,
         Metric(
             "invalid",
-            "sentences whose tags break their scheme (IOB2, IOBES)",
+            "number of sentences with tags that the scheme (IOB2, IOBES) does not allow one after the other",
             unit="whole",
             better="lower",
             after="F₁ ±",
@@ -155,8 +156,8 @@ class TaggerScores(Measured):
         Interval | None,
         Metric(
             "F₁ ±",
-            "half the width of the entity F₁'s 95 % interval, over the choice of test sentences (Wilson); not over "
-            "seeds",
+            "half the width of the entity F₁'s 95 % interval; it covers the choice of the test sentences (Wilson), not"
+            " seeds",
             unit="points",
             digits=1,
             brief=True,
@@ -208,7 +209,7 @@ class TaggerPage(Page):
         float | None,
         Metric(
             "Bayes",
-            "accuracy of the best possible tagger under the grammar that drew the sentences",
+            "accuracy of the best possible tagger, which knows the grammar that wrote the sentences",
             unit="points",
             digits=2,
             brief=True,
@@ -220,7 +221,8 @@ class TaggerPage(Page):
         float | None,
         Metric(
             "one tag",
-            "accuracy if every word gets the most frequent tag of the test words; O if few words are in phrases",
+            "accuracy of a tagger that gives every word the same tag: the most frequent one of the test words (often O"
+            " where tags mark phrases)",
             unit="points",
             digits=2,
             after="Bayes",

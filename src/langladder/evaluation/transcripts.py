@@ -51,7 +51,15 @@ class TranscriptScores(Measured):
             better="lower",
         ),
     ]
-    wer: Annotated[float, Metric("WER", "the same of words", unit="share", better="lower")]
+    wer: Annotated[
+        float,
+        Metric(
+            "WER",
+            "words to insert, delete or replace, per word of the reference; lower is better",
+            unit="share",
+            better="lower",
+        ),
+    ]
     exact: Annotated[float, Metric("exact", "share of the sentences without an error", unit="share", better="higher")]
     search_errors: Annotated[
         float | None,

@@ -71,8 +71,8 @@ class SearchErrors(Measured):
         float | None,
         Metric(
             "search errors",
-            "share of the wrong translations for which the model gives the reference a better score than its own "
-            "output, so that the search is responsible; in the others it is the model",
+            "share of the wrong translations that are the fault of the search: the model gives the reference a better "
+            "score than its own output. The others are the fault of the model",
             unit="share",
             name="search_error_share",
             card="share of search errors among wrong outputs",

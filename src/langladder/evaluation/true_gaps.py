@@ -76,8 +76,9 @@ class TrueScores(Measured):
         float,
         Metric(
             "above the truth",
-            "hidden words of one token: how much the perplexity exceeds that of their true distribution, on average "
-            "over all possible words there, e^KL − 1; known only for a corpus with a known grammar",
+            "by how much the perplexity of hidden words exceeds the perplexity of their true distribution: e^KL − 1, "
+            "where KL is the mean divergence between the two distributions; only of words that are one token; known "
+            "only for a corpus with a known grammar",
             unit="percent",
             better="lower",
             brief=True,
