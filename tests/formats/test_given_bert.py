@@ -193,7 +193,7 @@ def pickled(folder: Path) -> None:
 
 
 STRANGE: dict[str, tuple[Callable[[Path], None], str]] = {
-    "a pickle": (pickled, "lacks model.safetensors, and pytorch_model.bin is not read"),
+    "a pickle": (pickled, "has pytorch_model.bin, but model.safetensors is needed"),
     "no tokenizer": (without("vocab.txt"), "neither tokenizer.json nor vocab.txt"),
     "no settings": (without("config.json"), "no such file"),
     "another size": (changed("config.json", lambda v: v | {"vocab_size": 10**8}), "do not fit config.json"),

@@ -269,7 +269,7 @@ def test_a_tokenizer_of_another_size_is_refused(tmp_path: Path, family: str) -> 
     make(family, tmp_path / "m")
     name = "target.json" if family == "translator" else "tokenizer.json"
     train_tokenizer(["a b c d e f g"], TokenizerConfig(kind="word", vocab_size=None)).save(tmp_path / "m" / name)
-    assert f"{V} tokens, its {name} {V + 2}" in refused(family, tmp_path / "m")
+    assert f"{V} tokens, but its {name} has {V + 2}" in refused(family, tmp_path / "m")
 
 
 def test_a_vast_vocabulary_takes_neither_memory_nor_time_in_a_process_of_its_own(tmp_path: Path) -> None:

@@ -258,7 +258,7 @@ def test_empty_files_of_pairs(folder: Path) -> None:
         (folder / name).touch()
     assert read_pairs(folder, **shipped("parallel")) == [("go", "va")]
     (folder / "b.fr").write_text("seul\n")
-    with pytest.raises(InputError, match=r"b\.en: 0 lines, but .*b\.fr: 1"):
+    with pytest.raises(InputError, match=r"b\.en has 0 lines, but .*b\.fr has 1"):
         read_pairs(folder, **shipped("parallel"))
 
 
@@ -410,7 +410,7 @@ def test_one_file_of_pairs_needs_no_ending(folder: Path) -> None:
 def test_parallel_files_of_different_length_give_both_counts(folder: Path) -> None:
     (folder / "a.en").write_text("1\n2\n3\n")
     (folder / "a.fr").write_text("1\n2\n3\n4\n5\n")
-    with pytest.raises(InputError, match=r"a\.en: 3 lines, but .*a\.fr: 5"):
+    with pytest.raises(InputError, match=r"a\.en has 3 lines, but .*a\.fr has 5"):
         read_pairs(folder, files="a.en", target_files="a.fr", layout="two_files")
     assert not (folder.parent / "raw").exists()
 

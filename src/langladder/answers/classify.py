@@ -111,7 +111,9 @@ def classify(model: Classifier, examples: Sequence[Example], request: ClassifyRe
         line = example.text if example.second is None else f"{example.text}\t{example.second}"
         why = decision(model, read, int(order[0]), sure, said=said) if request.explain else None
         if why is not None and not why.weights:
-            raise InputError(f"{type(model).__name__} does not look at words and cannot tell which count; no --explain")
+            raise InputError(
+                f"{type(model).__name__} does not look at words, so --explain is not supported; leave it out"
+            )
         note = RIGHT_BRANCHING if example.tree is None and reads_trees(model) else _cut(model, read, next(whole))
         found.append(Classification(line, example, best, why, given, note))
     return found
@@ -162,7 +164,7 @@ def example_of(model: Classifier, line: str, where: str = "") -> Example:
     texts = [part.strip() for part in line.split("\t")]
     if len(texts) > 2 or (len(texts) == 2 and not all(texts)):
         held = f"{len(texts)} texts with tabs between them" if all(texts) else "a tab beside an empty text"
-        raise InputError(f"{at}{held}; a line is one text, or two, neither of them empty")
+        raise InputError(f"{at}{held}; write one text on a line, or two with a tab between them")
     return Example(texts[0], texts[1] if len(texts) == 2 else None)
 
 

@@ -50,7 +50,9 @@ def generate(
     else:
         helper = read_model(draft)
         if not helper.tokenizer.same_as(loaded.tokenizer):
-            raise InputError(f"draft: {draft} has another tokenizer than {loaded.name}; choose one of the same text")
+            raise InputError(
+                f"draft: {draft} has another tokenizer than {loaded.name}; choose a draft with the same one"
+            )
         drawn = [
             speculate(loaded.model, helper.model, [BOS, *ids], config, lookahead=lookahead, row=row, counts=counts)
             for row, ids in enumerate(prefixes)

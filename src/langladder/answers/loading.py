@@ -63,7 +63,7 @@ def read_model(folder: Path) -> LoadedModel:
     model, tokenizer = LanguageModel.load(folder), Tokenizer.load(folder / "tokenizer.json")
     known = tokenizer.full_vocab_size if model.reads_markers else tokenizer.vocab_size
     if model.vocab_size != known:
-        raise InputError(f"{folder}: the model has {model.vocab_size} tokens, its tokenizer.json {known}")
+        raise InputError(f"{folder}: the model has {model.vocab_size} tokens, but its tokenizer.json has {known}")
     return LoadedModel(folder.name, model, tokenizer, conventions_of(folder))
 
 
@@ -97,7 +97,7 @@ def read_encoder(folder: Path) -> LoadedEncoder:
     model, tokenizer = BERT.load(folder), Tokenizer.load(folder / "tokenizer.json")
     if model.vocab_size != tokenizer.full_vocab_size:
         raise InputError(
-            f"{folder}: the model has {model.vocab_size} tokens, its tokenizer.json {tokenizer.full_vocab_size}"
+            f"{folder}: the model has {model.vocab_size} tokens, but its tokenizer.json has {tokenizer.full_vocab_size}"
         )
     return LoadedEncoder(model, tokenizer)
 
@@ -110,7 +110,7 @@ def read_translator(folder: Path) -> LoadedTranslator:
     for side, size in (("source", model.source_vocab_size), ("target", model.target_vocab_size)):
         sides[side] = Tokenizer.load(folder / f"{side}.json")
         if sides[side].vocab_size != size:
-            raise InputError(f"{folder}: the model has {size} tokens, its {side}.json {sides[side].vocab_size}")
+            raise InputError(f"{folder}: the model has {size} tokens, but its {side}.json has {sides[side].vocab_size}")
     return LoadedTranslator(folder.resolve().name, model, **sides)
 
 

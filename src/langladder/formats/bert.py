@@ -61,7 +61,7 @@ def export_bert(model: BERT, tokenizer: Tokenizer, folder: Path) -> None:
     """
     if tokenizer.full_vocab_size != model.vocab_size:
         raise InputError(
-            f"{folder}: the model has {model.vocab_size} tokens, the tokenizer {tokenizer.full_vocab_size}"
+            f"{folder}: the model has {model.vocab_size} tokens, but the tokenizer has {tokenizer.full_vocab_size}"
         )
     arrays = {name: np.ascontiguousarray(array) for name, array in bert_arrays(model).items()}
     with atomic_folder(Path(folder)) as temporary:
@@ -302,8 +302,8 @@ def weights_file(folder: Path) -> Path:
     others = [file.name for ending in ("*.bin", "*.safetensors", "*.h5") for file in sorted(folder.glob(ending))]
     if others and ARRAYS not in others:
         raise InputError(
-            f"{folder}: lacks {ARRAYS}, and {others[0]} is not read (a pickle may run code, of parts the others lack); "
-            "`save_pretrained` of transformers writes one file: max_shard_size='100GB'"
+            f"{folder}: has {others[0]}, but {ARRAYS} is needed: one file with all weights, no pickle, which could run "
+            "code; write it with `save_pretrained(…, max_shard_size='100GB')` of transformers"
         )
     return folder / ARRAYS
 

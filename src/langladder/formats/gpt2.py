@@ -81,7 +81,7 @@ def write_decoder(
     instructed = isinstance(model, InstructedGPT)
     known = tokenizer.full_vocab_size if instructed else tokenizer.vocab_size
     if known != model.vocab_size:
-        raise InputError(f"{folder}: the model has {model.vocab_size} tokens, the tokenizer {known}")
+        raise InputError(f"{folder}: the model has {model.vocab_size} tokens, but the tokenizer has {known}")
     generation: JSONObject = SPECIALS | {"do_sample": True}
     if instructed:
         generation["suppress_tokens"] = [PAD, BOS, *range(tokenizer.vocab_size, model.vocab_size)]

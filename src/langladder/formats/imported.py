@@ -91,7 +91,7 @@ def read_imported(folder: Path) -> tuple[BERT | GPT, Tokenizer]:
             "it was exported from"
         )
     if model.vocab_size != known:
-        raise InputError(f"{folder}: the model has {model.vocab_size} tokens, its tokenizer {known}")
+        raise InputError(f"{folder}: the model has {model.vocab_size} tokens, but its tokenizer has {known}")
     return model, tokenizer
 
 

@@ -204,7 +204,10 @@ def test_a_conversation_goes_on_after_a_mistake(run: Run, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("a\tb\tc", "texts.tsv:2: 3 texts with tabs between them; a line is one text, or two, neither of them empty"),
+        (
+            "a\tb\tc",
+            "texts.tsv:2: 3 texts with tabs between them; write one text on a line, or two with a tab between them",
+        ),
         ("a\t ", "texts.tsv:2: a tab beside an empty text; a line is"),
     ],
 )

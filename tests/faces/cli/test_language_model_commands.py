@@ -207,7 +207,7 @@ def test_a_model_and_a_tokenizer_that_do_not_fit(run: Run, project: Path) -> Non
     GPT(GPT.Config(context=4, width=4, layers=1, heads=1), 9).save(project / "odd")
     (project / "odd/tokenizer.json").write_bytes((project / "models/lm/gpt/tokenizer.json").read_bytes())
     result = run("generate", "odd")
-    assert result.exit_code == 2 and "the model has 9 tokens, its tokenizer.json" in result.stderr
+    assert result.exit_code == 2 and "the model has 9 tokens, but its tokenizer.json" in result.stderr
 
 
 def test_export_keeps_what_the_models_say(run: Run, project: Path) -> None:

@@ -330,7 +330,7 @@ def test_a_folder_from_elsewhere_is_not_trusted(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="outside its folder"):
             _load_pyfunc(tmp_path)
     write_json(tmp_path / "langladder.json", {"model": "models/lm/gpt"})
-    with pytest.raises(InputError, match=r"is not .model, place, fingerprint"):
+    with pytest.raises(InputError, match=r"must have the keys model, place and fingerprint"):
         _load_pyfunc(tmp_path)
     (tmp_path / "langladder.json").unlink()
     with pytest.raises(InputError, match="no model that can predict"):

@@ -63,7 +63,7 @@ def import_model(source: "File", out: Path, tokens: Path | None, overwrite: bool
         model, tokenizer = _read(folder, tokens)
     known = tokenizer.full_vocab_size if isinstance(model, Encoder) else tokenizer.vocab_size
     if model.vocab_size != known:
-        raise InputError(f"{source}: the model has {model.vocab_size} tokens, its tokenizer {known}")
+        raise InputError(f"{source}: the model has {model.vocab_size} tokens, but its tokenizer has {known}")
     with atomic_folder(target, MODEL) as temporary:
         model.save(temporary)
         tokenizer.save(temporary / "tokenizer.json")

@@ -451,7 +451,7 @@ def lies_in(folder: Path) -> Path:
     if not isinstance(pointer, dict) or not all(
         isinstance(pointer.get(key), str) for key in ("model", "place", "fingerprint")
     ):
-        raise InputError(f"{folder / POINTER}: is not {{model, place, fingerprint}}")
+        raise InputError(f"{folder / POINTER}: must have the keys model, place and fingerprint")
     inside = PurePosixPath(pointer["model"])
     if inside.is_absolute() or ".." in inside.parts:
         raise InputError(f"{folder / POINTER}: model: {pointer['model'][:200]!r} is outside its folder")

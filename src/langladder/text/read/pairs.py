@@ -227,4 +227,7 @@ def _two_files(one: File, two: File, source: ParallelSource, facts: FileFacts) -
         if lines[0] == lines[1]:
             yield left, right
     if lines[0] != lines[1]:
-        raise InputError(f"{one}: {lines[0]:,} lines, but {two}: {lines[1]:,}; line i must translate line i")
+        raise InputError(
+            f"{one} has {lines[0]:,} lines, but {two} has {lines[1]:,}; each line of one must translate the "
+            "same line of the other"
+        )

@@ -57,7 +57,7 @@ function grown(run) {
   const head = make("tr", {}, make("th", { scope: "col" }, "rung"), make("th", { scope: "col" }, "grew from"));
   return [
     make("h2", {}, "Family tree"),
-    make("p", {}, `A rung may begin with what another has learnt: each box grew from the one at its left.${run.tree.includes("stroke-dasharray") ? " A dashed line comes from a rung that it learnt from, too: a reward model." : ""}`),
+    make("p", {}, `A rung may start from another one: it begins with what that one has learnt. Each box started from the box to its left.${run.tree.includes("stroke-dasharray") ? " A dashed line comes from another rung that it also learnt from, such as a reward model." : ""}`),
     drawing ? region("The family tree", drawing) : null,
     region("Which rung grew from which", make("table", {}, make("caption", {}, "Which rung grew from which"), make("thead", {}, head), make("tbody", {}, ...rows))),
   ];
