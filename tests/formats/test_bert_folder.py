@@ -66,7 +66,7 @@ def test_another_folder_is_refused_in_a_line(
 
 
 def test_another_models_tokenizer_is_refused(tmp_path: Path, tokenizer: Tokenizer) -> None:
-    with pytest.raises(InputError, match=r"the model has 40 tokens, the tokenizer \d+"):
+    with pytest.raises(InputError, match=r"the model has 40 tokens, but the tokenizer has \d+"):
         export_bert(make(), tokenizer, tmp_path / "hf")
     assert not (tmp_path / "hf").exists()
 
