@@ -140,7 +140,7 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
         page = page.model_copy(update={"more_labels": self._more_labels(rung, folder, model)})
         network = cast("NeuralClassifier", model)  # where `work_of_reader` reads lengths
         work = work_of_reader(model, rung, (len(network.encode(one).ids) for one in examples))
-        best = "" if page.bayes_accuracy is None else f", {page.bayes_accuracy:.1%} can be known"
+        best = "" if page.bayes_accuracy is None else f" (the best possible is {page.bayes_accuracy:.1%})"
         best = best if page.multi_label is None else f" in all their labels, micro-F₁ {page.multi_label.micro_f1:.3f}"
         message = f"{page.scores.accuracy:.1%} of {page.texts:,} test texts right{best}"
         message += "" if page.by_fold is None else f"; {page.by_fold}"

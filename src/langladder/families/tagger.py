@@ -114,7 +114,7 @@ model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_pro
             test = read_tagged(TAGS / "test.parquet")
             page = evaluate_tagger(model, test, known=known, name=rung.name, table=table)
         work = work_of_reader(model, rung, (len(one.words) for one in test))
-        best = "" if page.bayes_accuracy is None else f", {page.bayes_accuracy:.1%} can be known"
+        best = "" if page.bayes_accuracy is None else f" (the best possible is {page.bayes_accuracy:.1%})"
         share = "" if page.majority_accuracy is None else f", {page.majority_accuracy:.1%} by one tag for all"
         message = f"{page.scores.accuracy:.1%} of {page.words:,} test words right{best}{share}"
         if page.scores.entity_f1 is not None:

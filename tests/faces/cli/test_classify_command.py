@@ -208,7 +208,7 @@ def test_a_conversation_goes_on_after_a_mistake(run: Run, monkeypatch: pytest.Mo
             "a\tb\tc",
             "texts.tsv:2: 3 texts with tabs between them; write one text on a line, or two with a tab between them",
         ),
-        ("a\t ", "texts.tsv:2: a tab beside an empty text; a line is"),
+        ("a\t ", "texts.tsv:2: a tab beside an empty text; write one text on a line"),
     ],
 )
 def test_a_line_that_is_no_text_is_refused_with_its_place(run: Run, tmp_path: Path, line: str, told: str) -> None:

@@ -56,8 +56,8 @@ def test_a_baseline_that_is_level_wins() -> None:
     title, worth, (first, second, third), *shown = of(rung("net", 0.82, 40.0), rung("tf-idf", 0.80, 1.5, counted=True))
     assert (title, worth, *shown) == ("Classifiers", "tf-idf", "accuracy 80.0 % ± 2.0 %", "1.5 s", "123 k parameters")
     assert first == (
-        "Trained on 200 examples, 10,523 words and 2 labels, food the rarest with 80, the best of 2 rungs by accuracy "
-        "is net with 82.0 % ± 2.0 %."
+        "Trained on 200 examples, 10,523 words and 2 labels (the rarest, food, occurs 80 times), the best of 2 rungs "
+        "by accuracy is net with 82.0 % ± 2.0 %."
     )
     assert second == (
         "Your baseline wins: tf-idf (80.0 % ± 2.0 %) cannot be told apart from it (± 2.8 %) and trains in 1.5 s "

@@ -48,7 +48,7 @@ def test_what_no_grammar_tells_has_no_column() -> None:
     (table,) = ladder_rows(report_of(classifier=rungs(best=None)))
     assert "below the best" not in [column.title for column in table.columns]
     (found,) = family_pictures(FAMILY, report_of(classifier=rungs(best=None)))
-    assert "Bayes" not in found.caption and "best that can be known" not in found.svg
+    assert "Bayes" not in found.caption and "best possible" not in found.svg
 
 
 def test_the_headline_names_the_best_and_what_is_left() -> None:
@@ -58,7 +58,7 @@ def test_the_headline_names_the_best_and_what_is_left() -> None:
     assert said == (
         "Best classifier on these texts",
         f"tree_lstm, which labels {100 * best:.1f} % of the test texts right, {95 - 100 * best:.1f} points below the "
-        "best that can be known",
+        "best possible",
     )
     assert family_headline(FAMILY, report_of()) is None and list(family_pictures(FAMILY, report_of())) == []
     assert list(family_sections(FAMILY, report_of())) == []

@@ -370,7 +370,7 @@ def _size(data: Mapping[str, Any], side: str) -> str:
         return found
     rarest = min(labels, key=labels.__getitem__)
     kind = "tags" if side == "tags" else "labels"
-    return f"{found} and {len(labels):,} {kind}, {rarest} the rarest with {labels[rarest]:,}"
+    return f"{found} and {len(labels):,} {kind} (the rarest, {rarest}, occurs {labels[rarest]:,} times)"
 
 
 def _counted(train: Mapping[str, Any], unit: str) -> str:
@@ -381,7 +381,7 @@ def _bound(entries: Sequence[Entry[Page]], best: Judged) -> str:
     """What nobody can beat, where the corpus says it."""
     page: Any = next(entry.page for entry in entries if entry.title == best.title)
     if (accuracy := getattr(page, "bayes_accuracy", None)) is not None:
-        return f" ({numbers.share(accuracy)} can be known)"
+        return f" (the best possible is {numbers.share(accuracy)})"
     floor = getattr(getattr(page, "scores", None), "floor_perplexity_per_word", None)
     return "" if floor is None else f" (the floor is {floor:.2f})"
 

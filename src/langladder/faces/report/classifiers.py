@@ -61,7 +61,7 @@ def headline(inputs: ReportInputs, family: str) -> tuple[str, str] | None:
     if best.page.below_best is not None:
         below = 100 * best.page.below_best
         where = f"{abs(below):.1f} points {'below' if below >= 0 else 'above'}"
-        text += f", {where} the best that can be known"
+        text += f", {where} the best possible"
     return "Best classifier on these texts", text
 
 
@@ -75,7 +75,7 @@ def pictures(inputs: ReportInputs, family: str) -> Iterable[Picture]:
         "accuracy",
         "accuracy of the classifiers on the test texts (higher is better)",
         best=best,
-        line="best that can be known",
+        line="best possible",
     )
     caption = "Accuracy of each classifier with its 95 % interval. The oldest rung is at the bottom."
     if best is not None:

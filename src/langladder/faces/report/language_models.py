@@ -56,7 +56,7 @@ def columns(pages: Sequence[LanguageModelPage] | Sequence[EncoderPage]) -> list[
         return page_columns(pages)
     per_word, per_token, per_character, *rest = page_columns(pages)
     units_text = "; ".join(map(description_of, sorted(units)))
-    per_word = replace(per_word, explanation=f"{per_word.explanation}. A word: {units_text}")
+    per_word = replace(per_word, explanation=f"{per_word.explanation}. What counts as a word here: {units_text}")
     if "graphemes" not in units:
         return [per_word, per_token, per_character, *rest]
     per_character = replace(per_character, brief=True, compared=True)
