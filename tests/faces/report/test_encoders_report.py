@@ -41,7 +41,16 @@ def test_the_page_has_the_table_and_the_gaps() -> None:
     assert "not comparable with the perplexity of language models" in html
     assert "&lt;b&gt;dog&lt;/b&gt;" in html and "<b>dog</b>" not in html
     assert "<mark>cat</mark>" in html and '<b><bdi dir="ltr">cat</bdi></b>' in html
-    assert "50.0 % | 40.0 %" in html
+    assert "50.0 % | 40.0 %" in html and "its true probability" in html
+
+
+def test_a_true_probability_is_explained_where_there_is_one() -> None:
+    known = page("bert")
+    guesses = [guess.model_copy(update={"true": None}) for guess in known.gaps[0].guesses]
+    html = build_page(
+        report(known.model_copy(update={"gaps": [known.gaps[0].model_copy(update={"guesses": guesses})]}))
+    )
+    assert "50.0 %</span>" in html and "its true probability" not in html
 
 
 def test_attention_has_a_figure_for_each_layer_and_a_map_for_each_head() -> None:

@@ -103,6 +103,16 @@ def test_a_rung_with_fresh_weights_did_not_learn_from_its_base() -> None:
         assert says in page and ('id="tree"' in page) is pretrained
 
 
+def test_a_changed_setting_is_shown_as_a_file_has_it() -> None:
+    before = {"_target_": "x.GPT", "pretrained": False, "width": 8}
+    now = before | {"pretrained": True, "width": None}
+    rungs = [
+        replace(lm(*one), settings=settings) for one, settings in ((("a", 2018, 9.0), before), (("b", 2019, 8.0), now))
+    ]
+    said = "The rung before it is A. From that rung to this one: pretrained: false → true; width: 8 → null. B predicts"
+    assert said in build_page(report_of(lm=rungs))
+
+
 def test_a_card_has_the_equations_of_its_own_settings() -> None:
     text = docstring("langladder.models.language.gpt")
     common = {"bias": True, "tie_weights": True}
