@@ -137,7 +137,7 @@ def test_words_have_neighbours_analogies_and_one_that_is_odd(visit: Visit) -> No
     odd = page.locator("#odd strong").inner_text()
     rows = page.locator("#odd tbody tr").all_inner_texts()
     assert len(rows) == 4 and rows[0].split()[0] == odd
-    assert re.search("Mean lean", page.locator("#bias caption").inner_text())
+    assert re.search("Mean bias", page.locator("#bias caption").inner_text())
 
 
 PICTURE = "canvas => canvas.toDataURL()"

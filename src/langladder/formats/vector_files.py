@@ -189,7 +189,9 @@ def input_embedding(model_folder: Path, vocabulary: Vocabulary | None = None) ->
     }
     if vocabulary is None:
         single = word_tokens(tokenizer)
-        vectors = TokenVectors(list(single.values()), table[list(single)], None, about, tokenizer=tokenizer)
+        vectors: WordVectors = TokenVectors(
+            list(single.values()), table[list(single)], None, about, tokenizer=tokenizer
+        )
     else:
         vectors = _of_vocabulary(table, tokenizer, vocabulary, about)
     if not len(vectors):

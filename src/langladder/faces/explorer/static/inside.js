@@ -85,8 +85,8 @@ function ngram() {
   });
   const heads = ["history ▸ token", "P now", null, "how", ...(counted ? ["c(h)", "c(h w)", "a", "Σ a"] : []), ...(result.interpolated ? [...(counted ? ["D"] : []), "own share (a − D) / Σ a"] : []), "back-off b", "P before"];
   const says = result.interpolated
-    ? `From single words to ${result.order - 1} words of history. P now = (a − D) / Σ a + b × P before, where the tables have the words; b × P before where they do not. The last line is the model's answer.`
-    : `From single words to ${result.order - 1} words of history. P now is what the tables say of the words; where they do not have them, b × P before. The last line is the model's answer.`;
+    ? `From single words to ${result.order - 1} words of history. “P now” is (a − D) / Σ a + b × “P before” if the model's table has these words, and b × “P before” if it does not. The last line is the model's answer.`
+    : `From single words to ${result.order - 1} words of history. “P now” is the number in the model's table if it has these words, and b × “P before” if it does not. The last line is the model's answer.`;
   const notes = [counted ? "c(h) and c(h w): how often the training text has the history, and with the token. a: what this model counts. Counts are made from the training tokens; the discount D follows from them." : "No counts: the training tokens (data/tokens/text) are not beside the models, are too many to search, or are cut by another tokenizer."];
   if (result.steps.some((step) => step.counts?.before)) notes.push("* Kneser–Ney counts how many different words come before h w, not how often it occurs.");
   return [section("From single words to the longest history", says, table("Each line takes one word of history more", heads, rows), make("p", { class: "small faint" }, notes.join(" ")))];
@@ -98,12 +98,12 @@ function transformer() {
   const layers = [["before the first layer", result.embedded, result.first], ...result.layers.map((layer, place) => [`layer ${place + 1}`, layer.stream, layer.guess])];
   const guesses = layers.map(([name, , guess]) => make("tr", {}, head(name), ...guess.likeliest.map(([text, p]) => heat(p, p, `${shown(text)} ${number(p)}`)),
     ...(result.token === null ? [] : [cell(guess.probability), cell(whole(guess.rank))])));
-  const lens = section("What each layer would answer", "The model's last norm and output layer, put on the state behind each layer at this place (the logit lens). The last line is the model's answer.",
+  const lens = section("What each layer would answer", "The model's last norm and output layer, applied to the state after each layer at this token (the logit lens). The last line is the model's answer.",
     table("The five likeliest behind each layer", ["state", "1", "2", "3", "4", "5", ...(result.token === null ? [] : [`P(${plain(result.token)})`, "its rank"])], guesses));
   const most = Math.max(...layers.map(([, lengths]) => Math.max(...lengths)));
   const stream = layers.map(([name, lengths]) => make("tr", {}, head(name), ...lengths.map((length) => heat(length, length / most))));
   const added = result.layers.flatMap((layer, place) => [[`layer ${place + 1}: attention`, layer.attention], [`layer ${place + 1}: feed-forward`, layer.feed_forward]]).map(([name, lengths]) => make("tr", {}, head(name), ...lengths.map((length) => heat(length, length / most))));
-  const residual = section("The residual stream", "How long the vector of each token is behind each layer, and how long what attention and the feed-forward network compute there.",
+  const residual = section("The residual stream", "The length of each token's vector after each layer, and the length of the vectors that attention and the feed-forward network compute there.",
     table("Lengths of the states", [null, ...names], stream, { classes: "weights" }), table("Lengths of what is added", [null, ...names], added, { classes: "weights" }));
   return [lens, attention(names), residual];
 }
@@ -135,7 +135,7 @@ function attention(names) {
   const [layers, layerOf] = choice("Layer", result.layers.map((_, n) => [n, n + 1]), result.layers.length - 1, render);
   const [heads, headOf] = choice("Head", [["mean", "mean of all"], ...result.layers[0].weights.map((_, n) => [n, n + 1])], "0", render);
   render();
-  return section("Attention", "The state of the lit row gives the answer: its row says which tokens it reads in this layer, by this head.", make("div", { class: "asked" }, layers, heads), place);
+  return section("Attention", "The state of the highlighted row gives the answer. The row shows which tokens it reads in this layer, with this head.", make("div", { class: "asked" }, layers, heads), place);
 }
 
 // LSTM, GRU and other recurrent networks.
@@ -147,7 +147,7 @@ function recurrent() {
     const render = () => picture.replaceChildren(units(layer, valueOf()));
     const [values, valueOf] = choice("Shown", Object.keys(layer.values).map((name) => [name, name === "memory" ? (layer.cell ? "the cell c" : "the state h") : `the ${name} gate`]), "memory", render);
     render();
-    const about = Object.keys(layer.gates).length ? "Gates are means over all units: 0 is closed, 1 is open." : "This cell has no gates that are shown, only its states.";
+    const about = Object.keys(layer.gates).length ? "Gates are means over all units: 0 is closed, 1 is open." : "Of this cell only the states are shown, no gates.";
     return section(result.layers.length > 1 ? `Layer ${place + 1}` : "Gates and memory, token by token", `${about} The model reads from top to bottom; its answer follows from the last line.`,
       table("After each token", ["token read", ...columns.map(([title]) => (title in layer.gates ? `${title} gate` : title))], rows), make("div", { class: "asked" }, values), picture);
   });
@@ -172,7 +172,7 @@ function units(layer, name) {
       plot.append(one);
     });
   });
-  const caption = `The ${rows.length} units whose memory changes most. Blue is above 0, orange below; the fullest is ${number(most)}. The pointer over a field shows its number.`;
+  const caption = `The ${rows.length} units whose memory changes most. Blue is above 0, orange below; the strongest colour is ${number(most)}. Point at a field to see its number.`;
   return make("figure", {}, make("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Units" }, plot), make("figcaption", {}, caption));
 }
 
@@ -180,7 +180,7 @@ function units(layer, name) {
 function translator(model) {
   const rows = result.steps.map((step, t) => make("tr", {}, head(`${t + 1}`), make("td", enclosing(step.token, "target"), step.token), heat(step.probability, step.probability), cell(step.log_prob),
     make("td", {}, step.likeliest.slice(1).map(([text, p]) => `${shown(text)} ${number(p)}`).join(", "))));
-  const parts = [section("The translation, step by step", "At each step the likeliest token is taken (greedy search). The sum of the logarithms is the translation's.",
+  const parts = [section("The translation, step by step", "At each step the likeliest token is taken (greedy search). The sum of their logarithms is the log-probability of the translation.",
     make("p", {}, make("b", {}, `${titleOf(model)}: `), make("span", enclosing(result.translation, "target"), result.translation || "(nothing)"), `, log P = ${number(result.log_prob)}`),
     table("Each step", ["step", "token", "P", "log P", "what else was likely"], rows))];
   if (!result.layers.length) return [...parts, section("Attention", `${titleOf(model)} has none: it reads the sentence once, into the state that it begins with. That state has the same size for short and long sentences.`)];
@@ -193,7 +193,7 @@ function translator(model) {
     const layer = result.layers[Number(layerOf())];
     const head_ = Math.min(Number(headOf()), layer.weights.length - 1);
     const [read, columns] = names[layer.kind];
-    place.replaceChildren(table("A row a token that reads, a column a token that is read; each row sums to 1", [null, ...columns],
+    place.replaceChildren(table("Each row is a token that reads, each column a token that is read; a row sums to 1", [null, ...columns],
       read.map((name, t) => make("tr", {}, head(name, layer.kind === "encoder" ? "source" : "target"), ...(layer.weights[head_][t] ?? []).map((value) => heat(value, value, value < 0.005 ? "" : value.toFixed(2))))), { classes: "weights", about: "Attention" }));
   };
   const first = Math.max(0, result.layers.findLastIndex((layer) => layer.kind === "source"));

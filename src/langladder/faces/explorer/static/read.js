@@ -68,7 +68,7 @@ function tagged(found, names) {
       return make("tr", { class: tags.size > 1 ? "differs" : null }, make("th", { scope: "row", ...enclosing(word, "tags") }, word), ...cells);
     });
     const head = make("tr", {}, make("th", { scope: "col" }, "word"), ...said.map((name) => make("th", { scope: "col" }, titleOf(name))));
-    const caption = "The likeliest tag of each word given the whole sentence, and below it the second best. Marked: taggers differ.";
+    const caption = "The likeliest tag of each word given the whole sentence, and below it the second best. Marked: words on which the taggers differ.";
     const table = make("table", { class: "tags-of" }, make("caption", {}, caption), make("thead", {}, head), make("tbody", {}, ...rows));
     parts.push(make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Tags of each word" }, table));
   }

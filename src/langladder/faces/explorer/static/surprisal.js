@@ -183,7 +183,7 @@ function curves(all, place) {
     last = Math.max(end.at, last + 14);
     plot.append(draw("text", { class: `name line-${end.place % LINES}`, x: end.x + 6, y: last + 4 }, end.title));
   }
-  return make("figure", {}, make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Cumulative bits" }, plot), make("figcaption", {}, "Cumulative bits, word by word. A line ends where a word is ruled out."));
+  return make("figure", {}, make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Cumulative bits" }, plot), make("figcaption", {}, "Cumulative bits, word by word. A line ends at a word that the model gives probability 0."));
 }
 
 function table(all, place) {
@@ -197,7 +197,7 @@ function table(all, place) {
     return make("tr", {}, make("th", { scope: "row", ...enclosing(text, "text") }, text), ...cells);
   });
   const head = make("tr", {}, make("th", { scope: "col" }, "word"), ...names.map((name) => make("th", { scope: "col", class: "number" }, name)));
-  const caption = make("caption", {}, "Bits of each word; the entropy is the truth's, before the word was known.");
+  const caption = make("caption", {}, "Bits of each word. The entropy is that of the true probabilities, before the word is known.");
   return make("div", { class: "wide tall", tabindex: "0", role: "region", "aria-label": "Bits of each word" }, make("table", {}, caption, make("thead", {}, head), make("tbody", {}, ...rows)));
 }
 
@@ -215,6 +215,6 @@ function compared(all) {
     row("Truth", sum(all.truth[0]), sum(all.truth[1]));
   }
   const head = make("tr", {}, ...["model", "the first", "the second", "difference"].map((name, place) => make("th", { scope: "col", class: place ? "number" : null }, name)));
-  const caption = make("caption", {}, "Bits of each text; coloured: the one found likelier. ∞: ruled out.");
+  const caption = make("caption", {}, "Bits of each text. Coloured: the text that the model finds more likely. ∞: the model gives it probability 0.");
   return make("section", {}, make("h2", {}, "Which is likelier?"), make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Which is likelier" }, make("table", {}, caption, make("thead", {}, head), make("tbody", {}, ...rows))));
 }

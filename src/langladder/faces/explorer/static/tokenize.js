@@ -57,7 +57,7 @@ const pieces = {
       all.push({ said: `Step ${place + 1} of ${found.steps.length}: “${plain(visible(step.left))}” + “${plain(visible(step.right))}” → “${plain(visible(step.made))}”${times}; merge ${number(step.rank + 1)} of ${number(found.learnt)}; ${list.length} symbols`, inside: picture(list) });
     }
     const rows = found.steps.map((step, place) => [place + 1, visible(step.left), visible(step.right), visible(step.made), number(step.rank + 1), step.places.length]);
-    return { all, table: ["Merges, in the order in which they were learnt", ["step", "left", "right", "made", "merge", "times"], rows], why: "Of all pairs that stand side by side the one that was learnt first is merged, until none was learnt." };
+    return { all, table: ["Merges, in the order in which they were learnt", ["step", "left", "right", "made", "merge", "times"], rows], why: "At each step, of all neighbouring pairs the one that was learnt first is merged, until no learnt pair is left." };
   },
   longest(found) {
     const all = [{ said: `${found.words.length} words, not cut yet`, inside: found.words.flatMap((text, place) => [...(place ? [" "] : []), make("span", { class: "uncut", ...enclosing(text, "text") }, text)]) }];
@@ -74,18 +74,18 @@ const pieces = {
       const others = step.tried ? `; ${step.tried} longer one${step.tried > 1 ? "s are" : " is"} in no vocabulary` : "";
       all.push({ said: `Step ${place + 1} of ${found.steps.length}: of “${plain(step.rest)}” the piece “${plain(step.token)}” is taken${others}`, inside });
     });
-    return { all, table: null, why: "From the left, the longest piece that the vocabulary has; ## where a word goes on." };
+    return { all, table: null, why: "From the left, the longest piece in the vocabulary is taken; ## marks a piece inside a word." };
   },
   best(found) {
     const rows = found.pieces.flatMap((piece) => piece.cuts.map((cut, place) => [
       place ? "" : visible(piece.text),
       make("span", enclosing(piece.text, "text"), ...cut.tokens.map((text, i) => token(text, `“${plain(text)}”: log P ${cut.scores[i].toFixed(2)}`, i))),
       cut.scores.map((score) => score.toFixed(2)).join(" + "), cut.total.toFixed(2)]));
-    return { all: [], table: ["The most probable ways to cut each piece; the first is taken", ["piece", "tokens", "log P of each", "sum"], rows], why: "Of all ways to cut a piece the one whose tokens are most probable together." };
+    return { all: [], table: ["The most probable ways to cut each piece; the first is taken", ["piece", "tokens", "log P of each", "sum"], rows], why: "Of all ways to cut a piece, the one is taken whose tokens are most probable together." };
   },
   look_up(found) {
     const rows = found.lines.flat().map(([text, id]) => [visible(text), id === found.unknown_id ? "unknown" : String(id)]);
-    return { all: [], table: ["Words in the vocabulary", ["word", "id"], rows], why: "Words are looked up; one that is not there is unknown." };
+    return { all: [], table: ["Words in the vocabulary", ["word", "id"], rows], why: "Each word is looked up; a word that is not in the vocabulary is unknown." };
   },
 };
 

@@ -43,7 +43,7 @@ function show() {
     const same = answer.greedy.text === answer.beam[0]?.text;
     const rows = [...answer.beam.map((one, place) => row(String(place + 1), one, place)), row("greedy", answer.greedy, "greedy")];
     const gain = answer.beam[0] ? answer.beam[0].log_prob - answer.greedy.log_prob : 0;
-    const verdict = same ? "Greedy search finds the same." : gain > 0 ? `The beam's is ${Math.exp(gain).toLocaleString("en", { maximumSignificantDigits: 3 })} times as probable as the greedy one.` : "Greedy search finds a more probable one; the beam's has the better score.";
+    const verdict = same ? "Greedy search finds the same." : gain > 0 ? `The translation of the beam is ${Math.exp(gain).toLocaleString("en", { maximumSignificantDigits: 3 })} times as probable as the greedy one.` : "The translation of greedy search is more probable; that of the beam has the better score.";
     return make("section", {}, heading, noteOn(model), table(`“${plain(clipped(last.text.trim(), 80))}” by ${titleOf(model)}`, ["rank", "translation", "score", "log P", "tokens"], rows), make("p", { class: "small faint" }, verdict));
   }));
 }
@@ -108,7 +108,7 @@ function matrix(rows, columns, weights, [ofRows, ofColumns]) {
   }));
   at("reading").replaceChildren(make("p", { class: "tokens reading", "aria-hidden": "true", dir: runs }, ...marks),
     make("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Attention weights", dir: runs },
-      make("table", { class: "weights" }, make("caption", { dir: "ltr" }, "A row a token that reads, a column a token that is read; each row sums to 1"),
+      make("table", { class: "weights" }, make("caption", { dir: "ltr" }, "Each row is a token that reads, each column a token that is read; a row sums to 1"),
         make("thead", {}, make("tr", {}, make("td"), ...columns.map((text) => make("th", { scope: "col", ...enclosing(text, ofColumns) }, text)))), body)));
   light(0);
 }

@@ -86,7 +86,7 @@ const parts = {
       const found = await ask(`${API}odd`, { model, words }, tell);
       if (!found) return;
       show(make("p", {}, "Not like the others: ", make("strong", enclosing(found[0].word, "text"), found[0].word)),
-        table("The more alike the others are without a word, the less it belongs", ["without", "mean cosine of the others"], found.map((one) => [one.word, one.compactness])));
+        table("The more alike the other words are without it, the less a word belongs", ["without", "mean cosine of the others"], found.map((one) => [one.word, one.compactness])));
     },
   },
   bias: {
@@ -107,12 +107,12 @@ function biased(found) {
   const answers = found.analogies.map((one) => new Map(one?.answers.map((answer) => [answer.word, answer.unchanged ? `${answer.answer} (else itself)` : answer.answer])));
   const [second, first] = found.analogies[0]?.pair ?? [...found.pair].reverse();
   const rows = found.leaning.map(([name, before, after]) => [name, before < 0 ? second : first, lean(before), lean(after), answers[0].get(name) ?? "–", answers[1].get(name) ?? "–"]);
-  const notes = [`The direction holds ${(100 * found.explained[0]).toFixed(0)} % of what the pairs differ in.`];
+  const notes = [`The direction explains ${(100 * found.explained[0]).toFixed(0)} % of the differences within the pairs.`];
   if (found.missing.length) notes.push(`Without a vector: ${found.missing.map(plain).join(", ")}.`);
-  if (found.within.length) notes.push(`In a pair, so not asked about: ${found.within.map(plain).join(", ")}.`);
+  if (found.within.length) notes.push(`Left out, because they are in a pair: ${found.within.map(plain).join(", ")}.`);
   const ask = `${plain(second)} : word :: ${plain(first)} :`;
   return [make("p", {}, notes.join(" ")),
-    table(`Mean lean ${score(found.direct[0])}, after hard debiasing ${score(found.direct[1])}`, ["word", "leans to", "cosine before", "after", `${ask} before`, "after"], rows)];
+    table(`Mean bias ${score(found.direct[0])}, after hard debiasing ${score(found.direct[1])}`, ["word", "leans to", "cosine before", "after", `${ask} before`, "after"], rows)];
 }
 
 /** A cosine with a bar that begins in the middle. */
