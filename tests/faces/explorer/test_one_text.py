@@ -12,6 +12,7 @@ from langladder.answers.surprisal import bits_of_rows, guess, row_of, surprisals
 from langladder.corpora.documents.process import process
 from langladder.corpora.microworld import grammar
 from langladder.faces.explorer import microworld
+from langladder.faces.report.selection import hue_of
 from langladder.text.tokenize.specials import BOS, EOS
 
 MODELS = ("kneser_ney", "lstm", "gpt")
@@ -23,6 +24,8 @@ SENTENCES = ["the dogs that the cat sees sleep .", "the cat sat ."]
 def test_the_figures_are_those_of_the_command_score(ask, models) -> None:
     events = {event["model"]: event for event in ask("/api/surprisal/score", {"texts": SENTENCES, "models": MODELS})}
     assert [*events] == [*MODELS]
+    approaches = ("n-grams", "recurrent", "Transformer")
+    assert [events[name]["hue"] for name in MODELS] == [hue_of(one) for one in approaches]  # as in the report
     for name in MODELS:
         wanted = {one["sentence"]: one for one in score_sentences(models.language_model(name), SENTENCES)}
         for sentence, found in zip(SENTENCES, events[name]["texts"], strict=True):

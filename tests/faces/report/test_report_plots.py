@@ -56,6 +56,29 @@ def test_ladder_picture_shows_rungs_and_floor(inputs: ReportInputs) -> None:
     assert "var(--series-0)" in svg
 
 
+def test_drawings_have_a_narrow_form_in_which_all_rungs_fit(inputs: ReportInputs) -> None:
+    ladder, _ = pictures(inputs, "lm")
+    drawn = curves(inputs)
+    assert drawn is not None
+    for broad, narrow in ((ladder.svg, ladder.narrow), (drawn.svg, drawn.narrow)):
+        one, other = ElementTree.fromstring(broad), ElementTree.fromstring(narrow)
+        assert (one.get("class"), other.get("class")) == ("broad", "narrow")
+        assert float(other.get("width", "")[:-2]) == pytest.approx(72 * plots.NARROW_INCHES, abs=1)
+        assert other.get("aria-label") == one.get("aria-label")
+    assert {"LSTM", "GPT", "34.10  (+9 %)"} <= set(texts(ladder.narrow))
+    assert "(lower is better)" in " ".join(texts(ladder.narrow)).replace("lower is\n", "lower is ")
+    assert [*lines(drawn.narrow)] == [*lines(drawn.svg)]
+
+
+def test_the_first_training_losses_do_not_press_the_curves_together(inputs: ReportInputs) -> None:
+    points = [CurvePoint(step=1, train_loss=90.0), CurvePoint(step=50, train_loss=2.0, validation_loss=2.1)]
+    points += [CurvePoint(step=100, train_loss=1.5, validation_loss=1.7)]
+    drawn = plots.curves_plot([replace(rung, curve=points) for rung in inputs.of("lm")], "lm", "Language models")
+    assert drawn is not None
+    numbers = [float(text) for text in texts(drawn.svg) if re.fullmatch(r"\d\.\d+", text)]
+    assert numbers and max(numbers) < 3
+
+
 def test_what_context_is_worth_stands_with_the_ladder(inputs: ReportInputs) -> None:
     ladder, _ = pictures(inputs, "lm")
     assert {"entropy floor 31.42", "of the sentence alone"} <= set(texts(str(ladder.svg)))

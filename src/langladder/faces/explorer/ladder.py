@@ -18,6 +18,7 @@ from langladder.faces.http.shelf import Shelf
 from langladder.faces.report.graphs import family_tree_sections
 from langladder.faces.report.inputs import CurvePoint, ReportInputs
 from langladder.faces.report.last_run import read_last_run
+from langladder.faces.report.plots import curve_choice
 from langladder.faces.report.section import family_headline
 from langladder.faces.report.tables import LadderTable, ladder_rows
 
@@ -58,7 +59,7 @@ def router(shelf: Shelf) -> APIRouter:
 
     @routes.post("/curves")
     def curves() -> list[Json]:
-        """Learning curves by family: [[step, value], …] of each rung and measure."""
+        """Learning curves by family: [[step, value], …] of each rung and measure, and its colour in the report."""
         inputs = last_run()
         return [] if inputs is None else _curves(inputs)
 
@@ -115,10 +116,11 @@ def _curves(inputs: ReportInputs) -> list[Json]:
     found: list[Json] = []
     for family in inputs.families:
         rungs = []
+        hues = curve_choice(inputs.of(family.name)).colours
         for rung in inputs.of(family.name):
             lines = {measure: points for measure in MEASURES if (points := _points(rung.curve, measure))}
             if lines:
-                rungs.append({"name": rung.name, "title": rung.title, "lines": lines})
+                rungs.append({"name": rung.name, "title": rung.title, "hue": hues.get(rung.name), "lines": lines})
         if rungs:
             measures = {name: about for name, about in MEASURES.items() if any(name in one["lines"] for one in rungs)}
             found.append({"family": family.name, "title": family.title, "measures": measures, "rungs": rungs})

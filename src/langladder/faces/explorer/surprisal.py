@@ -8,11 +8,13 @@ from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
+from langladder.answers.kinds import approach_of
 from langladder.answers.surprisal import bits_of_rows, guess, row_of, scored
 from langladder.faces.explorer import microworld
 from langladder.faces.explorer.page import ModelName, Page, each_model
 from langladder.faces.http.server import Json, streamed
 from langladder.faces.http.shelf import Shelf
+from langladder.faces.report.selection import colours_of, hue_of
 
 MOST_CHARACTERS = 20_000
 MOST_MODELS = 40
@@ -48,8 +50,19 @@ def router(shelf: Shelf) -> APIRouter:
 
     @routes.post("/score", response_class=StreamingResponse)
     def score(request: Scoring) -> StreamingResponse:
-        """Surprisal of each token and word, one event per model; tokens: [space before, text, bits, word, known]."""
-        return streamed(each_model(request.models, lambda name: {"texts": _scores(shelf, name, request.texts)}))
+        """Surprisal of each token and word, one event per model; tokens: [space before, text, bits, word, known].
+
+        `hue` is the number of the model's colour, as in the report.
+        """
+        folders = shelf.folders_of("lm")
+        hues = colours_of(
+            {name: hue_of(approach_of(folders[name]) or "") for name in request.models if name in folders}
+        )
+        return streamed(
+            each_model(
+                request.models, lambda name: {"texts": _scores(shelf, name, request.texts), "hue": hues.get(name)}
+            )
+        )
 
     @routes.post("/next")
     def likeliest(request: Place) -> Json:

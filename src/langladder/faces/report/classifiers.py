@@ -6,7 +6,8 @@ against it, and the number is shown under the mouse.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from typing import NamedTuple
 from unicodedata import category
@@ -23,7 +24,7 @@ from langladder.faces.report.graphs import draw_tree, legend
 from langladder.faces.report.inputs import Entry, ReportInputs
 from langladder.faces.report.labels import confusion_maps, coverage_table, label_table, paired, reliability_plot
 from langladder.faces.report.plots import score_plot
-from langladder.faces.report.section import Picture, Section, drawn_lines, page_columns
+from langladder.faces.report.section import Picture, Section, drawn_lines, in_two_widths, page_columns
 from langladder.faces.report.selection import BESIDE, Loss, aligned, choice
 from langladder.faces.report.steps import ladder_steps
 from langladder.text.tokenize.specials import RESERVED
@@ -68,8 +69,11 @@ def headline(inputs: ReportInputs, family: str) -> tuple[str, str] | None:
 def pictures(inputs: ReportInputs, family: str) -> Iterable[Picture]:
     """The accuracy of each rung with its interval."""
     rungs = inputs.rungs_with(family, ClassifierPage)
+    if not rungs:
+        return []
     best = next((rung.page.bayes_accuracy for rung in rungs if rung.page.bayes_accuracy is not None), None)
-    svg = score_plot(
+    draw = partial(
+        score_plot,
         rungs,
         lambda page: (page.scores.accuracy, page.scores.accuracy_interval),
         "accuracy",
@@ -81,7 +85,7 @@ def pictures(inputs: ReportInputs, family: str) -> Iterable[Picture]:
     if best is not None:
         caption += " The dashed line is the Bayes accuracy, the best that any classifier can reach on average."
     finding = ladder_steps(rungs, page_columns([rung.page for rung in rungs]))
-    return [] if svg is None else [Picture(Markup(svg), caption, finding=finding)]
+    return [replace(in_two_widths(draw), caption=caption, finding=finding)]
 
 
 def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:

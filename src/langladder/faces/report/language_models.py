@@ -4,6 +4,7 @@ write, what encoders put into gaps."""
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import isfinite
 from typing import Any
 
@@ -18,13 +19,17 @@ from langladder.evaluation.language_model import LanguageModelPage, Sample
 from langladder.faces.report import numbers
 from langladder.faces.report.inputs import Entry, ReportInputs
 from langladder.faces.report.plots import (
+    BROAD,
     INK,
+    NARROW,
+    NARROW_INCHES,
     SERIES,
     LinePlot,
     approach_marks,
     dated,
     draw_line,
     drawing,
+    folded,
     line_plot,
     new_figure,
     shaded,
@@ -32,7 +37,15 @@ from langladder.faces.report.plots import (
     to_svg,
     visible,
 )
-from langladder.faces.report.section import Column, Picture, RungPictures, Section, drawn_lines, page_columns
+from langladder.faces.report.section import (
+    Column,
+    Picture,
+    RungPictures,
+    Section,
+    drawn_lines,
+    in_two_widths,
+    page_columns,
+)
 from langladder.faces.report.selection import BESIDE, COLOURED, Aligned, aligned, choice
 from langladder.faces.report.steps import ALIKE, ladder_steps, representatives
 from langladder.text.words.segmentation import description_of
@@ -88,8 +101,7 @@ def headline(inputs: ReportInputs, family: str) -> tuple[str, str] | None:
 def pictures(inputs: ReportInputs, family: str) -> Iterable[Picture]:
     """The ladder; how well each rung predicts lines further down in a document."""
     rungs = inputs.rungs_with(family, LanguageModelPage)
-    svg = ladder_plot(rungs, inputs.meta.text, sentence_floor=sentence_floor(inputs))
-    if svg is None:
+    if not rungs:
         return
     name = rungs[0].page.scores.headline[0]
     caption = f"{name.capitalize()} on the test text, from the oldest rung (bottom) to the newest (top)."
@@ -98,7 +110,8 @@ def pictures(inputs: ReportInputs, family: str) -> Iterable[Picture]:
         caption += " The dashed line is the entropy floor: the true uncertainty of the text, which no model can beat."
         caption += _what_context_is_worth(_windows(inputs), floor)
     figures = columns([rung.page for rung in rungs])
-    yield Picture(Markup(svg), caption, finding=ladder_steps(rungs, figures))
+    drawn = in_two_widths(partial(ladder_plot, rungs, inputs.meta.text, sentence_floor=sentence_floor(inputs)))
+    yield replace(drawn, caption=caption, finding=ladder_steps(rungs, figures))
     if drawn := positions_plot(rungs):
         title = f"Perplexity per {_unit(rungs)} by position in the document"
         caption = "Perplexity of the lines at each position of the test documents, numbered from 1."
@@ -303,6 +316,7 @@ def ladder_plot(
     *,
     sentence_floor: float | None = None,
     standalone: bool = False,
+    kind: str = BROAD,
 ) -> str | None:
     """The project's picture: perplexity per word of each language model over the entropy floor, first rung lowest.
 
@@ -312,6 +326,7 @@ def ladder_plot(
         corpus: name of the text.
         sentence_floor: the floor for a reader of one sentence alone, of documents.
         standalone: an SVG file on a white panel (for README and docs) instead of an element of the page.
+        kind: broad or narrow.
     """
     if not rungs:
         return None
@@ -319,7 +334,7 @@ def ladder_plot(
     losses = [rung.page.scores.headline[1] for rung in rungs]
     floor = rungs[0].page.scores.floor_perplexity_per_word if name == "perplexity per word" else None
     with drawing():
-        figure, axes = new_figure(9.6, 1.3 + 0.42 * len(rungs))
+        figure, axes = new_figure(NARROW_INCHES if kind == NARROW else 9.6, 1.3 + 0.42 * len(rungs))
         finite = [value for value in losses if isfinite(value)]
         _value_axis(axes, [*finite, *([floor] if floor else [])] or [1.0])
         values = [min(value, axes.get_xlim()[1]) for value in losses]  # what is infinite stands at the edge
@@ -350,9 +365,10 @@ def ladder_plot(
             top = (floor, len(rungs) - 0.28)
             axes.annotate(note, top, (6, 0), textcoords="offset points", color=SERIES[1], va="top")
         text = f"the test text of {corpus}" if corpus else "the test text"
-        axes.set_xlabel(visible(f"{name} on {text} (lower is better)"))
+        axis = visible(f"{name} on {text} (lower is better)")
+        axes.set_xlabel(folded(axis) if kind == NARROW else axis)
         label = f"{name.capitalize()} of every language model" + (f"; entropy floor {floor:.4g}" if floor else "")
-        return to_file(figure, label) if standalone else to_svg(figure, "ladder", label)
+        return to_file(figure, label) if standalone else to_svg(figure, f"ladder-{kind}", label, kind=kind)
 
 
 def headline_text(name: str, value: float) -> str:

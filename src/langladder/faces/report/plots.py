@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from functools import cache
 from io import StringIO
 from itertools import cycle, islice
+from math import isfinite
+from textwrap import fill
 from types import MappingProxyType
 from typing import Any
 from xml.sax.saxutils import escape, unescape
@@ -46,6 +48,11 @@ INK, GRID = "#1b1e23", "#b9bec6"
 LINE = "#7f8103"  # of a line that is a rung's: the page says which rungs have a colour, and which are grey
 
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+
+BROAD, NARROW = "broad", "narrow"
+"""Kinds of drawings of the same thing, in the page and on a screen as narrow as a phone's: the page shows one."""
+
+NARROW_INCHES = 5.2
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
@@ -155,7 +162,7 @@ def to_svg(
         titles: `gid` of what is drawn → what the mouse over it shows.
         colours: colour that is drawn with → the one of CSS that it stands for, beside those of the house.
     """
-    text = _render(figure)
+    text = _rounded(_render(figure))
     if choice is not None:
         text = _lines(text, choice)
     text = re.sub(r'<g id="class:(\w+)">', r'<g class="\1">', text)
@@ -179,6 +186,11 @@ def _render(figure: Figure) -> str:
     text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
     text = re.sub(r"(<text[^>]*>)([^<]+)", lambda found: found[1] + escape(plain(unescape(found[2]))), text)
     return re.sub(r"\n\s*", "\n", text).strip()
+
+
+def _rounded(svg: str) -> str:
+    """Coordinates with two decimals, hundredths of a point, which makes a page with many drawings smaller."""
+    return re.sub(r' (?:d|x|y|transform)="[^"]*"', lambda found: re.sub(r"(\.\d\d)\d+", r"\1", found[0]), svg)
 
 
 def _lines(svg: str, choice: Choice) -> str:
@@ -212,6 +224,8 @@ def _prefix_ids(svg: str, name: str) -> str:
     return re.sub(r'(href="#|url\(#)([\w.-]+)', rf"\g<1>{name}-\g<2>", svg)
 
 
+ABOVE = 0.5  # room for training losses above the highest validation loss, as a share of what is below it
+
 FEW_POINTS = 40  # of a line whose points are marked one by one
 
 Points = list[tuple[float, float]]
@@ -225,18 +239,36 @@ class LinePlot:
 
     svg: str
     choice: Choice
+    narrow: str = ""
+
+
+def curve_choice(rungs: Rungs) -> Choice:
+    """The rungs of a family that have a learning curve, and their colours, in the report and the explorer."""
+    last = {rung.name: _last(_validation(rung) or _training(rung)) for rung in rungs}
+    drawn = [rung for rung in rungs if last[rung.name] is not None]
+    return choice(drawn, lambda page: last[page.name], COLOURED)
+
+
+def _training(rung: Entry[Page]) -> Points:
+    return _points(rung.curve, lambda point: point.train_loss)
+
+
+def _validation(rung: Entry[Page]) -> Points:
+    return _points(rung.curve, lambda point: point.validation_loss)
 
 
 def curves_plot(rungs: Rungs, name: str, title: str, *, standalone: bool = False) -> LinePlot | None:
     """Learning curves of the rungs of a family: validation loss strong, training loss faint.
 
+    The training losses of the first steps are far above all others: they are left out where the lines would lie on each
+    other otherwise.
+
     Args:
         standalone: an SVG file with a legend on a white panel instead of an element of the page.
     """
-    train = {rung.name: _points(rung.curve, lambda point: point.train_loss) for rung in rungs}
-    valid = {rung.name: _points(rung.curve, lambda point: point.validation_loss) for rung in rungs}
-    rungs = [rung for rung in rungs if train[rung.name] or valid[rung.name]]
-    chosen = choice(rungs, lambda page: _last(valid[page.name] or train[page.name]), COLOURED)
+    train, valid = ({rung.name: read(rung) for rung in rungs} for read in (_training, _validation))
+    chosen = curve_choice(rungs)
+    rungs = [rung for rung in rungs if rung.name in chosen.titles]
 
     def draw(axes: Axes) -> None:
         for number, rung in enumerate(rungs):
@@ -246,6 +278,12 @@ def curves_plot(rungs: Rungs, name: str, title: str, *, standalone: bool = False
                 axes.lines[-1].set_gid(line_of(rung.name, "train" if faint else ""))
             draw_line(axes, rung, valid[rung.name], number, chosen)
         _over_steps(axes, "loss (nats)")
+        measured = [value for points in valid.values() for _, value in points if isfinite(value)]
+        if measured:
+            low = min(measured + [value for points in train.values() for _, value in points if isfinite(value)])
+            top = max(measured) + ABOVE * (max(measured) - low)
+            if low < top < axes.get_ylim()[1]:
+                axes.set_ylim(low - 0.05 * (top - low), top)
 
     label = f"Learning curves of the {title.lower()}"
     return line_plot(f"curves-{name}", label, chosen, draw, 4.2, standalone=standalone)
@@ -332,17 +370,23 @@ def line_plot(
     if not chosen.titles:
         return None
     with drawing():
-        if panels == 1:
-            figure, axes = new_figure(10.4, height)
-            draw(axes)
-        else:
-            figure = Figure(figsize=(10.4, height), layout="constrained")
-            FigureCanvasAgg(figure)  # measures text
-            draw(*figure.subplots(1, panels))
+        figure = _drawn(draw, 10.4, height, (1, panels))
         if standalone:
             _colour(figure, chosen)
             return LinePlot(to_file(figure, label), chosen)
-        return LinePlot(to_svg(figure, name, label, chosen), chosen)
+        narrow = _drawn(draw, NARROW_INCHES, height * panels, (panels, 1))
+        return LinePlot(
+            to_svg(figure, name, label, chosen, kind=BROAD),
+            chosen,
+            to_svg(narrow, f"{name}-{NARROW}", label, chosen, kind=NARROW),
+        )
+
+
+def _drawn(draw: Callable[..., None], width: float, height: float, panels: tuple[int, int]) -> Figure:
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)  # measures text
+    draw(*figure.subplots(*panels, squeeze=False).flat)
+    return figure
 
 
 def _colour(figure: Figure, chosen: Choice) -> None:
@@ -360,6 +404,11 @@ def _colour(figure: Figure, chosen: Choice) -> None:
         for rung, hue in colours.items()
     ]
     figure.legend(handles=lines, loc="outside upper center", ncols=max(1, min(len(lines), 4)))
+
+
+def folded(label: str) -> str:
+    """The label of an axis for a narrow drawing, on several lines."""
+    return fill(label, 40)
 
 
 def dated(rung: Entry[Page]) -> str:
@@ -383,22 +432,33 @@ def approach_marks(figure: Figure, approaches: list[str]) -> dict[str, tuple[str
             Line2D([], [], color=hue, marker=mark, linestyle="none", label=visible(name))
             for name, (hue, mark) in found.items()
         ]
-        figure.legend(handles=dots, loc="outside lower center", ncols=min(len(names), 5), handletextpad=0.2)
+        widest = max(text_width(visible(name), _STYLE["font.size"]) for name in names) + A_MARK
+        ncols = max(1, min(len(names), 5, int(72 * figure.get_figwidth() / widest)))
+        figure.legend(handles=dots, loc="outside lower center", ncols=ncols, handletextpad=0.2)
     return found
 
+
+A_MARK = 40  # points, of a mark and the space around a name in a legend
 
 Read = Callable[[P], tuple[float, Interval | None]]
 
 
 def score_plot(
-    rungs: Sequence[Entry[P]], read: Read[P], name: str, measure: str, *, best: float | None = None, line: str = ""
+    rungs: Sequence[Entry[P]],
+    read: Read[P],
+    name: str,
+    measure: str,
+    *,
+    best: float | None = None,
+    line: str = "",
+    kind: str = BROAD,
 ) -> str | None:
     """A row a rung, the first lowest.
 
     Args:
         read: of a page, a share in 0..1 and its interval.
         name: makes the drawing's ids unique. measure: what is shown, on the axis.
-        best: where a line stands that no rung beats on average; line: what that is.
+        best: where a line stands that no rung beats on average; line: what that is. kind: broad or narrow.
     """
     if not rungs:
         return None
@@ -408,7 +468,7 @@ def score_plot(
     low, high = min(lows), max([*highs, *([] if best is None else [best])])
     spread = max(high - low, 0.02)
     with drawing():
-        figure, axes = new_figure(9.6, 1.3 + 0.42 * len(rungs))
+        figure, axes = new_figure(NARROW_INCHES if kind == NARROW else 9.6, 1.3 + 0.42 * len(rungs))
         marks = approach_marks(figure, [rung.approach for rung in rungs])
         edge = high + 0.02 * spread
         for height, (rung, (value, _)) in enumerate(zip(rungs, found, strict=True)):
@@ -422,11 +482,11 @@ def score_plot(
         axes.set_ylim(-0.6, len(rungs) - 0.2)
         axes.grid(axis="y", visible=False)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.4g} %"))
-        axes.set_xlabel(visible(measure))
+        axes.set_xlabel(folded(visible(measure)) if kind == NARROW else visible(measure))
         ending = "" if best is None else f"; {line} {numbers.share(best)}"
         if best is not None:
             axes.axvline(best, color=SERIES[1], linestyle="--", linewidth=1.5)
             top = (best, len(rungs) - 0.28)
             note = f"{line} {numbers.share(best)}"
             axes.annotate(note, top, (-6, 0), textcoords="offset points", color=SERIES[1], va="top", ha="right")
-        return to_svg(figure, name, f"{measure}, every rung{ending}")
+        return to_svg(figure, f"{name}-{kind}", f"{measure}, every rung{ending}", kind=kind)

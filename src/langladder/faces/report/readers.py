@@ -1,9 +1,9 @@
 """What the report tells of readers: their table, which differences mean something, kinds of question, answers."""
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import numpy as np
-from markupsafe import Markup
 
 from langladder.evaluation.reader import AnsweredQuestion, ReaderPage
 from langladder.evaluation.significance import paired_randomisation
@@ -11,7 +11,7 @@ from langladder.faces.report import numbers
 from langladder.faces.report.inputs import Entry, ReportInputs
 from langladder.faces.report.labels import Paired, paired, ranked
 from langladder.faces.report.plots import score_plot
-from langladder.faces.report.section import Column, Picture, Section, page_columns
+from langladder.faces.report.section import Column, Section, in_two_widths, page_columns
 from langladder.faces.report.selection import aligned, choice
 
 
@@ -25,7 +25,8 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     rungs = inputs.rungs_with(family, ReaderPage)
     if not rungs:
         return
-    dots = score_plot(
+    dots = partial(
+        score_plot,
         list(reversed(ranked(rungs, loss))),
         lambda page: (page.scores.f1, page.scores.f1_interval),
         "readers",
@@ -33,7 +34,7 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     )
     among = [[rung for rung in rungs if (rung.page.options is None) == spans] for spans in (True, False)]
     context = {
-        "dots": dots and Picture(Markup(dots)),
+        "dots": in_two_widths(dots),
         "paired": [(what, _compared(some)) for what, some in zip(("spans", "options"), among, strict=True)],
         "kinds": aligned(rungs, lambda page: [((one.word, one.questions), one) for one in page.kinds]),
         "answers": [(rung, list(map(_answer, rung.page.shown))) for rung in rungs],

@@ -21,7 +21,7 @@ from markupsafe import Markup
 from langladder.evaluation.page import LAST, TEST, Declared, Metric, Page, declared
 from langladder.faces.report import numbers
 from langladder.faces.report.inputs import ReportInputs, Timing
-from langladder.faces.report.plots import LinePlot
+from langladder.faces.report.plots import BROAD, NARROW, LinePlot
 from langladder.faces.report.selection import Choice
 from langladder.families.family import AnyFamily
 
@@ -33,7 +33,7 @@ class Picture:
     """A drawing with what stands below it, and over it; the rungs to choose from, where it is a line plot.
 
     Attributes:
-        finding: what its figures say, in a sentence or a few.
+        finding: what its figures say, in a sentence or a few. narrow: the drawing for narrow screens.
     """
 
     svg: Markup
@@ -41,11 +41,18 @@ class Picture:
     heading: str = ""
     choice: Choice | None = None
     finding: str = ""
+    narrow: str = ""
+
+
+def in_two_widths(draw: Callable[..., str | None]) -> Picture:
+    """What `draw` draws for each `kind`, broad and narrow."""
+    broad, narrow = (Markup(draw(kind=kind) or "") for kind in (BROAD, NARROW))
+    return Picture(broad, narrow=narrow)
 
 
 def drawn_lines(plot: LinePlot, heading: str = "", caption: str = "", finding: str = "") -> Picture:
     """A line plot as a figure of the page."""
-    return Picture(Markup(plot.svg), caption, heading, plot.choice, finding)
+    return Picture(Markup(plot.svg), caption, heading, plot.choice, finding, Markup(plot.narrow))
 
 
 @dataclass(frozen=True)

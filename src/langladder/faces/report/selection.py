@@ -54,18 +54,8 @@ class Choice:
 
     @property
     def colours(self) -> dict[str, int]:
-        """Each shown rung's colour: the first of an approach has its approach's, the others what is free then.
-
-        The page's script does the same.
-        """
-        found: dict[str, int] = {}
-        for name in self.chosen:
-            hue = self.hues[name]
-            if hue is not None and hue not in found.values():
-                found[name] = hue
-        free = [hue for hue in (*APPROACHES, FLOOR) if hue not in found.values()]
-        others = [name for name in self.chosen if name not in found]
-        return found | dict(zip(others, cycle(free or [FLOOR]), strict=False))
+        """The colour of each shown rung."""
+        return colours_of({name: self.hues[name] for name in self.chosen})
 
     @property
     def open(self) -> bool:
@@ -76,6 +66,23 @@ class Choice:
 def hue_of(approach: str) -> int | None:
     """The colour of an approach; None of one that `APPROACHES` does not name: a plug-in's."""
     return next((hue for hue, names in APPROACHES.items() if approach in names), None)
+
+
+def colours_of(hues: Mapping[str, int | None]) -> dict[str, int]:
+    """The colour of each rung in the report and the explorer: the first of an approach has that of its approach.
+
+    The others have what is free then. The page's script does the same.
+
+    Args:
+        hues: rung → the colour of its approach, if it has one.
+    """
+    found: dict[str, int] = {}
+    for name, hue in hues.items():
+        if hue is not None and hue not in found.values():
+            found[name] = hue
+    free = [hue for hue in (*APPROACHES, FLOOR) if hue not in found.values()]
+    others = [name for name in hues if name not in found]
+    return found | dict(zip(others, cycle(free or [FLOOR]), strict=False))
 
 
 def choice(rungs: Sequence[Entry[P]], loss: Loss[P], shown: int, most: int = COLOURED) -> Choice:

@@ -1,9 +1,9 @@
 """What the report tells of taggers: their table, which differences mean something, each tag, confusions, sentences."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
-from markupsafe import Markup
 
 from langladder.evaluation.significance import paired_randomisation
 from langladder.evaluation.tagger import TaggedWord, TaggerPage
@@ -11,7 +11,7 @@ from langladder.faces.report import numbers
 from langladder.faces.report.inputs import ReportInputs
 from langladder.faces.report.labels import chosen_maps, confusion_maps, label_table, paired, ranked, reliability_plot
 from langladder.faces.report.plots import score_plot
-from langladder.faces.report.section import Picture, Section, drawn_lines
+from langladder.faces.report.section import Section, drawn_lines, in_two_widths
 from langladder.faces.report.selection import choice
 
 
@@ -26,7 +26,8 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     if not rungs:
         return
     ceilings = [rung.page.bayes_accuracy for rung in rungs if rung.page.bayes_accuracy is not None]
-    dots = score_plot(
+    dots = partial(
+        score_plot,
         list(reversed(ranked(rungs, loss))),
         lambda page: (page.scores.accuracy, page.scores.accuracy_interval),
         "taggers",
@@ -38,7 +39,7 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     reliability = reliability_plot(rungs, lambda page: page.reliability, loss, "reliability-tags")
     bracketed = [rung for rung in rungs if rung.page.entities]
     context = {
-        "dots": dots and Picture(Markup(dots)),
+        "dots": in_two_widths(dots),
         "paired": paired(rungs, _right, lambda page: 1 - loss(page), paired_randomisation),
         "tags": label_table(rungs, lambda page: page.per_label, loss),
         "kinds": label_table(bracketed, lambda page: page.entities, loss) if bracketed else None,

@@ -16,10 +16,11 @@ export function ticks(low, high, count) {
   return found;
 }
 
+const hueOf = (line, number) => line.hue ?? number % SERIES; // the report's colour of a rung, if it has one there
 const shown = (value) => (Math.abs(value) >= 1000 ? value.toLocaleString("en") : String(Number(value.toPrecision(4))));
 
 /**
- * A plot of lines [{title, points: [[x, y], …]}] with its controls.
+ * A plot of lines [{title, hue, points: [[x, y], …]}] with its controls.
  * options: {label, log, hidden: Set of titles, view: [x0, x1, y0, y1] as shares of the whole, changed(view, hidden)}
  */
 export function plot(lines, options) {
@@ -54,7 +55,7 @@ export function plot(lines, options) {
     kept.forEach((line, number) => {
       if (options.hidden.has(line.title) || !line.points.length) return;
       const d = line.points.map(([x, y], k) => `${k ? "L" : "M"}${px(x).toFixed(1)} ${py(scale(y)).toFixed(1)}`).join("");
-      const drawn = draw("path", { d, class: `line line-${number % SERIES}` }, draw("title", {}, line.title));
+      const drawn = draw("path", { d, class: `line line-${hueOf(line, number)}` }, draw("title", {}, line.title));
       if (number >= SERIES) drawn.setAttribute("stroke-dasharray", DASHES[Math.floor(number / SERIES) % DASHES.length]);
       frame.append(drawn);
     });
@@ -131,7 +132,7 @@ export function plot(lines, options) {
     return found;
   };
   const legend = kept.map((line, number) => {
-    const found = make("button", { type: "button", class: `legend line-${number % SERIES}`, "aria-pressed": String(!options.hidden.has(line.title)) }, line.title);
+    const found = make("button", { type: "button", class: `legend line-${hueOf(line, number)}`, "aria-pressed": String(!options.hidden.has(line.title)) }, line.title);
     found.addEventListener("click", () => {
       if (!options.hidden.delete(line.title)) options.hidden.add(line.title);
       found.setAttribute("aria-pressed", String(!options.hidden.has(line.title)));

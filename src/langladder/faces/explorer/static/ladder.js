@@ -139,7 +139,7 @@ for (const field of document.querySelectorAll("form[data-state] :is(select, inpu
 
 function drawn(values) {
   const own = (curves ?? []).find((one) => one.family === values.family);
-  const lines = (own?.rungs ?? []).filter((rung) => rung.lines[values.measure]).map((rung) => ({ title: rung.title, points: rung.lines[values.measure] }));
+  const lines = (own?.rungs ?? []).filter((rung) => rung.lines[values.measure]).map((rung) => ({ title: rung.title, hue: rung.hue, points: rung.lines[values.measure] }));
   const hidden = new Set(values.hide ? values.hide.split("~") : []);
   const shares = (values.zoom ?? "").split(",").map(Number);
   const view = shares.length === 4 && shares.every((share) => share >= 0 && share <= 1) && shares[0] < shares[1] && shares[2] < shares[3] ? shares : null;

@@ -2,7 +2,7 @@
 import { noteOn, unknownWords } from "./unknown.js";
 import { ask, clipped, draw, enclosing, make, onState, plain, send, state, stream } from "./common.js";
 
-const LINES = 6; // colours of page.css
+const FLOOR = 1; // colour of the truth, as in the report
 const MOST_ROWS = 400; // of the table of words
 const found = document.getElementById("found");
 let shown = null; // what is on the page: {texts, titles, answers: model → texts, truth}
@@ -145,22 +145,22 @@ function guesses(pairs, caption) {
   return make("table", {}, make("caption", {}, caption), make("thead", {}, head), make("tbody", {}, ...rows));
 }
 
-/** [title, bits of each word] of all that is known of a text. */
+/** [title, bits of each word, colour] of all that is known of a text. */
 function series(all, place) {
-  const lines = answered(all).map((answer) => [titleOf(answer.model), answer.texts[place].words.map((word) => word[1])]);
-  if (all.truth) lines.push(["Truth", all.truth[place].map((word) => word.bits)]);
+  const lines = answered(all).map((answer) => [titleOf(answer.model), answer.texts[place].words.map((word) => word[1]), answer.hue ?? 0]);
+  if (all.truth) lines.push(["Truth", all.truth[place].map((word) => word.bits), FLOOR]);
   return lines;
 }
 
 function curves(all, place) {
   const [width, height, left, bottom] = [680, 260, 44, 24];
-  const lines = series(all, place).map(([title, values]) => {
+  const lines = series(all, place).map(([title, values, hue]) => {
     const sums = [0];
     for (const value of values) {
       if (value === null) break;
       sums.push(sums.at(-1) + value);
     }
-    return [title, sums];
+    return [title, sums, hue];
   });
   const steps = Math.max(1, ...lines.map(([, sums]) => sums.length - 1));
   const most = Math.max(1, ...lines.map(([, sums]) => sums.at(-1)));
@@ -172,16 +172,16 @@ function curves(all, place) {
     plot.append(draw("line", { class: "grid", x1: left, x2: x(steps), y1: y(value), y2: y(value) }), draw("text", { class: "tick", x: left - 6, y: y(value) + 4 }, value.toFixed(0)));
   }
   const ends = [];
-  lines.forEach(([title, sums], place) => {
+  lines.forEach(([title, sums, hue]) => {
     const points = sums.map((value, step) => `${x(step).toFixed(1)},${y(value).toFixed(1)}`).join(" ");
-    plot.append(draw("polyline", { class: `line line-${place % LINES}`, points }));
-    ends.push({ title, place, at: y(sums.at(-1)), x: x(sums.length - 1) });
+    plot.append(draw("polyline", { class: `line line-${hue}`, points }));
+    ends.push({ title, hue, at: y(sums.at(-1)), x: x(sums.length - 1) });
   });
   ends.sort((one, other) => one.at - other.at);
   let last = -Infinity;
   for (const end of ends) {
     last = Math.max(end.at, last + 14);
-    plot.append(draw("text", { class: `name line-${end.place % LINES}`, x: end.x + 6, y: last + 4 }, end.title));
+    plot.append(draw("text", { class: `name line-${end.hue}`, x: end.x + 6, y: last + 4 }, end.title));
   }
   return make("figure", {}, make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Cumulative bits" }, plot), make("figcaption", {}, "Cumulative bits, word by word. A line ends at a word that the model gives probability 0."));
 }
