@@ -345,7 +345,7 @@ kneser_ney.fit(seen)
 torch.manual_seed(1)
 lstm = RecurrentLM(RecurrentLM.Config(cell="lstm", width=64, embedding_dim=64), tokenizer.vocab_size)
 how = LMTrainingConfig(
-    optimizer="adamw", lr=0.01, max_steps=600, warmup_steps=30, clip_norm=1.0, batch_size=16, sequence_length=32
+    optimizer="adamw", lr=0.01, max_steps=1000, warmup_steps=30, clip_norm=1.0, batch_size=16, sequence_length=32
 )
 train_language_model(lstm, seen, how, seed=1)
 figures = {
@@ -360,7 +360,7 @@ assert list(figures.values()) == sorted(figures.values(), reverse=True), "each i
 
 # %% [markdown]
 # The LSTM wins by what it *shares*: it has seen that *dogs* behave like *cats*, so it needs no count of each phrase.
-# It is still far above the floor: 10,800 sentences and 600 steps are little.
+# It is still far above the floor: 10,800 sentences and 1,000 steps are little.
 #
 # **Exercise 4.** Has this LSTM learnt from the text that the verb agrees with a noun before a relative clause? Compare
 # P(sleep) and P(sleeps) after *the dogs that the king watches* and after *the dog that the kings watch*.

@@ -21,7 +21,7 @@ from torch.nn import functional as F
 # ## A text in which answers are rare
 #
 # Twelve pairs of opposites. The text states them, uses them, and lists questions like an exercise book. In about one
-# document of seven, somebody answers. `<end>` closes each document.
+# document of seven, somebody answers; in one of twenty answers, they say the word twice. `<end>` closes each document.
 
 # %%
 PAIRS = "hot cold, big small, old young, rich poor, happy sad, fast slow, light dark, hard soft, high low, full empty, "
@@ -41,7 +41,8 @@ def question(word: str) -> str:
 def document() -> str:
     word, kind = drawn.choice(ADJECTIVES), drawn.random()
     if kind < 0.15:
-        return f"{question(word)} {OPPOSITE[word]}"
+        again = f" {OPPOSITE[word]}" if drawn.random() < 0.05 else ""
+        return f"{question(word)} {OPPOSITE[word]}{again}"
     if kind < 0.35:
         return f"the opposite of {word} is {OPPOSITE[word]} ."
     if kind < 0.55:
@@ -143,7 +144,7 @@ assert of_base < 0.4, "it knows the opposites, but it continues the exercise boo
 # %% [markdown]
 # ## Step 1: demonstrations
 #
-# *Supervised fine-tuning*: twelve steps on questions with their answers. The loss counts the words of the answer only.
+# *Supervised fine-tuning*: sixteen steps on questions with their answers. The loss counts the words of the answer only.
 # There are demonstrations for half of the words; the other half is the test.
 
 # %%
@@ -164,14 +165,14 @@ def fine_tuned(start: LM, steps: int, rate: float) -> LM:
     return model
 
 
-sft = fine_tuned(base, steps=12, rate=0.001)
+sft = fine_tuned(base, steps=16, rate=0.001)
 scratch = fine_tuned(fresh, steps=100, rate=0.003)
 torch.manual_seed(3)
 tuned = {"base": sft, "fresh weights": scratch}
 table = {name: (right(model, SHOWN), right(model, NEW)) for name, model in tuned.items()}
 for name, (known, unknown) in table.items():
     print(f"demonstrations from {name:<13}: {known:.0%} on the words shown, {unknown:.0%} on the others")
-assert table["base"][1] > 0.3 > 0.1 > table["fresh weights"][1]
+assert table["base"][1] > 0.15 > 0.05 > table["fresh weights"][1]
 assert table["fresh weights"][0] > 0.5
 
 # %% [markdown]
@@ -238,7 +239,7 @@ values.requires_grad_(False)
 difference = proxy(which[held_out], first[held_out]) - proxy(which[held_out], second[held_out])
 agreed = float((better[held_out] * difference > 0).float().mean())
 print(f"held-out pairs on which the reward model agrees: {agreed:.0%}")
-assert agreed > 0.95, "by every test that one would make, this is an excellent reward model"
+assert agreed > 0.75, "by every test that one would make, this is a good reward model"
 
 # %% [markdown]
 # **Exercise 2.** An answer has the reward 0.6, another −0.2. With which probability is the first one preferred?
@@ -271,8 +272,9 @@ for i, word in enumerate(ADJECTIVES):
         best[n][1] += float(true.view(-1, n).gather(1, place.unsqueeze(1)).mean()) / len(ADJECTIVES)
 for n, (liked, wanted) in best.items():
     print(f"best of {n:>4}: reward model {liked:.2f}, gold {wanted:.2f}")
-assert best[8][1] > best[1][1] + 0.2, "some pressure helps a lot"
-assert best[2048][1] < best[8][1] - 0.05 and best[2048][0] > best[8][0], "more of it harms, unseen by the proxy"
+peak = max(best, key=lambda n: best[n][1])
+assert best[peak][1] > best[1][1] + 0.15, "some pressure helps a lot"
+assert best[2048][1] < best[peak][1] - 0.05 and best[2048][0] > best[peak][0], "more harms, unseen by the proxy"
 
 # %% [markdown]
 # **Policy gradient** (REINFORCE, Williams 1992): sample answers, make those above the average likelier and the others
@@ -313,7 +315,7 @@ for name, (model, seen) in runs.items():
         print(f"    {question(word)} → {read(row)}")
 free, held = (seen for _, seen in runs.values())
 assert free[-1][0] > held[-1][0] and free[-1][1] < 0.3, "the reward rises, the answers are ruined"
-assert held[-1][1] > 0.8, "with the brake they are not"
+assert held[-1][1] > free[-1][1] + 0.3, "with the brake they are not"
 
 # %% alt="Reward model and gold: by n for best-of-n, by step for policy gradient with and without a brake"
 figure, axes = plt.subplots(1, 3, figsize=(11, 3), sharey=True)
@@ -329,13 +331,13 @@ figure.tight_layout()
 
 # %% [markdown]
 # **Exercise 3.** What does the model without a brake say at the end, and why does the reward model like it? It agreed
-# with the judge on nearly all pairs.
+# with the judge on most pairs.
 #
 # <details><summary>Answer</summary>
 #
-# It repeats the right word. The reward model adds up its words, so twice the right word is twice as good. Among the
-# pairs that it learnt from hardly an answer did that, so no preference ever contradicted it. A proxy is tested where
-# the data are; pressure moves the model to where they are not (Goodhart's law; Gao, Schulman and Hilton 2023).
+# It repeats the right word. The reward model adds up its words, so twice the right word is twice as good. Few of the
+# answers that it learnt from did that, so few preferences contradicted it. A proxy is tested where the data are;
+# pressure moves the model to where they are not (Goodhart's law; Gao, Schulman and Hilton 2023).
 #
 # </details>
 
@@ -369,7 +371,7 @@ assert repeated > 0.3
 # | 0–5 | Ask: what will a model that has read exercise books say after "what is the opposite of hot ?" |
 # | 5–13 | Step 0 and 1: what the base says; demonstrations for half of the words; exercise 1 |
 # | 13–22 | Step 2. Play the judge: show ten pairs, the class votes. Exercise 2 |
-# | 22–25 | "It agrees on nearly all held-out pairs. Shall we optimise it?" Take a vote, and bets on the gold reward |
+# | 22–25 | "It agrees on most held-out pairs. Shall we optimise it?" Take a vote, and bets on the gold reward |
 # | 25–37 | Step 3: best of n, policy gradient without and with the brake; the three pictures; exercise 3 |
 # | 37–45 | Exercise 4. Proxies elsewhere: marks, clicks, publication counts. What is the gold reward there? |
 #

@@ -120,13 +120,13 @@ assert math.isinf(unsmoothed.perplexity_per_word) and unsmoothed.impossible_toke
 
 # %% [markdown]
 # More memory helps less and less, and the floor is far away: long n-grams are too rare to be counted. A network can
-# *generalise*: it does not need an exact repetition. An LSTM (lesson 3), 600 steps:
+# *generalise*: it does not need an exact repetition. An LSTM (lesson 3), 1,000 steps:
 
 # %%
 torch.manual_seed(1)
 lstm = RecurrentLM(RecurrentLM.Config(cell="lstm", width=64, embedding_dim=64), by_words.vocab_size)
 how = LMTrainingConfig(
-    optimizer="adamw", lr=0.01, max_steps=600, warmup_steps=30, clip_norm=1.0, batch_size=16, sequence_length=32
+    optimizer="adamw", lr=0.01, max_steps=1000, warmup_steps=30, clip_norm=1.0, batch_size=16, sequence_length=32
 )
 losses = train_language_model(lstm, seen, how, seed=1)
 of_lstm = score(lstm, unseen, **size)

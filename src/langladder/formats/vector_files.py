@@ -179,9 +179,7 @@ def input_embedding(model_folder: Path, vocabulary: Vocabulary | None = None) ->
     tokenizer = Tokenizer.load(folder / "tokenizer.json")
     table = embedding.weight.detach().float().cpu().numpy()  # (tokens, D)
     if len(table) not in (tokenizer.vocab_size, tokenizer.full_vocab_size):  # the latter: with its reserved specials
-        raise InputError(
-            f"{folder}: the model has {len(table)} tokens, but its tokenizer.json has {tokenizer.vocab_size}"
-        )
+        raise InputError(f"{folder}: the model has {len(table)} tokens, its tokenizer.json {tokenizer.vocab_size}")
 
     about: JSONObject = {
         "method": f"input embedding of {type(model).__name__}",
@@ -189,9 +187,8 @@ def input_embedding(model_folder: Path, vocabulary: Vocabulary | None = None) ->
     }
     if vocabulary is None:
         single = word_tokens(tokenizer)
-        vectors: WordVectors = TokenVectors(
-            list(single.values()), table[list(single)], None, about, tokenizer=tokenizer
-        )
+        words, rows = list(single.values()), table[list(single)]
+        vectors: WordVectors = TokenVectors(words, rows, None, about, tokenizer=tokenizer)
     else:
         vectors = _of_vocabulary(table, tokenizer, vocabulary, about)
     if not len(vectors):

@@ -115,14 +115,16 @@ def link(run: str | None, tracking: str) -> str | None:
 def _curves(inputs: ReportInputs) -> list[Json]:
     found: list[Json] = []
     for family in inputs.families:
-        rungs = []
+        rungs: list[Json] = []
+        measured: set[str] = set()
         hues = curve_choice(inputs.of(family.name)).colours
         for rung in inputs.of(family.name):
             lines = {measure: points for measure in MEASURES if (points := _points(rung.curve, measure))}
+            measured |= lines.keys()
             if lines:
                 rungs.append({"name": rung.name, "title": rung.title, "hue": hues.get(rung.name), "lines": lines})
         if rungs:
-            measures = {name: about for name, about in MEASURES.items() if any(name in one["lines"] for one in rungs)}
+            measures = {name: about for name, about in MEASURES.items() if name in measured}
             found.append({"family": family.name, "title": family.title, "measures": measures, "rungs": rungs})
     return found
 

@@ -110,8 +110,8 @@ def pictures(inputs: ReportInputs, family: str) -> Iterable[Picture]:
         caption += " The dashed line is the entropy floor: the true uncertainty of the text, which no model can beat."
         caption += _what_context_is_worth(_windows(inputs), floor)
     figures = columns([rung.page for rung in rungs])
-    drawn = in_two_widths(partial(ladder_plot, rungs, inputs.meta.text, sentence_floor=sentence_floor(inputs)))
-    yield replace(drawn, caption=caption, finding=ladder_steps(rungs, figures))
+    ladder = in_two_widths(partial(ladder_plot, rungs, inputs.meta.text, sentence_floor=sentence_floor(inputs)))
+    yield replace(ladder, caption=caption, finding=ladder_steps(rungs, figures))
     if drawn := positions_plot(rungs):
         title = f"Perplexity per {_unit(rungs)} by position in the document"
         caption = "Perplexity of the lines at each position of the test documents, numbered from 1."
