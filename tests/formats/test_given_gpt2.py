@@ -208,7 +208,7 @@ def test_added_tokens_of_no_known_kind_are_refused(tmp_path: Path) -> None:
 def test_weights_in_other_files_are_said_to_be_there(tmp_path: Path) -> None:
     folder_of(tmp_path)
     (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
-    with pytest.raises(InputError, match=r"lacks model\.safetensors, and pytorch_model\.bin is not read"):
+    with pytest.raises(InputError, match=r"has pytorch_model\.bin, but model\.safetensors is needed"):
         read_imported(tmp_path)
 
 
