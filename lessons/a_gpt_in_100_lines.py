@@ -200,10 +200,10 @@ assert scores[1, 2] > 0, "with triu(2) position 1 reads position 2"
 # %% [markdown]
 # ## Train it
 #
-# 500 steps of 24 rows of 32 words.
+# 800 steps of 24 rows of 32 words.
 
 # %%
-losses = fit(gpt, encode(train), steps=500)
+losses = fit(gpt, encode(train), steps=800)
 print(f"loss: {losses[0]:.2f} at the first step, {sum(losses[-50:]) / 50:.2f} over the last 50")
 assert losses[0] - sum(losses[-50:]) / 50 > 3
 
@@ -250,7 +250,7 @@ figures = {f"{order}-gram": ngram_perplexity(order) for order in (1, 2, 3)}
 figures |= {"GPT": gpt_perplexity(gpt, encode(test)), "entropy floor": lowest}
 for name, value in figures.items():
     print(f"{name:<14} {value:7.2f} per word, {math.log(value):.2f} nats")
-assert lowest < figures["GPT"] < min(value for name, value in figures.items() if "gram" in name)
+assert lowest < figures["GPT"] < 0.9 * min(value for name, value in figures.items() if "gram" in name)
 
 # %% alt="Loss of the GPT by training step, with lines for the 3-gram and the entropy floor"
 figure, axes = plt.subplots(figsize=(7, 3))
